@@ -1,0 +1,29 @@
+"""Per-sample gradients in NumPy, PyTorch and JAX: one loss, written for one sample.
+
+>>> import numpy as np
+>>> import persample as ps
+>>> theta = np.array([0.2, -0.2, 0.1])
+>>> s, r, s_next = np.array([[2.0, 1, -2]]), np.array([2.0]), np.array([[1.0, 2, 0]])
+>>> ps.per_sample_grad(ps.td_loss)(theta, s, r, s_next)
+array([[-3.6, -1.8,  3.6]])
+"""
+
+from . import engine
+from .arrays import namespace_of, stop_gradient, to_numpy
+from .backends import backend
+from .losses import logistic_loss, squared_loss, td_loss
+from .per_sample import loop_grad, mean_grad, per_sample_grad
+
+__all__ = [
+    "backend",
+    "engine",
+    "logistic_loss",
+    "loop_grad",
+    "mean_grad",
+    "namespace_of",
+    "per_sample_grad",
+    "squared_loss",
+    "stop_gradient",
+    "td_loss",
+    "to_numpy",
+]

@@ -1,0 +1,241 @@
+"""Batching: the rules that carry a leading sample axis through every primitive, and ``vmap``.
+
+Inside ``vmap`` the function sees one sample; behind each batched tracer stands an array with
+the samples along axis 0. A rule says how to do all samples in one go, without a loop.
+"""
+
+from collections.abc import Callable
+from string import ascii_letters
+from typing import Any
+
+import numpy as np
+
+from .. import trees
+from . import namespace as xp
+from .contraction import split
+from .core import Trace, as_tracer, bind, named, new_trace
+from .primitives import PRIMITIVES
+from .tracer import Tracer, is_array
+
+
+def _spread(size, x, batched):
+    """Give an unbatched array the sample axis: the same array for everyone, not copied."""
+    return x if batched else xp.broadcast_to(x, (size, *x.shape))
+
+
+def _elementwise(name):
+    def rule(size, batched, *xs, **params):
+        spread = [_spread(size, x, b) for x, b in zip(xs, batched, strict=True)]
+        return bind(PRIMITIVES[name], *spread, **params)
+
+    return rule
+
+
+def _broadcast_to(size, batched, x, shape):
+    x = xp.reshape(x, (size,) + (1,) * (len(shape) - x.ndim + 1) + x.shape[1:])
+    return xp.broadcast_to(x, (size, *shape))
+
+
+def _einsum(size, batched, x, y, subscripts):
+    a, b, c = split(subscripts)
+    new = next(letter for letter in ascii_letters if letter not in subscripts)
+    a, b = new * batched[0] + a, new * batched[1] + b
+    return xp.einsum(f"{a},{b}->{new}{c}", x, y)
+
+
+def _concat(size, batched, *xs, axis):
+    spread = [_spread(size, x, b) for x, b in zip(xs, batched, strict=True)]
+    return bind(PRIMITIVES["concat"], *spread, axis=axis + 1)
+
+
+def _slice(size, batched, x, slices):
+    return bind(PRIMITIVES["slice"], x, slices=((0, size, 1), *slices))
+
+
+def _pad(size, batched, x, shape, slices):
+    return bind(PRIMITIVES["pad"], x, shape=(size, *shape), slices=((0, size, 1), *slices))
+
+
+def _take(size, batched, x, indices, batch_dims):
+    if not batched[0] and batch_dims == 0:  # one array for all: only the indices have samples
+        return bind(PRIMITIVES["take"], x, indices, batch_dims=0)
+    both = _spread(size, x, batched[0]), _spread(size, indices, batched[1])
+    return bind(PRIMITIVES["take"], *both, batch_dims=batch_dims + 1)
+
+
+def _scatter_add(size, batched, x, indices, length, batch_dims):
+    both = _spread(size, x, batched[0]), _spread(size, indices, batched[1])
+    return bind(PRIMITIVES["scatter_add"], *both, length=length, batch_dims=batch_dims + 1)
+
+
+def _shifted(name):
+    def rule(size, batched, x, axes):
+        return bind(PRIMITIVES[name], x, axes=tuple([a + 1 for a in axes]))
+
+    return rule
+
+
+# One row a primitive: rule(size, batched, *inputs, **params) -> output with ``size`` samples
+# along axis 0. ``batched`` says which inputs have that axis; at least one does.
+batch_rules = {
+    "negative": _elementwise("negative"),
+    "exp": _elementwise("exp"),
+    "log": _elementwise("log"),
+    "log1p": _elementwise("log1p"),
+    "tanh": _elementwise("tanh"),
+    "sqrt": _elementwise("sqrt"),
+    "stop_gradient": _elementwise("stop_gradient"),
+    "astype": _elementwise("astype"),
+    "add": _elementwise("add"),
+    "subtract": _elementwise("subtract"),
+    "multiply": _elementwise("multiply"),
+    "divide": _elementwise("divide"),
+    "power": _elementwise("power"),
+    "maximum": _elementwise("maximum"),
+    "equal": _elementwise("equal"),
+    "not_equal": _elementwise("not_equal"),
+    "less": _elementwise("less"),
+    "less_equal": _elementwise("less_equal"),
+    "where": _elementwise("where"),
+    "einsum": _einsum,
+    "sum": _shifted("sum"),
+    "max": _shifted("max"),
+    "reshape": lambda size, batched, x, shape: xp.reshape(x, (size, *shape)),
+    "permute_dims": lambda size, batched, x, axes: xp.permute_dims(x, (0, *[a + 1 for a in axes])),
+    "broadcast_to": _broadcast_to,
+    "concat": _concat,
+    "slice": _slice,
+    "pad": _pad,
+    "take": _take,
+    "scatter_add": _scatter_add,
+}
+
+
+class BatchTracer(Tracer):
+    """One sample's view of ``value``, which has all samples along axis 0 if ``batched``."""
+
+    __slots__ = ("value", "batched")
+
+    def __init__(self, trace, value, batched):
+        self._trace, self.value, self.batched = trace, value, batched
+
+    shape = property(lambda self: self.value.shape[1:] if self.batched else self.value.shape)
+    dtype = property(lambda self: self.value.dtype)
+
+    def concrete(self):
+        if self.batched:
+            return super().concrete()  # raises: there are as many values as samples
+        return self.value.concrete() if isinstance(self.value, Tracer) else self.value
+
+
+class BatchTrace(Trace):
+    """Applies the batch rules; what no sample touches is computed once."""
+
+    name = "vmap"
+
+    def __init__(self, level, size):
+        super().__init__(level)
+        self.size = size
+
+    def lift(self, value):
+        return BatchTracer(self, xp.asarray(value), False)
+
+    def argument(self, x, axis):
+        """Return an argument's leaf as the function sees it."""
+        if axis == 0:
+            return BatchTracer(self, xp.asarray(x), True)
+        return self.lift(x) if is_array(x) else x
+
+    def output(self, x):
+        """Return a result's leaf with the sample axis, whether or not it has one already."""
+        x = as_tracer(self, x)
+        return _spread(self.size, x.value, x.batched)
+
+    def process(self, primitive, inputs, params):
+        values, batched = [x.value for x in inputs], [x.batched for x in inputs]
+        if not any(batched):
+            return BatchTracer(self, bind(primitive, *values, **params), False)
+        if primitive.name not in batch_rules:
+            raise NotImplementedError(
+                f"vmap: {primitive.name} has no batch rule; add a row to batching.batch_rules "
+                f"(there are rows for {', '.join(batch_rules)})."
+            )
+        rule = batch_rules[primitive.name]
+        return BatchTracer(self, rule(self.size, batched, *values, **params), True)
+
+
+def vmap(f: Callable, in_axes: Any = 0) -> Callable:
+    """Return ``f`` for a batch: ``f`` is written for one sample, the result maps axis 0.
+
+    Parameters
+    ----------
+    in_axes : 0, None, or a tuple or list with one entry an argument
+        0: every array in that argument has the samples along axis 0. None: shared by all.
+
+    Returns
+    -------
+    callable whose outputs have the samples along axis 0.
+    """
+
+    def run(*args):
+        axes = _axes_of(in_axes, len(args))
+        flat = [trees.flatten(arg) for arg in args]
+        size = _batch_size(flat, axes)
+        with new_trace(BatchTrace, size) as trace:
+            lifted = [
+                trees.unflatten(structure, [trace.argument(x, axis) for x in leaves])
+                for (leaves, structure), axis in zip(flat, axes, strict=True)
+            ]
+            outputs, structure = trees.flatten(f(*lifted))
+            values = [trace.output(x) for x in outputs]
+        given = {id(x) for leaves, _ in flat for x in leaves}
+        return trees.unflatten(structure, [_own(x, given) for x in values])
+
+    return named(run, f)
+
+
+def _axes_of(in_axes, count):
+    axes = list(in_axes) if isinstance(in_axes, tuple | list) else [in_axes] * count
+    if len(axes) != count:
+        raise ValueError(
+            f"vmap: in_axes has {len(axes)} entries, the call has {count} arguments; "
+            "give one entry an argument: 0 (batched) or None (shared)."
+        )
+    wrong = [axis for axis in axes if axis is not None and (axis != 0 or axis is False)]
+    if wrong:
+        raise ValueError(
+            f"vmap: in_axes has the entry {wrong[0]!r}; each entry is 0 (samples along axis 0) "
+            "or None (shared by all)."
+        )
+    return axes
+
+
+def _batch_size(flat, axes):
+    sizes = {}
+    for n, ((leaves, _), axis) in enumerate(zip(flat, axes, strict=True)):
+        for x in leaves if axis == 0 else ():
+            if np.ndim(x) == 0 if not isinstance(x, Tracer) else x.ndim == 0:
+                raise ValueError(
+                    f"vmap: argument {n} is 0-d, so it has no sample axis; give one entry a "
+                    "sample, or mark it as shared with None in in_axes."
+                )
+            sizes.setdefault(x.shape[0], n)
+    if not sizes:
+        raise ValueError("vmap: no argument is batched; give at least one the entry 0 in in_axes.")
+    if len(sizes) > 1:
+        listed = ", ".join(f"{size} (argument {n})" for size, n in sizes.items())
+        raise ValueError(
+            f"vmap: the batch sizes differ: {listed}; axis 0 of every batched argument must have "
+            "one length; an argument shared by all samples gets None in in_axes."
+        )
+    size = next(iter(sizes))
+    if size == 0:
+        raise ValueError("vmap: the batch is empty; give at least one sample.")
+    return size
+
+
+def _own(x, given):
+    """Return a writable array of its own in place of a view or of an argument."""
+    return (
+        np.array(x) if isinstance(x, np.ndarray) and (x.base is not None or id(x) in given) else x
+    )

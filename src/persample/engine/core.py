@@ -1,0 +1,96 @@
+"""What every transform shares: primitives, traces, and the one function that applies them.
+
+A transform never looks into the user's function. It passes *tracers* in, and every operation
+on a tracer ends in ``bind``, which hands it to the tracer's *trace*: that is the whole trick.
+Separate because it knows neither the list of primitives nor any transform.
+"""
+
+import threading
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+ELEMENTWISE, VIEW, OTHER = "elementwise", "view", "other"
+
+
+@dataclass(frozen=True, eq=False)
+class Primitive:
+    """An operation that transforms treat as a whole.
+
+    ``numpy`` computes it; ``kind`` says whether its output element depends on the elements in
+    the same place (ELEMENTWISE), shares the input's memory (VIEW), or neither (OTHER).
+    Arrays are positional arguments, everything else is a keyword.
+    """
+
+    name: str
+    numpy: Callable
+    kind: str = OTHER
+
+
+class Trace:
+    """One running transform. ``level`` is its depth: an inner transform has a higher one."""
+
+    name = "trace"
+
+    def __init__(self, level: int):
+        self.level = level
+        self.alive = True
+
+    def lift(self, value: Any) -> Any:
+        """Return ``value`` as a tracer of this trace that it treats as a constant."""
+        raise NotImplementedError
+
+    def process(self, primitive: Primitive, inputs: list, params: dict) -> Any:
+        """Apply ``primitive`` to tracers of this trace."""
+        raise NotImplementedError
+
+
+def bind(primitive: Primitive, *inputs: Any, **params: Any) -> Any:
+    """Apply ``primitive``: to plain arrays at once, to tracers by the innermost trace among them.
+
+    Levels keep nested transforms apart. In ``grad(lambda x: x * grad(lambda y: x + y)(1.0))`` the
+    inner trace must treat ``x`` as a constant although it is itself being differentiated; it
+    does, because ``x`` belongs to a lower level and is lifted, not unwrapped.
+    """
+    top = None
+    for x in inputs:
+        trace = getattr(x, "_trace", None)
+        if trace is not None and (top is None or trace.level > top.level):
+            top = trace
+    if top is None:
+        return primitive.numpy(*inputs, **params)
+    if not top.alive:
+        raise ValueError(
+            f"{primitive.name}: a tracer of {top.name} was used after {top.name} had returned; "
+            "return the value from the function in place of storing it outside."
+        )
+    return top.process(primitive, [as_tracer(top, x) for x in inputs], params)
+
+
+def as_tracer(trace: Trace, x: Any) -> Any:
+    """Return ``x`` if it already belongs to ``trace``, else lift it."""
+    return x if getattr(x, "_trace", None) is trace else trace.lift(x)
+
+
+_running = threading.local()
+
+
+@contextmanager
+def new_trace(kind: type, *args: Any):
+    """Run a block one level deeper than whatever runs now."""
+    level = getattr(_running, "level", 0) + 1
+    trace = kind(level, *args)
+    _running.level = level
+    try:
+        yield trace
+    finally:
+        _running.level = level - 1
+        trace.alive = False
+
+
+def named(function: Callable, original: Callable) -> Callable:
+    """Give a transformed function the original's name and, for ``inspect``, its parameters."""
+    function.__name__ = getattr(original, "__name__", "function")
+    function.__wrapped__ = original
+    return function

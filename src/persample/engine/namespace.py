@@ -1,0 +1,258 @@
+"""The Array API functions that user code calls: ``xp = ps.namespace_of(x)`` on a tracer.
+
+Broadcasting and type promotion are settled here, once, so that the rules of the transforms see
+equal shapes and equal dtypes. Works on plain arrays and on tracers alike, by ``bind``.
+"""
+
+import builtins
+import math
+from string import ascii_letters
+
+import numpy as np
+
+from .core import bind
+from .primitives import PRIMITIVES
+
+bool, int32, int64, float32, float64 = np.bool, np.int32, np.int64, np.float32, np.float64
+pi, e, inf, nan, newaxis = np.pi, np.e, np.inf, np.nan, None
+finfo, iinfo, result_type, arange = np.finfo, np.iinfo, np.result_type, np.arange
+zeros, ones, full, eye = np.zeros, np.ones, np.full, np.eye
+
+
+def __getattr__(name: str):
+    """One-input primitives (exp, tanh, ...) are functions of the namespace by their name."""
+    if getattr(getattr(PRIMITIVES.get(name), "numpy", None), "nin", 0) == 1:
+        return lambda x: bind(PRIMITIVES[name], asarray(x))
+    raise AttributeError(
+        f"the NumPy engine has no function {name!r}: write it with those that it has, or add "
+        "a primitive as persample/engine/primitives.py shows."
+    )
+
+
+def asarray(x, dtype=None):
+    """Return ``x`` as an array; a tracer stays what it is."""
+    if not hasattr(x, "_trace"):
+        return np.asarray(x, dtype)
+    return x if dtype is None else astype(x, dtype)
+
+
+def _promote(*values):
+    """Give all inputs one dtype; a Python number takes its partners'."""
+    numbers = [type(x) in (int, float, builtins.bool) for x in values]
+    values = [x if number else asarray(x) for x, number in zip(values, numbers, strict=True)]
+    first = None if numbers[0] else values[0].dtype
+    if not any(numbers) and all(x.dtype == first for x in values):
+        return values
+    kinds = [x if number else x.dtype for x, number in zip(values, numbers, strict=True)]
+    dtype = np.result_type(*kinds)
+    return [
+        astype(asarray(x, dtype if n else None), dtype)
+        for x, n in zip(values, numbers, strict=True)
+    ]
+
+
+def _broadcast(*values):
+    shapes = [x.shape for x in values]
+    if all(shape == shapes[0] for shape in shapes):
+        return values
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(f"arrays of shapes {shapes} do not broadcast together.") from None
+    return [broadcast_to(x, shape) for x in values]
+
+
+def _binary(name):
+    def function(x, y):
+        return bind(PRIMITIVES[name], *_broadcast(*_promote(x, y)))
+
+    function.__name__ = name
+    return function
+
+
+add, subtract, multiply = _binary("add"), _binary("subtract"), _binary("multiply")
+divide, maximum = _binary("divide"), _binary("maximum")
+equal, not_equal = _binary("equal"), _binary("not_equal")
+less, less_equal = _binary("less"), _binary("less_equal")
+
+
+def pow(x, y):
+    """Return x ** y; a square is a product."""
+    return multiply(x, x) if type(y) in (int, float) and y == 2 else _power(x, y)
+
+
+_power = _binary("power")
+greater, greater_equal = (lambda x, y: less(y, x)), (lambda x, y: less_equal(y, x))
+minimum = lambda x, y: -maximum(-asarray(x), -asarray(y))  # noqa: E731, a table of one-liners
+abs = lambda x: where(less(x, 0), -x, x)  # noqa: E731
+square = lambda x: multiply(x, x)  # noqa: E731
+logical_not = lambda x: equal(x, False)  # noqa: E731
+logical_and = lambda x, y: multiply(astype(x, bool), astype(y, bool))  # noqa: E731
+logical_or = lambda x, y: add(astype(x, bool), astype(y, bool))  # noqa: E731
+
+
+def where(condition, x, y):
+    """Choose from x where condition holds, else from y."""
+    return bind(PRIMITIVES["where"], *_broadcast(asarray(condition), *_promote(x, y)))
+
+
+def logaddexp(x, y):
+    """Return log(exp(x) + exp(y)) without overflow."""
+    x, y = _broadcast(*_promote(x, y))
+    exp, log = PRIMITIVES["exp"], PRIMITIVES["log"]
+    top = stop_gradient(maximum(x, y))
+    return top + bind(log, bind(exp, x - top) + bind(exp, y - top))
+
+
+def stop_gradient(x):
+    """Return x, with derivative zero."""
+    return bind(PRIMITIVES["stop_gradient"], asarray(x))
+
+
+def full_like(x, value, dtype=None):
+    """Return an array of x's shape and dtype (or another), filled with one number."""
+    return np.broadcast_to(np.asarray(value, dtype or x.dtype), x.shape)
+
+
+zeros_like = lambda x, dtype=None: full_like(x, 0, dtype)  # noqa: E731
+ones_like = lambda x, dtype=None: full_like(x, 1, dtype)  # noqa: E731
+
+
+def astype(x, dtype, copy=True):
+    """Return x in another dtype."""
+    return x if x.dtype == dtype else bind(PRIMITIVES["astype"], x, dtype=np.dtype(dtype))
+
+
+def reshape(x, shape, copy=None):
+    """Return x in another shape; one entry may be -1."""
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if -1 in shape:
+        rest = math.prod(n for n in shape if n != -1)
+        shape = tuple([x.size // builtins.max(rest, 1) if n == -1 else n for n in shape])
+    if math.prod(shape) != x.size:
+        raise ValueError(f"reshape: {x.shape} has {x.size} elements, {shape} needs others.")
+    return x if shape == x.shape else bind(PRIMITIVES["reshape"], x, shape=shape)
+
+
+def broadcast_to(x, shape):
+    """Repeat x to ``shape``, without copying."""
+    x = asarray(x)
+    return x if x.shape == shape else bind(PRIMITIVES["broadcast_to"], x, shape=tuple(shape))
+
+
+def permute_dims(x, axes):
+    """Return x with its axes in another order."""
+    axes = tuple(axes)
+    return x if axes == tuple(range(x.ndim)) else bind(PRIMITIVES["permute_dims"], x, axes=axes)
+
+
+def matrix_transpose(x):
+    """Swap the last two axes."""
+    return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+def expand_dims(x, axis=0):
+    """Insert an axis of length 1."""
+    axis = axis + x.ndim + 1 if axis < 0 else axis
+    return reshape(x, x.shape[:axis] + (1,) + x.shape[axis:])
+
+
+def squeeze(x, axis):
+    """Drop axes of length 1."""
+    axes = _axes(x, axis)
+    if any(x.shape[a] != 1 for a in axes):
+        raise ValueError(f"squeeze: axes {axes} of shape {x.shape} are not all of length 1.")
+    return reshape(x, tuple([n for a, n in enumerate(x.shape) if a not in axes]))
+
+
+def concat(arrays, axis=0):
+    """Join arrays along an axis that they have."""
+    arrays = _promote(*arrays)
+    return bind(PRIMITIVES["concat"], *arrays, axis=axis % arrays[0].ndim)
+
+
+def stack(arrays, axis=0):
+    """Join arrays along a new axis."""
+    return concat([expand_dims(asarray(x), axis) for x in arrays], axis=axis)
+
+
+def _axes(x, axis):
+    axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    if any(not -x.ndim <= a < x.ndim for a in axes):
+        raise ValueError(f"axis {axis} is out of range for shape {x.shape}.")
+    return tuple(sorted(a % x.ndim for a in axes))
+
+
+def _reduce(name):
+    def function(x, axis=None, keepdims=False):
+        x = asarray(x)
+        axes = _axes(x, axis)
+        reduced = bind(PRIMITIVES[name], x, axes=axes) if axes else x
+        kept = tuple([1 if a in axes else n for a, n in enumerate(x.shape)])
+        return reshape(reduced, kept) if keepdims else reduced
+
+    function.__name__ = name
+    return function
+
+
+sum, max = _reduce("sum"), _reduce("max")
+min = lambda x, axis=None, keepdims=False: -max(-x, axis, keepdims)  # noqa: E731
+
+
+def mean(x, axis=None, keepdims=False):
+    """Average over axes (all by default)."""
+    count = math.prod(x.shape[a] for a in _axes(x, axis))
+    return divide(sum(x, axis, keepdims), float(count))
+
+
+def matmul(x, y):
+    """Multiply matrices as the Array API does: 1-d and up, leading axes broadcast."""
+    x, y = _promote(x, y)
+    if x.ndim == 0 or y.ndim == 0 or x.shape[-1] != y.shape[-2 if y.ndim > 1 else -1]:
+        raise ValueError(f"matmul: shapes {x.shape} and {y.shape} do not fit (n,k) @ (k,m).")
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    *letters, row, inner, column = ascii_letters[: len(batch) + 3]
+    x, x_batch = _batch_letters(x, batch, letters)
+    y, y_batch = _batch_letters(y, batch, letters)
+    row, column = row if x.ndim > len(x_batch) + 1 else "", column * (y.ndim > len(y_batch) + 1)
+    out = "".join(letters) + row + column
+    return einsum(f"{x_batch}{row}{inner},{y_batch}{inner}{column}->{out}", x, y)
+
+
+def _batch_letters(x, batch, letters):
+    """Drop leading axes of length 1 that broadcast; return the letters of those that stay."""
+    own = x.shape[:-2]
+    full = list(
+        zip(own, letters[len(letters) - len(own) :], batch[len(batch) - len(own) :], strict=True)
+    )
+    kept = [(n, letter) for n, letter, m in full if n == m]
+    x = reshape(x, tuple([n for n, _ in kept]) + x.shape[len(own) :])
+    return x, "".join(letter for _, letter in kept)
+
+
+def einsum(subscripts, x, y):
+    """Multiply two arrays and sum: every letter in one operand is in the other or the output."""
+    return bind(PRIMITIVES["einsum"], x, y, subscripts=subscripts)
+
+
+def vecdot(x, y):
+    """Return the dot products along the last axis."""
+    x, y = _broadcast(*_promote(x, y))
+    letters = ascii_letters[: x.ndim]
+    return einsum(f"{letters},{letters}->{letters[:-1]}", x, y)
+
+
+def take(x, indices, axis=0):
+    """Pick entries along ``axis`` with an integer array."""
+    indices, axis = asarray(indices), axis % x.ndim
+    if indices.dtype.kind not in "iu":
+        raise TypeError(f"take: indices are {indices.dtype}; give integers (no masks).")
+    k = indices.ndim
+    rest = [a for a in range(x.ndim) if a != axis]
+    taken = bind(PRIMITIVES["take"], permute_dims(x, (axis, *rest)), indices, batch_dims=0)
+    return permute_dims(taken, (*range(k, k + axis), *range(k), *range(k + axis, k + len(rest))))
+
+
+def one_hot(indices, length, dtype=np.float64):
+    """Return (..., length) arrays with 1 at each index and 0 elsewhere."""
+    return astype(equal(expand_dims(asarray(indices), -1), np.arange(length)), dtype)

@@ -1,0 +1,77 @@
+"""The closed list of primitives, each with its NumPy implementation.
+
+To add one, say ``sinh``: a row here, a row in ``reverse.vjp_rules``, a row in
+``batching.batch_rules``, and a row in the table of ``tests/engine/specs.py``. One-input
+primitives are then functions of the namespace by their name: ``xp.sinh(x)``.
+"""
+
+import numpy as np
+
+from .contraction import contract
+from .core import ELEMENTWISE, OTHER, VIEW, Primitive
+
+
+def _slice(x, slices):
+    return x[tuple([slice(*s) for s in slices])]
+
+
+def _pad(x, shape, slices):
+    padded = np.zeros(shape, x.dtype)
+    padded[tuple([slice(*s) for s in slices])] = x
+    return padded
+
+
+def _batch_grid(indices, batch_dims):
+    """Return index arrays that pair each batch entry of ``indices`` with its own batch entry."""
+    axes = [np.arange(n) for n in indices.shape[:batch_dims]]
+    return tuple([a.reshape(a.shape + (1,) * (indices.ndim - 1 - i)) for i, a in enumerate(axes)])
+
+
+def _take(x, indices, batch_dims):
+    return x[_batch_grid(indices, batch_dims) + (indices,)]
+
+
+def _scatter_add(x, indices, length, batch_dims):
+    summed = np.zeros(x.shape[:batch_dims] + (length,) + x.shape[indices.ndim :], x.dtype)
+    np.add.at(summed, _batch_grid(indices, batch_dims) + (indices,), x)
+    return summed
+
+
+PRIMITIVES = {
+    p.name: p
+    for p in [
+        Primitive("negative", np.negative, ELEMENTWISE),
+        Primitive("exp", np.exp, ELEMENTWISE),
+        Primitive("log", np.log, ELEMENTWISE),
+        Primitive("log1p", np.log1p, ELEMENTWISE),
+        Primitive("tanh", np.tanh, ELEMENTWISE),
+        Primitive("sqrt", np.sqrt, ELEMENTWISE),
+        Primitive("stop_gradient", lambda x: x, VIEW),
+        Primitive("astype", lambda x, dtype: x.astype(dtype), ELEMENTWISE),
+        # Two inputs or more: equal shapes and dtypes; broadcasting and casts come before.
+        Primitive("add", np.add, ELEMENTWISE),
+        Primitive("subtract", np.subtract, ELEMENTWISE),
+        Primitive("multiply", np.multiply, ELEMENTWISE),
+        Primitive("divide", np.divide, ELEMENTWISE),
+        Primitive("power", np.power, ELEMENTWISE),
+        Primitive("maximum", np.maximum, ELEMENTWISE),
+        Primitive("equal", np.equal, ELEMENTWISE),
+        Primitive("not_equal", np.not_equal, ELEMENTWISE),
+        Primitive("less", np.less, ELEMENTWISE),
+        Primitive("less_equal", np.less_equal, ELEMENTWISE),
+        Primitive("where", np.where, ELEMENTWISE),
+        # Every product and sum of products: matmul, dot, outer. Letters as in np.einsum.
+        Primitive("einsum", lambda x, y, subscripts: contract(subscripts)(x, y), OTHER),
+        Primitive("sum", lambda x, axes: np.sum(x, axis=axes), OTHER),
+        Primitive("max", lambda x, axes: np.max(x, axis=axes), OTHER),
+        Primitive("reshape", lambda x, shape: np.reshape(x, shape), VIEW),
+        Primitive("permute_dims", lambda x, axes: np.transpose(x, axes), VIEW),
+        Primitive("broadcast_to", lambda x, shape: np.broadcast_to(x, shape), VIEW),
+        Primitive("concat", lambda *xs, axis: np.concatenate(xs, axis=axis), OTHER),
+        Primitive("slice", _slice, VIEW),
+        Primitive("pad", _pad, OTHER),  # x where slices say, zeros elsewhere
+        # The axis taken from follows ``batch_dims`` axes that x and indices share.
+        Primitive("take", _take, OTHER),
+        Primitive("scatter_add", _scatter_add, OTHER),
+    ]
+}

@@ -1,0 +1,282 @@
+"""Reverse mode: the VJP rules, the trace that records a tape, and ``grad``.
+
+The forward pass runs with real values and writes one node an operation; the backward pass
+walks the tape once, from the loss to the inputs. The rules are themselves traced functions,
+so a gradient can be differentiated, batched and staged again.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import trees
+from . import namespace as xp
+from .contraction import split
+from .core import Trace, as_tracer, bind, named, new_trace
+from .primitives import PRIMITIVES
+from .tracer import Tracer, is_array
+
+
+def _expand(x, like, axes):
+    """Undo a reduction: put ``axes`` back with length 1 and repeat to the shape of ``like``."""
+    kept = tuple([1 if a in axes else n for a, n in enumerate(like.shape)])
+    return xp.broadcast_to(xp.reshape(x, kept), like.shape)
+
+
+def _unbroadcast(ct, x):
+    """Sum ``ct`` over the axes along which x was repeated."""
+    new = ct.ndim - x.ndim
+    repeated = [new + a for a, n in enumerate(x.shape) if n == 1 and ct.shape[new + a] != 1]
+    return xp.reshape(xp.sum(ct, (*range(new), *repeated)), x.shape)
+
+
+def _winner(x, y):
+    """1 where x > y, 1/2 at a tie, 0 elsewhere: the convention of PyTorch and JAX."""
+    half = xp.full_like(x, 0.5)
+    return xp.where(x > y, xp.ones_like(x), xp.where(xp.equal(x, y), half, xp.zeros_like(x)))
+
+
+def _max_vjp(ct, out, x, axes):
+    hit = xp.astype(xp.equal(x, _expand(out, x, axes)), x.dtype)
+    return _expand(ct / xp.sum(hit, axes), x, axes) * hit  # ties share
+
+
+def _power_base(ct, out, x, y):
+    zero = xp.equal(y, 0.0)  # x ** 0 is constant, also at x = 0
+    return ct * xp.where(zero, xp.zeros_like(x), y * xp.pow(x, xp.where(zero, 1.0, y - 1.0)))
+
+
+def _power_exponent(ct, out, x, y):
+    safe = xp.where(x > 0.0, x, xp.ones_like(x))
+    return ct * out * xp.log(safe)
+
+
+def _einsum_x(ct, out, x, y, subscripts):
+    a, b, c = split(subscripts)
+    return xp.einsum(f"{c},{b}->{a}", ct, y)
+
+
+def _einsum_y(ct, out, x, y, subscripts):
+    a, b, c = split(subscripts)
+    return xp.einsum(f"{c},{a}->{b}", ct, x)
+
+
+def _concat_vjp(i, ct, out, *xs, axis):
+    start = sum(x.shape[axis] for x in xs[:i])
+    return ct[(slice(None),) * axis + (slice(start, start + xs[i].shape[axis]),)]
+
+
+class _EachInput:
+    """A row for a primitive with any number of inputs: its rule is told which one."""
+
+    def __init__(self, rule: Callable):
+        self.rule = rule
+
+    def __getitem__(self, i: int) -> Callable:
+        return lambda *args, **params: self.rule(i, *args, **params)
+
+
+# One row a primitive, one rule an input: rule(ct, out, *inputs, **params) -> the input's
+# cotangent, of its shape and dtype. None: the output does not depend on it differentiably.
+vjp_rules = {
+    "negative": (lambda ct, out, x: -ct,),
+    "exp": (lambda ct, out, x: ct * out,),
+    "log": (lambda ct, out, x: ct / x,),
+    "log1p": (lambda ct, out, x: ct / (1.0 + x),),
+    "tanh": (lambda ct, out, x: ct * (1.0 - out * out),),
+    "sqrt": (lambda ct, out, x: 0.5 * ct / out,),
+    "stop_gradient": (None,),
+    "astype": (lambda ct, out, x, dtype: xp.astype(ct, x.dtype),),
+    "add": (lambda ct, out, x, y: ct, lambda ct, out, x, y: ct),
+    "subtract": (lambda ct, out, x, y: ct, lambda ct, out, x, y: -ct),
+    "multiply": (lambda ct, out, x, y: ct * y, lambda ct, out, x, y: ct * x),
+    "divide": (lambda ct, out, x, y: ct / y, lambda ct, out, x, y: -ct * out / y),
+    "power": (_power_base, _power_exponent),
+    "maximum": (
+        lambda ct, out, x, y: ct * _winner(x, y),
+        lambda ct, out, x, y: ct * _winner(y, x),
+    ),
+    "equal": (None, None),
+    "not_equal": (None, None),
+    "less": (None, None),
+    "less_equal": (None, None),
+    "where": (
+        None,
+        lambda ct, out, c, x, y: xp.where(c, ct, xp.zeros_like(ct)),
+        lambda ct, out, c, x, y: xp.where(c, xp.zeros_like(ct), ct),
+    ),
+    "einsum": (_einsum_x, _einsum_y),
+    "sum": (lambda ct, out, x, axes: _expand(ct, x, axes),),
+    "max": (_max_vjp,),
+    "reshape": (lambda ct, out, x, shape: xp.reshape(ct, x.shape),),
+    "permute_dims": (lambda ct, out, x, axes: xp.permute_dims(ct, np.argsort(axes).tolist()),),
+    "broadcast_to": (lambda ct, out, x, shape: _unbroadcast(ct, x),),
+    "concat": _EachInput(_concat_vjp),
+    "slice": (
+        lambda ct, out, x, slices: bind(PRIMITIVES["pad"], ct, shape=x.shape, slices=slices),
+    ),
+    "pad": (lambda ct, out, x, shape, slices: bind(PRIMITIVES["slice"], ct, slices=slices),),
+    "take": (
+        lambda ct, out, x, i, batch_dims: bind(
+            PRIMITIVES["scatter_add"], ct, i, length=x.shape[batch_dims], batch_dims=batch_dims
+        ),
+        None,
+    ),
+    "scatter_add": (
+        lambda ct, out, x, i, length, batch_dims: bind(
+            PRIMITIVES["take"], ct, i, batch_dims=batch_dims
+        ),
+        None,
+    ),
+}
+
+
+class Node:
+    """One operation on the tape: enough to run its rules, and the nodes of its inputs.
+
+    ``keeper`` is the Tensor that wants this node's cotangent (see tensor.py), if any.
+    """
+
+    __slots__ = ("primitive", "params", "values", "out", "parents", "keeper", "versions")
+
+    def __init__(self, primitive, params, values, out, parents):
+        self.primitive, self.params, self.values = primitive, params, values
+        self.out, self.parents, self.keeper = out, parents, None
+
+    def __repr__(self):
+        return f"<{self.primitive.name} node>" if self.primitive else "<leaf node>"
+
+    def pull(self, ct: Any):
+        """Yield (parent, its cotangent) for every input that has a parent and a rule."""
+        rules = vjp_rules.get(self.primitive.name)
+        if rules is None:
+            raise NotImplementedError(
+                f"grad: {self.primitive.name} has no VJP rule; add a row to reverse.vjp_rules "
+                f"(there are rows for {', '.join(vjp_rules)})."
+            )
+        for i, parent in enumerate(self.parents):
+            if parent is not None and rules[i] is not None:
+                yield parent, rules[i](ct, self.out, *self.values, **self.params)
+
+
+class ReverseTracer(Tracer):
+    """A value and the node that made it (None: a constant of this trace)."""
+
+    __slots__ = ("value", "node")
+
+    def __init__(self, trace, value, node):
+        self._trace, self.value, self.node = trace, value, node
+
+    shape = property(lambda self: self.value.shape)
+    dtype = property(lambda self: self.value.dtype)
+
+    def concrete(self):
+        return self.value.concrete() if isinstance(self.value, Tracer) else self.value
+
+
+class ReverseTrace(Trace):
+    """Computes as usual, and writes a node wherever an input leads back to a parameter."""
+
+    name = "grad"
+
+    def __init__(self, level):
+        super().__init__(level)
+        self.tape: list[Node] = []
+
+    def lift(self, value):
+        return ReverseTracer(self, xp.asarray(value), None)
+
+    def parameter(self, value):
+        """Return a tracer that gradients are asked for: a node without parents."""
+        return ReverseTracer(self, value, Node(None, None, (), value, ()))
+
+    def process(self, primitive, inputs, params):
+        values = [x.value for x in inputs]
+        out = bind(primitive, *values, **params)
+        parents = [x.node for x in inputs]
+        if all(p is None for p in parents) or out.dtype.kind != "f":
+            return ReverseTracer(self, out, None)
+        self.tape.append(Node(primitive, params, values, out, parents))
+        return ReverseTracer(self, out, self.tape[-1])
+
+    def backward(self, output: ReverseTracer) -> dict:
+        """Walk the tape from its end; return node -> cotangent."""
+        cts = {output.node: xp.ones_like(output.value)}
+        for node in reversed(self.tape):
+            ct = cts.pop(node, None)
+            if ct is None:
+                continue  # the loss does not depend on it
+            for parent, more in node.pull(ct):
+                cts[parent] = cts[parent] + more if parent in cts else more
+        return cts
+
+
+def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
+    """Return a function computing ``f`` and its gradient: ``(value, gradient)``.
+
+    ``f`` returns one 0-d real array. The gradient has the structure, shapes and dtypes of
+    argument ``argnums`` (a tuple of them for a tuple of argnums); zeros where ``f`` ignores it.
+    """
+    several = isinstance(argnums, tuple)
+
+    def run(*args):
+        wanted = argnums if several else (argnums,)
+        if any(not -len(args) <= n < len(args) for n in wanted):
+            raise ValueError(f"grad: argnums={argnums}, but {len(args)} arguments were given.")
+        with new_trace(ReverseTrace) as trace:
+            flat = [trees.flatten(arg) for arg in args]
+            lifted = [[trace.lift(x) if is_array(x) else x for x in xs] for xs, _ in flat]
+            for n in wanted:
+                lifted[n] = [_parameter(trace, x, n % len(args)) for x in flat[n][0]]
+            parts = zip(flat, lifted, strict=True)
+            result = f(*[trees.unflatten(structure, xs) for (_, structure), xs in parts])
+            output = as_tracer(trace, _scalar(result))
+            cts = trace.backward(output)
+        grads = []
+        for n in wanted:
+            found = [cts.get(x.node) for x in lifted[n]]
+            leaves = [
+                _own(xp.zeros_like(x.value) if ct is None else ct)
+                for ct, x in zip(found, lifted[n], strict=True)
+            ]
+            grads.append(trees.unflatten(flat[n][1], leaves))
+        value = output.value if isinstance(output.value, Tracer) else np.asarray(output.value)
+        return value, tuple(grads) if several else grads[0]
+
+    return named(run, f)
+
+
+def grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
+    """Return the function that computes the gradient of the scalar ``f``; see value_and_grad."""
+    both = value_and_grad(f, argnums)
+    return named(lambda *args: both(*args)[1], f)
+
+
+def _own(x):
+    """Return a fresh array in place of a read-only broadcast view."""
+    return x if isinstance(x, Tracer) else np.array(x)
+
+
+def _parameter(trace, x, n):
+    x = xp.asarray(x)
+    if x.dtype.kind != "f":
+        raise TypeError(
+            f"grad: argument {n} is {x.dtype}{list(x.shape)}; gradients need floating-point "
+            "arrays: convert it, or choose another argument with argnums."
+        )
+    return trace.parameter(x)
+
+
+def _scalar(result):
+    if isinstance(result, int | float):
+        result = np.asarray(float(result))
+    if not is_array(result) or result.shape != ():
+        what = f"an array of shape {result.shape}" if is_array(result) else type(result).__name__
+        raise ValueError(
+            f"grad: the function returned {what}; gradients are defined for one number, a 0-d "
+            "array: sum or average it, or use vmap for one loss a sample."
+        )
+    if result.dtype.kind != "f":
+        raise TypeError(f"grad: the function returned {result.dtype}; it must be floating-point.")
+    return result

@@ -1,0 +1,174 @@
+"""Staging: run a function once, write down every operation, get a graph.
+
+The trace computes with the example arguments as it goes, so no primitive needs a shape rule;
+the graph it leaves behind holds for these shapes and dtypes only.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from string import ascii_lowercase
+from typing import Any
+
+import numpy as np
+
+from .. import trees
+from . import namespace as xp
+from .core import Primitive, Trace, as_tracer, bind, new_trace
+from .tracer import Tracer, is_array
+
+
+class Var:
+    """The result of one equation, or an input: a shape and a dtype, known by identity."""
+
+    __slots__ = ("shape", "dtype")
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype):
+        self.shape, self.dtype = shape, dtype
+
+
+@dataclass(frozen=True, eq=False)
+class Equation:
+    """``output = primitive(*inputs, **params)``; an input is a Var or a constant array."""
+
+    primitive: Primitive
+    inputs: tuple
+    params: dict
+    output: Var
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Equations in an order in which they can run. ``print`` it: one equation a line."""
+
+    name: str
+    names: list[str]
+    inputs: list[Var]
+    equations: list[Equation]
+    outputs: list
+    structure: Any
+    removed: dict = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        names = dict(zip(self.inputs, self.names, strict=True))
+        fresh = letters(set(self.names))
+        names.update((eq.output, next(fresh)) for eq in self.equations)
+        header = ", ".join(f"{names[v]}: {describe(v)}" for v in self.inputs)
+        lines = [f"{self.name}({header}):"]
+        for eq in self.equations:
+            params = ", ".join(f"{key}={value}" for key, value in eq.params.items())
+            inputs = " ".join(names[x] if isinstance(x, Var) else literal(x) for x in eq.inputs)
+            call = f"{eq.primitive.name}[{params}]" if params else eq.primitive.name
+            lines.append(f"    {names[eq.output]}: {describe(eq.output)} = {call} {inputs}")
+        outputs = [names[x] if isinstance(x, Var) else literal(x) for x in self.outputs]
+        return "\n".join([*lines, f"    return {', '.join(outputs)}"])
+
+    __repr__ = __str__
+
+    def with_equations(self, equations: list, outputs: list | None = None) -> "Graph":
+        """Return the same function computed by other equations."""
+        outputs = self.outputs if outputs is None else outputs
+        return replace(self, equations=equations, outputs=outputs)
+
+
+def letters(taken: set):
+    """Yield a, b, ..., z, a1, b1, ... without the names in ``taken``."""
+    suffix = 0
+    while True:
+        for letter in ascii_lowercase:
+            name = f"{letter}{suffix or ''}"
+            if name not in taken:
+                yield name
+        suffix += 1
+
+
+def describe(x: Any) -> str:
+    """Return dtype and shape: float64[2,3]."""
+    return f"{x.dtype}[{','.join(map(str, x.shape))}]"
+
+
+def literal(x: np.ndarray) -> str:
+    """Return a constant as it is printed: a number, or what kind of array."""
+    return f"{x.item()!r}" if x.size == 1 else f"<{describe(x)}>"
+
+
+class StageTracer(Tracer):
+    """A variable of the graph, with an example of its value."""
+
+    __slots__ = ("value", "var")
+
+    def __init__(self, trace, value, var):
+        self._trace, self.value, self.var = trace, value, var
+
+    shape = property(lambda self: self.value.shape)
+    dtype = property(lambda self: self.value.dtype)
+
+
+class StageTrace(Trace):
+    """Writes one equation an operation."""
+
+    name = "jit"
+
+    def __init__(self, level):
+        super().__init__(level)
+        self.equations: list[Equation] = []
+
+    def lift(self, value):
+        value = xp.asarray(value)
+        return StageTracer(self, value, value)  # a constant is its own atom
+
+    def process(self, primitive, inputs, params):
+        out = bind(primitive, *[x.value for x in inputs], **params)
+        var = Var(out.shape, out.dtype)
+        self.equations.append(Equation(primitive, tuple([x.var for x in inputs]), params, var))
+        return StageTracer(self, out, var)
+
+
+def make_graph(f: Callable) -> Callable[..., Graph]:
+    """Return a function that traces ``f`` on example arguments and returns its Graph.
+
+    Arrays become the graph's inputs; Python numbers, strings and None are fixed at their values.
+    """
+
+    def trace_it(*args):
+        flat = [trees.flatten(arg) for arg in args]
+        inputs, names = [], []
+        with new_trace(StageTrace) as trace:
+            lifted = []
+            for (leaves, structure), arg, prefix in zip(
+                flat, args, argument_names(f, args), strict=True
+            ):
+                staged = []
+                for x, name in zip(leaves, trees.leaf_names(arg, prefix), strict=True):
+                    if is_array(x):
+                        inputs.append(Var(x.shape, x.dtype))
+                        names.append("".join(c if c.isalnum() else "_" for c in name))
+                        x = StageTracer(trace, x, inputs[-1])
+                    staged.append(x)
+                lifted.append(trees.unflatten(structure, staged))
+            outputs, structure = trees.flatten(f(*lifted))
+            atoms = [as_tracer(trace, x).var for x in outputs]
+        name = getattr(f, "__name__", "function")
+        name = name if name.isidentifier() else "function"
+        return Graph(name, names, inputs, trace.equations, atoms, structure)
+
+    return trace_it
+
+
+def argument_names(f: Callable, args: tuple) -> list[str]:
+    """Return the names that ``f`` gives its positional arguments, as far as they are known."""
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        parameters = []
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return (names + [f"x{i}" for i in range(len(names), len(args))])[: len(args)]
+
+
+def run_graph(graph: Graph, inputs: list) -> list:
+    """Compute the outputs equation by equation: what a generated program must agree with."""
+    env = dict(zip(graph.inputs, inputs, strict=True))
+    read = lambda atom: env[atom] if isinstance(atom, Var) else atom  # noqa: E731
+    for eq in graph.equations:
+        env[eq.output] = eq.primitive.numpy(*map(read, eq.inputs), **eq.params)
+    return [read(x) for x in graph.outputs]

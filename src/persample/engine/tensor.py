@@ -1,0 +1,269 @@
+"""Tensor: an array that records its own history, as PyTorch's does.
+
+The other transforms return gradients; a Tensor stores them. It is the tracer of one permanent
+trace, at level 0, whose tape is the chain of ``grad_fn`` nodes; the VJP rules are reverse's.
+"""
+
+import threading
+import warnings
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from . import namespace as xp
+from .core import VIEW, Trace
+from .reverse import Node
+from .tracer import Tracer
+
+_mode = threading.local()
+
+
+@contextmanager
+def no_grad():
+    """Compute without recording; leaf tensors may be changed in place meanwhile."""
+    before, _mode.off = not _recording(), True
+    try:
+        yield
+    finally:
+        _mode.off = before
+
+
+def _recording() -> bool:
+    return not getattr(_mode, "off", False)
+
+
+class TapeTrace(Trace):
+    """Computes at once; a result of tensors that require grad gets a node, its grad_fn."""
+
+    name = "a Tensor's tape"
+
+    def lift(self, value):
+        return Tensor(value)
+
+    def process(self, primitive, inputs, params):
+        values = [x.data for x in inputs]
+        result = Tensor(primitive.numpy(*values, **params))
+        if primitive.kind == VIEW:
+            result.version = inputs[0].version  # one memory, one count of its changes
+        needed = any(x.requires_grad for x in inputs) and primitive.name != "stop_gradient"
+        if needed and _recording() and result.dtype.kind == "f":
+            parents = [x.node if x.requires_grad else None for x in inputs]
+            node = Node(primitive, params, values, result.data, parents)
+            node.versions = [(x.version, x.version[0]) for x in inputs]
+            result.requires_grad, result.node, result.grad_fn = True, node, node
+        return result
+
+
+TAPE = TapeTrace(level=0)
+
+
+class Tensor(Tracer):
+    """Data, and, where it requires grad, a place in a graph.
+
+    Attributes
+    ----------
+    data : ndarray, shared with the caller
+    requires_grad : bool; a result has it if one of its inputs has it
+    grad_fn : the node of the operation that made it; None for a leaf tensor
+    grad : Tensor or None; ``backward`` adds to it, in leaf tensors that require grad, and in
+        others after ``retain_grad()``
+    """
+
+    __slots__ = ("data", "_requires_grad", "grad_fn", "node", "version", "_grad")
+
+    def __init__(self, data: Any, requires_grad: bool = False):
+        self._trace, self.data = TAPE, np.asarray(data)
+        self.grad_fn = self.node = self._grad = None
+        self.version = [0]  # how often the memory was changed in place
+        self._requires_grad = False
+        self.requires_grad = requires_grad
+
+    shape = property(lambda self: self.data.shape)
+    dtype = property(lambda self: self.data.dtype)
+    is_leaf = property(lambda self: self.grad_fn is None)
+    retains_grad = property(lambda self: not self.is_leaf and self.node.keeper is self)
+
+    def __repr__(self):
+        text = np.array2string(self.data, separator=", ", prefix="tensor(")
+        made = f", grad_fn={self.grad_fn}" if self.grad_fn else ""
+        return f"tensor({text}{made or ', requires_grad=True' * self.requires_grad})"
+
+    def concrete(self):
+        return self.data
+
+    def numpy(self) -> np.ndarray:
+        """Return the data; refuse where that would leave a graph unnoticed."""
+        if self.requires_grad:
+            raise RuntimeError("numpy(): this tensor requires grad; call x.detach().numpy().")
+        return self.data
+
+    def item(self) -> float:
+        """Return the one number that the tensor holds."""
+        return self.data.item()
+
+    def sum(self, axis=None):
+        """Sum over axes (all by default)."""
+        return xp.sum(self, axis)
+
+    def mean(self, axis=None):
+        """Average over axes (all by default)."""
+        return xp.mean(self, axis)
+
+    def to(self, dtype) -> "Tensor":
+        """Return the tensor in another dtype: itself if it has it, else a result, not a leaf."""
+        return xp.astype(self, dtype)
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool):
+        if wanted and self.dtype.kind != "f":
+            raise RuntimeError(
+                f"requires_grad: only floating-point tensors can require gradients, this one is "
+                f"{self.dtype}; make it from floats."
+            )
+        if not wanted and not self.is_leaf:
+            raise RuntimeError(
+                "requires_grad: it can be changed for leaf tensors only; "
+                "call x.detach() for the same numbers without history."
+            )
+        self._requires_grad = wanted
+        if wanted and self.node is None:
+            self.node = Node(None, None, (), self.data, ())
+            self.node.keeper = self
+
+    @property
+    def grad(self) -> "Tensor | None":
+        if self.requires_grad and not self.is_leaf and not self.retains_grad:
+            warnings.warn(
+                "the .grad of a tensor that is not a leaf tensor was read: backward() does not "
+                "fill it; call retain_grad() on it before backward() if you need it.",
+                stacklevel=2,
+            )
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: "Tensor | None"):
+        self._grad = value
+
+    def retain_grad(self) -> None:
+        """Ask ``backward`` to fill the ``grad`` of a tensor that is not a leaf."""
+        if not self.requires_grad:
+            raise RuntimeError("retain_grad: this tensor does not require grad, so it has none.")
+        self.node.keeper = self
+
+    def detach(self) -> "Tensor":
+        """Return a leaf tensor with the same memory and no history."""
+        detached = Tensor(self.data)
+        detached.version = self.version
+        return detached
+
+    def zero_grad(self) -> None:
+        """Forget the accumulated gradient: ``grad`` is None again."""
+        self._grad = None
+
+    def backward(self, gradient: Any = None, retain_graph: bool = False) -> None:
+        """Add the derivative of this tensor to the ``grad`` of the leaf tensors it came from.
+
+        Parameters
+        ----------
+        gradient : array of this tensor's shape: its cotangent. 1 by default, for a 0-d tensor.
+        retain_graph : keep what the nodes saved, so that backward can run again.
+        """
+        if not self.requires_grad:
+            raise RuntimeError(
+                "backward: this tensor does not require grad and has no grad_fn; create a tensor "
+                "it depends on with requires_grad=True, and do not detach on the way."
+            )
+        if gradient is None and self.shape != ():
+            raise RuntimeError(
+                f"backward: the tensor has shape {self.shape}, a gradient is defined for one "
+                "number; sum or average it, or pass its cotangent as gradient=."
+            )
+        ct = (
+            np.ones_like(self.data)
+            if gradient is None
+            else np.asarray(getattr(gradient, "data", gradient))
+        )
+        cts = {self.node: ct}
+        for node in _topological(self.node):
+            ct = cts.pop(node, None)
+            if ct is None:
+                continue
+            if node.keeper is not None:
+                _accumulate(node.keeper, ct)
+            if node.primitive is None:
+                continue
+            _check_saved(node)
+            for parent, more in node.pull(ct):
+                cts[parent] = cts[parent] + more if parent in cts else more
+            if not retain_graph:
+                node.values = None
+
+    def _change(self, data: np.ndarray) -> "Tensor":
+        """Write into the memory, where that does not falsify a gradient."""
+        if self.requires_grad and _recording():
+            kind = (
+                "a leaf tensor that requires grad" if self.is_leaf else "a tensor with a grad_fn"
+            )
+            raise RuntimeError(
+                f"in-place change of {kind}: the graph would lose its value; update parameters "
+                "under no_grad(), or write x = x + ... for a new tensor."
+            )
+        self.data[...] = data
+        self.version[0] += 1
+        return self
+
+    def __setitem__(self, key, value):
+        changed = self.data.copy()
+        changed[key] = getattr(value, "data", value)
+        self._change(changed)
+
+    __iadd__ = lambda self, x: self._change(self.data + getattr(x, "data", x))  # noqa: E731
+    __isub__ = lambda self, x: self._change(self.data - getattr(x, "data", x))  # noqa: E731
+    __imul__ = lambda self, x: self._change(self.data * getattr(x, "data", x))  # noqa: E731
+
+
+def tensor(data: Any, requires_grad: bool = False) -> Tensor:
+    """Return a leaf tensor with a copy of ``data``."""
+    return Tensor(
+        np.array(getattr(data, "data", data) if isinstance(data, Tensor) else data), requires_grad
+    )
+
+
+def _topological(root: Node) -> list[Node]:
+    """Return the nodes below ``root``, every node before its parents."""
+    order, seen, stack = [], set(), [(root, False)]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            order.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend((p, False) for p in node.parents if p is not None)
+    return order[::-1]
+
+
+def _accumulate(keeper: Tensor, ct: np.ndarray) -> None:
+    if keeper._grad is None:
+        keeper._grad = Tensor(np.array(ct))
+    else:
+        keeper._grad.data = keeper._grad.data + ct
+
+
+def _check_saved(node: Node) -> None:
+    if node.values is None:
+        raise RuntimeError(
+            "backward: a second time through the same graph, whose saved values were freed by "
+            "the first; sum the losses and call backward once, compute the loss anew, or pass "
+            "retain_graph=True to the first call."
+        )
+    if any(version[0] != count for version, count in node.versions):
+        raise RuntimeError(
+            f"backward: an input of {node.primitive.name} was changed in place after the graph "
+            "was recorded; make a copy before changing it, or change it after backward()."
+        )

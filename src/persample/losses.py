@@ -1,0 +1,53 @@
+"""The losses of the book, each written once, for one sample, for every backend.
+
+The parameters come first, then one sample's data; the result is a 0-d array.
+"""
+
+from typing import Any
+
+from .arrays import namespace_of, stop_gradient
+
+
+def td_loss(theta: Any, s: Any, r: Any, s_next: Any, gamma: float = 1.0) -> Any:
+    """TD(0) pseudo-loss of one transition: (r + gamma v(s') - v(s))^2 / 2, v(s) = theta . s.
+
+    The target r + gamma v(s') is held fixed, so the gradient is -delta s and one step of plain
+    gradient descent, theta - alpha grad, is the TD(0) update theta + alpha delta s. The value
+    itself measures nothing: it is not the error of v. For a terminal s' pass zeros.
+
+    Parameters
+    ----------
+    theta : (d,) weights. s, s_next : (d,) features of the two states. r : 0-d reward.
+    gamma : discount, a Python number.
+
+    Returns
+    -------
+    0-d array, in squared units of reward.
+
+    Source: Sutton (1988); Sutton & Barto (2018), equations 9.7 and 9.8.
+    """
+    xp = namespace_of(theta)
+    target = stop_gradient(r + gamma * xp.matmul(s_next, theta))
+    delta = target - xp.matmul(s, theta)
+    return 0.5 * delta * delta
+
+
+def squared_loss(theta: Any, x: Any, y: Any) -> Any:
+    """Squared error of one sample, halved: (theta . x - y)^2 / 2; gradient (theta . x - y) x.
+
+    theta : (d,). x : (d,) features. y : 0-d target. Returns a 0-d array.
+    """
+    xp = namespace_of(theta)
+    error = xp.matmul(x, theta) - y
+    return 0.5 * error * error
+
+
+def logistic_loss(theta: Any, x: Any, y: Any) -> Any:
+    """Negative log-likelihood of one label: log(1 + exp(z)) - y z, z = theta . x, in nats.
+
+    theta : (d,). x : (d,) features. y : 0-d label, 0 or 1. The gradient is (sigma(z) - y) x.
+    Does not overflow for large z. Returns a 0-d array.
+    """
+    xp = namespace_of(theta)
+    z = xp.matmul(x, theta)
+    return xp.logaddexp(xp.zeros_like(z), z) - y * z

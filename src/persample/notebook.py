@@ -1,0 +1,178 @@
+"""Set-up for a chapter's first cell: double precision, figure style, figure fingerprints.
+
+Separate because all of it changes global state, which nothing else in the package does, and
+because only notebooks need it. Importing the module changes nothing; `setup()` does.
+"""
+
+import hashlib
+import importlib.util
+import os
+import re
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+# Okabe and Ito's palette (2008): told apart with every kind of colour vision. Its yellow comes
+# last because it is faint on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#F0E442")
+
+# Line styles run along with the colours, so that a figure still reads in grey.
+DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 3)))
+
+FIGURE_STYLE = {
+    # White also on a dark page, where the book's style sheet makes it a card.
+    "figure.facecolor": "white",
+    "figure.figsize": (6.4, 3.6),
+    "figure.dpi": 120,
+    "figure.constrained_layout.use": True,
+    "font.size": 12,
+    "axes.titlesize": 13,
+    "axes.labelsize": 12,
+    "xtick.labelsize": 11,
+    "ytick.labelsize": 11,
+    "legend.fontsize": 11,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e3e3e3",
+    "lines.linewidth": 2.0,
+    "image.cmap": "cividis",
+}
+
+
+def setup(frameworks: Iterable[str] = ("torch", "jax")) -> None:
+    """Prepare a notebook: float64 everywhere, rounded printing, figures in the book's style.
+
+    Parameters
+    ----------
+    frameworks : names among "torch" and "jax" to prepare. One that is not installed is
+        passed over, so that a chapter's NumPy part runs without either.
+
+    Raises
+    ------
+    ValueError
+        "setup: 'tf' is no framework of this book; name some of 'torch', 'jax'"
+    """
+    for name in frameworks:
+        if name not in _PREPARE:
+            known = ", ".join(map(repr, _PREPARE))
+            raise ValueError(f"setup: {name!r} is no framework of this book; name some of {known}")
+        if importlib.util.find_spec(name) is not None:
+            _PREPARE[name]()
+    warnings.formatwarning = _short_warning
+    # Six digits: what a reader compares, and short of where the order of additions shows.
+    np.set_printoptions(precision=6, suppress=True, linewidth=88)
+    if importlib.util.find_spec("matplotlib") is not None:
+        _prepare_figures()
+
+
+def _prepare_torch() -> None:
+    import torch
+
+    torch.set_default_dtype(torch.float64)
+    # The arrays of this book are small: one thread is as fast, and adds in one fixed order.
+    torch.set_num_threads(1)
+    torch.set_printoptions(precision=6, sci_mode=False, linewidth=88)
+
+
+def _prepare_jax() -> None:
+    # Before the import: JAX would otherwise look for an accelerator, and warn of what it lacks.
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+
+
+_PREPARE = {"torch": _prepare_torch, "jax": _prepare_jax}
+
+
+def _short_warning(message, category, filename, lineno, line=None) -> str:
+    """Format a warning without the file it came from, which is another one on every machine."""
+    text = re.sub(r" ?\(Triggered internally at [^)]*\)", "", str(message))
+    return f"{category.__name__}: {text}\n"
+
+
+def _prepare_figures() -> None:
+    import matplotlib.pyplot as plt
+    from cycler import cycler
+    from matplotlib.figure import Figure
+
+    plt.rcParams.update(FIGURE_STYLE)
+    plt.rcParams["axes.prop_cycle"] = cycler(color=COLOURS, linestyle=DASHES)
+    # An attribute, as a formatter registered by type is lost when the inline backend starts.
+    Figure._repr_pretty_ = lambda figure, printer, cycle: printer.text(fingerprint(figure))
+
+
+def fingerprint(figure: Any) -> str:
+    """Describe a figure in text: its titles, labels, and a digest of what it plots.
+
+    A notebook stores this beside the picture, where the tests compare it, so that a figure
+    whose data changed is found even where its pixels hardly differ.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+
+    Returns
+    -------
+    str
+        One line for the figure, one for each axes, one for each thing drawn in it.
+
+    Example
+    -------
+    >>> from matplotlib.figure import Figure
+    >>> axes = Figure().subplots()
+    >>> _ = axes.plot([0, 1], [2, 3], label="rows")
+    >>> _ = axes.set(title="Norms", xlabel="sample", ylabel="norm")
+    >>> print(fingerprint(axes.figure))
+    Figure with 1 axes
+      axes 'Norms', x 'sample' (linear), y 'norm' (linear)
+        Line2D 'rows': 2 x 2, digest ...
+    """
+    lines = [f"Figure with {len(figure.axes)} axes"]
+    if figure.get_suptitle():
+        lines.append(f"  title {figure.get_suptitle()!r}")
+    for axes in figure.axes:
+        lines.append(
+            f"  axes {axes.get_title()!r}, x {axes.get_xlabel()!r} ({axes.get_xscale()}),"
+            f" y {axes.get_ylabel()!r} ({axes.get_yscale()})"
+        )
+        for artist in [*axes.lines, *axes.collections, *axes.patches, *axes.images]:
+            data = _plotted(artist)
+            label = "" if artist.get_label().startswith("_") else f" {artist.get_label()!r}"
+            shape = " x ".join(map(str, data.shape))
+            lines.append(f"    {type(artist).__name__}{label}: {shape}, digest {_digest(data)}")
+        lines += [f"    Text {text.get_text()!r}" for text in axes.texts if text.get_text()]
+    return "\n".join(lines)
+
+
+def _plotted(artist: Any) -> np.ndarray:
+    """Return the numbers an artist draws, in data coordinates where it has any."""
+    if hasattr(artist, "get_xydata"):  # a line
+        return np.asarray(artist.get_xydata())
+    if hasattr(artist, "get_patch_transform"):  # a bar, a polygon, an arrow
+        return artist.get_patch_transform().transform(artist.get_path().vertices)
+    if hasattr(artist, "get_offsets"):  # scattered points, filled areas, many lines at once
+        parts = [np.ravel(path.vertices) for path in artist.get_paths()]
+        parts.append(np.ravel(np.ma.filled(artist.get_offsets(), np.nan)))
+        if artist.get_array() is not None:
+            parts.append(np.ravel(artist.get_array()))
+        return np.concatenate(parts)
+    return np.asarray(artist.get_array())  # an image
+
+
+def _digest(data: np.ndarray) -> str:
+    """Hash numbers to about four digits of the largest, the same on every machine.
+
+    The shift keeps the values people plot (halves, tenths, powers of two) away from the edges
+    of the rounding, where the last bit of a sum would decide.
+    """
+    data = np.asarray(data, dtype=float)
+    largest = np.max(np.abs(data), initial=0.0, where=np.isfinite(data)) or 1.0
+    scaled = np.nan_to_num(data / largest, nan=2.0, posinf=3.0, neginf=-3.0)
+    steps = np.floor(scaled * 1e4 + 0.3819660113)
+    return hashlib.sha256(steps.astype(np.int64).tobytes()).hexdigest()[:8]
