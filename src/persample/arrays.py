@@ -23,8 +23,10 @@ def _kind(x: Any) -> str | None:
     return None
 
 
-def backend_of(*trees_of_arrays: Any) -> str:
+def backend_of(*trees_of_arrays: Any, where: str = "backend_of") -> str:
     """Return "numpy", "torch" or "jax": the one backend that all arrays belong to.
+
+    ``where`` opens the error text: the function that the reader called.
 
     Raises
     ------
@@ -38,14 +40,14 @@ def backend_of(*trees_of_arrays: Any) -> str:
     if not kinds:
         given = ", ".join(type(tree).__name__ for tree in trees_of_arrays)
         raise TypeError(
-            f"the arguments ({given}) hold no array, so no backend can be chosen; convert them "
-            'with ps.backend("numpy" | "torch" | "jax").asarray.'
+            f"{where}: the arguments ({given or 'none were given'}) hold no array, so no backend "
+            "can be chosen; convert them with ps.backend(name).asarray."
         )
     if len(kinds) > 1:
         listed = " and ".join(f"{kind} (argument {n})" for kind, n in kinds.items())
         raise TypeError(
-            f"the arguments mix arrays of {listed}; convert all of them to one backend with "
-            "ps.backend(name).asarray."
+            f"{where}: the arguments mix arrays of {listed}; all must belong to one backend: "
+            "convert them with ps.backend(name).asarray."
         )
     return next(iter(kinds))
 
@@ -64,8 +66,8 @@ def namespace_of(tree: Any) -> Any:
         if kind is not None:
             return np if isinstance(x, np.generic) else x.__array_namespace__()
     raise TypeError(
-        f"namespace_of: {type(tree).__name__} holds no array of NumPy, PyTorch or JAX; "
-        "give the parameters of the loss."
+        f"namespace_of: {type(tree).__name__} holds no array of NumPy, PyTorch or JAX; give it "
+        "the parameters of the loss, as arrays."
     )
 
 
@@ -81,12 +83,12 @@ def stop_gradient(x: Any) -> Any:
     if kind == "torch":
         return x.detach()
     if kind == "jax":
-        from jax.lax import stop_gradient as jax_stop_gradient
-
-        return jax_stop_gradient(x)
+        return sys.modules["jax"].lax.stop_gradient(x)
     if kind == "numpy" or isinstance(x, int | float):
         return x
-    raise TypeError(f"stop_gradient: {type(x).__name__} is not an array or a number.")
+    raise TypeError(
+        f"stop_gradient: {type(x).__name__} is not an array or a number; give one array at a time."
+    )
 
 
 def to_numpy(tree: Any) -> Any:

@@ -7,6 +7,8 @@ from typing import Any
 
 from .arrays import namespace_of, stop_gradient
 
+__all__ = ["logistic_loss", "squared_loss", "td_loss"]
+
 
 def td_loss(theta: Any, s: Any, r: Any, s_next: Any, gamma: float = 1.0) -> Any:
     """TD(0) pseudo-loss of one transition: (r + gamma v(s') - v(s))^2 / 2, v(s) = theta . s.

@@ -166,13 +166,15 @@ def _plotted(artist: Any) -> np.ndarray:
 
 
 def _digest(data: np.ndarray) -> str:
-    """Hash numbers to about four digits of the largest, the same on every machine.
+    """Hash numbers to about four digits of the largest in x and in y, alike on every machine.
 
     The shift keeps the values people plot (halves, tenths, powers of two) away from the edges
     of the rounding, where the last bit of a sum would decide.
     """
     data = np.asarray(data, dtype=float)
-    largest = np.max(np.abs(data), initial=0.0, where=np.isfinite(data)) or 1.0
+    axis = 0 if data.ndim == 2 and data.shape[1] == 2 else None  # x and y, each by its own
+    largest = np.max(np.abs(data), axis=axis, initial=0.0, where=np.isfinite(data))
+    largest = np.where(largest == 0, 1.0, largest)
     scaled = np.nan_to_num(data / largest, nan=2.0, posinf=3.0, neginf=-3.0)
     steps = np.floor(scaled * 1e4 + 0.3819660113)
     return hashlib.sha256(steps.astype(np.int64).tobytes()).hexdigest()[:8]

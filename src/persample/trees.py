@@ -28,7 +28,7 @@ def _walk(tree: Any, leaves: list) -> Any:
 
 def unflatten(structure: Any, leaves: list) -> Any:
     """Put ``leaves`` back where ``flatten`` found them."""
-    return _build(structure, iter(leaves))
+    return _build(structure, iter(leaves))  # an iterator may serve several trees in turn
 
 
 def _build(structure: Any, leaves) -> Any:

@@ -1,5 +1,6 @@
-"""The JAX backend: its own transforms, under the book's names."""
+"""The JAX backend: its own transforms, with the book's parameters."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -11,8 +12,6 @@ from ..arrays import stop_gradient, to_numpy
 __all__ = ["NAME", "asarray", "grad", "jit", "stop_gradient", "to_numpy", "value_and_grad", "vmap"]
 
 NAME = "jax"
-
-grad, value_and_grad, vmap, jit = jax.grad, jax.value_and_grad, jax.vmap, jax.jit
 
 
 def asarray(x: Any, dtype: str | None = None) -> jax.Array:
@@ -27,7 +26,27 @@ def asarray(x: Any, dtype: str | None = None) -> jax.Array:
     wanted = np.asarray(x, dtype)
     if jax.dtypes.canonicalize_dtype(wanted.dtype) != wanted.dtype:
         raise ValueError(
-            f"asarray: {wanted.dtype} was asked for and JAX is in its 32-bit mode; call "
-            'jax.config.update("jax_enable_x64", True) first, or give dtype="float32".'
+            f"asarray: the array is to be {wanted.dtype} and JAX is in its 32-bit mode; call "
+            'jax.config.update("jax_enable_x64", True) first, or give a dtype such as "float32".'
         )
     return jnp.asarray(wanted)
+
+
+def grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
+    """Return the gradient of the scalar f."""
+    return jax.grad(f, argnums)
+
+
+def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
+    """Return a function computing (value, gradient)."""
+    return jax.value_and_grad(f, argnums)
+
+
+def vmap(f: Callable, in_axes: Any = 0) -> Callable:
+    """Map f over axis 0 of the arguments marked 0."""
+    return jax.vmap(f, in_axes)
+
+
+def jit(f: Callable) -> Callable:
+    """Compile f with XLA, once for each set of shapes and dtypes."""
+    return jax.jit(f)

@@ -49,7 +49,24 @@ def jit(f: Callable) -> Callable:
     The inductor compiler needs a C++ compiler, and seconds for the first call; without one the
     graph is captured and run by PyTorch itself ("aot_eager").
     """
-    return torch.compile(f, backend=compiler(), fullgraph=True)
+
+    def run(*args):
+        return f(*args)
+
+    # PyTorch counts compilations by code object and refuses the ninth; vmap and grad have one
+    # for all functions, so that the ninth function would fail. Each gets its own.
+    run.__code__ = run.__code__.replace()
+    compiled = torch.compile(run, backend=compiler(), fullgraph=True)
+
+    def run_compiled(*args):
+        try:
+            return compiled(*args)
+        except torch._dynamo.exc.TorchDynamoException as error:
+            failed = error
+        f(*args)  # an error of f's own comes out here, in its own words
+        raise failed
+
+    return run_compiled
 
 
 def compiler() -> str:

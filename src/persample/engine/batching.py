@@ -13,9 +13,9 @@ import numpy as np
 from .. import trees
 from . import namespace as xp
 from .contraction import split
-from .core import Trace, as_tracer, bind, named, new_trace
+from .core import Trace, as_tracer, bind, new_trace, transformed
 from .primitives import PRIMITIVES
-from .tracer import Tracer, is_array
+from .tracer import Tracer, is_array, own
 
 
 def _spread(size, x, batched):
@@ -120,12 +120,9 @@ class BatchTracer(Tracer):
         self._trace, self.value, self.batched = trace, value, batched
 
     shape = property(lambda self: self.value.shape[1:] if self.batched else self.value.shape)
-    dtype = property(lambda self: self.value.dtype)
 
     def concrete(self):
-        if self.batched:
-            return super().concrete()  # raises: there are as many values as samples
-        return self.value.concrete() if isinstance(self.value, Tracer) else self.value
+        return self.no_value() if self.batched else super().concrete()
 
 
 class BatchTrace(Trace):
@@ -188,10 +185,9 @@ def vmap(f: Callable, in_axes: Any = 0) -> Callable:
             ]
             outputs, structure = trees.flatten(f(*lifted))
             values = [trace.output(x) for x in outputs]
-        given = {id(x) for leaves, _ in flat for x in leaves}
-        return trees.unflatten(structure, [_own(x, given) for x in values])
+        return trees.unflatten(structure, own(values, [x for leaves, _ in flat for x in leaves]))
 
-    return named(run, f)
+    return transformed(f, run)
 
 
 def _axes_of(in_axes, count):
@@ -214,7 +210,7 @@ def _batch_size(flat, axes):
     sizes = {}
     for n, ((leaves, _), axis) in enumerate(zip(flat, axes, strict=True)):
         for x in leaves if axis == 0 else ():
-            if np.ndim(x) == 0 if not isinstance(x, Tracer) else x.ndim == 0:
+            if not getattr(x, "shape", ()):
                 raise ValueError(
                     f"vmap: argument {n} is 0-d, so it has no sample axis; give one entry a "
                     "sample, or mark it as shared with None in in_axes."
@@ -232,10 +228,3 @@ def _batch_size(flat, axes):
     if size == 0:
         raise ValueError("vmap: the batch is empty; give at least one sample.")
     return size
-
-
-def _own(x, given):
-    """Return a writable array of its own in place of a view or of an argument."""
-    return (
-        np.array(x) if isinstance(x, np.ndarray) and (x.base is not None or id(x) in given) else x
-    )

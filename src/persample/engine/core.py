@@ -60,17 +60,18 @@ def bind(primitive: Primitive, *inputs: Any, **params: Any) -> Any:
             top = trace
     if top is None:
         return primitive.numpy(*inputs, **params)
-    if not top.alive:
-        raise ValueError(
-            f"{primitive.name}: a tracer of {top.name} was used after {top.name} had returned; "
-            "return the value from the function in place of storing it outside."
-        )
     return top.process(primitive, [as_tracer(top, x) for x in inputs], params)
 
 
 def as_tracer(trace: Trace, x: Any) -> Any:
     """Return ``x`` if it already belongs to ``trace``, else lift it."""
-    return x if getattr(x, "_trace", None) is trace else trace.lift(x)
+    own = getattr(x, "_trace", None)
+    if own is not None and not own.alive:
+        raise ValueError(
+            f"a tracer of {own.name} was used after {own.name} had returned; "
+            "return the value from the function in place of storing it outside."
+        )
+    return x if own is trace else trace.lift(x)
 
 
 _running = threading.local()
@@ -89,8 +90,22 @@ def new_trace(kind: type, *args: Any):
         trace.alive = False
 
 
-def named(function: Callable, original: Callable) -> Callable:
-    """Give a transformed function the original's name and, for ``inspect``, its parameters."""
+def transformed(original: Callable, run: Callable) -> Callable:
+    """Return ``run`` under the original's name and, for ``inspect``, with its parameters."""
+
+    def function(*args, **keywords):
+        refuse(keywords)
+        return run(*args)
+
     function.__name__ = getattr(original, "__name__", "function")
     function.__wrapped__ = original
     return function
+
+
+def refuse(keywords: dict) -> None:
+    """Say what to do in place of a keyword argument: positions are what transforms count."""
+    if keywords:
+        raise TypeError(
+            f"keyword arguments ({', '.join(keywords)}) were given to a transformed function; "
+            "pass them by position, or bind them beforehand with functools.partial."
+        )

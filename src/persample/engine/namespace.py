@@ -31,9 +31,12 @@ def __getattr__(name: str):
 
 def asarray(x, dtype=None):
     """Return ``x`` as an array; a tracer stays what it is."""
-    if not hasattr(x, "_trace"):
-        return np.asarray(x, dtype)
-    return x if dtype is None else astype(x, dtype)
+    if hasattr(x, "_trace"):
+        return x if dtype is None else astype(x, dtype)
+    array = np.asarray(x, dtype)
+    if array.dtype.kind not in "fiubc":
+        raise TypeError(f"{type(x).__name__} {x!r:.60} is not an array of numbers; give one.")
+    return array
 
 
 def _promote(*values):
@@ -83,12 +86,16 @@ def pow(x, y):
 
 _power = _binary("power")
 greater, greater_equal = (lambda x, y: less(y, x)), (lambda x, y: less_equal(y, x))
-minimum = lambda x, y: -maximum(-asarray(x), -asarray(y))  # noqa: E731, a table of one-liners
-abs = lambda x: where(less(x, 0), -x, x)  # noqa: E731
-square = lambda x: multiply(x, x)  # noqa: E731
-logical_not = lambda x: equal(x, False)  # noqa: E731
-logical_and = lambda x, y: multiply(astype(x, bool), astype(y, bool))  # noqa: E731
-logical_or = lambda x, y: add(astype(x, bool), astype(y, bool))  # noqa: E731
+square, abs, minimum = (
+    lambda x: multiply(x, x),
+    lambda x: maximum(x, -x),  # derivative 0 at 0, as the tie of x and -x
+    lambda x, y: -maximum(-asarray(x), -asarray(y)),
+)
+logical_not, logical_and, logical_or = (
+    lambda x: equal(x, False),
+    lambda x, y: multiply(astype(x, bool), astype(y, bool)),
+    lambda x, y: add(astype(x, bool), astype(y, bool)),
+)
 
 
 def where(condition, x, y):
@@ -114,8 +121,10 @@ def full_like(x, value, dtype=None):
     return np.broadcast_to(np.asarray(value, dtype or x.dtype), x.shape)
 
 
-zeros_like = lambda x, dtype=None: full_like(x, 0, dtype)  # noqa: E731
-ones_like = lambda x, dtype=None: full_like(x, 1, dtype)  # noqa: E731
+zeros_like, ones_like = (
+    lambda x, dtype=None: full_like(x, 0, dtype),
+    lambda x, dtype=None: full_like(x, 1, dtype),
+)
 
 
 def astype(x, dtype, copy=True):
@@ -142,8 +151,10 @@ def broadcast_to(x, shape):
 
 def permute_dims(x, axes):
     """Return x with its axes in another order."""
-    axes = tuple(axes)
-    return x if axes == tuple(range(x.ndim)) else bind(PRIMITIVES["permute_dims"], x, axes=axes)
+    axes, order = tuple([_axis(x.ndim, a) for a in axes]), tuple(range(x.ndim))
+    if tuple(sorted(axes)) != order:
+        raise ValueError(f"permute_dims: {axes} does not name each axis of {x.shape} once.")
+    return x if axes == order else bind(PRIMITIVES["permute_dims"], x, axes=axes)
 
 
 def matrix_transpose(x):
@@ -153,7 +164,7 @@ def matrix_transpose(x):
 
 def expand_dims(x, axis=0):
     """Insert an axis of length 1."""
-    axis = axis + x.ndim + 1 if axis < 0 else axis
+    axis = _axis(x.ndim + 1, axis)
     return reshape(x, x.shape[:axis] + (1,) + x.shape[axis:])
 
 
@@ -168,7 +179,7 @@ def squeeze(x, axis):
 def concat(arrays, axis=0):
     """Join arrays along an axis that they have."""
     arrays = _promote(*arrays)
-    return bind(PRIMITIVES["concat"], *arrays, axis=axis % arrays[0].ndim)
+    return bind(PRIMITIVES["concat"], *arrays, axis=_axis(arrays[0].ndim, axis))
 
 
 def stack(arrays, axis=0):
@@ -176,11 +187,15 @@ def stack(arrays, axis=0):
     return concat([expand_dims(asarray(x), axis) for x in arrays], axis=axis)
 
 
+def _axis(ndim, axis):
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"axis {axis} is out of range for an array with {ndim} axes.")
+    return axis % ndim
+
+
 def _axes(x, axis):
-    axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    if any(not -x.ndim <= a < x.ndim for a in axes):
-        raise ValueError(f"axis {axis} is out of range for shape {x.shape}.")
-    return tuple(sorted(a % x.ndim for a in axes))
+    axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
+    return tuple(sorted(_axis(x.ndim, a) for a in axes))
 
 
 def _reduce(name):
@@ -196,7 +211,11 @@ def _reduce(name):
 
 
 sum, max = _reduce("sum"), _reduce("max")
-min = lambda x, axis=None, keepdims=False: -max(-x, axis, keepdims)  # noqa: E731
+
+
+def min(x, axis=None, keepdims=False):
+    """Return the least entry along axes (all by default)."""
+    return -max(-asarray(x), axis, keepdims)
 
 
 def mean(x, axis=None, keepdims=False):
@@ -244,7 +263,7 @@ def vecdot(x, y):
 
 def take(x, indices, axis=0):
     """Pick entries along ``axis`` with an integer array."""
-    indices, axis = asarray(indices), axis % x.ndim
+    indices, axis = asarray(indices), _axis(x.ndim, axis)
     if indices.dtype.kind not in "iu":
         raise TypeError(f"take: indices are {indices.dtype}; give integers (no masks).")
     k = indices.ndim

@@ -1,7 +1,7 @@
 """The closed list of primitives, each with its NumPy implementation.
 
 To add one, say ``sinh``: a row here, a row in ``reverse.vjp_rules``, a row in
-``batching.batch_rules``, and a row in the table of ``tests/engine/specs.py``. One-input
+``batching.batch_rules``, and a row of test cases in ``tests/specs.py``. One-input
 primitives are then functions of the namespace by their name: ``xp.sinh(x)``.
 """
 
@@ -28,6 +28,8 @@ def _batch_grid(indices, batch_dims):
 
 
 def _take(x, indices, batch_dims):
+    if batch_dims == 0:
+        return np.take(x, indices, axis=0)  # a copy always; x[i] is a view if i is 0-d
     return x[_batch_grid(indices, batch_dims) + (indices,)]
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from .. import trees
 from . import namespace as xp
 from .contraction import split
-from .core import Trace, as_tracer, bind, named, new_trace
+from .core import Trace, as_tracer, bind, new_trace, transformed
 from .primitives import PRIMITIVES
-from .tracer import Tracer, is_array
+from .tracer import Tracer, is_array, own
 
 
 def _expand(x, like, axes):
@@ -168,12 +168,6 @@ class ReverseTracer(Tracer):
     def __init__(self, trace, value, node):
         self._trace, self.value, self.node = trace, value, node
 
-    shape = property(lambda self: self.value.shape)
-    dtype = property(lambda self: self.value.dtype)
-
-    def concrete(self):
-        return self.value.concrete() if isinstance(self.value, Tracer) else self.value
-
 
 class ReverseTrace(Trace):
     """Computes as usual, and writes a node wherever an input leads back to a parameter."""
@@ -222,8 +216,11 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
 
     def run(*args):
         wanted = argnums if several else (argnums,)
-        if any(not -len(args) <= n < len(args) for n in wanted):
-            raise ValueError(f"grad: argnums={argnums}, but {len(args)} arguments were given.")
+        if not all(isinstance(n, int) and -len(args) <= n < len(args) for n in wanted):
+            raise ValueError(
+                f"grad: argnums={argnums!r} for {len(args)} arguments; give the number of one "
+                "(the first is 0, the last -1) or a tuple of such numbers."
+            )
         with new_trace(ReverseTrace) as trace:
             flat = [trees.flatten(arg) for arg in args]
             lifted = [[trace.lift(x) if is_array(x) else x for x in xs] for xs, _ in flat]
@@ -233,29 +230,20 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
             result = f(*[trees.unflatten(structure, xs) for (_, structure), xs in parts])
             output = as_tracer(trace, _scalar(result))
             cts = trace.backward(output)
-        grads = []
-        for n in wanted:
-            found = [cts.get(x.node) for x in lifted[n]]
-            leaves = [
-                _own(xp.zeros_like(x.value) if ct is None else ct)
-                for ct, x in zip(found, lifted[n], strict=True)
-            ]
-            grads.append(trees.unflatten(flat[n][1], leaves))
-        value = output.value if isinstance(output.value, Tracer) else np.asarray(output.value)
-        return value, tuple(grads) if several else grads[0]
+        parameters = [x for n in wanted for x in lifted[n]]
+        found = [cts.get(x.node, xp.zeros_like(x.value)) for x in parameters]
+        value, *leaves = own([output.value, *found], [x for xs, _ in flat for x in xs])
+        leaves = iter(leaves)
+        grads = tuple([trees.unflatten(flat[n][1], leaves) for n in wanted])
+        return value, grads if several else grads[0]
 
-    return named(run, f)
+    return transformed(f, run)
 
 
 def grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
     """Return the function that computes the gradient of the scalar ``f``; see value_and_grad."""
     both = value_and_grad(f, argnums)
-    return named(lambda *args: both(*args)[1], f)
-
-
-def _own(x):
-    """Return a fresh array in place of a read-only broadcast view."""
-    return x if isinstance(x, Tracer) else np.array(x)
+    return transformed(f, lambda *args: both(*args)[1])
 
 
 def _parameter(trace, x, n):

@@ -21,11 +21,13 @@ _BINARY = {
 
 
 class Tracer:
-    """An array as a transform sees it. Subclasses say what stands behind it."""
+    """An array as a transform sees it. Subclasses say what ``value`` stands behind it."""
 
     __slots__ = ("_trace",)
     __hash__ = None  # == is elementwise
 
+    shape = property(lambda self: self.value.shape)
+    dtype = property(lambda self: self.value.dtype)
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: math.prod(self.shape))
     mT = property(xp.matrix_transpose)
@@ -69,16 +71,18 @@ class Tracer:
         return (self[i] for i in range(len(self)))
 
     def concrete(self):
-        """Return the plain array if this trace computes with real values, else raise."""
+        """Return the plain array behind it, if there is one all the way down."""
+        return self.value.concrete() if isinstance(self.value, Tracer) else self.value
+
+    def no_value(self):
+        """Refuse what would need one Python value."""
         raise TypeError(
             f"a Python value was asked of {self!r}, which has none there: no `if`, `while`, "
             "float() or int() on it; choose with xp.where, or pass it as a Python number."
         )
 
-    __bool__ = lambda self: bool(self.concrete())  # noqa: E731
-    __float__ = lambda self: float(self.concrete())  # noqa: E731
-    __int__ = lambda self: int(self.concrete())  # noqa: E731
-    __index__ = lambda self: operator.index(self.concrete())  # noqa: E731
+    __bool__, __float__ = (lambda x: bool(x.concrete())), (lambda x: float(x.concrete()))
+    __int__, __index__ = (lambda x: int(x.concrete())), (lambda x: operator.index(x.concrete()))
 
     def __array__(self, dtype=None, copy=None):
         raise TypeError(
@@ -96,6 +100,21 @@ class Tracer:
 def is_array(x) -> bool:
     """Say whether a leaf of an argument is an array (a Python number is a constant)."""
     return isinstance(x, Tracer | np.ndarray | np.generic)
+
+
+def own(values: list, given: list = ()) -> list:
+    """Return the arrays, copied where they are read-only or share memory with one before."""
+    taken, result = set().union(*map(_memory, given)), []
+    for x in values:
+        if not isinstance(x, Tracer) and (not x.flags.writeable or _memory(x) & taken):
+            x = np.array(x)
+        taken |= _memory(x)
+        result.append(x)
+    return result
+
+
+def _memory(x):
+    return {id(x), id(getattr(x, "base", None))} - {id(None)}
 
 
 def _index(x, key):

@@ -1,0 +1,106 @@
+# Everything this repository can do, one target each. `make` alone lists them.
+# Nothing has to be installed first but Python 3.11 or newer and make: the targets build
+# their own environment in .venv and leave the rest of the machine alone.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+HTML := _build/html
+PORT ?= 8000
+# Yours to set: make book PYTHON=python3.12, make test TEST_ARGS="-k td0", make book OPEN=no.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
+OPEN ?= yes
+TEST_ARGS ?=
+# PyTorch's own index carries builds without CUDA, which save several GB on Linux. It is asked
+# once whether it answers, because pip waits long, and for every package, on one that does not.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+# JAX on the CPU everywhere, the kernel of this environment before any other of the same name,
+# and no word from kernels about a debugger.
+export JAX_PLATFORMS ?= cpu
+export JUPYTER_PREFER_ENV_PATH := 1
+export PYDEVD_DISABLE_FILE_VALIDATION := 1
+
+SHAPE := _config.yml _toc.yml references.bib $(shell find _ext _static -type f -not -name '*.pyc' 2>/dev/null)
+BUILD_FLAGS := -W -n --keep-going
+NBVAL := --nbval --nbval-current-env --nbval-sanitize-with nbval_sanitize.cfg --nbval-cell-timeout=120
+# One file is one worker's: a notebook's cells share a kernel.
+PARALLEL := -n logical --maxprocesses 8 --dist loadfile
+
+.PHONY: help book html test serve lab notebooks bench lint constraints clean
+
+help:  ## list the targets
+	@echo "Per-Sample Gradients: make TARGET, where TARGET is"
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' \
+		| while IFS=$$'\t' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
+
+book: html  ## build the book, warnings being errors, and open it
+	@echo "The book is at $(CURDIR)/$(HTML)/index.html"
+	@if [ "$(OPEN)" = yes ] && [ -t 1 ] && [ -z "$$CI" ] \
+		&& { [ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] || [ "$$(uname -s)" = Darwin ]; }; then \
+		$(BIN)/python -m webbrowser -t "file://$(CURDIR)/$(HTML)/index.html" >/dev/null || true; fi
+
+# A change of the book's shape (settings, contents, style) rebuilds every page. So does a build
+# that failed: Sphinx keeps a page it warned about and would stay silent the next time.
+html: $(VENV)/.dev _build/.shape
+	@$(BIN)/jupyter-book build . $(BUILD_FLAGS) --quiet >/dev/null || { \
+		rm -rf _build/.doctrees $(HTML); echo "make: the book has errors, named above" >&2; exit 1; }
+
+_build/.shape: $(SHAPE)
+	@rm -rf _build/.doctrees $(HTML) && mkdir -p _build && touch $@
+
+test: html  ## run every unit test and re-execute and compare every notebook
+	$(BIN)/python -m pytest $(NBVAL) $(PARALLEL) tests src chapters $(TEST_ARGS)
+
+serve: html  ## serve the book at http://localhost:8000 (PORT=...)
+	@echo "The book is at http://localhost:$(PORT), until Ctrl-C"
+	@$(BIN)/python -m http.server $(PORT) --bind localhost --directory $(HTML)
+
+lab: $(VENV)/.reader  ## open the chapters in JupyterLab
+	$(BIN)/jupyter lab --notebook-dir . --ServerApp.default_url=/lab/tree/chapters
+
+notebooks: $(VENV)/.dev  ## execute every notebook in place and normalise it (ONLY=td0 for one)
+	$(BIN)/python scripts/execute_notebooks.py $(if $(ONLY),--only $(ONLY))
+
+bench: $(VENV)/.dev  ## measure what the speed claims rest on
+	$(BIN)/python benchmarks/engine.py
+
+lint: $(VENV)/.dev  ## check the code's style and format
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+constraints: $(VENV)/.dev  ## pin anew everything the requirements bring along
+	$(BIN)/uv pip compile requirements.txt requirements-dev.txt --universal --python-version 3.11 \
+		--upgrade --no-emit-package persample --no-header --no-annotate --quiet -o constraints.txt
+
+clean:  ## remove what was built (the environment stays: rm -r .venv)
+	rm -rf _build .pytest_cache .ruff_cache .hypothesis
+
+# The environment. `.reader` is what the notebooks need, `.dev` is everything.
+$(VENV)/.reader: requirements.txt constraints.txt pyproject.toml | $(BIN)/python
+	@$(call install,requirements.txt) && touch $@
+
+$(VENV)/.dev: requirements.txt requirements-dev.txt constraints.txt pyproject.toml | $(BIN)/python
+	@$(call install,requirements-dev.txt) && touch $(VENV)/.reader $@
+
+$(BIN)/python:
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "make: this needs Python 3.11 or newer, and none was found." >&2; \
+		echo "      Install one, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; exit 1; fi
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "make: $(PYTHON) is $$("$(PYTHON)" --version 2>&1); this needs Python 3.11 or newer." >&2; exit 1; }
+	@"$(PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "make: $(PYTHON) could not make $(VENV). On Debian and Ubuntu its venv module is" >&2; \
+		echo "      a package of its own: sudo apt-get install python3-venv" >&2; exit 1; }
+
+# install(requirements file). Only Linux has CUDA in its default build of PyTorch.
+define install
+index=; if [ "$$(uname -s)" = Linux ] && [ -n "$(TORCH_INDEX)" ]; then \
+	$(BIN)/python -c 'import sys, urllib.request as u; u.urlopen(sys.argv[1], timeout=5)' \
+		"$(TORCH_INDEX)/torch/" 2>/dev/null && index="--extra-index-url $(TORCH_INDEX)" \
+		|| echo "make: PyTorch's index of CPU builds does not answer; pip takes the build it finds."; fi; \
+echo "make: installing $(1) into $(VENV) (minutes the first time)"; \
+$(BIN)/python -m pip install -qq --disable-pip-version-check $$index -r $(1) -c constraints.txt
+endef

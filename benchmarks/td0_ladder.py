@@ -1,0 +1,102 @@
+"""Time the rungs loop, vmap and jit of TD(0) rows against the batch size, in three backends.
+
+The unit is the time of one ``grad`` on one transition in the same backend, so the numbers are
+ratios: what the whole batch costs, in single gradients. Medians of rounds in which every rung of
+a backend takes its turn. The first call (compilation) is apart. Run it from the root:
+
+    python benchmarks/td0_ladder.py --save
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import statistics
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+import persample as ps
+from persample.notebook import setup
+
+RESULT = Path(__file__).parent / "results" / "td0_ladder.json"
+SIZES = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536]
+LOOP_LIMIT = {"numpy": 4096, "torch": 1024, "jax": 256}  # one call beyond takes seconds
+D = 16
+
+
+def batch(backend, size: int) -> list:
+    """Return theta (D,) and ``size`` distinct transitions as arrays of the backend."""
+    rng = np.random.default_rng(size)
+    shapes = [(D,), (size, D), (size,), (size, D)]
+    return [backend.asarray(rng.normal(size=shape)) for shape in shapes]
+
+
+def seconds(call, repeat: int) -> float:
+    """Return the time of one call, averaged over ``repeat`` calls in a row."""
+    start = time.perf_counter()
+    for _ in range(repeat):
+        getattr(call(), "block_until_ready", int)()  # JAX returns before it has finished
+    return (time.perf_counter() - start) / repeat
+
+
+def measure(name: str, rounds: int) -> dict:
+    """Return {rung: {batch size: time in single gradients}} for one backend."""
+    module = ps.backend(name)
+    rungs = {
+        "loop": ps.per_sample_grad(ps.td_loss, method="loop"),
+        "vmap": ps.per_sample_grad(ps.td_loss),
+        "jit": ps.per_sample_grad(ps.td_loss, jit=True),
+    }
+    one = module.grad(ps.td_loss)
+    theta, s, r, s_next = batch(module, 1)
+    calls = {("grad", 1): lambda: one(theta, s[0], r[0], s_next[0])}
+    for size in SIZES:
+        arguments = batch(module, size)
+        for rung, rows in rungs.items():
+            if rung != "loop" or size <= LOOP_LIMIT[name]:
+                calls[rung, size] = lambda rows=rows, arguments=arguments: rows(*arguments)
+    repeats = {}
+    for key, call in calls.items():
+        call()  # compiles
+        call()
+        repeats[key] = max(1, min(200, int(0.02 / seconds(call, 1))))
+    samples: dict = {key: [] for key in calls}
+    for _ in range(rounds):
+        for key, call in calls.items():
+            samples[key].append(seconds(call, repeats[key]))
+    medians = {key: statistics.median(times) for key, times in samples.items()}
+    unit = medians["grad", 1]
+    table: dict = {rung: {} for rung in rungs}
+    for (rung, size), median in medians.items():
+        if rung != "grad":
+            table[rung][str(size)] = round(median / unit, 3)
+    return table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--save", action="store_true", help=f"store the result in {RESULT.name}")
+    options = parser.parse_args()
+    setup()
+    result = {
+        "what": "TD(0) rows, float64, d = 16; time in single gradients of the same backend",
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "versions": {p: version(p).split("+")[0] for p in ("numpy", "torch", "jax")},
+        "rounds": options.rounds,
+        "times": {name: measure(name, options.rounds) for name in ("numpy", "torch", "jax")},
+    }
+    for name, rungs in result["times"].items():
+        for rung, times in rungs.items():
+            print(f"{name:6} {rung:5}", *[f"{size}: {t:.4g}" for size, t in times.items()])
+    if options.save:
+        RESULT.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

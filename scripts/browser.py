@@ -1,0 +1,83 @@
+"""A headless browser and the built book on a local address, for the page test and screenshots."""
+
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from playwright.sync_api import Browser, Error, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+HTML = ROOT / "_build" / "html"
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# Nothing of the browser's own may use the network, or it would hide what a page does.
+FLAGS = [
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-sync",
+    "--no-first-run",
+    "--no-sandbox",
+]
+
+
+class NoBrowser(Exception):
+    """Says that no browser could be started, and how to get one."""
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def serve(folder: Path = HTML) -> Iterator[str]:
+    """Serve a folder on a free port of this machine while the block runs; give its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """Start the system's Chromium, or the one that Playwright installed for itself."""
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    with sync_playwright() as playwright:
+        try:
+            chromium = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        except Error as error:
+            first = str(error).strip().splitlines()[0]
+            raise NoBrowser(
+                f"no browser could be started ({first}); install Debian's package chromium,"
+                " or run: playwright install chromium"
+            ) from error
+        try:
+            yield chromium
+        finally:
+            chromium.close()
+
+
+def pages(folder: Path = HTML) -> list[str]:
+    """Return the address of every page of the built book, relative to its root."""
+    found = (path.relative_to(folder) for path in folder.rglob("*.html"))
+    return sorted(
+        path.as_posix() for path in found if path.parts[0] not in {"_static", "_sources"}
+    )
+
+
+def settle(page) -> None:
+    """Wait until a page shows its formulas and fonts."""
+    page.wait_for_load_state("load")
+    page.evaluate(
+        "async () => { await window.MathJax?.startup?.promise; await document.fonts.ready; }"
+    )

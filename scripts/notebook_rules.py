@@ -1,0 +1,77 @@
+"""What every notebook of the book must satisfy, as one function that lists what is wrong.
+
+`tests/test_notebooks.py` applies it to every chapter, `make notebooks` to what it wrote.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import nbformat
+
+LONGEST_CELL = 15
+LONGEST_RUN = 2
+LOCAL_PATH = re.compile(
+    r"(?<![\w.:/])/(?:home|root|Users|work|tmp|private|opt)/\w|ipykernel_\d|C:\\\\"
+)
+METADATA_LEFT = ("execution", "collapsed", "scrolled", "trusted")
+
+
+def chapters(root: Path) -> list[Path]:
+    """Return the notebooks of the book, in reading order."""
+    return sorted(path for path in root.glob("chapters/*.ipynb") if path.name[0] != ".")
+
+
+def problems(notebook: nbformat.NotebookNode) -> list[str]:
+    """List what breaks a rule, one sentence each; an empty list means none."""
+    found = []
+    if match := LOCAL_PATH.search(json.dumps(notebook)):
+        found.append(f"a path of one machine is in the file: {match[0]!r}")
+    if "version" in notebook.metadata.get("language_info", {}):
+        found.append("the metadata name a Python version: run make notebooks")
+    if notebook.metadata.get("kernelspec", {}).get("name") != "python3":
+        found.append("the kernel is not python3: run make notebooks")
+
+    code = [
+        (number, cell) for number, cell in enumerate(notebook.cells) if cell.cell_type == "code"
+    ]
+    counts = [cell.execution_count for _, cell in code]
+    if None in counts:
+        found.append("a cell was never executed: run make notebooks")
+    elif counts != list(range(1, len(counts) + 1)):
+        found.append(f"cells were not run in order, from a clean kernel: {counts}")
+
+    for number, cell in code:
+        found += [f"cell {number}: {text}" for text in _problems_of_cell(cell)]
+
+    run = 0
+    for number, cell in enumerate(notebook.cells):
+        run = run + 1 if cell.cell_type == "code" else 0
+        if run == LONGEST_RUN + 1:
+            found.append(
+                f"cell {number}: more than {LONGEST_RUN} code cells without prose between"
+            )
+    return found
+
+
+def _problems_of_cell(cell: nbformat.NotebookNode) -> list[str]:
+    found = []
+    lines = [line for line in cell.source.splitlines() if line.strip()]
+    if not lines:
+        found.append("is empty")
+    if len(lines) > LONGEST_CELL:
+        found.append(f"has {len(lines)} lines of code; the most is {LONGEST_CELL}")
+    for key in METADATA_LEFT:
+        if key in cell.metadata:
+            found.append(f"has metadata.{key}: run make notebooks")
+    tags = cell.metadata.get("tags", [])
+    raised = [out for out in cell.outputs if out.output_type == "error"]
+    if bool(raised) != ("raises-exception" in tags):
+        found.append(
+            "shows an error it does not announce" if raised else "was to raise, and did not"
+        )
+    if any(kind.startswith("image/") for out in cell.outputs for kind in out.get("data", {})):
+        alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+        if len(alt) < 20:
+            found.append("draws a figure without alt text (metadata mystnb.image.alt)")
+    return found

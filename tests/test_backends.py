@@ -1,0 +1,137 @@
+"""Three modules with the same names, the same signatures and the same meaning."""
+
+import inspect
+import types
+
+import numpy as np
+import pytest
+
+import persample as ps
+from persample.backends import BACKENDS, NAMES, torch_backend
+
+from .cases import arrays, states, theta
+from .tolerances import assert_close
+
+MODULES = [ps.backend(name) for name in BACKENDS]
+FUNCTIONS = [name for name in NAMES if name != "NAME"]
+
+each_backend = pytest.mark.parametrize("module", MODULES, ids=BACKENDS)
+
+
+@pytest.fixture(autouse=True)
+def light_compiler(monkeypatch):
+    monkeypatch.setattr(torch_backend, "compiler", lambda: "aot_eager")
+
+
+@each_backend
+def test_a_backend_has_exactly_the_names_of_the_contract(module):
+    assert isinstance(module, types.ModuleType)
+    assert set(module.__all__) == set(NAMES)
+    assert len(module.__all__) == len(NAMES)
+
+
+def test_the_docstring_of_backend_lists_the_names():
+    assert " ".join(NAMES) in inspect.getdoc(ps.backend)
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_a_backend_knows_its_name(name):
+    assert name == ps.backend(name).NAME
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_function_has_one_signature_and_a_docstring_everywhere(function):
+    def shape(module):
+        parameters = inspect.signature(getattr(module, function)).parameters.values()
+        return [(p.name, p.kind, p.default) for p in parameters]
+
+    assert all(shape(module) == shape(MODULES[0]) for module in MODULES)
+    assert all(inspect.getdoc(getattr(module, function)) for module in MODULES)
+
+
+@each_backend
+def test_asarray_makes_float64_of_python_numbers(module):
+    x = module.asarray([[1.0, 2], [3, 4]])
+    assert str(x.dtype).removeprefix("torch.") == "float64"
+    assert_close(module.to_numpy(x), [[1.0, 2], [3, 4]])
+    assert tuple(module.asarray(1.0).shape) == ()
+
+
+@each_backend
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_asarray_makes_the_dtype_that_is_named(module, dtype):
+    for x in ([1.0, 2.0], np.array([1.0, 2.0]), module.asarray([1.0, 2.0])):
+        converted = module.asarray(x, dtype)
+        assert str(converted.dtype).removeprefix("torch.") == dtype
+        assert_close(module.to_numpy(converted), [1.0, 2.0])
+
+
+@each_backend
+def test_asarray_leaves_the_dtype_of_an_array_alone(module):
+    assert str(module.asarray(np.ones(2, np.float32)).dtype).removeprefix("torch.") == "float32"
+    x = module.asarray([1.0], "float32")
+    assert module.asarray(x) is x
+
+
+@each_backend
+def test_grad(module):
+    f = lambda x, y: x * x * y  # noqa: E731
+    x, y = module.asarray(3.0), module.asarray(5.0)
+    assert_close(ps.to_numpy(module.grad(f)(x, y)), 30.0)
+    assert_close(ps.to_numpy(module.grad(f, argnums=1)(x, y)), 9.0)
+    assert_close(ps.to_numpy(module.grad(f, (1, 0))(x, y)), (9.0, 30.0))
+
+
+@each_backend
+def test_value_and_grad_gives_the_value_first(module):
+    value, gradient = module.value_and_grad(lambda x: x * x)(module.asarray(3.0))
+    assert_close(ps.to_numpy(value), 9.0)
+    assert_close(ps.to_numpy(gradient), 6.0)
+
+
+@each_backend
+@pytest.mark.parametrize("in_axes", [(None, 0), [None, 0]])
+def test_vmap_maps_what_is_marked(module, in_axes):
+    dots = module.vmap(lambda x, y: ps.namespace_of(x).matmul(x, y), in_axes)
+    assert_close(ps.to_numpy(dots(*arrays((theta, states), module.NAME))), states @ theta)
+
+
+@each_backend
+def test_vmap_maps_every_argument_by_default(module):
+    sums = module.vmap(lambda x, y: ps.namespace_of(x).sum(x * y))
+    assert_close(
+        ps.to_numpy(sums(*arrays((states, 2 * states), module.NAME))), 2 * (states**2).sum(1)
+    )
+
+
+@each_backend
+def test_transforms_nest(module):
+    cube = lambda x: x * x * x  # noqa: E731
+    second = module.jit(module.vmap(module.grad(module.grad(cube))))
+    assert_close(ps.to_numpy(second(arrays(theta, module.NAME))), 6 * theta)
+
+
+def test_grad_leaves_the_grad_of_a_torch_tensor_alone():
+    import torch
+
+    x = torch.tensor(3.0, requires_grad=True)
+    ps.backend("torch").grad(lambda x: x * x)(x)
+    assert x.grad is None
+
+
+def test_torch_compiles_more_functions_than_its_limit_for_one_code_object():
+    """Without a code object each, the ninth different function fails in torch 2.13."""
+    import torch
+
+    x = torch.ones(2)
+    for k in range(torch._dynamo.config.recompile_limit + 2):
+        scaled = ps.backend("torch").jit(torch.vmap(lambda x, k=k: x * float(k + 0.5)))
+        assert_close(ps.to_numpy(scaled(x)), [k + 0.5, k + 0.5])
+
+
+@pytest.mark.parametrize(("found", "expected"), [(None, "aot_eager"), ("/bin/c++", "inductor")])
+def test_torch_compiles_without_a_c_compiler_too(found, expected, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(torch_backend.shutil, "which", lambda name: found)
+    assert torch_backend.compiler() == expected

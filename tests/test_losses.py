@@ -1,0 +1,87 @@
+"""The losses: their values, and that they use nothing but the Array API standard."""
+
+import inspect
+from functools import partial
+
+import array_api_strict
+import numpy as np
+import pytest
+
+import persample as ps
+from persample import losses
+from persample.backends import BACKENDS
+
+from .cases import (
+    CASES,
+    TD_EXAMPLE,
+    arrays,
+    inputs,
+    labels,
+    rewards,
+    states,
+    theta,
+)
+from .tolerances import assert_close
+
+td = ps.per_sample_grad(ps.td_loss)
+
+
+@pytest.mark.parametrize("name", losses.__all__)
+def test_a_loss_uses_only_the_array_api_standard(name, monkeypatch):
+    """array_api_strict has the standard's names and refuses everything else."""
+    given = [CASES[name].params, *(np.array(x[0]) for x in CASES[name].sample)]
+    expected = CASES[name].loss(*given)
+    monkeypatch.setattr(losses, "namespace_of", lambda x: array_api_strict)
+    monkeypatch.setattr(losses, "stop_gradient", lambda x: x)
+    value = CASES[name].loss(*map(array_api_strict.asarray, given))
+    assert value.shape == ()
+    assert_close(float(value), float(expected))
+
+
+def test_every_loss_has_a_case_and_is_public():
+    defined = {
+        name
+        for name, f in inspect.getmembers(losses, inspect.isfunction)
+        if f.__module__ == losses.__name__
+    }
+    assert defined == set(losses.__all__) <= set(CASES)
+    assert set(losses.__all__) <= set(ps.__all__)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_values_of_the_losses(backend):
+    module = ps.backend(backend)
+    value = lambda loss, *args: float(loss(*map(module.asarray, args)))  # noqa: E731
+    # delta = 2 + 1 * (0.2 - 0.4) - (0.4 - 0.2 - 0.2) = 1.8
+    example = [TD_EXAMPLE[0], TD_EXAMPLE[1][0], TD_EXAMPLE[2][0], TD_EXAMPLE[3][0]]
+    assert_close(value(ps.td_loss, *example), 1.8**2 / 2)
+    assert_close(value(partial(ps.td_loss, gamma=0.5), *example), 1.9**2 / 2)
+    assert_close(value(ps.squared_loss, [1.0, 2.0], [3.0, 4.0], 5.0), 18.0)
+    assert_close(value(ps.logistic_loss, [1.0, 2.0], [2.0, -1.0], 1.0), np.log(2))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_logistic_loss_does_not_overflow(backend):
+    given = [arrays(np.array(x), backend) for x in ([1.0], [[1000.0], [-1000.0]], [0.0, 1.0])]
+    rows = ps.to_numpy(ps.per_sample_grad(ps.logistic_loss)(*given))
+    assert_close(rows, [[1000.0], [1000.0]])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_target_of_td_loss_is_held_fixed(backend):
+    """With its gradient let through, the row would be -delta (s - gamma s')."""
+    given = inputs(CASES["td_loss"], backend)
+    rows = ps.to_numpy(ps.per_sample_grad(ps.td_loss)(*given))
+    s, r, s_next = CASES["td_loss"].sample
+    delta = r + s_next @ theta - s @ theta
+    assert np.abs(rows + delta[:, None] * (s - s_next)).max() > 0.1
+
+
+def test_a_terminal_state_is_one_of_zeros():
+    rows = td(theta, states, rewards, np.zeros_like(states))
+    assert_close(rows, -(rewards - states @ theta)[:, None] * states)
+
+
+def test_a_label_may_be_an_integer():
+    as_integers = ps.per_sample_grad(ps.logistic_loss)(theta, states, labels.astype(int))
+    assert_close(as_integers, ps.per_sample_grad(ps.logistic_loss)(theta, states, labels))

@@ -1,0 +1,123 @@
+"""Every chapter keeps the book's rules for notebooks, and every rule can fail."""
+
+from copy import deepcopy
+from pathlib import Path
+
+import nbformat
+import pytest
+from execute_notebooks import METADATA, normalise, shorten
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from notebook_rules import chapters, problems
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_there_are_chapters():
+    assert chapters(ROOT)
+
+
+@pytest.mark.parametrize("path", chapters(ROOT), ids=lambda path: path.stem)
+def test_a_chapter_keeps_the_rules(path):
+    assert problems(nbformat.read(path, as_version=4)) == []
+
+
+@pytest.mark.parametrize("path", chapters(ROOT), ids=lambda path: path.stem)
+def test_a_chapter_is_in_normal_form(path):
+    text = path.read_text(encoding="utf-8")
+    notebook = nbformat.reads(text, as_version=4)
+    assert nbformat.writes(normalise(notebook)).rstrip("\n") + "\n" == text, "run make notebooks"
+
+
+def good():
+    """Return a notebook that keeps every rule."""
+    figure = new_output("display_data", {"image/png": "iVBORw0KGgo=", "text/plain": "Figure"})
+    error = new_output("error", ename="ValueError", evalue="no", traceback=["ValueError: no"])
+    return new_notebook(
+        metadata=METADATA,
+        cells=[
+            new_markdown_cell("# Rows"),
+            new_code_cell("1 + 1", execution_count=1),
+            new_code_cell(
+                "draw()",
+                execution_count=2,
+                outputs=[figure],
+                metadata={"mystnb": {"image": {"alt": "Three curves that fall towards zero"}}},
+            ),
+            new_markdown_cell("A wrong way."),
+            new_code_cell(
+                "fail()",
+                execution_count=3,
+                outputs=[error],
+                metadata={"tags": ["raises-exception"]},
+            ),
+        ],
+    )
+
+
+def test_a_good_notebook_has_no_problems():
+    assert problems(good()) == []
+
+
+def _path(notebook):
+    notebook.cells[1].outputs = [new_output("stream", name="stdout", text="/home/ann/book/x.py")]
+
+
+def _cell_file(notebook):
+    notebook.cells[1].outputs = [new_output("stream", name="stderr", text="ipykernel_17/3.py:1")]
+
+
+def _long_cell(notebook):
+    notebook.cells[1].source = "\n\n".join(f"x{i} = {i}" for i in range(16))
+
+
+def _three_in_a_row(notebook):
+    del notebook.cells[3]
+
+
+def _undo_error(notebook):
+    notebook.cells[4].outputs = []
+
+
+SPOILED = {
+    "a path of one machine": _path,
+    "'ipykernel_1'": _cell_file,
+    "16 lines of code": _long_cell,
+    "more than 2 code cells": _three_in_a_row,
+    "never executed": lambda nb: nb.cells[1].update(execution_count=None),
+    "not run in order": lambda nb: nb.cells[1].update(execution_count=7),
+    "is empty": lambda nb: nb.cells[1].update(source="\n"),
+    "without alt text": lambda nb: nb.cells[2].metadata.clear(),
+    "metadata.execution": lambda nb: nb.cells[1].metadata.update(execution={"idle": "now"}),
+    "does not announce": lambda nb: nb.cells[4].metadata.clear(),
+    "was to raise": _undo_error,
+    "kernel is not python3": lambda nb: nb.metadata.kernelspec.update(name="my-env"),
+    "Python version": lambda nb: nb.metadata.language_info.update(version="3.11.7"),
+}
+
+
+@pytest.mark.parametrize("problem", SPOILED)
+def test_a_rule_that_is_broken_is_named(problem):
+    notebook = deepcopy(good())
+    SPOILED[problem](notebook)
+    found = problems(notebook)
+    assert len(found) == 1
+    assert problem in found[0]
+
+
+def test_a_traceback_keeps_the_cell_and_the_message():
+    traceback = [
+        "\x1b[31m------\x1b[39m",
+        "\x1b[31mValueError\x1b[39m                Traceback (most recent call last)",
+        "\x1b[36mCell\x1b[39m\x1b[36m In[3]\x1b[39m\x1b[32m, line 1\x1b[39m\n----> 1 f(x)",
+        "File \x1b[32m/home/ann/.venv/lib/python3.11/site-packages/torch/func.py:7\x1b[39m",
+        "File \x1b[32m/home/ann/book/src/persample/trees.py:7\x1b[39m",
+        "\x1b[31mValueError\x1b[39m: no rows\nfor this",
+    ]
+    assert "\n".join(shorten(traceback)) == (
+        "Traceback (most recent call last)\n"
+        "Cell In[3], line 1\n----> 1 f(x)\n"
+        "    ... inside torch, persample ...\n"
+        "\n"
+        "ValueError: no rows\nfor this"
+    )
+    assert shorten(shorten(traceback)) == shorten(traceback)
