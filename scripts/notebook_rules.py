@@ -11,6 +11,7 @@ import nbformat
 
 LONGEST_CELL = 15
 LONGEST_RUN = 2
+WIDEST_LINE = 79  # what a page shows without scrolling
 LOCAL_PATH = re.compile(
     r"(?<![\w.:/])/(?:home|root|Users|work|tmp|private|opt)/\w|ipykernel_\d|C:\\\\"
 )
@@ -61,6 +62,8 @@ def _problems_of_cell(cell: nbformat.NotebookNode) -> list[str]:
         found.append("is empty")
     if len(lines) > LONGEST_CELL:
         found.append(f"has {len(lines)} lines of code; the most is {LONGEST_CELL}")
+    if wide := [line for line in lines if len(line) > WIDEST_LINE]:
+        found.append(f"has a line of more than {WIDEST_LINE} characters: {wide[0].strip()}")
     for key in METADATA_LEFT:
         if key in cell.metadata:
             found.append(f"has metadata.{key}: run make notebooks")

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import to_numpy
+
 # Okabe and Ito's palette (2008): told apart with every kind of colour vision. Its yellow comes
 # last because it is faint on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#F0E442")
@@ -105,6 +107,18 @@ def _prepare_figures() -> None:
     plt.rcParams["axes.prop_cycle"] = cycler(color=COLOURS, linestyle=DASHES)
     # An attribute, as a formatter registered by type is lost when the inline backend starts.
     Figure._repr_pretty_ = lambda figure, printer, cycle: printer.text(fingerprint(figure))
+
+
+def same(actual: Any, wanted: Any, atol: float = 1e-9) -> bool:
+    """Say whether two arrays, of any backends, have one shape and differ by ``atol`` at most.
+
+    Example
+    -------
+    >>> same(np.array([1.0, 2.0]), [1.0, 2.0 + 1e-12]), same(np.ones((1, 2)), np.ones(2))
+    (True, False)
+    """
+    actual, wanted = (np.asarray(to_numpy(x)) for x in (actual, wanted))
+    return actual.shape == wanted.shape and np.allclose(actual, wanted, rtol=0, atol=atol)
 
 
 def fingerprint(figure: Any) -> str:

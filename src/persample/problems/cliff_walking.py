@@ -14,6 +14,17 @@ def features(state: int, action: int) -> np.ndarray:
     return (np.arange(ROWS * COLUMNS * len(ACTIONS)) == state * len(ACTIONS) + action) * 1.0
 
 
+def sample(state: int, action: int, reward: float, after: int, then: int, over: bool):
+    """Return one transition between pairs (state, action) and (after, then), with a batch axis.
+
+    Returns
+    -------
+    x (1, 192), r (1,), x_next (1, 192), which is zero where the episode is over.
+    """
+    x_next = features(after, then) * (not over)
+    return features(state, action)[None], np.array([float(reward)]), x_next[None]
+
+
 def path(policy: np.ndarray, limit: int = 100) -> list[int]:
     """Follow a greedy policy (48,) from the start; return the states, up to ``limit`` steps."""
     import gymnasium

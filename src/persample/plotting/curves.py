@@ -1,0 +1,53 @@
+"""Curves over steps, episodes and batch sizes."""
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from .style import finished
+
+
+def curves(
+    x: Sequence,
+    lines: Mapping[str, Sequence],
+    xlabel: str,
+    ylabel: str,
+    *,
+    log: str = "",
+    level: tuple[float, str] | None = None,
+) -> Figure:
+    """Draw one curve an entry of ``lines``; ``log`` names logarithmic axes: "x", "y", "xy".
+
+    ``level`` draws a horizontal line with a name: what the curves should reach.
+    """
+    figure, axes = plt.subplots(figsize=(5.6, 3.4))
+    for name, y in lines.items():
+        axes.plot(x[: len(y)], y, label=name)
+    if level is not None:
+        axes.axhline(level[0], color="grey", linewidth=1, linestyle=":")
+        axes.annotate(
+            level[1],
+            (1, level[0]),
+            ("axes fraction", "data"),
+            ha="right",
+            va="bottom",
+            color="#555",
+        )
+    axes.set(xlabel=xlabel, ylabel=ylabel)
+    axes.set_xscale("log" if "x" in log else "linear")
+    axes.set_yscale("log" if "y" in log else "linear")
+    axes.legend()
+    return finished(figure)
+
+
+def ladder(times: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
+    """Draw {backend: {rung: {batch size: time}}} side by side on common log-log axes."""
+    figure, panels = plt.subplots(1, len(times), figsize=(6.6, 3.2), sharey=True)
+    for axes, (backend, rungs) in zip(panels, times.items(), strict=True):
+        for rung, points in rungs.items():
+            axes.plot([int(size) for size in points], list(points.values()), label=rung)
+        axes.set(xscale="log", yscale="log", title=backend, xlabel="batch size B")
+    panels[0].set_ylabel("time / one grad")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    return finished(figure)
