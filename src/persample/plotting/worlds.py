@@ -59,9 +59,8 @@ def grid_paths(shape: tuple[int, int], paths: Mapping[str, Sequence[int]], cliff
     for shift, (name, cells) in zip(np.linspace(0.4, 0.6, len(paths)), paths.items(), strict=True):
         cells = np.asarray(cells)
         axes.plot(cells % width + shift, cells // width + shift, label=name, marker=".")
-    ends = {name: cells for name, cells in (("S", 0), ("G", -1))}
     first = next(iter(paths.values()))
-    for name, index in ends.items():
+    for name, index in (("S", 0), ("G", -1)):
         axes.text(
             first[index] % width + 0.12, first[index] // width + 0.25, name, fontweight="bold"
         )

@@ -31,7 +31,7 @@ def episodes(rng: np.random.Generator, runs: int, n: int = 5) -> tuple[np.ndarra
     Returns
     -------
     s (T, runs, n), r (T, runs), s_next (T, runs, n), outcome (runs,)
-        Zeros after a run's episode has ended. ``outcome`` is the return: 1 if it left on the right.
+        Zeros after a run's episode has ended. ``outcome`` is the return: 1 for an exit right.
     """
     state, before, after = np.full(runs, (n + 1) // 2), [], []
     while ((state > 0) & (state <= n)).any():
