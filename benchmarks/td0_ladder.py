@@ -1,8 +1,10 @@
-"""Time the rungs loop, vmap and jit of TD(0) rows against the batch size, in three backends.
+"""Time and memory of the rungs loop, vmap and jit of TD(0) rows against the batch size.
 
-The unit is the time of one ``grad`` on one transition in the same backend, so the numbers are
+The unit of time is the time of one ``grad`` on one transition in the same backend, so the numbers are
 ratios: what the whole batch costs, in single gradients. Medians of rounds in which every rung of
-a backend takes its turn. The first call (compilation) is apart. Run it from the root:
+a backend takes its turn. The first call (compilation) is apart. Memory is the peak that one call
+of the NumPy backend adds to the rows it returns, in units of the rows of 1,024 samples, counted
+by tracemalloc. Run it from the root:
 
     python benchmarks/td0_ladder.py --save
 """
@@ -14,6 +16,7 @@ import os
 import platform
 import statistics
 import time
+import tracemalloc
 from importlib.metadata import version
 from pathlib import Path
 
@@ -77,6 +80,26 @@ def measure(name: str, rounds: int) -> dict:
     return table
 
 
+def memory() -> dict:
+    """Return {rung: {batch size: peak beyond the rows}} for the NumPy backend."""
+    rungs = {
+        "vmap": ps.per_sample_grad(ps.td_loss),
+        "jit": ps.per_sample_grad(ps.td_loss, jit=True),
+        "vmap, chunk_size=1024": ps.per_sample_grad(ps.td_loss, chunk_size=1024),
+    }
+    table: dict = {rung: {} for rung in rungs}
+    for size in SIZES:
+        arguments = batch(ps.backend("numpy"), size)
+        for rung, rows in rungs.items():
+            rows(*arguments)
+            tracemalloc.start()
+            result = rows(*arguments)
+            extra = tracemalloc.get_traced_memory()[1] - result.nbytes
+            tracemalloc.stop()
+            table[rung][str(size)] = float(f"{extra / (1024 * D * 8):.2g}")
+    return table
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=9)
@@ -84,16 +107,17 @@ def main() -> None:
     options = parser.parse_args()
     setup()
     result = {
-        "what": "TD(0) rows, float64, d = 16; time in single gradients of the same backend",
+        "what": f"TD(0) rows, float64, d = {D}, one thread",
         "date": datetime.date.today().isoformat(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "versions": {p: version(p).split("+")[0] for p in ("numpy", "torch", "jax")},
         "rounds": options.rounds,
         "times": {name: measure(name, options.rounds) for name in ("numpy", "torch", "jax")},
     }
-    for name, rungs in result["times"].items():
-        for rung, times in rungs.items():
-            print(f"{name:6} {rung:5}", *[f"{size}: {t:.4g}" for size, t in times.items()])
+    result["memory"] = memory()
+    for name, rungs in {**result["times"], "memory": result["memory"]}.items():
+        for rung, values in rungs.items():
+            print(f"{name:6} {rung:5}", *[f"{size}: {x:.4g}" for size, x in values.items()])
     if options.save:
         RESULT.write_text(json.dumps(result, indent=1) + "\n")
 

@@ -6,15 +6,16 @@ Each check raises AssertionError on a wrong rule; the mutation tests show that i
 import itertools
 
 import numpy as np
+from tolerances import FINITE_DIFFERENCES as DIFFERENCES
+from tolerances import FLOAT64
 
 from persample import trees
-from persample.engine import grad, namespace as xp, vmap
+from persample.engine import grad, vmap
+from persample.engine import namespace as xp
 from persample.engine.batching import batch_rules
-from persample.engine.core import bind
-from persample.engine.primitives import PRIMITIVES
+from persample.engine.primitives import apply
 from persample.engine.reverse import vjp_rules
 
-FLOAT64, FLOAT32, DIFFERENCES = 1e-9, 1e-5, 1e-6  # relative; absolute below 1
 STEP = 1e-5
 
 
@@ -27,10 +28,6 @@ def close(actual, expected, tolerance, what=""):
         x, y = np.asarray(x), np.asarray(y)
         assert x.shape == y.shape, f"{what}: shape {x.shape} and {y.shape}"
         np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance, err_msg=what)
-
-
-def apply(name, *inputs, **params):
-    return bind(PRIMITIVES[name], *inputs, **params)
 
 
 def slope(f, xs, direction):

@@ -318,12 +318,8 @@ def messages(module):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             text = node.exc.args[0]
             parts = text.values if isinstance(text, ast.JoinedStr) else [text]
-            yield (
-                node.lineno,
-                "".join(
-                    re.escape(p.value) if isinstance(p, ast.Constant) else ".*" for p in parts
-                ),
-            )
+            fixed = [re.escape(p.value) if isinstance(p, ast.Constant) else ".*" for p in parts]
+            yield node.lineno, "".join(fixed)
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

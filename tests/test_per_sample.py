@@ -149,12 +149,12 @@ def test_in_axes_0_gives_every_sample_its_own_parameters(backend, method, jit):
     assert_close(ps.to_numpy(rows), exact)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("method", "jit"), METHOD_AND_JIT)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_shared_argument_may_be_a_python_number(backend, method):
+def test_a_shared_argument_may_be_a_python_number(backend, method, jit):
     given = inputs(CASES["td_loss"], backend)
     axes = (None, 0, 0, 0, None)
-    rows = ps.per_sample_grad(ps.td_loss, axes, method=method)(*given, 0.9)
+    rows = ps.per_sample_grad(ps.td_loss, axes, method=method, jit=jit)(*given, 0.9)
     assert_close(ps.to_numpy(rows), td_rows(theta, *CASES["td_loss"].sample, gamma=0.9))
 
 
@@ -187,14 +187,15 @@ def test_one_function_serves_every_backend():
         assert_close(ps.to_numpy(rows(*given)), case.rows(case.params, *case.sample))
 
 
-def test_jit_traces_once_for_equal_shapes():
+@pytest.mark.parametrize("method", METHODS)
+def test_jit_traces_once_for_equal_shapes(method):
     calls = []
 
     def loss(theta, x, y):
         calls.append(1)
         return ps.squared_loss(theta, x, y)
 
-    rows = ps.per_sample_grad(loss, jit=True)
+    rows = ps.per_sample_grad(loss, method=method, jit=True)
     for _ in range(3):
         rows(theta, states, rewards)
     assert len(calls) == 1

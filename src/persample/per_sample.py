@@ -69,13 +69,13 @@ def per_sample_grad(
         if (name, axes) not in compiled:
             compiled[name, axes] = _BUILD[method](backend(name), _one_number(loss), axes, jit)
         run = compiled[name, axes]
-        step = chunk_size or size
-        if step >= size:
+        if chunk_size is None or chunk_size >= size:
             return run(*arguments)
-        starts = range(0, size, step)
-        return _join(
-            [run(*_samples(arguments, axes, slice(i, i + step))) for i in starts], "concat"
+        parts = (
+            run(*_samples(arguments, axes, slice(i, i + chunk_size)))
+            for i in range(0, size, chunk_size)
         )
+        return _join(list(parts), "concat") if name == "jax" else _gather(parts, size)
 
     return rows
 
@@ -242,6 +242,23 @@ def _samples(arguments, axes, index):
     pick = lambda x: x[index]  # noqa: E731, an index has no name of its own
     pairs = zip(arguments, axes, strict=True)
     return [x if axis is None else trees.tree_map(pick, x) for x, axis in pairs]
+
+
+def _gather(parts, size):
+    """Write chunks into arrays of the full size, one after the other as they are computed.
+
+    To concatenate them at the end would need the memory twice; JAX's arrays leave no choice.
+    """
+    start, whole = 0, None
+    for part in parts:
+        leaves, structure = trees.flatten(part)
+        if whole is None:
+            empty = namespace_of(part).empty
+            whole = [empty((size, *x.shape[1:]), dtype=x.dtype) for x in leaves]
+        for x, out in zip(leaves, whole, strict=True):
+            out[start : start + len(x)] = x
+        start += len(leaves[0])
+    return trees.unflatten(structure, whole)
 
 
 def _join(parts, how):

@@ -3,8 +3,6 @@
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-SIGNED = "PuOr"  # orange negative, purple positive, white zero: told apart with any eye
-
 
 def finished(figure: Figure) -> Figure:
     """Take the figure from pyplot, which would show it a second time."""

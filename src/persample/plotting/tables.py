@@ -6,7 +6,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from .style import SIGNED, finished
+from ..colours import SIGNED
+from .style import finished
 
 
 def rows(values: np.ndarray, samples: Sequence[str], parameters: Sequence[str], title: str = ""):

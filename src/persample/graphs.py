@@ -1,0 +1,281 @@
+"""Graphs as the frameworks keep them, read from running code into one form.
+
+Separate from the drawing (plotting/graphs.py), so that tests and chapters can count as well.
+Nothing here builds a graph: each function walks one that exists already.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .engine.core import VIEW
+from .engine.staging import Graph, Var
+from .engine.tensor import Tensor
+
+LEAF, VALUE, CONSTANT, OUTPUT = "leaf", "value", "constant", "output"
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """What a box says, and which kind it is: LEAF, VALUE, CONSTANT or OUTPUT."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Edge:
+    """From vertex ``source`` to vertex ``target``, by position, and what flows there, as text.
+
+    "" is something without a text, None is nothing.
+    """
+
+    source: int
+    target: int
+    forward: str | None = None
+    backward: str | None = None
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """Vertices and edges; every edge leads from an earlier computed value to its reader."""
+
+    vertices: tuple[Vertex, ...]
+    edges: tuple[Edge, ...]
+
+    @property
+    def operations(self) -> int:
+        """How many operations were recorded."""
+        return sum(vertex.kind == VALUE for vertex in self.vertices)
+
+    def depths(self) -> list[int]:
+        """Return for each vertex a column: after all that it reads, just before its reader."""
+        readers: list[list[int]] = [[] for _ in self.vertices]
+        for edge in self.edges:
+            readers[edge.source].append(edge.target)
+        height: dict[int, int] = {}  # steps from here to the end, the longest way
+
+        def climb(i):
+            if i not in height:
+                height[i] = 1 + max((climb(j) for j in readers[i]), default=-1)
+            return height[i]
+
+        last = max(climb(i) for i in range(len(self.vertices)))
+        return [last - height[i] for i in range(len(self.vertices))]
+
+
+class _Builder:
+    """Collects vertices and edges; ``place`` remembers which object has which vertex."""
+
+    def __init__(self):
+        self.vertices, self.edges, self.places = [], [], {}
+
+    def place(self, key: Any, name: str, kind: str) -> int:
+        self.vertices.append(Vertex(name, kind))
+        self.places[id(key)] = len(self.vertices) - 1
+        return len(self.vertices) - 1
+
+    def edge(self, *args: Any) -> None:
+        self.edges.append(Edge(*args))
+
+    def diagram(self) -> Diagram:
+        return Diagram(tuple(self.vertices), tuple(self.edges))
+
+
+def of_tape(result: Tensor, **tensors: Tensor) -> Diagram:
+    """Read the tape behind a 0-d engine Tensor, with its values and its cotangents.
+
+    Call it before ``backward()``, which frees what the nodes saved. It changes nothing.
+
+    Parameters
+    ----------
+    tensors : names for the tensors that went in, ``v1=v1``; others are called by their values.
+    """
+    built, root = _Builder(), result.node
+    leaves = {id(x.node): name for name, x in tensors.items() if x.node is not None}
+    data = {id(x.data): name for name, x in tensors.items()}
+    order = _inputs_first(root, lambda node: [p for p in node.parents if p is not None])
+    cts = {id(root): np.ones(())}
+    pulled: dict = {}  # (node, which input) -> cotangent
+    for node in reversed(order):
+        inputs = [i for i, parent in enumerate(node.parents) if parent is not None]
+        flows = node.pull(cts[id(node)]) if inputs else ()
+        for i, (parent, ct) in zip(inputs, flows, strict=True):
+            pulled[id(node), i] = ct
+            cts[id(parent)] = cts[id(parent)] + ct if id(parent) in cts else ct
+    for node in order:
+        if node.primitive is None:
+            built.place(node, leaves.get(id(node), number(node.out)), LEAF)
+            continue
+        here = built.place(node, node.primitive.name, VALUE)
+        for i, (value, parent) in enumerate(zip(node.values, node.parents, strict=True)):
+            if parent is not None:
+                built.edge(
+                    built.places[id(parent)], here, number(value), number(pulled[id(node), i])
+                )
+                continue
+            constant = built.place(value, data.get(id(value), number(value)), CONSTANT)
+            built.edge(constant, here, number(value) if id(value) in data else "")
+    end = built.place(result, "result", OUTPUT)
+    built.edge(built.places[id(root)], end, number(root.out), number(cts[id(root)]))
+    return built.diagram()
+
+
+def of_grad_fn(result: Any, **tensors: Any) -> Diagram:
+    """Read the chain of ``grad_fn`` nodes behind a 0-d torch tensor, with its cotangents.
+
+    The chain leads from the result to the leaf tensors and holds no forward value. Call it
+    before ``backward()``; no ``.grad`` is changed.
+    """
+    import torch
+
+    built, root = _Builder(), result.grad_fn
+    nexts = lambda node: [after for after, _ in node.next_functions if after is not None]  # noqa: E731
+    order = _inputs_first(root, nexts)
+    seen: dict = {}  # node -> the cotangents that it handed on
+    handles = [
+        node.register_hook(lambda given, taken, node=node: seen.update({node: given}))
+        for node in order
+        if not hasattr(node, "variable")
+    ]
+    leaves = [node.variable for node in order if hasattr(node, "variable")]
+    torch.autograd.grad(result, leaves, retain_graph=True)
+    for handle in handles:
+        handle.remove()
+    names = {id(x): name for name, x in tensors.items()}
+    for node in order:
+        if hasattr(node, "variable"):
+            name = names.get(id(node.variable), number(node.variable.detach()))
+            built.place(node, name, LEAF)
+            continue
+        here = built.place(node, node.name(), VALUE)
+        for (before, _), ct in zip(node.next_functions, seen[node], strict=True):
+            if before is None:
+                built.edge(built.place(object(), "None", CONSTANT), here)
+            else:
+                built.edge(built.places[id(before)], here, None, number(ct))
+    end = built.place(result, "result", OUTPUT)
+    built.edge(built.places[id(root)], end, None, "1")
+    return built.diagram()
+
+
+def of_graph(graph: Graph) -> Diagram:
+    """Read a staged graph of the engine: equations, with dtypes and shapes."""
+    built = _Builder()
+    for var, name in zip(graph.inputs, graph.names, strict=True):
+        built.place(var, name, LEAF)
+    equations = ((eq.primitive.name, eq.inputs, eq.output) for eq in graph.equations)
+    is_variable = lambda x: isinstance(x, Var)  # noqa: E731
+    return _of_equations(built, equations, graph.outputs, is_variable, number)
+
+
+def of_jaxpr(closed: Any, *names: str) -> Diagram:
+    """Read a jaxpr of JAX, as ``jax.make_jaxpr(f)(*args)`` returns it; name its inputs."""
+    built = _Builder()
+    for i, var in enumerate(closed.jaxpr.invars):
+        built.place(var, names[i] if i < len(names) else f"input {i}", LEAF)
+    for var in closed.jaxpr.constvars:
+        built.place(var, "constant", CONSTANT)
+    equations = ((eq.primitive.name, eq.invars, eq.outvars[0]) for eq in closed.jaxpr.eqns)
+    is_variable = lambda x: not hasattr(x, "val")  # noqa: E731
+    return _of_equations(
+        built, equations, closed.jaxpr.outvars, is_variable, lambda x: number(x.val)
+    )
+
+
+def of_fx(graph: Any) -> Diagram:
+    """Read a torch.fx graph, such as torch.compile hands to its backend."""
+    built, nodes = _Builder(), list(graph.nodes)
+    equations, outputs = [], []
+    for node in nodes:
+        if node.op == "placeholder":
+            built.place(node, str(node.target).removeprefix("L_").removesuffix("_"), LEAF)
+        elif node.op == "output":
+            outputs = node.args[0] if isinstance(node.args[0], tuple | list) else node.args
+        else:
+            name = getattr(node.target, "__name__", str(node.target)).partition(".")[0]
+            equations.append((name, node.args, node))
+    is_variable = lambda x: hasattr(x, "op")  # noqa: E731
+    return _of_equations(built, equations, outputs, is_variable, number)
+
+
+def _of_equations(
+    built: _Builder, equations: Iterable, outputs: Iterable, is_variable: Callable, name: Callable
+) -> Diagram:
+    """Add one vertex an equation (primitive, inputs, output), and one a constant."""
+
+    def source(x):
+        return built.places[id(x)] if is_variable(x) else built.place(x, name(x), CONSTANT)
+
+    for primitive, inputs, output in equations:
+        here = built.place(output, primitive, VALUE)
+        for x in inputs:
+            built.edge(source(x), here, kind_of(x) if is_variable(x) else "")
+    for x in outputs:
+        end = Vertex("result", OUTPUT)
+        built.vertices.append(end)
+        built.edge(source(x), len(built.vertices) - 1, kind_of(x))
+    return built.diagram()
+
+
+def _inputs_first(root: Any, inputs: Callable) -> list:
+    """Return the nodes that ``root`` depends on, each after its inputs, without recursion."""
+    order, done, stack = [], set(), [(root, False)]
+    while stack:
+        node, ready = stack.pop()
+        if id(node) in done:
+            continue
+        if ready:
+            done.add(id(node))
+            order.append(node)
+        else:
+            stack.append((node, True))
+            stack.extend((x, False) for x in reversed(inputs(node)) if id(x) not in done)
+    return order
+
+
+def number(x: Any) -> str:
+    """Return a small array as text, and of a larger one its shape.
+
+    >>> number(np.array([3.0, 3.0])), number(2), number(np.ones((40, 2)))
+    ('[3, 3]', '2', '(40, 2)')
+    """
+    x = np.asarray(x)
+    if x.size > 4:
+        return str(x.shape)
+    return "[" + ", ".join(f"{v:.3g}" for v in x.ravel()) + "]" if x.shape else f"{x:.3g}"
+
+
+def kind_of(x: Any) -> str:
+    """Return dtype and shape of a variable of any graph, "f64[2]"; "" where none is stored."""
+    x = getattr(x, "aval", x)
+    x = x.meta.get("example_value", x.meta.get("val")) if hasattr(x, "meta") else x
+    if not hasattr(x, "shape"):
+        return ""
+    dtype = str(x.dtype).removeprefix("torch.").replace("float", "f").replace("int", "i")
+    return f"{dtype}[{','.join(map(str, x.shape))}]"
+
+
+def peak_live(graph: Graph) -> int:
+    """Return how many results of equations exist at once, at most, if each is dropped after use.
+
+    Views share memory and do not count; neither do the inputs, which belong to the caller.
+    """
+    made_by = {eq.output: eq for eq in graph.equations}
+
+    def owner(x):
+        while isinstance(x, Var) and x in made_by and made_by[x].primitive.kind == VIEW:
+            x = made_by[x].inputs[0]
+        return x if isinstance(x, Var) and x in made_by else None
+
+    last = {owner(x): i for i, eq in enumerate(graph.equations) for x in eq.inputs}
+    last |= {owner(x): len(graph.equations) for x in graph.outputs}
+    live, peak = set(), 0
+    for i, eq in enumerate(graph.equations):
+        if owner(eq.output) is eq.output:
+            live.add(eq.output)
+        peak = max(peak, len(live))
+        live = {x for x in live if last.get(x, i) > i}
+    return peak

@@ -1,0 +1,81 @@
+"""Short programs about leaf tensors, to be run in PyTorch and in this book's Tensor.
+
+Separate because the chapter on leaf tensors and the tests run the same list. Every program finds
+x = [1, 2], which requires grad, and y = [3, 4], which does not; then an expression is observed.
+"""
+
+import warnings
+from typing import Any
+
+# (program, observed expression)
+LINES = (
+    ("", "x.is_leaf, x.requires_grad"),
+    ("", "y.is_leaf, y.requires_grad"),
+    ("z = x * y", "z.is_leaf, z.requires_grad"),
+    ("z = y * y", "z.is_leaf, z.requires_grad"),
+    ("z = x.detach()", "z.is_leaf, z.requires_grad"),
+    ("z = x[0]", "z.is_leaf, z.requires_grad"),
+    ("z = x.to(x.dtype)", "z is x"),
+    ("with no_grad(): z = x * y", "z.is_leaf, z.requires_grad"),
+    ("z = tensor([1, 2], requires_grad=True)", "z"),
+    ("z = x * y; z.requires_grad = False", "z"),
+    ("z = x * y", "z.retains_grad"),
+    ("z = x * y; z.retain_grad()", "z.retains_grad"),
+    ("x.retain_grad()", "x.retains_grad"),
+    ("y.retain_grad()", "y"),
+    ("(x * y).sum().backward()", "x.grad, y.grad"),
+    ("for _ in range(2): (x * y).sum().backward()", "x.grad"),
+    ("z = x * y; z.sum().backward()", "z.grad"),
+    ("z = x * y; z.retain_grad(); z.sum().backward()", "z.grad"),
+    ("(y * y).sum().backward()", "y"),
+    ("(x * y).backward()", "x"),
+    ("x += 1.0", "x"),
+    ("x[0] = 5.0", "x"),
+    ("with no_grad(): x += 1.0", "x, x.is_leaf"),
+    ("x.detach()[0] = 5.0", "x"),
+    ("loss = (x * y).sum(); y += 1.0; loss.backward()", "x.grad"),
+    ("loss = (x * x).sum(); loss.backward(); loss.backward()", "x.grad"),
+    ("", "x.numpy()"),
+    ("loss = (x + y).sum(); loss.backward(); loss.backward()", "x.grad"),
+    ("loss = (x + y).sum(); y += 1.0; loss.backward()", "x.grad"),
+    ("z = x * y; z += 1.0", "z.is_leaf, z.requires_grad"),
+    ("y += x", "y.is_leaf, y.requires_grad"),
+)
+
+# The programs on which the two differ, and why.
+REASONS = {
+    LINES[-4][0]: "a sum saves nothing, so PyTorch has nothing to miss; ours frees every node",
+    LINES[-3][0]: "the rule of a sum reads no value, so PyTorch watches none; ours watches all",
+    LINES[-2][0]: "PyTorch records the change as an operation and gives z a new history",
+    LINES[-1][0]: "likewise: y, a leaf until then, gets a history; ours refuses",
+}
+
+
+def answer(program: str, observed: str, library: Any) -> str:
+    """Run a program with ``tensor`` and ``no_grad`` of a library; return what it shows, as text.
+
+    An error of the program is answered with its type; a warning adds "(warns)".
+
+    Example
+    -------
+    >>> from persample import engine
+    >>> answer("z = x * y", "z.is_leaf, z.requires_grad", engine)
+    'False, True'
+    """
+    tensor = library.tensor
+    names = {"tensor": tensor, "no_grad": library.no_grad}
+    names |= {"x": tensor([1.0, 2.0], requires_grad=True), "y": tensor([3.0, 4.0])}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            exec(program, names)
+            value = eval(observed, names)
+        except RuntimeError as error:
+            return type(error).__name__
+    return _text(value) + " (warns)" * bool(caught)
+
+
+def _text(value) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(_text, value))
+    return str(value.detach().numpy().tolist() if hasattr(value, "detach") else value)

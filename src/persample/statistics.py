@@ -1,0 +1,139 @@
+"""What rows are for: norms, clipping, mean, variance, noise scale.
+
+Rows are what ``per_sample_grad`` returns: a tree of arrays, each with the samples along axis 0,
+without a factor 1/B. A *row* is everything one sample has, across the whole tree.
+"""
+
+from typing import Any
+
+from . import trees
+from .arrays import namespace_of
+
+__all__ = ["clip", "mean", "noise_scale", "norms", "signal_and_noise", "variance"]
+
+
+def norms(rows: Any) -> Any:
+    """Return the length of every row, |g_i| = sqrt(sum of the squares of all its entries), (B,).
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> norms({"w": np.array([[3.0], [0.0]]), "b": np.array([4.0, 2.0])})
+    array([5., 2.])
+    """
+    xp = namespace_of(rows)
+    squares = [xp.sum(_flat(x) ** 2, axis=1) for x in trees.flatten(rows)[0]]
+    return xp.sqrt(sum(squares[1:], squares[0]))
+
+
+def clip(rows: Any, bound: float) -> Any:
+    """Return the rows, none longer than ``bound``: g_i min(1, bound / |g_i|).
+
+    The whole row keeps its direction: one factor for all arrays of the tree.
+
+    Raises
+    ------
+    ValueError : a bound that is not positive.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> clip(np.array([[3.0, 4.0], [0.3, 0.4]]), 1.0)
+    array([[0.6, 0.8],
+           [0.3, 0.4]])
+
+    Source: Abadi et al. (2016), algorithm 1.
+    """
+    if not bound > 0:
+        raise ValueError(f"clip: the bound is {bound!r}; give the greatest length, above 0.")
+    xp, lengths = namespace_of(rows), norms(rows)
+    factors = bound / xp.maximum(lengths, xp.full_like(lengths, bound))
+    return trees.tree_map(lambda x: x * _along(factors, x), rows)
+
+
+def mean(rows: Any) -> Any:
+    """Return the mean row, (1/B) sum_i g_i: by linearity the gradient of the mean loss."""
+    xp = namespace_of(rows)
+    return trees.tree_map(lambda x: xp.mean(x, axis=0), rows)
+
+
+def variance(rows: Any, correction: int = 1) -> Any:
+    """Return the variance of every entry over the samples, a tree like one row.
+
+    sum_i (g_i - mean)^2 / (B - correction): with 1 the unbiased estimate for the distribution
+    that the samples came from, with 0 the plain average over these B samples.
+
+    Raises
+    ------
+    ValueError : not more samples than ``correction``.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> rows = np.array([0.0, -2.0, -4.0, -6.0])
+    >>> float(variance(rows, correction=0)), round(float(variance(rows)), 6)
+    (5.0, 6.666667)
+    """
+    size = _size("variance", rows, correction + 1)
+    xp = namespace_of(rows)
+    return trees.tree_map(
+        lambda x: xp.sum((x - xp.mean(x, axis=0)) ** 2, axis=0) / (size - correction), rows
+    )
+
+
+def signal_and_noise(rows: Any) -> tuple[Any, Any]:
+    """Return unbiased estimates of |G|^2 and tr(Sigma), two 0-d arrays.
+
+    G is the expected row, Sigma the covariance of one row. The square of the mean row is too
+    long by the noise that is left in it, so |G|^2 is estimated by |mean|^2 - tr(Sigma) / B,
+    which may come out negative. Average both over many batches *before* you divide them.
+
+    Raises
+    ------
+    ValueError : fewer than two samples.
+
+    Source: McCandlish et al. (2018), appendix A, with batches of size 1 and B.
+    """
+    size = _size("signal_and_noise", rows, 2)
+    total = lambda tree: sum(x.sum() for x in trees.flatten(tree)[0])  # noqa: E731
+    noise = total(variance(rows))
+    square = total(trees.tree_map(lambda x: x**2, mean(rows)))
+    return square - noise / size, noise
+
+
+def noise_scale(rows: Any, unbiased: bool = True) -> Any:
+    """Return tr(Sigma) / |G|^2, in samples: the batch size at which noise and signal are equal.
+
+    With ``unbiased=False`` the plug-in ratio, |mean row|^2 in place of |G|^2: too small where
+    the batch is. A ratio of unbiased estimates is itself not unbiased; it may be negative,
+    which says that the batch is too small to tell.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> rows = np.array([0.0, -2.0, -4.0, -6.0])
+    >>> round(float(noise_scale(rows, unbiased=False)), 6), round(float(noise_scale(rows)), 6)
+    (0.740741, 0.909091)
+
+    Source: McCandlish et al. (2018), section 2 and appendix A ("simple noise scale").
+    """
+    signal, noise = signal_and_noise(rows)
+    if not unbiased:
+        signal = signal + noise / _size("noise_scale", rows, 2)
+    return noise / signal
+
+
+def _flat(x):
+    return namespace_of(x).reshape(x, (x.shape[0], -1))
+
+
+def _along(factors, x):
+    """Give the factors, one a sample, the axes they need to multiply x."""
+    return namespace_of(x).reshape(factors, (-1,) + (1,) * (x.ndim - 1))
+
+
+def _size(where, rows, least):
+    size = trees.flatten(rows)[0][0].shape[0]
+    if size < least:
+        raise ValueError(f"{where}: {size} samples; at least {least} are needed.")
+    return size

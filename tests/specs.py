@@ -1,0 +1,198 @@
+"""SPECS: what every primitive is tested on. One row a primitive, one Case or more a row.
+
+A case names a domain for each input, away from kinks and poles, and the parameters. The tests
+of the rules, of their mutants and of the transforms all draw from here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Input:
+    """A shape and how to fill it: ``draw(rng, shape)``."""
+
+    shape: tuple
+    draw: Callable
+
+
+@dataclass(frozen=True)
+class Case:
+    """Inputs of a primitive, and its parameters."""
+
+    inputs: tuple
+    params: dict = field(default_factory=dict)
+
+    def draw(self, seed: int = 0, batch: tuple = ()) -> list:
+        """Return arrays, distinct for distinct seeds; ``batch``: leading axes for each."""
+        rng = np.random.default_rng(seed)
+        return [x.draw(rng, batch + x.shape) for x in self.inputs]
+
+
+def real(*shape):
+    return Input(shape, lambda rng, s: rng.uniform(-1.5, 1.5, s))
+
+
+def positive(*shape):
+    return Input(shape, lambda rng, s: rng.uniform(0.5, 2.0, s))
+
+
+def nonzero(*shape):
+    return Input(shape, lambda rng, s: rng.uniform(0.4, 1.6, s) * rng.choice([-1.0, 1.0], s))
+
+
+def spaced(offset, *shape):
+    """Numbers at least 0.05 apart, also from those of another offset: no ties, no kinks near."""
+
+    def draw(rng, s):
+        return 0.1 * rng.permutation(int(np.prod(s))).reshape(s).astype(float) + offset
+
+    return Input(shape, draw)
+
+
+def condition(*shape):
+    return Input(shape, lambda rng, s: rng.integers(0, 2, s).astype(bool))
+
+
+def index(length, *shape):
+    return Input(shape, lambda rng, s: rng.integers(-length, length, s))
+
+
+def case(*inputs, **params):
+    return Case(inputs, params)
+
+
+def unary(domain):
+    return [case(domain(2, 3)), case(domain()), case(domain(0, 2))]
+
+
+def binary(left, right):
+    return [case(left(2, 3), right(2, 3)), case(left(), right()), case(left(0), right(0))]
+
+
+def ordered(*shapes):
+    return [case(spaced(0.0, *s), spaced(0.05, *s)) for s in shapes]
+
+
+def product(subscripts, **lengths):
+    """A case for einsum: every letter gets its own length, so that no two axes can be swapped."""
+    lengths = {"i": 2, "j": 3, "k": 4, "l": 5, "b": 3, "c": 2, **lengths}
+    operands = subscripts.split("->")[0].split(",")
+    return case(*[real(*[lengths[a] for a in o]) for o in operands], subscripts=subscripts)
+
+
+PRODUCTS = [
+    *("i,i->", "ij,j->i", "j,ji->i", "ji,j->i", "j,ij->i", "ij,jk->ik", "ij,jk->ki"),
+    *("ji,jk->ik", "ij,kj->ik", "ji,kj->ki", "i,j->ij", "i,j->ji", "i,i->i", ",->", ",i->i"),
+    *("ij,->ij", "ij,->ji", "ij,ij->ij", "ij,ji->ij", "ij,ij->", "ij,ji->", "ijk,jk->i"),
+    *("ijk,kj->i", "ijk,ij->k", "ijk,jkl->il", "ijk,ljk->li", "b,bi->bi", "bi,bj->bij"),
+    *("bi,bj->bji", "bi,bi->b", "bij,bj->bi", "bji,bj->bi", "bj,bji->bi", "bj,bij->bi"),
+    *("bij,bjk->bik", "bij,bkj->bik", "bji,bjk->bki", "bij,bjk->bki", "ib,bj->bij"),
+    *("bi,ij->bj", "ij,bj->bi", "bij,jk->bik", "bcij,bcjk->bcik", "bcij,bjk->bcik"),
+    *("ibj,bjk->ibk", "bijk,bjk->bi", "bi,bj->ij", "bij,bij->ij", "bci,bcj->ij"),
+]
+
+NEGATIVE_STEPS = ((2, None, -1), (0, 3, 2))
+
+SPECS = {
+    "negative": unary(real),
+    "exp": unary(real),
+    "log": unary(positive),
+    "log1p": unary(positive),
+    "tanh": unary(real),
+    "sqrt": unary(positive),
+    "stop_gradient": unary(real),
+    "astype": [
+        case(real(2, 3), dtype=np.dtype("float64")),
+        case(index(5, 3), dtype=np.dtype("f")),
+    ],
+    "add": binary(real, real),
+    "subtract": binary(real, real),
+    "multiply": binary(real, real),
+    "divide": binary(real, nonzero),
+    "power": [*binary(positive, real), case(positive(4), nonzero(4))],
+    "maximum": ordered((2, 3), (), (5,)),
+    "equal": [*ordered((2, 3), ()), case(index(2, 6), index(2, 6))],
+    "not_equal": [*ordered((2, 3), ()), case(index(2, 6), index(2, 6))],
+    "less": ordered((2, 3), (), (5,)),
+    "less_equal": [*ordered((2, 3), ()), case(index(2, 6), index(2, 6))],
+    "where": [
+        case(condition(2, 3), real(2, 3), real(2, 3)),
+        case(condition(), real(), real()),
+        case(condition(7), real(7), real(7)),
+    ],
+    "einsum": [*map(product, PRODUCTS), product("ij,jk->ik", j=0), product("i,i->", i=0)],
+    "sum": [
+        case(real(2, 3, 4), axes=(1,)),
+        case(real(2, 3, 4), axes=(0, 2)),
+        case(real(2, 3), axes=(0, 1)),
+        case(real(0, 3), axes=(0,)),
+    ],
+    "max": [
+        case(spaced(0.0, 2, 3, 4), axes=(1,)),
+        case(spaced(0.0, 2, 3, 4), axes=(0, 2)),
+        case(spaced(0.0, 5), axes=(0,)),
+    ],
+    "reshape": [
+        case(real(2, 6), shape=(3, 4)),
+        case(real(2, 3), shape=(2, 1, 3)),
+        case(real(1, 3, 1), shape=(3,)),
+        case(real(), shape=(1, 1)),
+        case(real(1), shape=()),
+        case(real(0, 3), shape=(3, 0)),
+    ],
+    "permute_dims": [
+        case(real(2, 3), axes=(1, 0)),
+        case(real(2, 3, 4), axes=(2, 0, 1)),
+        case(real(2, 2, 3, 2), axes=(1, 3, 0, 2)),
+    ],
+    "broadcast_to": [
+        case(real(3), shape=(2, 3)),
+        case(real(2, 1), shape=(2, 3)),
+        case(real(), shape=(2, 2)),
+        case(real(1, 3, 1), shape=(2, 2, 3, 4)),
+        case(real(1), shape=(0,)),
+    ],
+    "concat": [
+        case(real(2, 3), real(4, 3), axis=0),
+        case(real(2, 3), real(2, 1), real(2, 2), axis=1),
+        case(real(3), axis=0),
+        case(real(0, 2), real(2, 2), axis=0),
+    ],
+    "slice": [
+        case(real(5), slices=((1, 4, 1),)),
+        case(real(3, 5), slices=NEGATIVE_STEPS),
+        case(real(3, 4), slices=((0, None, -1), (3, None, -2))),
+        case(real(3, 4), slices=((0, 0, 1), (0, 4, 1))),
+    ],
+    "pad": [
+        case(real(3), shape=(5,), slices=((1, 4, 1),)),
+        case(real(3, 2), shape=(3, 5), slices=NEGATIVE_STEPS),
+        case(real(1, 2), shape=(3, 4), slices=((0, None, -1), (3, None, -2))),
+    ],
+    "take": [
+        case(real(4), index(4), batch_dims=0),
+        case(real(4), index(4, 6), batch_dims=0),
+        case(real(4, 2), index(4, 3, 2), batch_dims=0),
+        case(real(2, 4, 3), index(4, 2, 5), batch_dims=1),
+        case(real(2, 4), index(4, 2), batch_dims=1),
+        case(real(2, 3, 4, 2), index(4, 2, 3, 6), batch_dims=2),
+    ],
+    "scatter_add": [
+        case(real(), index(4), length=4, batch_dims=0),
+        case(real(6), index(4, 6), length=4, batch_dims=0),
+        case(real(3, 2, 2), index(4, 3, 2), length=4, batch_dims=0),
+        case(real(2, 5, 3), index(4, 2, 5), length=4, batch_dims=1),
+        case(real(2), index(4, 2), length=4, batch_dims=1),
+        case(real(2, 3, 6, 2), index(4, 2, 3, 6), length=4, batch_dims=2),
+    ],
+}
+
+# For parametrising a test: (name, case) pairs and what to call them.
+CASES = [(name, c) for name, cases in SPECS.items() for c in cases]
+CASE_IDS = [
+    f"{name}-{'x'.join(str(x.shape) for x in c.inputs)}-{c.params}".replace(" ", "")
+    for name, c in CASES
+]

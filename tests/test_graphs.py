@@ -1,0 +1,167 @@
+"""Graphs read from running code: shapes, values and cotangents are those of the frameworks."""
+
+import jax
+import numpy as np
+import pytest
+import torch
+
+import persample as ps
+from persample import engine, graphs, plotting
+from persample.graphs import CONSTANT, LEAF, OUTPUT, VALUE
+
+ARRAYS = np.array([1.0, 1.0]), np.array([2.0, 2.0])
+
+
+def total(v1, v2):
+    xp = ps.namespace_of(v1)
+    return xp.sum((v1 + v2) * 2)
+
+
+def tape():
+    v1 = engine.tensor(ARRAYS[0], requires_grad=True)
+    v2 = engine.tensor(ARRAYS[1])
+    return graphs.of_tape(total(v1, v2), v1=v1, v2=v2)
+
+
+def chain():
+    v1 = torch.tensor([1.0, 1.0], requires_grad=True)
+    return graphs.of_grad_fn(total(v1, torch.tensor([2.0, 2.0])), v1=v1)
+
+
+def fx():
+    captured = []
+
+    def record(graph_module, example_inputs):
+        captured.append(graph_module.graph)
+        return graph_module.forward
+
+    torch.compile(total, backend=record)(*map(torch.from_numpy, ARRAYS))
+    return graphs.of_fx(captured[0])
+
+
+READERS = {
+    "tape": tape,
+    "grad_fn": chain,
+    "staged": lambda: graphs.of_graph(engine.make_graph(total)(*ARRAYS)),
+    "jaxpr": lambda: graphs.of_jaxpr(jax.make_jaxpr(total)(*ARRAYS), "v1", "v2"),
+    "fx": fx,
+}
+
+
+def flows(diagram, source, target):
+    names = [vertex.name for vertex in diagram.vertices]
+    return [
+        (edge.forward, edge.backward)
+        for edge in diagram.edges
+        if (names[edge.source], names[edge.target]) == (source, target)
+    ]
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_every_reader_finds_the_same_three_operations_in_a_chain(name):
+    diagram = READERS[name]()
+    assert diagram.operations == 3
+    kinds = [vertex.kind for vertex in diagram.vertices]
+    # v2 requires no gradient: a constant, or in the static graphs an input like v1
+    assert kinds.count(LEAF) == (1 if name in ("tape", "grad_fn") else 2)
+    assert kinds.count(LEAF) + kinds.count(CONSTANT) == 3
+    assert kinds.count(OUTPUT) == 1
+    depths = diagram.depths()
+    chained = [d for d, kind in zip(depths, kinds, strict=True) if kind in (VALUE, OUTPUT)]
+    assert sorted(chained) == [1, 2, 3, 4]
+    assert all(depths[edge.source] < depths[edge.target] for edge in diagram.edges)
+
+
+def test_the_tape_has_values_and_cotangents():
+    diagram = tape()
+    assert flows(diagram, "v1", "add") == [("[1, 1]", "[2, 2]")]
+    assert flows(diagram, "v2", "add") == [("[2, 2]", None)]
+    assert flows(diagram, "add", "multiply") == [("[3, 3]", "[2, 2]")]
+    assert flows(diagram, "multiply", "sum") == [("[6, 6]", "[1, 1]")]
+    assert flows(diagram, "sum", "result") == [("12", "1")]
+
+
+def test_the_grad_fn_chain_has_cotangents_only():
+    diagram = chain()
+    assert flows(diagram, "v1", "AddBackward0") == [(None, "[2, 2]")]
+    assert flows(diagram, "MulBackward0", "SumBackward0") == [(None, "[1, 1]")]
+    assert {(e.forward, e.backward) for e in diagram.edges if e.backward is None} == {(None, None)}
+
+
+@pytest.mark.parametrize("name", ["staged", "jaxpr", "fx"])
+def test_static_graphs_have_types_only(name):
+    diagram = READERS[name]()
+    bits = 64 if name != "jaxpr" or jax.config.jax_enable_x64 else 32
+    assert {edge.forward for edge in diagram.edges} == {f"f{bits}[2]", f"f{bits}[]", ""}
+    assert {edge.backward for edge in diagram.edges} == {None}
+
+
+def test_reading_changes_no_gradient_and_leaves_the_graph_usable():
+    v1 = engine.tensor(ARRAYS[0], requires_grad=True)
+    t1 = torch.tensor([1.0, 1.0], requires_grad=True)
+    ours, theirs = (v1 * v1).sum(), (t1 * t1).sum()
+    graphs.of_tape(ours, v1=v1)
+    graphs.of_grad_fn(theirs, v1=t1)
+    assert v1.grad is None
+    assert t1.grad is None
+    ours.backward()
+    theirs.backward()
+    assert v1.grad.data.tolist() == t1.grad.tolist() == [2.0, 2.0]
+
+
+def test_two_edges_of_one_value_carry_two_cotangents_that_add_up():
+    v1 = engine.tensor(ARRAYS[0], requires_grad=True)
+    v2 = engine.tensor(ARRAYS[1])
+    diagram = graphs.of_tape(((v1 + v2) * v1).sum(), v1=v1, v2=v2)
+    assert flows(diagram, "v1", "add") == [("[1, 1]", "[1, 1]")]
+    assert flows(diagram, "v1", "multiply") == [("[1, 1]", "[3, 3]")]
+
+
+def test_peak_live_counts_results_not_views():
+    def f(x):
+        xp = ps.namespace_of(x)
+        a = xp.exp(x)  # 1 alive
+        b = xp.reshape(a, (3, 1))  # a view of it
+        c = xp.tanh(b)  # 2 alive, then a is dropped
+        return xp.sum(c * c)
+
+    assert graphs.peak_live(engine.make_graph(f)(np.ones(3))) == 2
+    assert graphs.peak_live(engine.make_graph(lambda x: x)(np.ones(3))) == 0
+
+
+def test_peak_live_keeps_what_is_returned():
+    def f(x):
+        xp = ps.namespace_of(x)
+        a = xp.exp(x)
+        b = xp.tanh(a)
+        return a, b, xp.exp(b)
+
+    assert graphs.peak_live(engine.make_graph(f)(np.ones(3))) == 3
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_each_graph_can_be_drawn(name):
+    diagram = READERS[name]()
+    figure = plotting.graph(diagram)
+    drawn = [text.get_text().replace("\n", "") for text in figure.axes[0].texts]
+    assert {vertex.name for vertex in diagram.vertices} <= set(drawn)
+
+
+def test_graphs_below_each_other_carry_their_titles():
+    figure = plotting.graphs({"one": READERS["staged"](), "two": READERS["jaxpr"]()})
+    assert {"one", "two"} <= {text.get_text() for text in figure.axes[0].texts}
+
+
+def test_the_stored_costs_give_their_break_even():
+    costs = {"engine": {"first": 11.0, "later": 0.5}}
+    figure = plotting.break_even(costs)
+    x, y = figure.axes[0].lines[0].get_data()
+    assert y[0] == 11.0
+    assert all((value > 1) == (n < 21) for n, value in zip(x, y, strict=True) if n != 21)
+
+
+def test_timeline_has_one_row_a_system():
+    spans = [("A", 2010, 2015, "static"), ("A", 2015, None, "both"), ("B", 2016, None, "dynamic")]
+    figure = plotting.timeline(spans, until=2026)
+    assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["A", "B"]
+    assert len(figure.axes[0].patches) == 3

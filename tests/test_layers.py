@@ -1,0 +1,130 @@
+"""The package's layers: a module imports only from lines below its own, siblings not at all.
+
+Read from the source by ``ast``, so that an import inside a function counts as well.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import persample
+
+ROOT = Path(persample.__file__).parent
+
+# Top to bottom; modules of one line are siblings. A package stands for all of its modules.
+LAYERS = [
+    ["notebook"],
+    ["plotting"],
+    ["problems", "graphs"],
+    ["statistics"],
+    ["per_sample"],
+    ["losses"],
+    ["backends"],
+    ["backends.numpy_backend", "backends.torch_backend", "backends.jax_backend"],
+    ["arrays"],
+    ["engine"],
+    ["engine.tensor", "engine.jit"],
+    ["engine.codegen", "engine.optimise"],
+    ["engine.staging", "engine.batching", "engine.reverse"],
+    ["engine.tracer"],
+    ["engine.namespace"],
+    ["engine.primitives"],
+    ["engine.core", "engine.contraction"],
+    ["trees", "colours"],
+]
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+
+# Who may import a framework, and where in the file. `notebook.setup` prepares the frameworks.
+FRAMEWORKS = {
+    "torch": {
+        ("backends.torch_backend", "top"),
+        ("notebook", "function"),
+        ("graphs", "function"),
+    },
+    "jax": {("backends.jax_backend", "top"), ("notebook", "function")},
+}
+
+
+def modules():
+    """Return name -> syntax tree of every module, named as in LAYERS."""
+    found = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found[name] = ast.parse(path.read_text()), path.name == "__init__.py"
+    return found
+
+
+def layer(name):
+    """Return the line of a module: its own, or that of the package it is in."""
+    while name and name not in LEVEL:
+        name = name.rpartition(".")[0]
+    return LEVEL.get(name)
+
+
+def imports(name, tree, is_package, known):
+    """Yield (line, imported module, "top" or "function"), absolute names without the package's."""
+    top = set(map(id, tree.body))
+    for node in ast.walk(tree):
+        place = "top" if id(node) in top else "function"
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name.removeprefix("persample."), place
+        elif isinstance(node, ast.ImportFrom):
+            parts = name.split(".") if name else []
+            up = node.level - is_package if node.level else 0
+            base = parts[: len(parts) - up] if node.level else []
+            base = [*base, *(node.module.split(".") if node.module else [])]
+            base = base[1:] if base[:1] == ["persample"] else base
+            for alias in node.names:
+                full = ".".join([*base, alias.name])
+                yield node.lineno, full if full in known else ".".join(base), place
+
+
+def violations(found):
+    """List every import that goes up or sideways, and every framework imported elsewhere."""
+    wrong = []
+    for name, (tree, is_package) in found.items():
+        for line, target, place in imports(name, tree, is_package, found):
+            where = f"{name or 'persample'}, line {line}: imports {target}"
+            framework = target.partition(".")[0]
+            if framework in FRAMEWORKS and (name, place) not in FRAMEWORKS[framework]:
+                wrong.append(f"{where}, which belongs to its backend")
+            if not name or target not in found:
+                continue  # the package itself is above everything
+            inside = layer(target) == layer(name) and layer(name) == LEVEL.get(name.split(".")[0])
+            if layer(target) <= layer(name) and not inside:
+                wrong.append(f"{where}, which is not below it")
+    return wrong
+
+
+def test_every_module_has_a_layer():
+    unknown = [name for name in modules() if name and layer(name) is None]
+    assert unknown == []
+    assert {"engine.core", "backends.torch_backend", "trees"} <= set(modules())
+
+
+def test_no_import_goes_up_or_sideways():
+    assert violations(modules()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "statement", "complaint"),
+    [
+        ("trees", "from .arrays import backend_of", "arrays, which is not below it"),
+        ("arrays", "def f():\n    from . import losses", "losses, which is not below it"),
+        ("engine.batching", "from .reverse import grad", "engine.reverse, which is not below"),
+        ("engine.core", "from .. import per_sample", "per_sample, which is not below it"),
+        ("engine.core", "from persample.losses import td_loss", "losses, which is not below it"),
+        ("losses", "import persample.per_sample", "per_sample, which is not below it"),
+        ("backends.torch_backend", "from . import jax_backend", "jax_backend, which is not below"),
+        ("losses", "import torch.func", "torch.func, which belongs to its backend"),
+        ("arrays", "def f():\n    import jax", "jax, which belongs to its backend"),
+        ("notebook", "from jax import numpy", "jax, which belongs to its backend"),
+    ],
+)
+def test_a_wrong_import_is_found(name, statement, complaint):
+    found = modules()
+    found[name] = ast.parse(statement), found[name][1]
+    assert [text for text in violations(found) if text.startswith(name) and complaint in text]

@@ -1,0 +1,93 @@
+"""statistics.py: known numbers, trees, three backends, and the estimators' expectation."""
+
+import itertools
+
+import jax
+import numpy as np
+import pytest
+from tolerances import assert_close
+
+import persample as ps
+from persample import statistics
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+LINE = np.array([[0.0], [-2.0], [-4.0], [-6.0]])
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+def test_four_rows_by_hand(name):
+    rows = ps.backend(name).asarray(LINE)
+    assert_close(ps.to_numpy(statistics.mean(rows)), np.array([-3.0]))
+    assert_close(ps.to_numpy(statistics.norms(rows)) ** 2, np.array([0.0, 4, 16, 36]))
+    assert float((statistics.norms(rows) ** 2).mean()) == 14
+    assert_close(ps.to_numpy(statistics.variance(rows, correction=0)), np.array([5.0]))
+    assert float(statistics.noise_scale(rows, unbiased=False)) == pytest.approx(20 / 27)
+    assert float(statistics.noise_scale(rows)) == pytest.approx(10 / 11)
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+def test_a_tree_is_one_long_row(name):
+    rng = np.random.default_rng(0)
+    tree = {"w": rng.normal(size=(5, 2, 3)), "b": [rng.normal(size=5)]}
+    flat = np.concatenate([tree["w"].reshape(5, 6), tree["b"][0][:, None]], axis=1)
+    given = {
+        "w": ps.backend(name).asarray(tree["w"]),
+        "b": [ps.backend(name).asarray(tree["b"][0])],
+    }
+    assert_close(ps.to_numpy(statistics.norms(given)), np.linalg.norm(flat, axis=1))
+    clipped = ps.to_numpy(statistics.clip(given, 1.5))
+    lengths = np.linalg.norm(flat, axis=1)
+    assert (lengths > 1.5).any()
+    assert (lengths < 1.5).any()
+    factors = np.minimum(1, 1.5 / lengths)
+    assert_close(clipped["w"], tree["w"] * factors[:, None, None])
+    assert_close(clipped["b"][0], tree["b"][0] * factors)
+    assert_close(ps.to_numpy(statistics.mean(given))["w"], tree["w"].mean(0))
+    assert_close(ps.to_numpy(statistics.variance(given))["w"], tree["w"].var(0, ddof=1))
+    signal, noise = statistics.signal_and_noise(given)
+    assert_close(float(noise), flat.var(0, ddof=1).sum())
+    assert_close(float(signal), (flat.mean(0) ** 2).sum() - float(noise) / 5)
+
+
+def test_a_zero_row_stays_zero():
+    assert_close(statistics.clip(np.zeros((2, 3)), 1.0), np.zeros((2, 3)))
+
+
+def test_the_estimates_are_unbiased():
+    """Over all samples of three rows out of a known population, drawn with replacement."""
+    population = np.array([[1.0, 0.0], [3.0, 1.0], [-1.0, 4.0]])
+    batches = itertools.product(population, repeat=3)
+    estimates = np.array([statistics.signal_and_noise(np.array(b)) for b in batches])
+    expected = (population.mean(0) ** 2).sum(), population.var(0).sum()
+    assert_close(estimates.mean(0), np.array(expected))
+
+
+def test_the_formula_is_that_of_two_batch_sizes():
+    """McCandlish et al. (2018), appendix A, with batches of 1 and of B."""
+    rows = np.random.default_rng(1).normal(size=(6, 2)) + 1
+    small, big, size = (rows**2).sum(1).mean(), (rows.mean(0) ** 2).sum(), len(rows)
+    signal, noise = statistics.signal_and_noise(rows)
+    assert_close(signal, (size * big - small) / (size - 1))
+    assert_close(noise, (small - big) / (1 - 1 / size))
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda: statistics.clip(LINE, 0.0),
+            "the bound is 0.0; give the greatest length, above 0",
+        ),
+        (lambda: statistics.variance(LINE[:1]), "variance: 1 samples; at least 2 are needed"),
+        (lambda: statistics.noise_scale(LINE[:1]), "signal_and_noise: 1 samples; at least 2"),
+    ],
+)
+def test_errors(call, text):
+    with pytest.raises(ValueError, match=text):
+        call()
