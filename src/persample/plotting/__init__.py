@@ -8,7 +8,7 @@ from .graphs import break_even, graph, graphs, timeline
 from .leaves import attack, leaf_states, stacked, tensor_graph, why_none
 from .tables import overview, rows
 from .vectors import arrows, clouds, spread
-from .worlds import chain, grid_paths, values_on_plane
+from .worlds import chain, grid_paths, grid_policy, values_on_plane
 
 __all__ = [
     "arrows",
@@ -20,6 +20,7 @@ __all__ = [
     "graph",
     "graphs",
     "grid_paths",
+    "grid_policy",
     "ladder",
     "leaf_states",
     "overview",

@@ -26,14 +26,8 @@ def curves(
         axes.plot(x[: len(y)], y, label=name)
     if level is not None:
         axes.axhline(level[0], color="grey", linewidth=1, linestyle=":")
-        axes.annotate(
-            level[1],
-            (1, level[0]),
-            ("axes fraction", "data"),
-            ha="right",
-            va="bottom",
-            color="#555",
-        )
+        place = {"xy": (1, level[0]), "xycoords": ("axes fraction", "data")}
+        axes.annotate(level[1], **place, ha="right", va="bottom", color="#555")
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.set_xscale("log" if "x" in log else "linear")
     axes.set_yscale("log" if "y" in log else "linear")

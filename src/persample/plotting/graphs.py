@@ -26,7 +26,8 @@ BOXES = {  # kind -> how its box looks: told apart by shape and edge, not by col
     },
 }
 NAMES = {LEAF: "input or leaf tensor", VALUE: "intermediate value", CONSTANT: "constant"}
-COLUMN, ROW, HEIGHT = 1.36, 0.74, 0.4  # inches
+GAP, ROW, HEIGHT = 0.59, 0.72, 0.4  # inches between columns, from row to row, of a box
+BOX_FONT, LABEL_FONT = 10.5, 10
 
 
 def graph(diagram: Diagram) -> Figure:
@@ -38,24 +39,35 @@ def graphs(diagrams: Mapping[str, Diagram]) -> Figure:
     """Draw graphs below each other, each under its title."""
     places = [_places(diagram) for diagram in diagrams.values()]
     rows = [1 + max(row for _, row in place) for place in places]
-    width = 1 + max(column for place in places for column, _ in place)
-    above = [0.42 if any(diagrams) else 0.12 for _ in places]  # room for titles and for arcs
+    above = [0.42 if any(diagrams) else 0.1 for _ in places]  # room for titles and for arcs
     for n, (diagram, place) in enumerate(zip(diagrams.values(), places, strict=True)):
-        above[n] += 0.8 * any(_skips(place[e.source], place[e.target]) for e in diagram.edges)
-    heights = [n * ROW + extra for n, extra in zip(rows, above, strict=True)]
-    size = (COLUMN * (width - 0.42), sum(heights) + 0.62)
+        above[n] += 0.72 * any(_skips(place[e.source], place[e.target]) for e in diagram.edges)
+    centres = list(map(_centres, diagrams.values(), places))
+    size = (max(map(max, centres)) + 0.35, sum(rows) * ROW + sum(above) + 0.72)
     figure, axes = plt.subplots(figsize=size)
     top = 0.0
-    for (title, diagram), place, extra in zip(diagrams.items(), places, above, strict=True):
-        axes.text(-0.42 * COLUMN, top + 0.16, title, ha="left", va="center", fontweight="bold")
-        at = [(x * COLUMN, top + extra + HEIGHT / 2 + y * ROW) for x, y in place]
-        _draw(axes, diagram, at)
-        top += extra + ROW * (1 + max(row for _, row in place))
-    axes.set(xlim=(-0.45 * COLUMN, size[0] - 0.45 * COLUMN), ylim=(top + 0.05, -0.05))
+    for n, (title, diagram) in enumerate(diagrams.items()):
+        axes.text(0.02, top + 0.2, title, ha="left", va="center", fontweight="bold")
+        first = top + above[n] + HEIGHT / 2
+        at = [(centres[n][column], first + row * ROW) for column, row in places[n]]
+        _draw(axes, diagram, at, places[n])
+        top += above[n] + rows[n] * ROW
+    axes.set(xlim=(0, size[0]), ylim=(top, 0))
     axes.set_aspect("equal")
     axes.axis("off")
     _legend(figure, diagrams.values())
     return finished(figure)
+
+
+def _centres(diagram: Diagram, place: Sequence[tuple[int, int]]) -> list[float]:
+    """Return the middle of each column in inches: columns as wide as their widest box."""
+    halves = [0.0] * (1 + max(column for column, _ in place))
+    for vertex, (column, _) in zip(diagram.vertices, place, strict=True):
+        halves[column] = max(halves[column], _half_width(vertex))
+    centres = [0.05 + halves[0]]
+    for before, half in zip(halves, halves[1:], strict=False):
+        centres.append(centres[-1] + before + GAP + half)
+    return centres
 
 
 def _places(diagram: Diagram) -> list[tuple[int, int]]:
@@ -70,9 +82,9 @@ def _places(diagram: Diagram) -> list[tuple[int, int]]:
     return place
 
 
-def _skips(start: Sequence[float], end: Sequence[float], column: float = 1) -> bool:
+def _skips(start: tuple[int, int], end: tuple[int, int]) -> bool:
     """Say whether a level edge would run through the boxes of a column between."""
-    return start[1] == end[1] and end[0] - start[0] > 1.5 * column
+    return start[1] == end[1] and end[0] - start[0] > 1
 
 
 def _lines(name: str) -> str:
@@ -83,15 +95,20 @@ def _lines(name: str) -> str:
 
 
 def _half_width(vertex) -> float:
-    """Return half the width of a vertex's box: its text at 10 points, and a margin."""
+    """Return half the width of a vertex's box: its text, and a margin."""
     letters = max(map(len, _lines(vertex.name).split("\n")))
-    return 0.25 if vertex.kind == OUTPUT else max(0.2, 0.041 * letters + 0.07)
+    letter = 0.043 if "\n" not in _lines(vertex.name) else 0.036  # two lines, smaller letters
+    return 0.25 if vertex.kind == OUTPUT else max(0.2, letter * letters + 0.06)
 
 
-def _draw(axes, diagram: Diagram, at: Sequence[tuple[float, float]]) -> None:
+def _draw(axes, diagram: Diagram, at: Sequence[tuple[float, float]], place: Sequence) -> None:
     for edge in diagram.edges:
-        source, target = diagram.vertices[edge.source], diagram.vertices[edge.target]
-        _draw_edge(axes, edge, source, target, at[edge.source], at[edge.target])
+        ends = at[edge.source], at[edge.target]
+        if _skips(place[edge.source], place[edge.target]):
+            _draw_arc(axes, edge, (ends[0][0], ends[1][0]), ends[0][1] - HEIGHT / 2)
+        else:
+            source, target = diagram.vertices[edge.source], diagram.vertices[edge.target]
+            _draw_edge(axes, edge, source, target, *ends)
     for vertex, (x, y) in zip(diagram.vertices, at, strict=True):
         half = _half_width(vertex)
         look = {"color": "#111"}
@@ -101,15 +118,14 @@ def _draw(axes, diagram: Diagram, at: Sequence[tuple[float, float]]) -> None:
             corner = (x - half, y - HEIGHT / 2)
             box = FancyBboxPatch(corner, 2 * half, HEIGHT, zorder=2, **BOXES[vertex.kind])
             axes.add_patch(box)
-        axes.text(x, y, _lines(vertex.name), ha="center", va="center", fontsize=10, **look)
+        text = _lines(vertex.name)
+        look["fontsize"] = BOX_FONT - 2 * ("\n" in text)
+        axes.text(x, y, text, ha="center", va="center", linespacing=1.0, **look)
 
 
 def _draw_edge(axes, edge, source, target, start, end) -> None:
     """Draw the arrows of one edge: level ones side to side, rising ones into the box's foot."""
     (x0, y0), (x1, y1) = start, end
-    if _skips(start, end, COLUMN):
-        _draw_arc(axes, edge, (x0, x1), y0 - HEIGHT / 2)
-        return
     x0, flat = x0 + _half_width(source), y0 == y1
     if flat:
         x1 -= _half_width(target)
@@ -119,17 +135,15 @@ def _draw_edge(axes, edge, source, target, start, end) -> None:
         axes.plot([x0, x1], [y0, y1], color="#777", linestyle=":", linewidth=1.2, zorder=1)
         return
     shift = 0.06 if edge.forward is not None and edge.backward is not None else 0.0
-    along = 0.5 if flat else 0.2  # a rising arrow has its text near its start, below
-    x, where = x0 + along * (x1 - x0), "center" if flat else "left"
+    x = (x0 + x1) / 2 if flat else x0 + GAP / 2  # a rising arrow has its text at its foot
     for text, sign, colour in ((edge.forward, -1, FORWARD), (edge.backward, 1, BACKWARD)):
         if text is None:
             continue
         y = [y0 + sign * shift, y1 + sign * shift]
         _arrow(axes, [(x0, y[0]), (x1, y[1])][::-sign], colour)
         below = sign > 0 or not flat
-        level = y[0] + along * (y[1] - y[0]) + (0.05 if below else -0.05)
-        look = {"ha": where, "va": "top" if below else "bottom", "fontsize": 9.5}
-        axes.text(x, level, text, color=colour, **look)
+        look = {"ha": "center", "va": "top" if below else "bottom", "fontsize": LABEL_FONT}
+        axes.text(x, y[0] + (0.05 if below else -0.05), text, color=colour, **look)
 
 
 def _draw_arc(axes, edge, ends, top) -> None:
@@ -143,7 +157,9 @@ def _draw_arc(axes, edge, ends, top) -> None:
         _arrow(axes, points, colour, f"arc3,rad={sign * bend}")
         level = top - bend * (x1 - x0 - 2 * inset) / 2 + 0.05 * sign
         va = "top" if sign > 0 else "bottom"
-        axes.text((x0 + x1) / 2, level, text, color=colour, fontsize=9.5, ha="center", va=va)
+        axes.text(
+            (x0 + x1) / 2, level, text, color=colour, fontsize=LABEL_FONT, ha="center", va=va
+        )
 
 
 def _arrow(axes, ends, colour, bend="arc3") -> None:
@@ -174,7 +190,7 @@ def _legend(figure: Figure, diagrams) -> None:
                 label="backward: cotangents",
             )
         )
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=9.5)
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=LABEL_FONT)
 
 
 def break_even(costs: Mapping[str, Mapping[str, float]], calls: int = 100_000) -> Figure:
@@ -182,14 +198,14 @@ def break_even(costs: Mapping[str, Mapping[str, float]], calls: int = 100_000) -
 
     costs : {backend: {"first": ..., "later": ...}}, in calls without a compiler.
     """
-    figure, axes = plt.subplots(figsize=(5.8, 3.6))
+    figure, axes = plt.subplots(figsize=(5.0, 3.4))
     numbers = [max(1, round(10 ** (k / 20))) for k in range(101)]
     numbers = [n for n in dict.fromkeys(numbers) if n <= calls]
     for name, cost in costs.items():
         total = [(cost["first"] + (n - 1) * cost["later"]) / n for n in numbers]
         axes.plot(numbers, total, label=name)
     axes.axhline(1, color="#555", linewidth=1)
-    axes.text(1.1, 0.9, "not compiled", va="top", color="#444", fontsize=11)
+    axes.text(calls, 1.15, "not compiled", ha="right", va="bottom", color="#444", fontsize=11)
     axes.set(xscale="log", yscale="log", xlabel="number of calls")
     axes.set_ylabel("compiled / not compiled,\ntotal time")
     axes.legend()
@@ -207,7 +223,7 @@ def timeline(systems: Sequence[tuple[str, int, int | None, str]], until: int) ->
         "both": {"facecolor": "#bfe3d5", "edgecolor": "#222", "hatch": "///"},
     }
     texts = {"static": "static", "dynamic": "dynamic", "both": "dynamic, compiled on request"}
-    figure, axes = plt.subplots(figsize=(6.4, 0.9 + 0.3 * len({s[0] for s in systems})))
+    figure, axes = plt.subplots(figsize=(5.2, 1.2 + 0.3 * len({s[0] for s in systems})))
     rows = list(dict.fromkeys(name for name, *_ in systems))
     for name, first, last, kind in systems:
         end = until if last is None else last
@@ -217,5 +233,5 @@ def timeline(systems: Sequence[tuple[str, int, int | None, str]], until: int) ->
     axes.set_xlabel("year")
     axes.grid(axis="y", visible=False)
     handles = [Patch(label=texts[kind], **look) for kind, look in looks.items()]
-    figure.legend(handles=handles, loc="outside upper center", ncols=3, fontsize=10)
+    figure.legend(handles=handles, loc="outside upper center", ncols=2)
     return finished(figure)

@@ -51,11 +51,8 @@ def values_on_plane(
 
 def grid_paths(shape: tuple[int, int], paths: Mapping[str, Sequence[int]], cliff: Sequence[int]):
     """Draw paths through a grid of cells, numbered row by row, and the cells to avoid."""
-    height, width = shape
-    figure, axes = plt.subplots(figsize=(6.4, 0.6 + 0.5 * height))
-    for cell in cliff:
-        axes.add_patch(plt.Rectangle((cell % width, cell // width), 1, 1, color="#bbb"))
-    axes.text(width / 2, height - 0.5, "cliff", ha="center", va="center")
+    figure, axes = _grid(shape, cliff)
+    width = shape[1]
     for shift, (name, cells) in zip(np.linspace(0.4, 0.6, len(paths)), paths.items(), strict=True):
         cells = np.asarray(cells)
         axes.plot(cells % width + shift, cells // width + shift, label=name, marker=".")
@@ -64,9 +61,31 @@ def grid_paths(shape: tuple[int, int], paths: Mapping[str, Sequence[int]], cliff
         axes.text(
             first[index] % width + 0.12, first[index] // width + 0.25, name, fontweight="bold"
         )
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(paths))
+    return finished(figure)
+
+
+def grid_policy(shape: tuple[int, int], policy: np.ndarray, cliff: Sequence[int], goal: int):
+    """Draw one arrow a cell for a policy whose actions are up, right, down, left."""
+    figure, axes = _grid(shape, cliff)
+    cells = np.setdiff1d(np.arange(policy.size), [*cliff, goal])
+    across, down = np.array([0, 1, 0, -1])[policy[cells]], np.array([-1, 0, 1, 0])[policy[cells]]
+    centre = cells % shape[1] + 0.5, cells // shape[1] + 0.5
+    style = {"angles": "xy", "pivot": "mid", "scale_units": "xy", "scale": 1.6, "width": 0.005}
+    axes.quiver(*centre, across, down, color="#0072B2", **style)
+    axes.text(goal % shape[1] + 0.5, goal // shape[1] + 0.5, "G", ha="center", va="center")
+    return finished(figure)
+
+
+def _grid(shape, cliff):
+    """Return a figure with a grid of cells and a cliff in it."""
+    height, width = shape
+    figure, axes = plt.subplots(figsize=(6.4, 0.6 + 0.5 * height))
+    for cell in cliff:
+        axes.add_patch(plt.Rectangle((cell % width, cell // width), 1, 1, color="#bbb"))
+    axes.text(width / 2, height - 0.5, "cliff", ha="center", va="center")
     axes.set(xlim=(0, width), ylim=(height, 0), aspect="equal")
     axes.set_xticks(range(width + 1), [])
     axes.set_yticks(range(height + 1), [])
     axes.tick_params(length=0)
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(paths))
-    return finished(figure)
+    return figure, axes

@@ -1,4 +1,4 @@
-"""Baird's counterexample (1995), in the form of Sutton & Barto (2018, example 11.1).
+"""Baird's counterexample (1995), in the form of Sutton & Barto (2018, section 11.2).
 
 Seven states, eight weights, every reward 0, so all values are 0 and can be represented. The
 policy in question always goes to the seventh state; states are met equally often.
