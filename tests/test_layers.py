@@ -20,6 +20,11 @@ LAYERS = [
     ["statistics"],
     ["per_sample"],
     ["losses"],
+    ["layers"],
+    ["layers.torch_capture"],
+    ["layers.torch_rules", "layers.torch_fallback", "layers.torch_watch", "layers.torch_checks"],
+    ["layers.network", "layers.record"],
+    ["layers.closed"],
     ["backends"],
     ["backends.numpy_backend", "backends.torch_backend", "backends.jax_backend"],
     ["arrays"],
@@ -39,6 +44,11 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 FRAMEWORKS = {
     "torch": {
         ("backends.torch_backend", "top"),
+        ("layers.torch_capture", "top"),
+        ("layers.torch_checks", "top"),
+        ("layers.torch_fallback", "top"),
+        ("layers.torch_rules", "top"),
+        ("layers.torch_watch", "top"),
         ("notebook", "function"),
         ("graphs", "function"),
     },

@@ -8,13 +8,11 @@ from collections.abc import Callable
 from string import ascii_letters
 from typing import Any
 
-import numpy as np
-
 from .. import trees
 from . import namespace as xp
 from .contraction import split
-from .core import Trace, as_tracer, bind, new_trace, transformed
-from .primitives import PRIMITIVES
+from .core import ELEMENTWISE, Trace, as_tracer, bind, new_trace, transformed
+from .primitives import PRIMITIVES, apply
 from .tracer import Tracer, is_array, own
 
 
@@ -26,7 +24,7 @@ def _spread(size, x, batched):
 def _elementwise(name):
     def rule(size, batched, *xs, **params):
         spread = [_spread(size, x, b) for x, b in zip(xs, batched, strict=True)]
-        return bind(PRIMITIVES[name], *spread, **params)
+        return apply(name, *spread, **params)
 
     return rule
 
@@ -44,33 +42,32 @@ def _einsum(size, batched, x, y, subscripts):
 
 
 def _concat(size, batched, *xs, axis):
-    spread = [_spread(size, x, b) for x, b in zip(xs, batched, strict=True)]
-    return bind(PRIMITIVES["concat"], *spread, axis=axis + 1)
+    return _elementwise("concat")(size, batched, *xs, axis=axis + 1)
 
 
 def _slice(size, batched, x, slices):
-    return bind(PRIMITIVES["slice"], x, slices=((0, size, 1), *slices))
+    return apply("slice", x, slices=((0, size, 1), *slices))
 
 
 def _pad(size, batched, x, shape, slices):
-    return bind(PRIMITIVES["pad"], x, shape=(size, *shape), slices=((0, size, 1), *slices))
+    return apply("pad", x, shape=(size, *shape), slices=((0, size, 1), *slices))
 
 
 def _take(size, batched, x, indices, batch_dims):
     if not batched[0] and batch_dims == 0:  # one array for all: only the indices have samples
-        return bind(PRIMITIVES["take"], x, indices, batch_dims=0)
+        return apply("take", x, indices, batch_dims=0)
     both = _spread(size, x, batched[0]), _spread(size, indices, batched[1])
-    return bind(PRIMITIVES["take"], *both, batch_dims=batch_dims + 1)
+    return apply("take", *both, batch_dims=batch_dims + 1)
 
 
 def _scatter_add(size, batched, x, indices, length, batch_dims):
     both = _spread(size, x, batched[0]), _spread(size, indices, batched[1])
-    return bind(PRIMITIVES["scatter_add"], *both, length=length, batch_dims=batch_dims + 1)
+    return apply("scatter_add", *both, length=length, batch_dims=batch_dims + 1)
 
 
 def _shifted(name):
     def rule(size, batched, x, axes):
-        return bind(PRIMITIVES[name], x, axes=tuple([a + 1 for a in axes]))
+        return apply(name, x, axes=tuple([a + 1 for a in axes]))
 
     return rule
 
@@ -78,25 +75,9 @@ def _shifted(name):
 # One row a primitive: rule(size, batched, *inputs, **params) -> output with ``size`` samples
 # along axis 0. ``batched`` says which inputs have that axis; at least one does.
 batch_rules = {
-    "negative": _elementwise("negative"),
-    "exp": _elementwise("exp"),
-    "log": _elementwise("log"),
-    "log1p": _elementwise("log1p"),
-    "tanh": _elementwise("tanh"),
-    "sqrt": _elementwise("sqrt"),
+    # An elementwise primitive's rule is itself, once every input has the axis.
+    **{name: _elementwise(name) for name, p in PRIMITIVES.items() if p.kind == ELEMENTWISE},
     "stop_gradient": _elementwise("stop_gradient"),
-    "astype": _elementwise("astype"),
-    "add": _elementwise("add"),
-    "subtract": _elementwise("subtract"),
-    "multiply": _elementwise("multiply"),
-    "divide": _elementwise("divide"),
-    "power": _elementwise("power"),
-    "maximum": _elementwise("maximum"),
-    "equal": _elementwise("equal"),
-    "not_equal": _elementwise("not_equal"),
-    "less": _elementwise("less"),
-    "less_equal": _elementwise("less_equal"),
-    "where": _elementwise("where"),
     "einsum": _einsum,
     "sum": _shifted("sum"),
     "max": _shifted("max"),
@@ -208,8 +189,8 @@ def _axes_of(in_axes, count):
 
 def _batch_size(flat, axes):
     sizes = {}
-    for n, ((leaves, _), axis) in enumerate(zip(flat, axes, strict=True)):
-        for x in leaves if axis == 0 else ():
+    for n, (leaves, _) in enumerate(flat):
+        for x in leaves if axes[n] == 0 else ():
             if not getattr(x, "shape", ()):
                 raise ValueError(
                     f"vmap: argument {n} is 0-d, so it has no sample axis; give one entry a "
@@ -224,7 +205,6 @@ def _batch_size(flat, axes):
             f"vmap: the batch sizes differ: {listed}; axis 0 of every batched argument must have "
             "one length; an argument shared by all samples gets None in in_axes."
         )
-    size = next(iter(sizes))
-    if size == 0:
+    if 0 in sizes:
         raise ValueError("vmap: the batch is empty; give at least one sample.")
-    return size
+    return next(iter(sizes))

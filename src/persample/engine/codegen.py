@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .contraction import expression
-from .core import VIEW
-from .staging import Equation, Graph, Var, letters
+from .core import ELEMENTWISE, VIEW
+from .staging import Equation, Graph, Var, identifier, letters
 
 LARGE = 2**16  # bytes: from here on fresh memory costs more than a line in the program
 WIDTH = 88
-SUM, PRODUCT, SIGN, ATOM = 1, 2, 3, 4  # how tightly a piece of text binds
-COMPARE = 0
+COMPARE, SUM, PRODUCT, SIGN, ATOM = range(5)  # how tightly a piece of text binds
 
 
 @dataclass
@@ -34,8 +33,10 @@ class Text:
 
 
 def _infix(symbol, level):
+    left = level + (level == COMPARE)  # Python chains comparisons: a < b != c is not (a < b) != c
+
     def write(eq, x, y):
-        return f"{x.within(level)} {symbol} {y.within(level + 1)}", level
+        return f"{x.within(left)} {symbol} {y.within(level + 1)}", level
 
     return write
 
@@ -76,7 +77,8 @@ def _permute(eq, x):
 def _slice(eq, x):
     parts = []
     for (start, stop, step), n in zip(eq.params["slices"], eq.inputs[0].shape, strict=True):
-        begin, end = ("" if start == 0 else start), ("" if stop in (n, None) else stop)
+        first = 0 if step > 0 else n - 1
+        begin, end = ("" if start == first else start), ("" if stop in (n, None) else stop)
         parts.append(f"{begin}:{end}" + (f":{step}" if step != 1 else ""))
     return f"{x.within(ATOM)}[{', '.join(parts)}]", ATOM
 
@@ -87,15 +89,14 @@ def _einsum(eq, x, y):
     return form.format(x=x.within(ATOM), y=y.within(ATOM)), binds
 
 
-def _take(eq, x, indices):
-    if eq.params["batch_dims"]:
-        return _call(eq, x, indices)
-    return f"{x.within(ATOM)}[{indices.text}]", ATOM
+def _take(eq, x, i):
+    simple = f"{x.within(ATOM)}.take({i.text}, axis=0)", ATOM
+    return _call(eq, x, i) if eq.params["batch_dims"] else simple
 
 
 def _call(eq, *inputs):
     name = eq.primitive.name
-    name = f"np.{name}" if isinstance(eq.primitive.numpy, np.ufunc) else name
+    name = f"np.{name}" if getattr(np, name, None) is eq.primitive.numpy else name
     params = [f"{key}={value!r}" for key, value in eq.params.items()]
     return f"{name}({', '.join([x.text for x in inputs] + params)})", ATOM
 
@@ -114,13 +115,11 @@ FORMS = {
     "negative": lambda eq, x: (f"-{x.within(SIGN)}", SIGN),
     "stop_gradient": lambda eq, x: (x.text, x.binds),
     "astype": lambda eq, x: (f"{x.within(ATOM)}.astype(np.{eq.params['dtype']})", ATOM),
-    "where": lambda eq, *xs: (f"np.where({', '.join(x.text for x in xs)})", ATOM),
     "einsum": _einsum,
     "sum": _reduction("sum"),
     "max": _reduction("max"),
     "reshape": _reshape,
     "permute_dims": _permute,
-    "broadcast_to": lambda eq, x: (f"np.broadcast_to({x.text}, {eq.params['shape']})", ATOM),
     "concat": lambda eq, *xs: (
         f"np.concatenate([{', '.join(x.text for x in xs)}], axis={eq.params['axis']})",
         ATOM,
@@ -128,8 +127,6 @@ FORMS = {
     "slice": _slice,
     "take": _take,
 }
-WEAK = {"add", "subtract", "multiply", "divide", "power", "maximum", "where"}
-WEAK |= {"equal", "not_equal", "less", "less_equal"}
 
 
 @dataclass
@@ -137,7 +134,8 @@ class Program:
     """A program under construction: its text, its constants, and what each variable is called."""
 
     graph: Graph
-    texts: dict = field(default_factory=dict)  # Var -> Text
+    taken: set  # names not to be used again
+    texts: dict = field(default_factory=dict)  # Var, or id of a constant -> Text
     lines: list = field(default_factory=list)  # (equation, Text)
     constants: dict = field(default_factory=dict)
     returned: list = field(default_factory=list)  # variables that the outputs read
@@ -150,37 +148,33 @@ class Program:
         if isinstance(x, Var):
             return self.texts[x]
         partners = [y for y in eq.inputs if isinstance(y, Var) and y.dtype == x.dtype]
-        if eq.primitive.name in WEAK and x.ndim == 0 and partners:
+        if eq.primitive.kind == ELEMENTWISE and x.ndim == 0 and partners and np.isfinite(x):
             number = str(x)  # a Python number takes its partner's dtype
-            number = number if math.isfinite(x) else f"np.{number.lstrip('-')}"
-            return Text(number if x >= 0 else f"-{number.lstrip('-')}", ATOM if x >= 0 else SIGN)
-        return Text(self.constant(x))
+            return Text(number, SIGN if number.startswith("-") else ATOM)
+        return self.constant(x)
 
-    def constant(self, x) -> str:
-        for name, known in self.constants.items():
-            if known is x:
-                return name
-        name = f"constant_{len(self.constants)}"
-        self.constants[name] = x
-        return name
+    def constant(self, x) -> Text:
+        if id(x) not in self.texts:
+            name = identifier(f"constant_{len(self.constants)}", self.taken)
+            self.constants[name], self.texts[id(x)] = x, Text(name)
+        return self.texts[id(x)]
 
     def owner(self, x):
-        """Return the variable whose memory x may share, and whether x repeats its elements."""
+        """Return the variable whose memory x may share (None: a constant's), and whether x
+        repeats its elements."""
         repeats = False
-        while (eq := self.made_by.get(x)) is not None and eq.primitive.kind == VIEW:
+        while isinstance(x, Var) and (eq := self.made_by.get(x)) and eq.primitive.kind == VIEW:
             repeats |= eq.primitive.name == "broadcast_to"
             x = eq.inputs[0]
-            if not isinstance(x, Var):
-                break
-        return x, repeats
+        return (x if isinstance(x, Var) else None), repeats
 
     def output(self, x) -> str:
         """Return the text of an output, as an array that shares memory with nothing."""
-        text = self.texts[x] if isinstance(x, Var) else Text(self.constant(x))
+        text = self.texts[x] if isinstance(x, Var) else self.constant(x)
         self.returned.extend(text.reads)
-        owner, repeats = self.owner(x) if isinstance(x, Var) else (x, False)
+        owner, repeats = self.owner(x)
         shared = owner not in self.made_by or repeats or owner in self.given_away
-        self.given_away.add(owner) if isinstance(owner, Var) else None
+        self.given_away.add(owner)
         if x.shape == ():
             return f"np.array({text.text})"
         return f"{text.within(ATOM)}.copy()" if shared else text.text
@@ -221,11 +215,10 @@ def generate(graph: Graph) -> tuple[str, dict]:
     The function returns one array, or a tuple of as many arrays as the graph has outputs; none
     shares memory with an input, a constant or another output.
     """
-    reserved = {"np", *keyword.kwlist, *(eq.primitive.name for eq in graph.equations)}
-    inputs = [f"{n}_" if n in reserved else n for n in graph.names]
-    program = Program(graph)
-    program.texts = {v: Text(n, ATOM, (v,)) for v, n in zip(graph.inputs, inputs, strict=True)}
-    names = letters(reserved | set(inputs))
+    program = Program(graph, {*keyword.kwlist, graph.name, *graph.names})
+    inputs = zip(graph.inputs, graph.names, strict=True)
+    program.texts = {v: Text(name, ATOM, (v,)) for v, name in inputs}
+    names = letters(program.taken)
     read = [x for eq in graph.equations for x in eq.inputs] + graph.outputs
     uses = Counter(x for x in read if isinstance(x, Var))
     for eq in graph.equations:
@@ -238,7 +231,7 @@ def generate(graph: Graph) -> tuple[str, dict]:
             program.texts[eq.output] = Text(next(names), ATOM, (eq.output,))
     outputs = [program.output(x) for x in graph.outputs]
     body = [*program.body(), f"return {', '.join(outputs)}"]
-    header = f"def {graph.name}({', '.join(inputs)}):"
+    header = f"def {graph.name}({', '.join(graph.names)}):"
     return "\n    ".join([header, *body]) + "\n", program.constants
 
 

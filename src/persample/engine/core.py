@@ -39,11 +39,9 @@ class Trace:
 
     def lift(self, value: Any) -> Any:
         """Return ``value`` as a tracer of this trace that it treats as a constant."""
-        raise NotImplementedError
 
     def process(self, primitive: Primitive, inputs: list, params: dict) -> Any:
         """Apply ``primitive`` to tracers of this trace."""
-        raise NotImplementedError
 
 
 def bind(primitive: Primitive, *inputs: Any, **params: Any) -> Any:

@@ -3,13 +3,14 @@
 Separate because it is the only place where the four meet.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import numpy as np
 
 from .. import trees
 from .codegen import generate
+from .core import refuse
 from .optimise import PASSES, optimise
 from .primitives import PRIMITIVES
 from .staging import Graph, make_graph
@@ -21,7 +22,8 @@ class Jitted:
 
     Call it like the function. ``graph(*args)`` returns the optimised Graph, ``source(*args)`` the
     generated program, ``traces`` how often the function has been traced. Side effects of the
-    function happen once a trace. Results share memory with nothing.
+    function happen once a trace; so does the reading of arrays that it takes from outside.
+    Results share memory with nothing.
     """
 
     def __init__(self, f: Callable, passes: Iterable[str] = tuple(PASSES)):
@@ -31,35 +33,42 @@ class Jitted:
         self.traces = 0
         self._programs: dict = {}
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        if keywords:
+            refuse(keywords)
         key, arrays = _signature(args)
         if key is None:
             return self.__wrapped__(*args)  # inside another transform: part of its trace
-        entry = self._programs.get(key)
-        if entry is None:
-            entry = self._programs[key] = self._compile(args)
-        run, structure = entry
+        run, structure, *_ = self._programs.get(key) or self._compile(key, args)
+        out = run(*arrays)
         if structure is trees.LEAF:
-            return run(*arrays)
-        outputs = run(*arrays)
-        return trees.unflatten(structure, outputs if isinstance(outputs, tuple) else [outputs])
+            return out
+        return trees.unflatten(structure, out if isinstance(out, tuple) else [out])
 
-    def _compile(self, args: tuple) -> tuple:
-        graph = self.graph(*args)
+    def _compile(self, key: tuple, args: tuple) -> tuple:
+        graph = optimise(make_graph(self.__wrapped__)(*args), self.passes)
         self.traces += 1
         source, constants = generate(graph)
         rows = {name: primitive.numpy for name, primitive in PRIMITIVES.items()}
-        scope = {**rows, **constants, "np": np}
+        kept = {k: x.copy() if x.flags.writeable else x for k, x in constants.items()}
+        scope = {**rows, **kept, "np": np}
         exec(compile(source, f"<jit {graph.name}>", "exec"), scope)  # our own text
-        return scope[graph.name], graph.structure
+        self._programs[key] = scope[graph.name], graph.structure, graph, source
+        return self._programs[key]
+
+    def _program(self, args: tuple) -> tuple:
+        key, _ = _signature(args)
+        if key is None:
+            raise TypeError("jit: a program was asked for with tracers; give arrays as examples.")
+        return self._programs.get(key) or self._compile(key, args)
 
     def graph(self, *args: Any) -> Graph:
         """Return the optimised graph for these arguments; print it, or its ``removed``."""
-        return optimise(make_graph(self.__wrapped__)(*args), self.passes)
+        return self._program(args)[2]
 
     def source(self, *args: Any) -> str:
         """Return the generated NumPy program for these arguments."""
-        return generate(self.graph(*args))[0]
+        return self._program(args)[3]
 
 
 def jit(f: Callable, passes: Iterable[str] = tuple(PASSES)) -> Jitted:
@@ -72,7 +81,13 @@ def jit(f: Callable, passes: Iterable[str] = tuple(PASSES)) -> Jitted:
 
     Example
     -------
-    >>> print(jit(lambda x: (x - x.mean(0)) * 2.0).source(np.ones((2, 3))))
+    >>> def loss(w, x, y):
+    ...     return 0.5 * (x @ w - y) ** 2
+    >>> print(jit(loss).source(np.ones(3), np.ones(3), np.ones(())))
+    def loss(w, x, y):
+        a = x @ w - y
+        return np.array(0.5 * (a * a))
+    <BLANKLINE>
     """
     return Jitted(f, passes)
 
@@ -96,6 +111,11 @@ def _signature(args: tuple) -> tuple[tuple | None, list]:
             if is_array(x):
                 key += (x.shape, x.dtype)
                 arrays.append(x)
-            else:  # 1, 1.0 and True are equal, and so are 0.0 and -0.0: the text tells them apart
-                key.append((type(x), repr(x)))
+            elif isinstance(x, Hashable):  # 1, 1.0 and True are equal, so are 0.0 and -0.0
+                key.append((type(x), repr(x) if isinstance(x, float) else x))
+            else:
+                raise TypeError(
+                    f"jit: an argument holds a {type(x).__name__}, which is not hashable, so no "
+                    "program can be kept for it; give arrays, numbers, strings, or trees of these."
+                )
     return tuple(key), arrays

@@ -10,8 +10,7 @@ from string import ascii_letters
 
 import numpy as np
 
-from .core import bind
-from .primitives import PRIMITIVES
+from .primitives import PRIMITIVES, apply
 
 bool, int32, int64, float32, float64 = np.bool, np.int32, np.int64, np.float32, np.float64
 pi, e, inf, nan, newaxis = np.pi, np.e, np.inf, np.nan, None
@@ -22,7 +21,7 @@ zeros, ones, full, eye = np.zeros, np.ones, np.full, np.eye
 def __getattr__(name: str):
     """One-input primitives (exp, tanh, ...) are functions of the namespace by their name."""
     if getattr(getattr(PRIMITIVES.get(name), "numpy", None), "nin", 0) == 1:
-        return lambda x: bind(PRIMITIVES[name], asarray(x))
+        return lambda x: apply(name, asarray(x))
     raise AttributeError(
         f"the NumPy engine has no function {name!r}: write it with those that it has, or add "
         "a primitive as persample/engine/primitives.py shows."
@@ -41,17 +40,9 @@ def asarray(x, dtype=None):
 
 def _promote(*values):
     """Give all inputs one dtype; a Python number takes its partners'."""
-    numbers = [type(x) in (int, float, builtins.bool) for x in values]
-    values = [x if number else asarray(x) for x, number in zip(values, numbers, strict=True)]
-    first = None if numbers[0] else values[0].dtype
-    if not any(numbers) and all(x.dtype == first for x in values):
-        return values
-    kinds = [x if number else x.dtype for x, number in zip(values, numbers, strict=True)]
-    dtype = np.result_type(*kinds)
-    return [
-        astype(asarray(x, dtype if n else None), dtype)
-        for x, n in zip(values, numbers, strict=True)
-    ]
+    values = [x if type(x) in (int, float, builtins.bool) else asarray(x) for x in values]
+    dtype = np.result_type(*[getattr(x, "dtype", x) for x in values])
+    return [asarray(x, dtype) for x in values]
 
 
 def _broadcast(*values):
@@ -66,11 +57,7 @@ def _broadcast(*values):
 
 
 def _binary(name):
-    def function(x, y):
-        return bind(PRIMITIVES[name], *_broadcast(*_promote(x, y)))
-
-    function.__name__ = name
-    return function
+    return lambda x, y: apply(name, *_broadcast(*_promote(x, y)))
 
 
 add, subtract, multiply = _binary("add"), _binary("subtract"), _binary("multiply")
@@ -100,20 +87,19 @@ logical_not, logical_and, logical_or = (
 
 def where(condition, x, y):
     """Choose from x where condition holds, else from y."""
-    return bind(PRIMITIVES["where"], *_broadcast(asarray(condition), *_promote(x, y)))
+    return apply("where", *_broadcast(asarray(condition), *_promote(x, y)))
 
 
 def logaddexp(x, y):
     """Return log(exp(x) + exp(y)) without overflow."""
     x, y = _broadcast(*_promote(x, y))
-    exp, log = PRIMITIVES["exp"], PRIMITIVES["log"]
     top = stop_gradient(maximum(x, y))
-    return top + bind(log, bind(exp, x - top) + bind(exp, y - top))
+    return top + apply("log", apply("exp", x - top) + apply("exp", y - top))
 
 
 def stop_gradient(x):
     """Return x, with derivative zero."""
-    return bind(PRIMITIVES["stop_gradient"], asarray(x))
+    return apply("stop_gradient", asarray(x))
 
 
 def full_like(x, value, dtype=None):
@@ -129,7 +115,7 @@ zeros_like, ones_like = (
 
 def astype(x, dtype, copy=True):
     """Return x in another dtype."""
-    return x if x.dtype == dtype else bind(PRIMITIVES["astype"], x, dtype=np.dtype(dtype))
+    return x if x.dtype == dtype else apply("astype", x, dtype=np.dtype(dtype))
 
 
 def reshape(x, shape, copy=None):
@@ -140,13 +126,13 @@ def reshape(x, shape, copy=None):
         shape = tuple([x.size // builtins.max(rest, 1) if n == -1 else n for n in shape])
     if math.prod(shape) != x.size:
         raise ValueError(f"reshape: {x.shape} has {x.size} elements, {shape} needs others.")
-    return x if shape == x.shape else bind(PRIMITIVES["reshape"], x, shape=shape)
+    return x if shape == x.shape else apply("reshape", x, shape=shape)
 
 
 def broadcast_to(x, shape):
     """Repeat x to ``shape``, without copying."""
     x = asarray(x)
-    return x if x.shape == shape else bind(PRIMITIVES["broadcast_to"], x, shape=tuple(shape))
+    return x if x.shape == shape else apply("broadcast_to", x, shape=tuple(shape))
 
 
 def permute_dims(x, axes):
@@ -154,7 +140,7 @@ def permute_dims(x, axes):
     axes, order = tuple([_axis(x.ndim, a) for a in axes]), tuple(range(x.ndim))
     if tuple(sorted(axes)) != order:
         raise ValueError(f"permute_dims: {axes} does not name each axis of {x.shape} once.")
-    return x if axes == order else bind(PRIMITIVES["permute_dims"], x, axes=axes)
+    return x if axes == order else apply("permute_dims", x, axes=axes)
 
 
 def matrix_transpose(x):
@@ -179,7 +165,7 @@ def squeeze(x, axis):
 def concat(arrays, axis=0):
     """Join arrays along an axis that they have."""
     arrays = _promote(*arrays)
-    return bind(PRIMITIVES["concat"], *arrays, axis=_axis(arrays[0].ndim, axis))
+    return apply("concat", *arrays, axis=_axis(arrays[0].ndim, axis))
 
 
 def stack(arrays, axis=0):
@@ -202,11 +188,10 @@ def _reduce(name):
     def function(x, axis=None, keepdims=False):
         x = asarray(x)
         axes = _axes(x, axis)
-        reduced = bind(PRIMITIVES[name], x, axes=axes) if axes else x
+        reduced = apply(name, x, axes=axes) if axes else x
         kept = tuple([1 if a in axes else n for a, n in enumerate(x.shape)])
         return reshape(reduced, kept) if keepdims else reduced
 
-    function.__name__ = name
     return function
 
 
@@ -240,18 +225,16 @@ def matmul(x, y):
 
 def _batch_letters(x, batch, letters):
     """Drop leading axes of length 1 that broadcast; return the letters of those that stay."""
-    own = x.shape[:-2]
-    full = list(
-        zip(own, letters[len(letters) - len(own) :], batch[len(batch) - len(own) :], strict=True)
-    )
-    kept = [(n, letter) for n, letter, m in full if n == m]
+    own, new = x.shape[:-2], len(batch) - builtins.max(x.ndim - 2, 0)
+    pairs = zip(own, letters[new:], batch[new:], strict=True)
+    kept = [(n, letter) for n, letter, m in pairs if n == m]
     x = reshape(x, tuple([n for n, _ in kept]) + x.shape[len(own) :])
     return x, "".join(letter for _, letter in kept)
 
 
 def einsum(subscripts, x, y):
     """Multiply two arrays and sum: every letter in one operand is in the other or the output."""
-    return bind(PRIMITIVES["einsum"], x, y, subscripts=subscripts)
+    return apply("einsum", x, y, subscripts=subscripts)
 
 
 def vecdot(x, y):
@@ -268,7 +251,7 @@ def take(x, indices, axis=0):
         raise TypeError(f"take: indices are {indices.dtype}; give integers (no masks).")
     k = indices.ndim
     rest = [a for a in range(x.ndim) if a != axis]
-    taken = bind(PRIMITIVES["take"], permute_dims(x, (axis, *rest)), indices, batch_dims=0)
+    taken = apply("take", permute_dims(x, (axis, *rest)), indices, batch_dims=0)
     return permute_dims(taken, (*range(k, k + axis), *range(k), *range(k + axis, k + len(rest))))
 
 

@@ -2,7 +2,7 @@
 
 Every pass is a function Graph -> Graph and a row of PASSES; each can be left out. No pass
 reorders a sum or rounds differently: results keep their bits (up to the sign of a zero and,
-for factors that are powers of two, underflow).
+for factors that are powers of two, overflow and underflow).
 """
 
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ import numpy as np
 
 from .contraction import split
 from .core import ELEMENTWISE
-from .primitives import PRIMITIVES
+from .primitives import PRIMITIVES, uniform
 from .staging import Equation, Graph, Var
 
 
@@ -23,18 +23,15 @@ def rewrite(graph: Graph, rule: Callable) -> Graph:
     made_by: dict = {}
     equations = []
     for eq in graph.equations:
-        inputs = tuple([_find(replaced, x) for x in eq.inputs])
+        inputs = tuple([replaced.get(id(x), x) for x in eq.inputs])
         new = rule(replace(eq, inputs=inputs), made_by)
         if isinstance(new, Equation):
             made_by[new.output] = new
             equations.append(new)
         else:
-            replaced[eq.output] = new
-    return graph.with_equations(equations, [_find(replaced, x) for x in graph.outputs])
-
-
-def _find(replaced: dict, x):
-    return replaced.get(x, x) if isinstance(x, Var) else x
+            replaced[id(eq.output)] = new
+    outputs = [replaced.get(id(x), x) for x in graph.outputs]
+    return replace(graph, equations=equations, outputs=outputs)
 
 
 def dead_code(graph: Graph) -> Graph:
@@ -45,7 +42,7 @@ def dead_code(graph: Graph) -> Graph:
         if eq.output in needed:
             needed.update(x for x in eq.inputs if isinstance(x, Var))
             kept.append(eq)
-    return graph.with_equations(kept[::-1])
+    return replace(graph, equations=kept[::-1])
 
 
 def common_subexpressions(graph: Graph) -> Graph:
@@ -99,16 +96,8 @@ def _before_broadcast(x, made_by):
     if isinstance(x, Var):
         maker = made_by.get(x)
         return maker.inputs[0] if maker and maker.primitive.name == "broadcast_to" else x
-    number = _uniform(x)
+    number = uniform(x)
     return x if number is None or x.ndim == 0 else np.asarray(number, x.dtype)
-
-
-def _uniform(x):
-    """Return the one number that fills a constant, or None."""
-    if isinstance(x, Var) or x.size == 0:
-        return None
-    first = x.flat[0]
-    return first if x.size == 1 or (x == first).all() else None
 
 
 def identities(graph: Graph) -> Graph:
@@ -128,6 +117,10 @@ def _make(eq, name, *inputs, **params):
     return Equation(PRIMITIVES[name], inputs, params, eq.output)
 
 
+def _uniform(x):
+    return None if isinstance(x, Var) else uniform(x)
+
+
 def _maker(x, made_by, *names):
     eq = made_by.get(x) if isinstance(x, Var) else None
     return eq if eq is not None and eq.primitive.name in names else None
@@ -136,21 +129,24 @@ def _maker(x, made_by, *names):
 def _factor(x, made_by):
     """Read x as (factor, rest), so that x = factor * rest exactly."""
     eq = _maker(x, made_by, "multiply", "negative")
-    if eq is None:
+    if eq is None or x.dtype.kind != "f":
         return 1.0, x
-    if eq.primitive.name == "negative":
-        return -1.0, eq.inputs[0]
-    a, b = eq.inputs
-    for number, rest in ((_uniform(a), b), (_uniform(b), a)):
-        if number is not None:
+    return (-1.0, eq.inputs[0]) if eq.primitive.name == "negative" else _product(eq) or (1.0, x)
+
+
+def _product(eq):
+    """Read a product as (number, rest), or None."""
+    for x, rest in (eq.inputs, eq.inputs[::-1]):
+        number = _uniform(x)
+        if number is not None and rest.shape == eq.output.shape:
             return float(number), rest
-    return 1.0, x
+    return None
 
 
 def _scaled(eq, number, x, made_by):
     """Return the equation number * x, joined with a factor that x already carries."""
     inner, rest = _factor(x, made_by)
-    if rest.shape != x.shape or not (_exact(number) or _exact(inner)):
+    if not (_exact(number) or _exact(inner)):
         inner, rest = 1.0, x
     number = number * inner
     if number == 1.0:
@@ -173,21 +169,8 @@ def _negated(eq, x, made_by):
 
 
 def _multiply(eq, made_by):
-    x, y = eq.inputs
-    if eq.output.dtype.kind != "f":
-        return None
-    for number, other in ((_uniform(x), y), (_uniform(y), x)):
-        if number is not None and other.shape == eq.output.shape:
-            return _scaled(eq, float(number), other, made_by)
-    return None
-
-
-def _negative(eq, made_by):
-    factor, rest = _factor(eq.inputs[0], made_by)
-    if factor == 1.0 or rest.shape != eq.output.shape:
-        new = _negated(eq, eq.inputs[0], made_by)
-        return None if new.primitive is eq.primitive else new
-    return _scaled(eq, -factor, rest, made_by)
+    product = _product(eq) if eq.output.dtype.kind == "f" else None
+    return _scaled(eq, *product, made_by) if product else None
 
 
 def _add(eq, made_by):
@@ -215,20 +198,18 @@ def _where(eq, made_by):
 
 def _einsum(eq, made_by):
     """A product with a constant is a scaling; a transposed operand is other letters."""
-    (x, y), (a, b, c) = eq.inputs, split(eq.params["subscripts"])
-    for number, other, names in ((_uniform(x), y, b), (_uniform(y), x, a)):
-        if number is not None and names == c:
-            return _scaled(eq, float(number), other, made_by)
-    inputs, names = list(eq.inputs), [a, b]
+    *names, out = split(eq.params["subscripts"])
+    inputs, product = list(eq.inputs), _product(eq)
+    if product and eq.output.dtype.kind == "f" and names[product[1] is inputs[1]] == out:
+        return _scaled(eq, *product, made_by)
     for i in (0, 1):
         turned = _maker(inputs[i], made_by, "permute_dims")
         if turned is not None:
             order = turned.params["axes"]
             names[i] = "".join(names[i][order.index(axis)] for axis in range(len(order)))
             inputs[i] = turned.inputs[0]
-    if names == [a, b]:
-        return None
-    return _make(eq, "einsum", *inputs, subscripts=f"{names[0]},{names[1]}->{c}")
+    subscripts = f"{names[0]},{names[1]}->{out}"
+    return _make(eq, "einsum", *inputs, subscripts=subscripts)
 
 
 def _same_shape(eq, made_by):
@@ -253,7 +234,7 @@ def _permute(eq, made_by):
 IDENTITIES = {
     "stop_gradient": lambda eq, made_by: eq.inputs[0],  # its work is done once rules have run
     "multiply": _multiply,
-    "negative": _negative,
+    "negative": lambda eq, made_by: _scaled(eq, -1.0, eq.inputs[0], made_by),
     "add": _add,
     "subtract": _neutral(0),
     "divide": _neutral(1),
@@ -279,6 +260,7 @@ def optimise(graph: Graph, passes: Iterable[str] = tuple(PASSES)) -> Graph:
 
     ``graph.removed`` of the result says how many equations each pass took away.
     """
+    passes = tuple(passes)
     unknown = set(passes) - set(PASSES)
     if unknown:
         raise ValueError(f"optimise: no pass {sorted(unknown)}; the passes are {list(PASSES)}.")

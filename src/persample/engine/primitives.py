@@ -1,14 +1,28 @@
 """The closed list of primitives, each with its NumPy implementation.
 
 To add one, say ``sinh``: a row here, a row in ``reverse.vjp_rules``, a row in
-``batching.batch_rules``, and a row of test cases in ``tests/specs.py``. One-input
-primitives are then functions of the namespace by their name: ``xp.sinh(x)``.
+``batching.batch_rules`` (which an ELEMENTWISE primitive has by itself), and a row of test cases
+in ``tests/specs.py``. One-input ufuncs are then functions of the namespace: ``xp.sinh(x)``.
 """
 
 import numpy as np
 
 from .contraction import contract
-from .core import ELEMENTWISE, OTHER, VIEW, Primitive
+from .core import ELEMENTWISE, OTHER, VIEW, Primitive, bind
+
+
+def uniform(x):
+    """Return the one number that fills an array, or None."""
+    if x.size == 0:
+        return None
+    first = x.flat[0]
+    return first if x.size == 1 or (x == first).all() else None
+
+
+def _power(x, y):
+    """NumPy squares in place of x ** 2 where y is one number: see to it that it always knows."""
+    number = y if np.ndim(y) == 0 else uniform(y)
+    return np.power(x, y if number is None else number)
 
 
 def _slice(x, slices):
@@ -55,7 +69,7 @@ PRIMITIVES = {
         Primitive("subtract", np.subtract, ELEMENTWISE),
         Primitive("multiply", np.multiply, ELEMENTWISE),
         Primitive("divide", np.divide, ELEMENTWISE),
-        Primitive("power", np.power, ELEMENTWISE),
+        Primitive("power", _power, ELEMENTWISE),
         Primitive("maximum", np.maximum, ELEMENTWISE),
         Primitive("equal", np.equal, ELEMENTWISE),
         Primitive("not_equal", np.not_equal, ELEMENTWISE),
@@ -66,9 +80,9 @@ PRIMITIVES = {
         Primitive("einsum", lambda x, y, subscripts: contract(subscripts)(x, y), OTHER),
         Primitive("sum", lambda x, axes: np.sum(x, axis=axes), OTHER),
         Primitive("max", lambda x, axes: np.max(x, axis=axes), OTHER),
-        Primitive("reshape", lambda x, shape: np.reshape(x, shape), VIEW),
-        Primitive("permute_dims", lambda x, axes: np.transpose(x, axes), VIEW),
-        Primitive("broadcast_to", lambda x, shape: np.broadcast_to(x, shape), VIEW),
+        Primitive("reshape", np.reshape, VIEW),
+        Primitive("permute_dims", np.permute_dims, VIEW),
+        Primitive("broadcast_to", np.broadcast_to, VIEW),
         Primitive("concat", lambda *xs, axis: np.concatenate(xs, axis=axis), OTHER),
         Primitive("slice", _slice, VIEW),
         Primitive("pad", _pad, OTHER),  # x where slices say, zeros elsewhere
@@ -77,3 +91,8 @@ PRIMITIVES = {
         Primitive("scatter_add", _scatter_add, OTHER),
     ]
 }
+
+
+def apply(name, *inputs, **params):
+    """Apply a primitive by its name, to arrays or to tracers."""
+    return bind(PRIMITIVES[name], *inputs, **params)

@@ -5,7 +5,7 @@ walks the tape once, from the loss to the inputs. The rules are themselves trace
 so a gradient can be differentiated, batched and staged again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from .. import trees
 from . import namespace as xp
 from .contraction import split
 from .core import Trace, as_tracer, bind, new_trace, transformed
-from .primitives import PRIMITIVES
+from .primitives import apply
 from .tracer import Tracer, is_array, own
 
 
@@ -31,7 +31,7 @@ def _unbroadcast(ct, x):
     return xp.reshape(xp.sum(ct, (*range(new), *repeated)), x.shape)
 
 
-def _winner(x, y):
+def _wins(x, y):
     """1 where x > y, 1/2 at a tie, 0 elsewhere: the convention of PyTorch and JAX."""
     half = xp.full_like(x, 0.5)
     return xp.where(x > y, xp.ones_like(x), xp.where(xp.equal(x, y), half, xp.zeros_like(x)))
@@ -48,8 +48,7 @@ def _power_base(ct, out, x, y):
 
 
 def _power_exponent(ct, out, x, y):
-    safe = xp.where(x > 0.0, x, xp.ones_like(x))
-    return ct * out * xp.log(safe)
+    return ct * out * xp.log(xp.where(xp.equal(x, 0.0), xp.ones_like(x), x))
 
 
 def _einsum_x(ct, out, x, y, subscripts):
@@ -62,19 +61,19 @@ def _einsum_y(ct, out, x, y, subscripts):
     return xp.einsum(f"{c},{a}->{b}", ct, x)
 
 
-def _concat_vjp(i, ct, out, *xs, axis):
-    start = sum(x.shape[axis] for x in xs[:i])
-    return ct[(slice(None),) * axis + (slice(start, start + xs[i].shape[axis]),)]
+def _take_vjp(ct, out, x, i, batch_dims):
+    return apply("scatter_add", ct, i, length=x.shape[batch_dims], batch_dims=batch_dims)
 
 
-class _EachInput:
-    """A row for a primitive with any number of inputs: its rule is told which one."""
+class _Concat(dict):
+    """A row with a rule for input i, whatever i is."""
 
-    def __init__(self, rule: Callable):
-        self.rule = rule
+    def __missing__(self, i: int) -> Callable:
+        def rule(ct, out, *xs, axis):
+            start = sum(x.shape[axis] for x in xs[:i])
+            return ct[(slice(None),) * axis + (slice(start, start + xs[i].shape[axis]),)]
 
-    def __getitem__(self, i: int) -> Callable:
-        return lambda *args, **params: self.rule(i, *args, **params)
+        return rule
 
 
 # One row a primitive, one rule an input: rule(ct, out, *inputs, **params) -> the input's
@@ -93,10 +92,7 @@ vjp_rules = {
     "multiply": (lambda ct, out, x, y: ct * y, lambda ct, out, x, y: ct * x),
     "divide": (lambda ct, out, x, y: ct / y, lambda ct, out, x, y: -ct * out / y),
     "power": (_power_base, _power_exponent),
-    "maximum": (
-        lambda ct, out, x, y: ct * _winner(x, y),
-        lambda ct, out, x, y: ct * _winner(y, x),
-    ),
+    "maximum": (lambda ct, out, x, y: ct * _wins(x, y), lambda ct, out, x, y: ct * _wins(y, x)),
     "equal": (None, None),
     "not_equal": (None, None),
     "less": (None, None),
@@ -112,23 +108,11 @@ vjp_rules = {
     "reshape": (lambda ct, out, x, shape: xp.reshape(ct, x.shape),),
     "permute_dims": (lambda ct, out, x, axes: xp.permute_dims(ct, np.argsort(axes).tolist()),),
     "broadcast_to": (lambda ct, out, x, shape: _unbroadcast(ct, x),),
-    "concat": _EachInput(_concat_vjp),
-    "slice": (
-        lambda ct, out, x, slices: bind(PRIMITIVES["pad"], ct, shape=x.shape, slices=slices),
-    ),
-    "pad": (lambda ct, out, x, shape, slices: bind(PRIMITIVES["slice"], ct, slices=slices),),
-    "take": (
-        lambda ct, out, x, i, batch_dims: bind(
-            PRIMITIVES["scatter_add"], ct, i, length=x.shape[batch_dims], batch_dims=batch_dims
-        ),
-        None,
-    ),
-    "scatter_add": (
-        lambda ct, out, x, i, length, batch_dims: bind(
-            PRIMITIVES["take"], ct, i, batch_dims=batch_dims
-        ),
-        None,
-    ),
+    "concat": _Concat(),
+    "slice": (lambda ct, out, x, slices: apply("pad", ct, shape=x.shape, slices=slices),),
+    "pad": (lambda ct, out, x, shape, slices: apply("slice", ct, slices=slices),),
+    "take": (_take_vjp, None),
+    "scatter_add": (lambda ct, out, x, i, length, **dims: apply("take", ct, i, **dims), None),
 }
 
 
@@ -181,10 +165,6 @@ class ReverseTrace(Trace):
     def lift(self, value):
         return ReverseTracer(self, xp.asarray(value), None)
 
-    def parameter(self, value):
-        """Return a tracer that gradients are asked for: a node without parents."""
-        return ReverseTracer(self, value, Node(None, None, (), value, ()))
-
     def process(self, primitive, inputs, params):
         values = [x.value for x in inputs]
         out = bind(primitive, *values, **params)
@@ -194,16 +174,21 @@ class ReverseTrace(Trace):
         self.tape.append(Node(primitive, params, values, out, parents))
         return ReverseTracer(self, out, self.tape[-1])
 
-    def backward(self, output: ReverseTracer) -> dict:
-        """Walk the tape from its end; return node -> cotangent."""
-        cts = {output.node: xp.ones_like(output.value)}
-        for node in reversed(self.tape):
-            ct = cts.pop(node, None)
-            if ct is None:
-                continue  # the loss does not depend on it
-            for parent, more in node.pull(ct):
-                cts[parent] = cts[parent] + more if parent in cts else more
-        return cts
+
+def backward(nodes: Iterable[Node], cts: dict, visit: Callable | None = None) -> dict:
+    """Carry the cotangents ``cts`` (node -> array) through nodes, each before its parents.
+
+    Returns those of the nodes that are not among ``nodes``; calls ``visit(node, ct)`` on the way.
+    """
+    for node in nodes:
+        ct = cts.pop(node, None)
+        if ct is None:
+            continue  # the output does not depend on it
+        if visit:
+            visit(node, ct)
+        for parent, more in node.pull(ct) if node.primitive else ():
+            cts[parent] = cts[parent] + more if parent in cts else more
+    return cts
 
 
 def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
@@ -229,11 +214,11 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
             parts = zip(flat, lifted, strict=True)
             result = f(*[trees.unflatten(structure, xs) for (_, structure), xs in parts])
             output = as_tracer(trace, _scalar(result))
-            cts = trace.backward(output)
+            cts = backward(trace.tape[::-1], {output.node: xp.ones_like(output.value)})
         parameters = [x for n in wanted for x in lifted[n]]
         found = [cts.get(x.node, xp.zeros_like(x.value)) for x in parameters]
-        value, *leaves = own([output.value, *found], [x for xs, _ in flat for x in xs])
-        leaves = iter(leaves)
+        leaves = iter(own(found))
+        value = output.value if isinstance(output.value, Tracer) else np.array(output.value)
         grads = tuple([trees.unflatten(flat[n][1], leaves) for n in wanted])
         return value, grads if several else grads[0]
 
@@ -247,13 +232,14 @@ def grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
 
 
 def _parameter(trace, x, n):
+    """Return a tracer that gradients are asked for."""
     x = xp.asarray(x)
     if x.dtype.kind != "f":
         raise TypeError(
             f"grad: argument {n} is {x.dtype}{list(x.shape)}; gradients need floating-point "
             "arrays: convert it, or choose another argument with argnums."
         )
-    return trace.parameter(x)
+    return ReverseTracer(trace, x, Node(None, None, (), x, ()))  # a node without parents
 
 
 def _scalar(result):

@@ -5,8 +5,10 @@ the graph it leaves behind holds for these shapes and dtypes only.
 """
 
 import inspect
+import itertools
+import keyword
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from string import ascii_lowercase
 from typing import Any
 
@@ -14,7 +16,8 @@ import numpy as np
 
 from .. import trees
 from . import namespace as xp
-from .core import Primitive, Trace, as_tracer, bind, new_trace
+from .core import Primitive, Trace, as_tracer, bind, new_trace, refuse
+from .primitives import PRIMITIVES
 from .tracer import Tracer, is_array
 
 
@@ -65,21 +68,11 @@ class Graph:
 
     __repr__ = __str__
 
-    def with_equations(self, equations: list, outputs: list | None = None) -> "Graph":
-        """Return the same function computed by other equations."""
-        outputs = self.outputs if outputs is None else outputs
-        return replace(self, equations=equations, outputs=outputs)
-
 
 def letters(taken: set):
     """Yield a, b, ..., z, a1, b1, ... without the names in ``taken``."""
-    suffix = 0
-    while True:
-        for letter in ascii_lowercase:
-            name = f"{letter}{suffix or ''}"
-            if name not in taken:
-                yield name
-        suffix += 1
+    names = (f"{letter}{n or ''}" for n in itertools.count() for letter in ascii_lowercase)
+    return (name for name in names if name not in taken)
 
 
 def describe(x: Any) -> str:
@@ -100,8 +93,7 @@ class StageTracer(Tracer):
     def __init__(self, trace, value, var):
         self._trace, self.value, self.var = trace, value, var
 
-    shape = property(lambda self: self.value.shape)
-    dtype = property(lambda self: self.value.dtype)
+    concrete = Tracer.no_value  # the example's value is not the value of the next call
 
 
 class StageTrace(Trace):
@@ -115,6 +107,8 @@ class StageTrace(Trace):
 
     def lift(self, value):
         value = xp.asarray(value)
+        if isinstance(value, Tracer):
+            raise TypeError(f"jit: the function uses {value!r} from outside; pass it as argument.")
         return StageTracer(self, value, value)  # a constant is its own atom
 
     def process(self, primitive, inputs, params):
@@ -130,29 +124,35 @@ def make_graph(f: Callable) -> Callable[..., Graph]:
     Arrays become the graph's inputs; Python numbers, strings and None are fixed at their values.
     """
 
-    def trace_it(*args):
-        flat = [trees.flatten(arg) for arg in args]
-        inputs, names = [], []
+    def trace_it(*args, **keywords):
+        refuse(keywords)
+        leaves, structure = trees.flatten(args)
+        prefixes = zip(args, argument_names(f, args), strict=True)
+        names = [name for arg, prefix in prefixes for name in trees.leaf_names(arg, prefix)]
+        taken = {"np", *PRIMITIVES}
+        inputs = {}
         with new_trace(StageTrace) as trace:
-            lifted = []
-            for (leaves, structure), arg, prefix in zip(
-                flat, args, argument_names(f, args), strict=True
-            ):
-                staged = []
-                for x, name in zip(leaves, trees.leaf_names(arg, prefix), strict=True):
-                    if is_array(x):
-                        inputs.append(Var(x.shape, x.dtype))
-                        names.append("".join(c if c.isalnum() else "_" for c in name))
-                        x = StageTracer(trace, x, inputs[-1])
-                    staged.append(x)
-                lifted.append(trees.unflatten(structure, staged))
-            outputs, structure = trees.flatten(f(*lifted))
+            for i, (x, name) in enumerate(zip(leaves, names, strict=True)):
+                if is_array(x):
+                    var = Var(x.shape, x.dtype)
+                    inputs[var] = identifier(name, taken)
+                    leaves[i] = StageTracer(trace, x, var)
+            outputs, structure = trees.flatten(f(*trees.unflatten(structure, leaves)))
             atoms = [as_tracer(trace, x).var for x in outputs]
         name = getattr(f, "__name__", "function")
-        name = name if name.isidentifier() else "function"
-        return Graph(name, names, inputs, trace.equations, atoms, structure)
+        name = identifier("function" if name == "<lambda>" else name, taken)
+        return Graph(name, list(inputs.values()), list(inputs), trace.equations, atoms, structure)
 
     return trace_it
+
+
+def identifier(name: str, taken: set) -> str:
+    """Return ``name`` as a Python name that is not in ``taken``, and add it there."""
+    name = "".join(c if f"_{c}".isidentifier() else "_" for c in name)
+    while name in taken or keyword.iskeyword(name) or not name.isidentifier():
+        name += "_"
+    taken.add(name)
+    return name
 
 
 def argument_names(f: Callable, args: tuple) -> list[str]:
@@ -168,7 +168,10 @@ def argument_names(f: Callable, args: tuple) -> list[str]:
 def run_graph(graph: Graph, inputs: list) -> list:
     """Compute the outputs equation by equation: what a generated program must agree with."""
     env = dict(zip(graph.inputs, inputs, strict=True))
-    read = lambda atom: env[atom] if isinstance(atom, Var) else atom  # noqa: E731
+
+    def read(atom):
+        return env[atom] if isinstance(atom, Var) else atom
+
     for eq in graph.equations:
         env[eq.output] = eq.primitive.numpy(*map(read, eq.inputs), **eq.params)
     return [read(x) for x in graph.outputs]

@@ -2,10 +2,13 @@
 
 The other transforms return gradients; a Tensor stores them. It is the tracer of one permanent
 trace, at level 0, whose tape is the chain of ``grad_fn`` nodes; the VJP rules are reverse's.
+Stricter than PyTorch: in-place changes are never recorded, every input of a node is watched for
+them, and every node is freed by backward, whether or not its rule reads what it saved.
 """
 
 import threading
 import warnings
+from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +16,7 @@ import numpy as np
 
 from . import namespace as xp
 from .core import VIEW, Trace
-from .reverse import Node
+from .reverse import Node, backward
 from .tracer import Tracer
 
 _mode = threading.local()
@@ -50,12 +53,20 @@ class TapeTrace(Trace):
         if needed and _recording() and result.dtype.kind == "f":
             parents = [x.node if x.requires_grad else None for x in inputs]
             node = Node(primitive, params, values, result.data, parents)
-            node.versions = [(x.version, x.version[0]) for x in inputs]
+            node.versions = [(x.version, x.version[0]) for x in (*inputs, result)]
             result.requires_grad, result.node, result.grad_fn = True, node, node
         return result
 
 
 TAPE = TapeTrace(level=0)
+
+
+def _data(x: Any) -> Any:
+    return x.data if isinstance(x, Tensor) else x
+
+
+def _in_place(ufunc: np.ufunc) -> Callable:
+    return lambda self, value: self._change(lambda data, x: ufunc(data, x, out=data), value)
 
 
 class Tensor(Tracer):
@@ -79,8 +90,7 @@ class Tensor(Tracer):
         self._requires_grad = False
         self.requires_grad = requires_grad
 
-    shape = property(lambda self: self.data.shape)
-    dtype = property(lambda self: self.data.dtype)
+    value = property(lambda self: self.data)
     is_leaf = property(lambda self: self.grad_fn is None)
     retains_grad = property(lambda self: not self.is_leaf and self.node.keeper is self)
 
@@ -88,9 +98,6 @@ class Tensor(Tracer):
         text = np.array2string(self.data, separator=", ", prefix="tensor(")
         made = f", grad_fn={self.grad_fn}" if self.grad_fn else ""
         return f"tensor({text}{made or ', requires_grad=True' * self.requires_grad})"
-
-    def concrete(self):
-        return self.data
 
     def numpy(self) -> np.ndarray:
         """Return the data; refuse where that would leave a graph unnoticed."""
@@ -102,17 +109,8 @@ class Tensor(Tracer):
         """Return the one number that the tensor holds."""
         return self.data.item()
 
-    def sum(self, axis=None):
-        """Sum over axes (all by default)."""
-        return xp.sum(self, axis)
-
-    def mean(self, axis=None):
-        """Average over axes (all by default)."""
-        return xp.mean(self, axis)
-
-    def to(self, dtype) -> "Tensor":
-        """Return the tensor in another dtype: itself if it has it, else a result, not a leaf."""
-        return xp.astype(self, dtype)
+    sum, mean = xp.sum, xp.mean
+    to = xp.astype  # the tensor itself if it has that dtype, else a result, not a leaf
 
     @property
     def requires_grad(self) -> bool:
@@ -183,55 +181,40 @@ class Tensor(Tracer):
                 f"backward: the tensor has shape {self.shape}, a gradient is defined for one "
                 "number; sum or average it, or pass its cotangent as gradient=."
             )
-        ct = (
-            np.ones_like(self.data)
-            if gradient is None
-            else np.asarray(getattr(gradient, "data", gradient))
-        )
-        cts = {self.node: ct}
-        for node in _topological(self.node):
-            ct = cts.pop(node, None)
-            if ct is None:
-                continue
-            if node.keeper is not None:
-                _accumulate(node.keeper, ct)
-            if node.primitive is None:
-                continue
-            _check_saved(node)
-            for parent, more in node.pull(ct):
-                cts[parent] = cts[parent] + more if parent in cts else more
-            if not retain_graph:
-                node.values = None
-
-    def _change(self, data: np.ndarray) -> "Tensor":
-        """Write into the memory, where that does not falsify a gradient."""
-        if self.requires_grad and _recording():
-            kind = (
-                "a leaf tensor that requires grad" if self.is_leaf else "a tensor with a grad_fn"
-            )
+        ct = np.asarray(_data(1.0 if gradient is None else gradient), self.dtype)
+        if ct.shape != self.shape:
             raise RuntimeError(
-                f"in-place change of {kind}: the graph would lose its value; update parameters "
+                f"backward: gradient has shape {ct.shape}, the tensor {self.shape}; it needs one "
+                "number for every entry of the tensor."
+            )
+        nodes = _topological(self.node)
+        backward(nodes, {self.node: ct}, _visit)
+        for node in nodes if not retain_graph else ():
+            node.values = None
+
+    def _change(self, write: Callable, value: Any) -> "Tensor":
+        """Write into the memory, where that does not falsify a gradient."""
+        if (self.requires_grad or getattr(value, "requires_grad", False)) and _recording():
+            what = "of a leaf tensor" if self.is_leaf else "of a tensor with a grad_fn,"
+            what = f"{what if self.requires_grad else 'by a tensor'} that requires grad"
+            raise RuntimeError(
+                f"in-place change {what}: the graph would lose its value; update parameters "
                 "under no_grad(), or write x = x + ... for a new tensor."
             )
-        self.data[...] = data
+        write(self.data, _data(value))
         self.version[0] += 1
         return self
 
     def __setitem__(self, key, value):
-        changed = self.data.copy()
-        changed[key] = getattr(value, "data", value)
-        self._change(changed)
+        self._change(lambda data, x: data.__setitem__(key, x), value)
 
-    __iadd__ = lambda self, x: self._change(self.data + getattr(x, "data", x))  # noqa: E731
-    __isub__ = lambda self, x: self._change(self.data - getattr(x, "data", x))  # noqa: E731
-    __imul__ = lambda self, x: self._change(self.data * getattr(x, "data", x))  # noqa: E731
+    __iadd__, __isub__ = _in_place(np.add), _in_place(np.subtract)
+    __imul__, __itruediv__ = _in_place(np.multiply), _in_place(np.divide)
 
 
 def tensor(data: Any, requires_grad: bool = False) -> Tensor:
     """Return a leaf tensor with a copy of ``data``."""
-    return Tensor(
-        np.array(getattr(data, "data", data) if isinstance(data, Tensor) else data), requires_grad
-    )
+    return Tensor(np.array(_data(data)), requires_grad)
 
 
 def _topological(root: Node) -> list[Node]:
@@ -248,14 +231,14 @@ def _topological(root: Node) -> list[Node]:
     return order[::-1]
 
 
-def _accumulate(keeper: Tensor, ct: np.ndarray) -> None:
-    if keeper._grad is None:
-        keeper._grad = Tensor(np.array(ct))
-    else:
-        keeper._grad.data = keeper._grad.data + ct
-
-
-def _check_saved(node: Node) -> None:
+def _visit(node: Node, ct: np.ndarray) -> None:
+    """Add to the grad of the node's tensor, if that is wanted, and look at what its rule reads."""
+    if node.keeper is not None and node.keeper._grad is None:
+        node.keeper._grad = Tensor(np.array(ct))
+    elif node.keeper is not None:
+        node.keeper._grad.data += ct
+    if node.primitive is None:
+        return
     if node.values is None:
         raise RuntimeError(
             "backward: a second time through the same graph, whose saved values were freed by "

@@ -10,14 +10,7 @@ import operator
 import numpy as np
 
 from . import namespace as xp
-from .core import bind
-from .primitives import PRIMITIVES
-
-_BINARY = {
-    **{name: getattr(xp, name) for name in ("add", "subtract", "multiply", "divide", "matmul")},
-    **{name: getattr(xp, name) for name in ("equal", "not_equal", "less", "less_equal")},
-    **{"greater": xp.greater, "greater_equal": xp.greater_equal, "power": xp.pow},
-}
+from .primitives import apply
 
 
 class Tracer:
@@ -40,7 +33,7 @@ class Tracer:
         return f"{type(self).__name__}({self.dtype}{list(self.shape)} in {self._trace.name})"
 
     def __neg__(self):
-        return bind(PRIMITIVES["negative"], self)
+        return apply("negative", self)
 
     __add__, __radd__ = xp.add, (lambda x, y: xp.add(y, x))
     __sub__, __rsub__ = xp.subtract, (lambda x, y: xp.subtract(y, x))
@@ -91,9 +84,10 @@ class Tracer:
         )
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        # ndarray * tracer arrives here as well as np.exp(tracer): let the operators through.
-        if method == "__call__" and ufunc.nin == 2 and not kwargs and ufunc.__name__ in _BINARY:
-            return _BINARY[ufunc.__name__](*inputs)
+        # ndarray * tracer arrives here as well as np.exp(tracer): let what is binary through.
+        name = "pow" if ufunc is np.power else ufunc.__name__
+        if method == "__call__" and ufunc.nin == 2 and not kwargs and hasattr(xp, name):
+            return getattr(xp, name)(*inputs)
         return self.__array__()
 
 
@@ -143,7 +137,7 @@ def _index(x, key):
             slices.append((0, n, 1))
             shape.append(n)
     if slices != [(0, n, 1) for n in x.shape]:
-        x = bind(PRIMITIVES["slice"], x, slices=tuple(slices))
+        x = apply("slice", x, slices=tuple(slices))
     x = xp.reshape(x, tuple(shape))
     if len(takes) > 1:
         raise NotImplementedError("x[i, j] with two index arrays: take along one axis at a time.")

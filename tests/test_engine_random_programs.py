@@ -1,0 +1,285 @@
+"""Random compositions of primitives, against JAX and PyTorch; random shapes, by hypothesis.
+
+A program is a list of steps drawn from a seed; the same steps run in any namespace. On failure
+the seed and the steps are printed: ``Program(seed)`` brings the program back.
+"""
+
+import array_api_compat.torch as torch_namespace
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from rule_checks import close
+from tolerances import FLOAT32, FLOAT64
+
+from persample import stop_gradient
+from persample.engine import grad, jit, value_and_grad, vmap
+from persample.engine import namespace as xp
+
+PROGRAMS, CHUNKS = 1000, 10
+BATCH = 3
+SHAPES = [(), (3,), (2, 3)]  # of the inputs
+KEPT = {*SHAPES, (2,), (3, 2)}  # of all values; few, for JAX compiles each operation for each
+
+
+def like(m, array):
+    """Return a constant in the namespace at hand."""
+    return m.asarray(np.asarray(array))
+
+
+def ramp(m, x):
+    """Distinct numbers, so that no comparison is close and no maximum is tied."""
+    n = np.arange(1, int(np.prod(x.shape)) + 1).reshape(x.shape)
+    return like(m, np.sqrt(2.0) * n - 1.7)
+
+
+# Each row: which shapes it takes, and the step. Every one keeps numbers between about -10 and 10.
+UNARY = {
+    "negative": lambda m, x: -x,
+    "exp": lambda m, x: m.exp(m.tanh(x)),
+    "log": lambda m, x: m.log(1.5 + x * x),
+    "log1p": lambda m, x: m.log1p(x * x),
+    "tanh": lambda m, x: m.tanh(x),
+    "sqrt": lambda m, x: m.sqrt(1.0 + x * x),
+    "scale": lambda m, x: 0.5 * x - 0.25,
+    "reciprocal": lambda m, x: 1.0 / (2.0 + x * x),
+    "cube": lambda m, x: m.tanh(x) ** 3,
+    "stop_gradient": lambda m, x: m.tanh(stop_gradient(x)) * x,
+    "float32 and back": lambda m, x: x + 0.0 * m.astype(m.astype(x, m.float32), m.float64),
+    "sum": lambda m, x: m.tanh(m.sum(x)),
+    "mean": lambda m, x: m.mean(x),
+    "max": lambda m, x: m.max(x + ramp(m, x)) - 1.0,
+    "sum of an axis": lambda m, x: m.sum(x, axis=0) if x.ndim else x,
+    "max of an axis": lambda m, x: m.max(x + ramp(m, x), axis=-1) if x.ndim else x,
+    "softmax": lambda m, x: (
+        m.exp(m.tanh(x)) / m.sum(m.exp(m.tanh(x)), axis=-1, keepdims=True) if x.ndim else x
+    ),
+    "transpose": lambda m, x: m.permute_dims(x, (1, 0)) if x.ndim == 2 else x,
+    "reshape": lambda m, x: m.reshape(x, x.shape[::-1]),
+    "new axis": lambda m, x: m.reshape(x, (1, *x.shape))[0, ...] * 0.9,
+    "reverse": lambda m, x: (
+        m.take(x, like(m, np.arange(x.shape[0])[::-1].copy()), axis=0) if x.ndim else x
+    ),
+    "first": lambda m, x: x[0] if x.ndim else x,
+    "rest": lambda m, x: m.concat([x[1:], x[:1]], axis=0) if x.ndim else x,
+    "pick": lambda m, x: (
+        m.take(x, like(m, np.array([0, x.shape[-1] - 1, 0])), axis=x.ndim - 1) if x.ndim else x
+    ),
+    "repeat": lambda m, x: m.broadcast_to(x, (2, 3)) if x.shape in ((), (3,)) else x,
+}
+BINARY = {
+    "add": lambda m, x, y: x + y,
+    "subtract": lambda m, x, y: x - y,
+    "multiply": lambda m, x, y: m.tanh(x) * y,
+    "divide": lambda m, x, y: x / (2.0 + m.tanh(y)),
+    "power": lambda m, x, y: m.pow(1.5 + m.tanh(x), m.tanh(y)),
+    "maximum": lambda m, x, y: m.maximum(x, 0.71 * y + 0.113),
+    "minimum": lambda m, x, y: m.minimum(x, 0.71 * y + 0.113),
+    "where": lambda m, x, y: m.where(x < 0.71 * y + 0.113, m.tanh(x + 0.0 * y), 0.3 * y + 0.0 * x),
+    "logaddexp": lambda m, x, y: m.logaddexp(m.tanh(x) + 0.0 * y, m.tanh(y) + 0.0 * x),
+    "matmul": lambda m, x, y: m.tanh(m.matmul(x, y)),
+    "stack": lambda m, x, y: m.sum(m.stack([x, m.tanh(y)], axis=0), axis=0),
+}
+
+
+def fits(name, x, y):
+    if name == "matmul":
+        inner = y[-2] if len(y) > 1 else y[-1] if y else None
+        return bool(x) and x[-1] == inner
+    if name in ("stack", "logaddexp"):
+        return x == y
+    return all(a == b or 1 in (a, b) for a, b in zip(x[::-1], y[::-1], strict=False))
+
+
+class Program:
+    """Steps drawn from a seed. Called in a namespace it returns one number."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+        self.seed, self.steps = seed, []
+        self.inputs = [self.rng.uniform(-1.5, 1.5, (BATCH, *shape)) for shape in SHAPES]
+        values = [x[0] for x in self.inputs]
+        while len(self.steps) < self.rng.integers(4, 12):
+            name = str(self.rng.choice([*UNARY, *BINARY, *BINARY]))
+            operands = [int(self.rng.integers(len(values))) for _ in range(1 + (name in BINARY))]
+            # the newest value is used half of the time, so that programs grow deep
+            if self.rng.random() < 0.5:
+                operands[0] = len(values) - 1
+            shapes = [values[i].shape for i in operands]
+            if name in BINARY and not fits(name, *shapes):
+                continue
+            value = self.step(xp, values, (name, *operands))
+            if value.shape in KEPT:
+                self.steps.append((name, *operands))
+                values.append(value)
+
+    @staticmethod
+    def step(m, values, step):
+        name, *operands = step
+        return {**UNARY, **BINARY}[name](m, *[values[i] for i in operands])
+
+    def __call__(self, m, *inputs):
+        values = list(inputs)
+        for step in self.steps:
+            values.append(self.step(m, values, step))
+        total = sum(m.sum(m.tanh(v)) for v in values[-3:])
+        return total + 0.01 * sum(m.sum(x) for x in inputs)
+
+    def __repr__(self):
+        return f"seed {self.seed}: {self.steps}"
+
+
+def evaluate(program):
+    """Return (values, gradients) of all samples, by every route, for comparison."""
+    f, args = (lambda *xs: program(xp, *xs)), program.inputs
+    numbers = tuple(range(len(args)))
+    rows = vmap(value_and_grad(f, numbers))
+    one = value_and_grad(f, numbers)(*[x[0] for x in args])
+    routes = {"vmap": rows(*args), "jit": jit(rows)(*args)}
+    both = jax.vmap(jax.value_and_grad(lambda *xs: program(jnp, *xs), numbers))
+    value, gradients = both(*map(jnp.asarray, args))
+    routes["jax"] = np.asarray(value), tuple(map(np.asarray, gradients))
+    tensors = [torch.tensor(x[0], requires_grad=True) for x in args]
+    out = program(torch_namespace, *tensors)
+    out.backward()
+    peer = out.detach().numpy(), tuple(t.grad.numpy() for t in tensors)
+    return one, routes, peer
+
+
+@pytest.fixture
+def jax_in_a_hurry():
+    """JAX compiles each operation for each shape: let it spend no time on making them fast."""
+    before = jax.config.jax_exec_time_optimization_effort
+    jax.config.update("jax_exec_time_optimization_effort", -1.0)
+    with jax.enable_x64(True):
+        yield
+    jax.config.update("jax_exec_time_optimization_effort", before)
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_random_programs(chunk, jax_in_a_hurry):
+    for seed in range(chunk, PROGRAMS, CHUNKS):
+        program = Program(seed)
+        one, routes, peer = evaluate(program)
+        for route, (value, gradients) in routes.items():
+            what = f"{route}, {program}"
+            close((value[0], tuple(g[0] for g in gradients)), one, FLOAT64, what)
+            close((value, gradients), routes["vmap"], FLOAT64, what)
+        np.testing.assert_array_equal(routes["jit"][0], routes["vmap"][0], str(program))
+        for a, b in zip(routes["jit"][1], routes["vmap"][1], strict=True):
+            np.testing.assert_array_equal(a, b, str(program))  # the same bits
+        close(peer, one, FLOAT64, f"torch, {program}")
+
+
+def test_the_programs_use_everything_and_differ():
+    programs = [Program(seed) for seed in range(200)]
+    assert {step[0] for p in programs for step in p.steps} == {*UNARY, *BINARY}
+    assert len({str(p.steps) for p in programs}) > 195
+    assert str(Program(3)) == str(Program(3))
+
+
+def test_second_derivatives_of_random_programs():
+    """Hessian-vector products of 100 of them against PyTorch."""
+    for seed in range(5000, 5100):
+        program = Program(seed)
+        args, v = [x[0] for x in program.inputs], program.rng.normal(size=(2, 3))
+
+        def along(x, program=program, args=args, v=v):
+            return xp.sum(grad(lambda w: program(xp, *args[:2], w) + xp.sum(w**3))(x) * v)
+
+        *others, x = [torch.tensor(a, requires_grad=True) for a in args]
+        out = program(torch_namespace, *others, x) + (x**3).sum()
+        (first,) = torch.autograd.grad(out, x, create_graph=True)
+        (second,) = torch.autograd.grad((first * torch.tensor(v)).sum(), x)
+        close(grad(along)(args[2]), second.numpy(), FLOAT64, str(program))
+        close(jit(grad(along))(args[2]), second.numpy(), FLOAT64, str(program))
+
+
+# Shapes and dtypes ---------------------------------------------------------------------------
+
+floats = st.sampled_from([np.float32, np.float64])
+any_shape = array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=3)
+
+
+def draw_array(shape, dtype):
+    bounded = st.floats(-2, 2, width=32, allow_subnormal=False)
+    return arrays(dtype, shape, elements=bounded)
+
+
+@st.composite
+def broadcastable(draw):
+    """Two arrays of one dtype whose shapes broadcast together, 0-d and empty ones among them."""
+    dtype, shape = draw(floats), draw(any_shape)
+    other = tuple(draw(st.sampled_from([n, 1])) for n in shape)[draw(st.integers(0, len(shape))) :]
+    pair = [draw_array(shape, dtype), draw_array(other, dtype)]
+    return [draw(x) for x in (pair if draw(st.booleans()) else pair[::-1])]
+
+
+def smooth(m, x, y):
+    return m.sum(m.tanh(x * y) + x / (3.0 + y * y) - m.exp(-y) * 0.5)
+
+
+@settings(max_examples=150, deadline=None)
+@given(broadcastable())
+def test_any_shapes_that_broadcast(pair):
+    x, y = pair
+    tolerance = FLOAT64 if x.dtype == np.float64 else 10 * FLOAT32
+    gradients = grad(lambda x, y: smooth(xp, x, y), (0, 1))(x, y)
+    tensors = [torch.tensor(a, requires_grad=True) for a in pair]
+    smooth(torch, *tensors).backward()
+    for g, a, t in zip(gradients, pair, tensors, strict=True):
+        assert (g.shape, g.dtype) == (a.shape, a.dtype)
+        close(g, t.grad.numpy(), tolerance)
+    compiled = jit(grad(lambda x, y: smooth(xp, x, y), (0, 1)))(x, y)
+    for g, c in zip(gradients, compiled, strict=True):
+        np.testing.assert_array_equal(g, c)
+
+
+@settings(max_examples=100, deadline=None)
+@given(floats.flatmap(lambda d: any_shape.flatmap(lambda s: draw_array(s, d))), st.data())
+def test_any_reduction_and_rearrangement(x, data):
+    axes = tuple(data.draw(st.permutations(range(x.ndim))))
+    some = axes[: data.draw(st.integers(0, x.ndim))]
+
+    def g(m, x):
+        turned = m.permute_dims(x, axes)
+        flat = m.reshape(turned, (-1,)) if m is xp else turned.reshape(turned.shape.numel())
+        total = m.sum(x, some) if some else x
+        return m.sum(m.tanh(total)) + m.sum(flat * flat) * 0.5
+
+    ours = grad(lambda x: g(xp, x))(x)
+
+    class Torch:
+        permute_dims, tanh, sum = torch.permute, torch.tanh, staticmethod(torch.sum)
+
+    t = torch.tensor(x, requires_grad=True)
+    g(Torch, t).backward()
+    assert (ours.shape, ours.dtype) == (x.shape, x.dtype)
+    close(ours, t.grad.numpy(), FLOAT64 if x.dtype == np.float64 else 10 * FLOAT32)
+    if x.ndim and x.shape[0]:
+        loop = np.stack([grad(lambda x: xp.sum(xp.tanh(x) * x))(row) for row in x])
+        close(vmap(grad(lambda x: xp.sum(xp.tanh(x) * x)))(x), loop, FLOAT32)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.integers(0, 3), min_size=0, max_size=2),
+    *[st.integers(0, 3)] * 3,
+    st.booleans(),
+    st.booleans(),
+    floats,
+)
+def test_any_matmul(batch, n, k, m, vector_left, vector_right, dtype):
+    rng = np.random.default_rng(n + 4 * k + 16 * m)
+    x = rng.normal(size=(k,) if vector_left else (*batch, n, k)).astype(dtype)
+    y = rng.normal(size=(k,) if vector_right else (*batch, k, m)).astype(dtype)
+    got = grad(lambda x, y: xp.sum(xp.tanh(xp.matmul(x, y))), (0, 1))(x, y)
+    tensors = [torch.tensor(a, requires_grad=True) for a in (x, y)]
+    torch.tanh(torch.matmul(*tensors)).sum().backward()
+    for g, a, t in zip(got, (x, y), tensors, strict=True):
+        assert (g.shape, g.dtype) == (a.shape, a.dtype)
+        close(g, t.grad.numpy(), FLOAT64 if dtype == np.float64 else 10 * FLOAT32)

@@ -1,0 +1,104 @@
+"""The engine as a text: its size, and that a primitive is added in three rows and one test row."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from rule_checks import check_batching, check_vjp, close
+from specs import SPECS, case, real
+from tolerances import FLOAT64
+
+from persample import engine
+from persample.engine import grad, jit, make_graph, tensor, vmap
+from persample.engine import namespace as xp
+from persample.engine.batching import _elementwise, batch_rules
+from persample.engine.core import ELEMENTWISE, Primitive
+from persample.engine.primitives import PRIMITIVES, apply
+from persample.engine.reverse import vjp_rules
+
+FILES = sorted(Path(engine.__file__).parent.glob("*.py"))
+
+
+def docstring_lines(tree):
+    """Return the numbers of the lines that docstrings take."""
+    lines = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+            node
+        ):
+            lines |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return lines
+
+
+def code_lines(text):
+    """Count the lines that hold code: no blank lines, comments or docstrings."""
+    docs = docstring_lines(ast.parse(text))
+    lines = enumerate(map(str.strip, text.splitlines()), 1)
+    return sum(bool(x) and not x.startswith("#") and n not in docs for n, x in lines)
+
+
+def test_the_engine_has_fewer_than_1500_lines_of_code_and_no_long_file():
+    sizes = {path.name: len(path.read_text().splitlines()) for path in FILES}
+    assert {name: n for name, n in sizes.items() if n > 300} == {}
+    code = {path.name: code_lines(path.read_text()) for path in FILES}
+    assert sum(code.values()) < 1500, (sum(code.values()), code)
+
+
+def test_lines_are_counted_as_stated():
+    lines = ['"""Doc,', 'of two lines."""', "", "# comment", "x = 1  # code", "def f():"]
+    lines += ['    "doc"', "    return x"]
+    assert code_lines("\n".join(lines)) == 3
+
+
+def test_sinh_is_added_in_three_rows_and_one_test_row(monkeypatch):
+    """What the docstring of primitives.py promises."""
+    assert not hasattr(xp, "sinh")
+    monkeypatch.setitem(PRIMITIVES, "sinh", Primitive("sinh", np.sinh, ELEMENTWISE))
+    monkeypatch.setitem(
+        vjp_rules, "sinh", (lambda ct, out, x: ct * 0.5 * (xp.exp(x) + xp.exp(-x)),)
+    )
+    monkeypatch.setitem(batch_rules, "sinh", _elementwise("sinh"))
+    monkeypatch.setitem(SPECS, "sinh", [case(real(2, 3)), case(real())])
+
+    for one in SPECS["sinh"]:
+        check_vjp("sinh", one)
+        check_batching("sinh", one)
+    assert set(PRIMITIVES) == set(vjp_rules) == set(batch_rules) == set(SPECS)
+
+    x = np.linspace(-1.0, 1.0, 6).reshape(2, 3)
+    loss = lambda x: xp.sum(xp.sinh(x) ** 2)  # noqa: E731
+    peer = torch.tensor(x, requires_grad=True)
+    torch.sum(torch.sinh(peer) ** 2).backward()
+    close(grad(loss)(x), peer.grad.numpy(), FLOAT64)
+    close(vmap(grad(loss))(x), peer.grad.numpy(), FLOAT64)
+    close(jit(vmap(grad(loss)))(x), peer.grad.numpy(), FLOAT64)
+    assert "np.sinh(" in jit(loss).source(x)
+    assert "= sinh x" in str(make_graph(loss)(x))
+    t = tensor(x, requires_grad=True)
+    loss(t).backward()
+    close(t.grad.data, peer.grad.numpy(), FLOAT64)
+
+
+def test_a_primitive_without_rules_says_which_row_is_missing(monkeypatch):
+    monkeypatch.setitem(PRIMITIVES, "sinh", Primitive("sinh", np.sinh, ELEMENTWISE))
+    with pytest.raises(NotImplementedError, match="sinh has no VJP rule; add a row"):
+        grad(lambda x: apply("sinh", x))(1.0)
+    with pytest.raises(NotImplementedError, match="sinh has no batch rule; add a row"):
+        vmap(lambda x: apply("sinh", x))(np.ones(3))
+
+
+def test_only_primitives_touch_arrays():
+    """No transform computes on its own: every result of a rule went through a primitive."""
+    kinds = {p.kind for p in PRIMITIVES.values()}
+    assert kinds == {"elementwise", "view", "other"}
+    for name, cases in SPECS.items():
+        for one in cases:
+            xs = one.draw()
+            out = apply(name, *xs, **one.params)
+            shares = any(np.shares_memory(out, x) for x in xs)
+            if PRIMITIVES[name].kind != "view":
+                assert not shares, name
+            if PRIMITIVES[name].kind == "elementwise":
+                assert out.shape == xs[0].shape, name
