@@ -1,8 +1,8 @@
 """Time and memory of the rungs loop, vmap and jit of TD(0) rows against the batch size.
 
 The unit of time is one uncompiled ``grad`` of one transition in the same backend, so the numbers
-are ratios: what the whole batch costs, in single gradients. Medians of rounds in which every rung
-of a backend takes its turn. The first call (compilation) is apart. Memory is the peak that one call
+are ratios: what the whole batch costs, in single gradients. Medians of rounds in which every
+rung of a backend takes its turn. The first call (compilation) is apart. Memory is the peak that one call
 of the NumPy backend adds to the rows it returns, in units of the rows of 1,024 samples, counted
 by tracemalloc. Run it from the root:
 

@@ -302,7 +302,7 @@ def test_python_control_flow_on_values_under_grad():
         y = x * 3.0 if x > 0.0 else x * x
         for _ in range(int(xp.stop_gradient(xp.abs(x)))):
             y = y * x
-        return y if float(y) < 100.0 else y / 2.0
+        return y if y < 100.0 else y / 2.0
 
     assert grad(g)(np.float64(2.0)) == 3.0 * 3 * 4  # 3 x^3
     assert grad(g)(np.float64(-1.0)) == 3.0  # x^3
@@ -625,9 +625,21 @@ def test_axes_may_be_counted_from_the_end():
     np.testing.assert_array_equal(xp.expand_dims(T, -2), T[:, :, None])
 
 
-def test_a_python_number_asked_of_a_tracer_is_a_constant():
-    """As in PyTorch: what goes through float() has left the graph."""
-    assert grad(lambda x: x * float(x))(np.float64(3.0)) == 3.0
+def test_a_python_number_asked_of_a_tracer_would_cut_the_gradient():
+    """Unlike PyTorch and JAX, where float(x) leaves the graph in silence."""
+    with pytest.raises(TypeError, match="the gradient would end there unnoticed"):
+        grad(lambda x: x * float(x))(np.float64(3.0))
+    assert grad(lambda x: x * float(xp.stop_gradient(x)))(np.float64(3.0)) == 3.0
+
+
+def test_a_tracer_written_into_a_plain_array_does_not_lose_its_gradient_in_silence():
+    def loss(x):
+        plain = np.zeros(2)
+        plain[0] = x
+        return x * plain[0]
+
+    with pytest.raises((TypeError, ValueError)):
+        grad(loss)(np.float64(3.0))
 
 
 def test_one_hot_and_constants():

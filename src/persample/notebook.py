@@ -174,15 +174,15 @@ def _plotted(artist: Any) -> np.ndarray:
 
 
 def _digest(data: np.ndarray) -> str:
-    """Hash numbers to about four digits of the largest in x and in y, alike on every machine.
+    """Hash numbers to four decimals of the decade of the largest, in x and in y.
 
-    The shift keeps the values people plot (halves, tenths, powers of two) away from the edges
-    of the rounding, where the last bit of a sum would decide.
+    The same on every machine: the shift keeps the values people plot (halves, tenths, powers of
+    two) away from the edges of the rounding, where the last bit of a sum would decide.
     """
     data = np.asarray(data, dtype=float)
     axis = 0 if data.ndim == 2 and data.shape[1] == 2 else None  # x and y, each by its own
     largest = np.max(np.abs(data), axis=axis, initial=0.0, where=np.isfinite(data))
-    largest = np.where(largest == 0, 1.0, largest)
-    scaled = np.nan_to_num(data / largest, nan=2.0, posinf=3.0, neginf=-3.0)
-    steps = np.floor(scaled * 1e4 + 0.3819660113)
+    decade = np.ceil(np.log10(np.where(largest == 0, 1.0, largest)) - 1e-9)
+    scaled = np.nan_to_num(data / 10.0**decade, nan=2.0, posinf=3.0, neginf=-3.0)
+    steps = np.append(np.floor(scaled * 1e4 + 0.3819660113), decade)
     return hashlib.sha256(steps.astype(np.int64).tobytes()).hexdigest()[:8]

@@ -152,6 +152,15 @@ class ReverseTracer(Tracer):
     def __init__(self, trace, value, node):
         self._trace, self.value, self.node = trace, value, node
 
+    def __float__(self):
+        number = super().__float__()
+        if self.node is None:
+            return number
+        raise TypeError(
+            f"float() of {self!r}: the gradient would end there unnoticed; compute with x itself, "
+            "compare it as it is (x < 1), or hold it fixed first: stop_gradient(x)."
+        )
+
 
 class ReverseTrace(Trace):
     """Computes as usual, and writes a node wherever an input leads back to a parameter."""
@@ -169,7 +178,8 @@ class ReverseTrace(Trace):
         values = [x.value for x in inputs]
         out = bind(primitive, *values, **params)
         parents = [x.node for x in inputs]
-        if all(p is None for p in parents) or out.dtype.kind != "f":
+        cut = vjp_rules.get(primitive.name) == (None,)  # stop_gradient
+        if cut or out.dtype.kind != "f" or all(p is None for p in parents):
             return ReverseTracer(self, out, None)
         self.tape.append(Node(primitive, params, values, out, parents))
         return ReverseTracer(self, out, self.tape[-1])
