@@ -2,9 +2,9 @@
 
 The unit of time is one uncompiled ``grad`` of one transition in the same backend, so the numbers
 are ratios: what the whole batch costs, in single gradients. Medians of rounds in which every
-rung of a backend takes its turn. The first call (compilation) is apart. Memory is the peak that one call
-of the NumPy backend adds to the rows it returns, in units of the rows of 1,024 samples, counted
-by tracemalloc. Run it from the root:
+rung of a backend takes its turn. The first call (compilation) is apart. Memory is the peak that
+one call of the NumPy backend adds to the rows it returns, in units of the rows of 1,024 samples,
+counted by tracemalloc. Run it from the root:
 
     python benchmarks/td0_ladder.py --save
 """

@@ -14,8 +14,21 @@ from persample.engine import namespace as xp
 from persample.engine.codegen import LARGE
 from persample.engine.core import bind
 from persample.engine.primitives import PRIMITIVES
-from persample.engine.staging import run_graph
+from persample.engine.staging import Var
 from persample.trees import flatten
+
+
+def run_graph(graph, inputs):
+    """Compute the outputs equation by equation: what a generated program must agree with."""
+    env = dict(zip(graph.inputs, inputs, strict=True))
+
+    def read(atom):
+        return env[atom] if isinstance(atom, Var) else atom
+
+    for eq in graph.equations:
+        env[eq.output] = eq.primitive.numpy(*map(read, eq.inputs), **eq.params)
+    return [read(x) for x in graph.outputs]
+
 
 rng = np.random.default_rng(0)
 theta, s, s_next = rng.normal(size=3), rng.normal(size=(5, 3)), rng.normal(size=(5, 3))

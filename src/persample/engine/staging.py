@@ -163,15 +163,3 @@ def argument_names(f: Callable, args: tuple) -> list[str]:
         parameters = []
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     return (names + [f"x{i}" for i in range(len(names), len(args))])[: len(args)]
-
-
-def run_graph(graph: Graph, inputs: list) -> list:
-    """Compute the outputs equation by equation: what a generated program must agree with."""
-    env = dict(zip(graph.inputs, inputs, strict=True))
-
-    def read(atom):
-        return env[atom] if isinstance(atom, Var) else atom
-
-    for eq in graph.equations:
-        env[eq.output] = eq.primitive.numpy(*map(read, eq.inputs), **eq.params)
-    return [read(x) for x in graph.outputs]
