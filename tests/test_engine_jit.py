@@ -271,7 +271,7 @@ ones = np.ones(3)
         (np.sum, np.sum, 1),
         (np.sum, np.prod, 2),
     ],
-    ids=repr,
+    ids=lambda x: getattr(x, "__name__", repr(x)),
 )
 def test_what_a_program_depends_on(first, second, traces):
     assert count_traces((first,), (second,)) == traces

@@ -11,12 +11,14 @@ array([[-3.6, -1.8,  3.6]])
 from . import engine
 from .arrays import namespace_of, stop_gradient, to_numpy
 from .backends import backend
+from .layers import layerwise
 from .losses import logistic_loss, squared_loss, td_loss
 from .per_sample import loop_grad, mean_grad, per_sample_grad
 
 __all__ = [
     "backend",
     "engine",
+    "layerwise",
     "logistic_loss",
     "loop_grad",
     "mean_grad",

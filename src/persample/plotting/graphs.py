@@ -204,8 +204,7 @@ def break_even(costs: Mapping[str, Mapping[str, float]], calls: int = 100_000) -
     for name, cost in costs.items():
         total = [(cost["first"] + (n - 1) * cost["later"]) / n for n in numbers]
         axes.plot(numbers, total, label=name)
-    axes.axhline(1, color="#555", linewidth=1)
-    axes.text(calls, 1.15, "not compiled", ha="right", va="bottom", color="#444", fontsize=11)
+    axes.axhline(1, color="#555", linewidth=1.2, label="not compiled")
     axes.set(xscale="log", yscale="log", xlabel="number of calls")
     axes.set_ylabel("compiled / not compiled,\ntotal time")
     axes.legend()
@@ -222,7 +221,7 @@ def timeline(systems: Sequence[tuple[str, int, int | None, str]], until: int) ->
         "dynamic": {"facecolor": "#f6d8a8", "edgecolor": "#222"},
         "both": {"facecolor": "#bfe3d5", "edgecolor": "#222", "hatch": "///"},
     }
-    texts = {"static": "static", "dynamic": "dynamic", "both": "dynamic, compiled on request"}
+    texts = {"static": "static", "dynamic": "dynamic", "both": "both, as you choose"}
     figure, axes = plt.subplots(figsize=(5.2, 1.2 + 0.3 * len({s[0] for s in systems})))
     rows = list(dict.fromkeys(name for name, *_ in systems))
     for name, first, last, kind in systems:
@@ -230,6 +229,7 @@ def timeline(systems: Sequence[tuple[str, int, int | None, str]], until: int) ->
         axes.barh(rows.index(name), end - first, left=first, height=0.62, **looks[kind])
     axes.set_yticks(range(len(rows)), rows)
     axes.set(xlim=(min(s[1] for s in systems) - 0.5, until), ylim=(len(rows) - 0.4, -0.6))
+    axes.set_xticks(range(min(s[1] for s in systems), until + 1, 4))
     axes.set_xlabel("year")
     axes.grid(axis="y", visible=False)
     handles = [Patch(label=texts[kind], **look) for kind, look in looks.items()]
