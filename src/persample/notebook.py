@@ -174,7 +174,7 @@ def _plotted(artist: Any) -> np.ndarray:
 
 
 def _digest(data: np.ndarray) -> str:
-    """Hash numbers to four decimals of the decade of the largest, in x and in y.
+    """Hash numbers to five decimals of the decade of the largest, in x and in y.
 
     The same on every machine: the shift keeps the values people plot (halves, tenths, powers of
     two) away from the edges of the rounding, where the last bit of a sum would decide.
@@ -184,5 +184,5 @@ def _digest(data: np.ndarray) -> str:
     largest = np.max(np.abs(data), axis=axis, initial=0.0, where=np.isfinite(data))
     decade = np.ceil(np.log10(np.where(largest == 0, 1.0, largest)) - 1e-9)
     scaled = np.nan_to_num(data / 10.0**decade, nan=2.0, posinf=3.0, neginf=-3.0)
-    steps = np.append(np.floor(scaled * 1e4 + 0.3819660113), decade)
+    steps = np.append(np.floor(scaled * 1e5 + 0.3819660113), decade)
     return hashlib.sha256(steps.astype(np.int64).tobytes()).hexdigest()[:8]
