@@ -22,7 +22,8 @@ LAYERS = [
     ["losses"],
     ["layers"],
     ["layers.torch_capture"],
-    ["layers.torch_rules", "layers.torch_fallback", "layers.torch_watch", "layers.torch_checks"],
+    ["layers.torch_modules"],
+    ["layers.torch_rules", "layers.torch_fallback", "layers.torch_watch"],
     ["layers.network", "layers.record"],
     ["layers.closed"],
     ["backends"],
@@ -45,7 +46,7 @@ FRAMEWORKS = {
     "torch": {
         ("backends.torch_backend", "top"),
         ("layers.torch_capture", "top"),
-        ("layers.torch_checks", "top"),
+        ("layers.torch_modules", "top"),
         ("layers.torch_fallback", "top"),
         ("layers.torch_rules", "top"),
         ("layers.torch_watch", "top"),

@@ -1,0 +1,322 @@
+"""The programs that rows.py compares: each builds a call that does one whole batch.
+
+A builder takes a `Case` and returns a function without arguments: ordinary pass included, rows,
+norms or a clipped sum returned. A peer that is not installed raises ImportError here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+import persample as ps
+from persample.layers import Linear, Network, ReLU
+
+MAX_NORM = 1.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, named by its widths or "cnn", and the size of its batch; float32."""
+
+    widths: tuple[int, ...] | str
+    size: int
+
+    def model(self) -> nn.Sequential:
+        """Return the same model at every call: its own copy for each contender."""
+        torch.manual_seed(0)
+        if self.widths == "cnn":  # that of PyTorch's tutorial on per-sample gradients
+            return nn.Sequential(
+                nn.Conv2d(1, 32, 3),
+                nn.ReLU(),
+                nn.Conv2d(32, 64, 3),
+                nn.ReLU(),
+                nn.MaxPool2d(2),
+                nn.Flatten(),
+                nn.Linear(9216, 128),
+                nn.ReLU(),
+                nn.Linear(128, 10),
+            )
+        layers: list = []
+        for d, p in zip(self.widths, self.widths[1:], strict=False):
+            layers += [nn.Linear(d, p), nn.ReLU()]
+        return nn.Sequential(*layers[:-1])
+
+    def batch(self) -> tuple[torch.Tensor, torch.Tensor]:
+        rng = np.random.default_rng(0)
+        shape = (1, 28, 28) if self.widths == "cnn" else self.widths[:1]
+        count = 10 if self.widths == "cnn" else self.widths[-1]
+        x = torch.from_numpy(rng.normal(size=(self.size, *shape)).astype(np.float32))
+        return x, torch.from_numpy(rng.integers(0, count, self.size))
+
+    def arrays(self) -> tuple[dict, np.ndarray, np.ndarray]:
+        """Return parameters, x and one-hot labels for the contenders that take functions."""
+        params = {k: p.detach().numpy() for k, p in self.model().named_parameters()}
+        x, y = (t.numpy() for t in self.batch())
+        return params, x, np.eye(len(list(params.values())[-1]), dtype=np.float32)[y]
+
+
+cross_entropy = nn.functional.cross_entropy
+
+
+def _pass(case, model=None):
+    """Return an ordinary forward and backward pass, gradients cleared as an optimiser does."""
+    model, (x, y) = model or case.model(), case.batch()
+
+    def run():
+        model.zero_grad(set_to_none=True)
+        cross_entropy(model(x), y).backward()
+
+    return run, model
+
+
+def ordinary(case: Case) -> Callable:
+    return _pass(case)[0]
+
+
+def backward_alone(case: Case) -> Callable:
+    """The backward pass without the forward pass, from a graph that is kept."""
+    model, (x, y) = case.model(), case.batch()
+    loss = cross_entropy(model(x), y)
+
+    def run():
+        model.zero_grad(set_to_none=True)
+        loss.backward(retain_graph=True)
+
+    return run
+
+
+def fill(case: Case) -> Callable:
+    """Write every number of the rows once, into memory that is there already."""
+    buffers = [torch.zeros(case.size, *p.shape) for p in case.model().parameters()]
+    return lambda: [buffer.fill_(1.0) for buffer in buffers]
+
+
+def _layerwise(read):
+    def build(case):
+        run, model = _pass(case)
+        state: dict = {}
+
+        def call():
+            with ps.layerwise(model) as record:
+                run()
+            return read(record, state)
+
+        return call
+
+    return build
+
+
+def _into_buffers(record, state):
+    state["rows"] = record.rows(state.get("rows"))
+    return state["rows"]
+
+
+def _each_chunk(record, state):
+    for rows in record.chunks(32):
+        state["last"] = rows
+    return None
+
+
+warm = _layerwise(_into_buffers)
+fresh = _layerwise(lambda record, state: record.rows())
+chunks = _layerwise(_each_chunk)
+norms = _layerwise(lambda record, state: record.squared_norms())
+clipped = _layerwise(lambda record, state: record.clipped_sum(MAX_NORM))
+moments = _layerwise(lambda record, state: record.moments())
+
+
+def _after_the_pass(read):
+    """What an answer costs on top of the ordinary pass: the record is there already."""
+
+    def build(case):
+        run, model = _pass(case)
+        with ps.layerwise(model) as record:
+            run()
+        return lambda: read(record)
+
+    return build
+
+
+norms_alone = _after_the_pass(lambda record: record.squared_norms())
+clipped_alone = _after_the_pass(lambda record: record.clipped_sum(MAX_NORM))
+
+
+def numpy_layers(case: Case) -> Callable:
+    if case.widths == "cnn":
+        raise NotImplementedError
+    params, x, y = case.arrays()
+    arrays = list(params.values())
+    layers: list = []
+    for weight, bias in zip(arrays[::2], arrays[1::2], strict=True):
+        layers += [Linear(weight, bias), ReLU()]
+    network, state = Network(layers[:-1]), {}
+
+    def call():
+        with ps.layerwise(network) as record:
+            z = np.exp(network(x))
+            network.backward((z / z.sum(1, keepdims=True) - y) / case.size)
+        state["rows"] = record.rows(state.get("rows"))
+        return state["rows"]
+
+    return call
+
+
+def torch_vmap(case: Case, chunk_size: int | None = None) -> Callable:
+    model, (x, y) = case.model(), case.batch()
+    params = {k: p.detach() for k, p in model.named_parameters()}
+
+    def loss(params, x, y):
+        return cross_entropy(torch.func.functional_call(model, params, (x[None],)), y[None])
+
+    rows = torch.vmap(torch.func.grad(loss), (None, 0, 0), chunk_size=chunk_size)
+    return lambda: rows(params, x, y)
+
+
+def mlp_loss(params, x, y):
+    """Cross entropy of one sample, for every backend of the package."""
+    xp = ps.namespace_of(params)
+    *inner, last = range(0, len(params), 2)  # Linear layers; a transform may sort the names
+    for n in inner:
+        x = xp.matmul(params[f"{n}.weight"], x) + params[f"{n}.bias"]
+        x = xp.maximum(x, xp.zeros_like(x))
+    z = xp.matmul(params[f"{last}.weight"], x) + params[f"{last}.bias"]
+    return xp.log(xp.sum(xp.exp(z))) - xp.sum(y * z)
+
+
+def cnn_loss(params, x, y):
+    """The same of the CNN in JAX."""
+    import jax
+
+    names = [f"{n}.{kind}" for n in (0, 2, 6, 8) for kind in ("weight", "bias")]
+    (w1, b1, w2, b2, w3, b3, w4, b4), x = (params[name] for name in names), x[None]
+    for weight, bias in ((w1, b1), (w2, b2)):
+        x = jax.lax.conv(x, weight, (1, 1), "VALID") + bias[:, None, None]
+        x = jax.nn.relu(x)
+    x = jax.lax.reduce_window(x, -np.inf, jax.lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
+    z = w4 @ jax.nn.relu(w3 @ x.ravel() + b3) + b4
+    return jax.nn.logsumexp(z) - (y * z).sum()
+
+
+def jax_jit(case: Case) -> Callable:
+    import jax
+
+    params, x, y = jax.tree.map(jax.numpy.asarray, case.arrays())
+    loss = cnn_loss if case.widths == "cnn" else mlp_loss
+    rows = jax.jit(jax.vmap(jax.grad(loss), (None, 0, 0)))
+    return lambda: jax.block_until_ready(rows(params, x, y))
+
+
+def engine_jit(case: Case) -> Callable:
+    if case.widths == "cnn":
+        raise NotImplementedError
+    params, x, y = case.arrays()
+    rows = ps.per_sample_grad(mlp_loss, jit=True)
+    return lambda: rows(params, x, y)
+
+
+def package_chunks(case: Case) -> Callable:
+    params, x, y = case.arrays()
+    params = {k: torch.from_numpy(p) for k, p in params.items()}
+    rows = ps.per_sample_grad(mlp_loss, chunk_size=32)
+    return lambda: rows(params, torch.from_numpy(x), torch.from_numpy(y))
+
+
+def hips_autograd(case: Case) -> Callable:
+    import autograd
+    import autograd.numpy as anp
+
+    if case.widths == "cnn":
+        raise NotImplementedError
+    params, x, y = case.arrays()
+
+    def loss(params, x, y):
+        for weight, bias in zip(params[:-2:2], params[1:-2:2], strict=True):
+            x = anp.maximum(anp.dot(weight, x) + bias, 0)
+        z = anp.dot(params[-2], x) + params[-1]
+        return anp.log(anp.sum(anp.exp(z))) - anp.sum(y * z)
+
+    gradient, leaves = autograd.grad(loss), list(params.values())
+
+    def call():  # it has no vmap: one sample after the other
+        rows = [gradient(leaves, *sample) for sample in zip(x, y, strict=True)]
+        return dict(zip(params, map(np.stack, zip(*rows, strict=True)), strict=True))
+
+    return call
+
+
+def opacus_hooks(case: Case) -> Callable:
+    from opacus import GradSampleModule
+
+    model = GradSampleModule(case.model())
+    run, _ = _pass(case, model)
+
+    def call():
+        run()
+        return {k.removeprefix("_module."): p.grad_sample for k, p in model.named_parameters()}
+
+    return call
+
+
+def opacus_ghost(case: Case) -> Callable:
+    from opacus.grad_sample import GradSampleModuleFastGradientClipping
+    from opacus.optimizers import DPOptimizerFastGradientClipping
+    from opacus.utils.fast_gradient_clipping_utils import DPLossFastGradientClipping
+
+    model = GradSampleModuleFastGradientClipping(
+        case.model(), max_grad_norm=MAX_NORM, use_ghost_clipping=True
+    )
+    optimizer = DPOptimizerFastGradientClipping(
+        torch.optim.SGD(model.parameters(), lr=0.0),
+        noise_multiplier=0.0,
+        max_grad_norm=MAX_NORM,
+        expected_batch_size=case.size,
+    )
+    loss = DPLossFastGradientClipping(model, optimizer, nn.CrossEntropyLoss())
+    x, y = case.batch()
+
+    def call():
+        optimizer.zero_grad(set_to_none=True)
+        loss(model(x), y).backward()
+        return {k.removeprefix("_module."): p.grad for k, p in model.named_parameters()}
+
+    return call
+
+
+def backpack_batch_grad(case: Case) -> Callable:
+    from backpack import backpack, extend
+    from backpack.extensions import BatchGrad
+
+    model, loss, (x, y) = extend(case.model()), extend(nn.CrossEntropyLoss()), case.batch()
+
+    def call():
+        model.zero_grad(set_to_none=True)
+        with backpack(BatchGrad()):
+            loss(model(x), y).backward()
+        return {k: p.grad_batch for k, p in model.named_parameters()}  # each row over B
+
+    return call
+
+
+LIMITS = {"ordinary pass": ordinary, "fill once": fill, "backward alone": backward_alone}
+ROWS = {
+    "layerwise, warm": warm,
+    "layerwise, fresh": fresh,
+    "NumPy layers, warm": numpy_layers,
+    "engine jit (NumPy)": engine_jit,
+    "torch.func vmap(grad)": torch_vmap,
+    "jax jit(vmap(grad))": jax_jit,
+    "Opacus hooks": opacus_hooks,
+    "BackPACK BatchGrad": backpack_batch_grad,
+    "HIPS autograd, loop": hips_autograd,
+}
+SUMS = {
+    "layerwise norms": norms,
+    "layerwise clipped sum": clipped,
+    "layerwise moments": moments,
+    "norms, pass apart": norms_alone,
+    "clipped sum, pass apart": clipped_alone,
+    "Opacus ghost clipping": opacus_ghost,
+}

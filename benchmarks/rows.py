@@ -1,0 +1,235 @@
+"""Time and memory of rows, norms and clipped sums of a model's layers, beside every peer.
+
+One run, all contenders in turn in each round, medians; every contender does the ordinary forward
+and backward pass as well, unless its name says otherwise. First calls (compilation, fresh
+buffers) are apart, and before a contender is timed its numbers are compared with the others'.
+Peers come from requirements-bench.txt, best into an environment of their own. From the root:
+
+    python benchmarks/rows.py --save
+
+With THP_MEM_ALLOC_ENABLE=1 in the environment PyTorch asks for huge pages, which makes fresh
+memory cheap for all its contenders (Linux); the result says which it was.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import contenders
+import numpy as np
+import torch
+from contenders import LIMITS, ROWS, SUMS, Case
+
+RESULT = Path(__file__).parent / "results" / "rows.json"
+CASES = {
+    "784-256-10, B = 256": Case((784, 256, 10), 256),
+    "1024-1024-1024-10, B = 32": Case((1024, 1024, 1024, 10), 32),
+    "4-32-32-2, B = 1024": Case((4, 32, 32, 2), 1024),
+    "CNN, B = 64": Case("cnn", 64),
+}
+OURS = {"layerwise, warm", "layerwise, fresh", "NumPy layers, warm", "engine jit (NumPy)"}
+PEERS = {name: ROWS[name] for name in ROWS if name not in OURS}
+GROWTH = ["layerwise, warm", "torch.func vmap(grad)", "jax jit(vmap(grad))", "Opacus hooks"]
+PACKAGES = ["numpy", "torch", "jax", "opacus", "backpack-for-pytorch", "autograd"]
+# What memory is measured of: name -> builder. Those with "chunks" keep 32 rows at a time.
+MEMORY = {
+    "layerwise, fresh": contenders.fresh,
+    "layerwise, chunks": contenders.chunks,
+    "layerwise clipped sum": contenders.clipped,
+    "torch.func vmap(grad)": contenders.torch_vmap,
+    "per_sample_grad, chunk_size=32": contenders.package_chunks,
+    "jax jit(vmap(grad))": contenders.jax_jit,
+    "Opacus hooks": contenders.opacus_hooks,
+    "Opacus ghost clipping": contenders.opacus_ghost,
+    "BackPACK BatchGrad": contenders.backpack_batch_grad,
+}
+GIB = 1024  # MiB
+
+
+def build(builders: dict, case: Case) -> tuple[dict, dict]:
+    """Return name -> call of those that can run, and name -> why of those that cannot."""
+    calls, absent = {}, {}
+    for name, builder in builders.items():
+        try:
+            calls[name] = builder(case)
+        except ImportError as error:
+            absent[name] = f"not installed ({error.name})"
+        except NotImplementedError:
+            absent[name] = "no such layers"
+    return calls, absent
+
+
+def seconds(call, repeat: int) -> float:
+    start = time.perf_counter()
+    for _ in range(repeat):
+        call()
+    return (time.perf_counter() - start) / repeat
+
+
+def medians(calls: dict, rounds: int) -> dict:
+    """Return name -> median of the milliseconds of one call; a round runs every call."""
+    repeats, samples = {}, {name: [] for name in calls}
+    for name, call in calls.items():
+        call()  # compiles, and makes what will be used again
+        call()
+        repeats[name] = max(1, min(100, int(0.01 / seconds(call, 1))))
+    for _ in range(rounds):
+        for name, call in calls.items():
+            time.sleep(0.05)  # until the threads of the one before no longer spin
+            call()
+            samples[name].append(seconds(call, repeats[name]))
+    return {name: round(1e3 * statistics.median(times), 4) for name, times in samples.items()}
+
+
+def agree(case: Case) -> None:
+    """Raise if two contenders' rows differ on a few samples, or two clipped sums."""
+    few = Case(case.widths, 5)
+    for builders in (ROWS, {name: SUMS[name] for name in SUMS if "clip" in name}):
+        calls, _ = build(builders, few)
+        answers = {name: call() for name, call in calls.items()}
+        first = next(iter(answers.values()))
+        for name, answer in answers.items():
+            scale = few.size if name.startswith("BackPACK") else 1  # its rows are over B
+            for key, expected in first.items():
+                got = np.asarray(torch.as_tensor(np.asarray(answer[key])) * scale)
+                np.testing.assert_allclose(got, expected, rtol=1e-3, atol=1e-4, err_msg=name)
+
+
+def measure(case: Case, rounds: int) -> dict:
+    agree(case)
+    result: dict = {}
+    for kind, builders in {"limits": LIMITS, "rows": ROWS, "sums": SUMS}.items():
+        calls, absent = build(LIMITS | builders, case)
+        times = medians(calls, rounds)
+        limits = {name: times.pop(name) for name in LIMITS}
+        result[kind] = times | absent if kind != "limits" else limits
+        result[f"limits beside {kind}"] = limits  # measured in the same rounds
+    return result
+
+
+def growth(rounds: int) -> dict:
+    """Return the milliseconds of rows against B (64-64-10) and against the width (B = 32)."""
+    batches = {str(B): Case((64, 64, 10), B) for B in (1, 4, 16, 64, 256, 1024, 4096)}
+    widths = {str(d): Case((d, d, 10), 32) for d in (16, 64, 256, 1024)}
+    chosen = {name: ROWS[name] for name in GROWTH}
+    return {
+        axis: {at: medians(build(chosen, case)[0], rounds) for at, case in cases.items()}
+        for axis, cases in (("batch", batches), ("width", widths))
+    }
+
+
+def peak() -> int:
+    """Return this process's largest memory so far, in KiB (getrusage has the parent's as well)."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0])
+
+
+def peak_of(name: str) -> dict:
+    """Return B -> MiB by which the peak of this process grows, on 784-256-10, up to 1 GiB."""
+    peaks, start = {}, None
+    for size in (2, *(2**n for n in range(5, 14))):
+        calls, absent = build({name: MEMORY[name]}, Case((784, 256, 10), size))
+        if absent:
+            return absent
+        calls[name]()
+        if start is None:  # two samples load what does not depend on B
+            start = peak()
+            continue
+        peaks[str(size)] = round((peak() - start) / 1024, 1)
+        if peaks[str(size)] > GIB:
+            break
+    return peaks
+
+
+def memory() -> dict:
+    """Return contender -> B -> MiB, each in a process of its own; Linux only."""
+    run = [sys.executable, __file__, "--peak-of"]
+    return {
+        name: json.loads(subprocess.run([*run, name], capture_output=True, check=True).stdout)
+        for name in MEMORY
+    }
+
+
+def show_case(name: str, result: dict) -> None:
+    for kind in ("rows", "sums"):
+        limits, times = result[f"limits beside {kind}"], result[kind]
+        peers = PEERS if kind == "rows" else {"Opacus ghost clipping"}
+        measured = [times[peer] for peer in peers if isinstance(times[peer], float)]
+        limit = limits["ordinary pass"] + (limits["fill once"] if kind == "rows" else 0)
+        unit = "fill + pass" if kind == "rows" else "the pass"
+        print(f"\n{name}: {kind}", *[f"   {k} {v:.3g} ms" for k, v in limits.items()])
+        print(f"  {'':26} {'ms':>9} {'of ' + unit:>15} {'of best peer':>13}")
+        for contender, ms in times.items():
+            if isinstance(ms, str):
+                print(f"  {contender:26} {ms}")
+                continue
+            best = f"{ms / min(measured):13.3f}" if measured else f"{'-':>13}"
+            print(f"  {contender:26} {ms:9.3f} {ms / limit:15.2f} {best}", end="")
+            apart = contender.endswith("apart")
+            print(f"   {ms / limits['backward alone']:.2f} of a backward" if apart else "")
+
+
+def show_rest(result: dict) -> None:
+    for axis, table in result["growth"].items():
+        print(f"\nrows against {axis}, ms")
+        for name in GROWTH:
+            print(f"  {name:26}", *[f"{at}: {row.get(name, '-')}" for at, row in table.items()])
+    print("\npeak on 784-256-10, MiB beyond that of 2 samples; the largest B within 1 GiB")
+    for name, peaks in result["memory"].items():
+        if name in peaks:
+            print(f"  {name:31} {peaks[name]}")
+            continue
+        largest = max(int(size) for size, mib in peaks.items() if mib <= GIB)
+        print(f"  {name:31} {largest:5}  ", *[f"{size}: {mib}" for size, mib in peaks.items()])
+
+
+def installed(package: str) -> str:
+    try:
+        return version(package).split("+")[0]
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--only", default="", help="cases whose name has this, and nothing else")
+    parser.add_argument("--save", action="store_true", help=f"store the result in {RESULT.name}")
+    parser.add_argument("--peak-of", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")  # the peers' own
+    if options.peak_of:
+        print(json.dumps(peak_of(options.peak_of)))
+        return
+    result: dict = {
+        "what": "rows, norms and clipped sums, float32; medians in ms; peak memory in MiB",
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "versions": {package: installed(package) for package in PACKAGES},
+        "rounds": options.rounds,
+        "THP_MEM_ALLOC_ENABLE": os.environ.get("THP_MEM_ALLOC_ENABLE", "0"),
+        "cases": {},
+    }
+    for name, case in CASES.items():
+        if options.only in name:
+            result["cases"][name] = measure(case, options.rounds)
+            show_case(name, result["cases"][name])
+    if options.only:
+        return
+    result |= {"growth": growth(options.rounds), "memory": memory()}
+    show_rest(result)
+    if options.save:
+        RESULT.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""Closed forms of a parameter's rows, for NumPy and PyTorch alike: three shapes a row can have.
+
+Each form holds a batch and answers four questions, in the same four methods:
+
+    rows(samples, out, scale)   write ``scale`` times the rows of a slice of samples into ``out``
+    squared_norms()             (B,)      ||g_i||^2                   without forming the rows,
+    weighted_sum(weights)       (*shape)  sum_i w_i g_i               or None where only the
+    squared_sum()               (*shape)  sum_i g_i^2, elementwise    rows themselves tell
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+# Bytes of a work buffer. It stays in the cache and is handed out again by the allocator, while
+# fresh memory costs a page fault each 4 KiB: more than the arithmetic done in it.
+SCRATCH = 2**22
+
+
+def module_of(x: Any) -> Any:
+    """Return numpy or torch: the module whose functions take x."""
+    return np if isinstance(x, np.ndarray) else sys.modules["torch"]
+
+
+def slices(size: int, bytes_each: int) -> Iterator[slice]:
+    """Yield slices that cover ``size`` samples, each within the work buffer's bytes."""
+    step = max(1, SCRATCH // max(1, bytes_each))
+    for start in range(0, size, step):
+        yield slice(start, min(start + step, size))
+
+
+def _squares(x):
+    """Return the sum of squares over all axes but the first: (B,)."""
+    x = x.reshape(x.shape[0], -1)
+    return (x * x).sum(1)
+
+
+@dataclass(frozen=True, eq=False)
+class Outer:
+    """g_i = delta_i h_i^T: a weight used once a sample; delta (B, p), h (B, d).
+
+    The norm needs no row: ||delta_i h_i^T||^2 = ||delta_i||^2 ||h_i||^2 (Goodfellow, 2015).
+    """
+
+    delta: Any
+    h: Any
+
+    def rows(self, samples: slice, out: Any, scale: float) -> None:
+        delta, h = self.delta[samples], self.h[samples]
+        delta = delta if scale == 1 else delta * scale
+        module_of(h).multiply(delta[:, :, None], h[:, None, :], out=out)
+
+    def squared_norms(self) -> Any:
+        return _squares(self.delta) * _squares(self.h)
+
+    def weighted_sum(self, weights: Any) -> Any:
+        return (self.delta * weights[:, None]).T @ self.h
+
+    def squared_sum(self) -> Any:
+        return (self.delta * self.delta).T @ (self.h * self.h)
+
+
+@dataclass(frozen=True, eq=False)
+class OuterSum:
+    """g_i = sum_t delta_it h_it^T: a weight used at T positions; delta (B, T, p), h (B, T, d).
+
+    ||g_i||^2 = sum_ts (delta_it . delta_is) (h_it . h_is), two Gram matrices of T x T numbers
+    (Li et al., 2021), is cheaper than the row, p x d numbers, where T is small.
+    """
+
+    delta: Any
+    h: Any
+
+    def rows(self, samples: slice, out: Any, scale: float) -> None:
+        delta, h = self.delta[samples], self.h[samples]
+        delta = delta if scale == 1 else delta * scale
+        module_of(h).matmul(delta.swapaxes(1, 2), h, out=out)
+
+    def squared_norms(self) -> Any:
+        size, T, p = self.delta.shape
+        d = self.h.shape[2]
+        gram = T * (p + d) <= p * d  # multiplications a sample, each side over T
+        count = 2 * T * T if gram else p * d
+        norms = [
+            (_gram_squares if gram else _direct_squares)(self.delta[samples], self.h[samples])
+            for samples in slices(size, count * self.h.itemsize)
+        ]
+        return norms[0] if len(norms) == 1 else module_of(self.h).concatenate(norms)
+
+    def weighted_sum(self, weights: Any) -> Any:
+        p, d = self.delta.shape[2], self.h.shape[2]
+        weighted = self.delta * weights[:, None, None]
+        return weighted.reshape(-1, p).T @ self.h.reshape(-1, d)
+
+    def squared_sum(self) -> None:
+        return None  # the square of a sum over positions is no product
+
+
+def _gram_squares(delta, h):
+    grams = delta @ delta.swapaxes(1, 2)
+    grams *= h @ h.swapaxes(1, 2)
+    return grams.sum((1, 2))
+
+
+def _direct_squares(delta, h):
+    rows = delta.swapaxes(1, 2) @ h
+    rows *= rows
+    return rows.sum((1, 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Formed:
+    """Rows small enough to be formed at once: a bias or a scale; g (B, *shape)."""
+
+    g: Any
+
+    def rows(self, samples: slice, out: Any, scale: float) -> None:
+        module_of(self.g).multiply(self.g[samples], scale, out=out)
+
+    def squared_norms(self) -> Any:
+        return _squares(self.g)
+
+    def weighted_sum(self, weights: Any) -> Any:
+        g = self.g
+        return (weights @ g.reshape(g.shape[0], -1)).reshape(g.shape[1:])
+
+    def squared_sum(self) -> Any:
+        return (self.g * self.g).sum(0)

@@ -1,0 +1,203 @@
+"""Layers in NumPy, forward and backward written out by hand, into buffers used again.
+
+For readers who want rows without a framework: `Network` holds a list of layers, and `layerwise`
+reads its rows from the same closed forms as those of a PyTorch model.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from .closed import Formed, Outer, OuterSum
+
+
+class _Buffer:
+    """An array that is made once for each shape and type, then overwritten."""
+
+    def __init__(self):
+        self.array = np.empty(0)
+
+    def like(self, shape, dtype):
+        if self.array.shape != tuple(shape) or self.array.dtype != dtype:
+            self.array = np.empty(shape, dtype)
+        return self.array
+
+
+class Linear:
+    """z = W h + b at the last axis: weight (p, d), bias (p,) or None; h (B, d) or (B, ..., d)."""
+
+    def __init__(self, weight: np.ndarray, bias: np.ndarray | None = None) -> None:
+        self.weight, self.bias = weight, bias
+        self._z, self._ct = _Buffer(), _Buffer()
+
+    def forward(self, h: np.ndarray) -> np.ndarray:
+        p, d = self.weight.shape
+        if h.ndim < 2 or h.shape[-1] != d:
+            raise ValueError(
+                f"Linear: the input has shape {h.shape}; it must be (B, ..., {d}), samples first."
+            )
+        z = self._z.like((*h.shape[:-1], p), np.result_type(h, self.weight))
+        np.matmul(h.reshape(-1, d), self.weight.T, out=z.reshape(-1, p))
+        if self.bias is not None:
+            z += self.bias
+        self.h = h
+        return z
+
+    def backward(self, delta: np.ndarray, needed: bool) -> np.ndarray | None:
+        """Keep the output's cotangent; return the input's, W^T delta, where it is needed."""
+        self.delta = delta
+        if not needed:
+            return None
+        p, d = self.weight.shape
+        ct = self._ct.like((*delta.shape[:-1], d), delta.dtype)
+        np.matmul(delta.reshape(-1, p), self.weight, out=ct.reshape(-1, d))
+        return ct
+
+    def uses(self) -> list[tuple[np.ndarray, Any]]:
+        """Return (parameter, form of its rows) for each parameter."""
+        (p, d), size = self.weight.shape, self.h.shape[0]
+        delta, h = self.delta, self.h
+        if h.ndim == 2:
+            return [(self.weight, Outer(delta, h)), (self.bias, Formed(delta))]
+        delta, h = delta.reshape(size, -1, p), h.reshape(size, -1, d)
+        return [(self.weight, OuterSum(delta, h)), (self.bias, Formed(delta.sum(1)))]
+
+
+class Tanh:
+    """y = tanh(x), elementwise; x's cotangent is (1 - y^2) times y's."""
+
+    def __init__(self) -> None:
+        self._y, self._ct = _Buffer(), _Buffer()
+
+    def forward(self, x: np.ndarray) -> np.ndarray:
+        return np.tanh(x, out=self._y.like(x.shape, x.dtype))
+
+    def backward(self, delta: np.ndarray, needed: bool) -> np.ndarray:
+        y = self._y.array
+        ct = np.multiply(y, y, out=self._ct.like(y.shape, y.dtype))
+        np.subtract(1, ct, out=ct)
+        return np.multiply(ct, delta, out=ct)
+
+
+class ReLU:
+    """y = max(x, 0), elementwise; x's cotangent is y's where y > 0."""
+
+    def __init__(self) -> None:
+        self._y, self._ct = _Buffer(), _Buffer()
+
+    def forward(self, x: np.ndarray) -> np.ndarray:
+        return np.maximum(x, 0, out=self._y.like(x.shape, x.dtype))
+
+    def backward(self, delta: np.ndarray, needed: bool) -> np.ndarray:
+        y = self._y.array
+        return np.multiply(delta, y > 0, out=self._ct.like(y.shape, y.dtype))
+
+
+class Network:
+    """Layers one after the other: ``network(x)``, then ``network.backward(cotangent)``.
+
+    Parameters are named as in ``torch.nn.Sequential``: "0.weight", "0.bias", "2.weight", ...
+    The output and everything inside are overwritten by the next batch of the same shape.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> import persample as ps
+    >>> from persample.layers import Linear, Network
+    >>> network = Network([Linear(np.array([[1.0, 1.0]]))])
+    >>> x, y = np.array([[1.0, 2], [3, 4]]), np.array([[1.0], [6]])
+    >>> with ps.layerwise(network, reduction="sum") as record:
+    ...     network.backward(network(x) - y)  # the loss is the sum of (output - y)^2 / 2
+    >>> record.squared_norms()
+    array([20., 25.])
+    """
+
+    def __init__(self, layers: list) -> None:
+        self.layers = list(layers)
+        if len({id(layer) for layer in self.layers}) < len(self.layers):
+            raise ValueError(
+                "Network: a layer is in the list twice, and a layer keeps one input only; make "
+                "two layers that share one weight array."
+            )
+        self.forwards = self.backwards = 0
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        self.forwards, self.backwards = self.forwards + 1, 0
+        for layer in self.layers:
+            x = layer.forward(x)
+        self._shape = x.shape
+        return x
+
+    def backward(self, cotangent: np.ndarray) -> None:
+        """Pass d loss / d output back through the layers; its shape is the output's."""
+        if self.backwards:
+            raise RuntimeError(
+                "Network.backward: a second backward pass for one forward pass; call the network "
+                "again first, or add the cotangents."
+            )
+        if not self.forwards or cotangent.shape != self._shape:
+            need = self._shape if self.forwards else "that of an output: call the network first"
+            raise ValueError(
+                f"Network.backward: the cotangent has shape {cotangent.shape}; it must be {need}."
+            )
+        self.backwards = 1
+        first = next(n for n, layer in enumerate(self.layers) if hasattr(layer, "uses"))
+        for n, layer in reversed(list(enumerate(self.layers))[first:]):
+            cotangent = layer.backward(cotangent, needed=n > first)
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Return name -> array; an array used by two layers has the first one's name."""
+        named: dict = {}
+        for n, layer in enumerate(self.layers):
+            for name in ("weight", "bias"):
+                array = getattr(layer, name, None)
+                if array is not None and not any(array is other for other in named.values()):
+                    named[f"{n}.{name}"] = array
+        return named
+
+
+class NetworkCapture:
+    """The source of a `Record` for a `Network`."""
+
+    xp = np
+
+    def __init__(self, network: Network) -> None:
+        self.network, self.parameters = network, network.parameters()
+        if not self.parameters:
+            raise ValueError(
+                "layerwise: the network has no parameters; give it at least one Linear layer."
+            )
+
+    def __enter__(self) -> "NetworkCapture":
+        self.start = self.network.forwards
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def empty(self, shape: tuple[int, ...], like: np.ndarray) -> np.ndarray:
+        return np.empty(shape, like.dtype)
+
+    def collect(self) -> tuple[int, dict[str, list]]:
+        network, count = self.network, self.network.forwards - self.start
+        if count > 1:
+            raise RuntimeError(
+                f"layerwise: the network ran {count} times since the with block began, and its "
+                "buffers hold the last batch only; read the record before the next batch, and "
+                "open a new block for each."
+            )
+        if not count or not network.backwards:
+            raise RuntimeError(
+                "layerwise: no backward pass was recorded; call the network and its backward "
+                "inside the with block."
+            )
+        names = {id(array): name for name, array in self.parameters.items()}
+        forms: dict = {name: [] for name in self.parameters}
+        for layer in network.layers:
+            for array, form in layer.uses() if hasattr(layer, "uses") else ():
+                if array is not None:
+                    forms[names[id(array)]].append(form)
+        size = next(layer.h.shape[0] for layer in network.layers if hasattr(layer, "uses"))
+        if not size:
+            raise ValueError("layerwise: the batch is empty; give at least one sample.")
+        return size, forms

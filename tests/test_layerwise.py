@@ -1,0 +1,274 @@
+"""Rows of a model's layers from one pass: against the loop, for every layer and every answer."""
+
+import pytest
+import torch
+from torch import nn
+
+import persample as ps
+from persample.layers import REDUCTIONS, closed
+from persample.layers.torch_rules import RULES, rule_for
+
+from .layer_models import MODELS, B, build, losses, norms_of, oracle, record_of
+from .tolerances import OF_DTYPE, assert_close
+
+# PyTorch says that an even window needs a copy of the input.
+pytestmark = pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")
+CHUNKED = [
+    "MLP", "Linear, T = 7", "Linear, T = 2, wide", "Conv2d, groups", "tied", "attention",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", OF_DTYPE)
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("name", MODELS)
+def test_everything_agrees_with_the_loop(name, reduction, dtype):
+    model, x = build(name, dtype)
+    tolerance = OF_DTYPE[dtype]
+    expected = oracle(model, x)
+    record = record_of(model, x, reduction)
+    assert_close(record.rows(), expected, tolerance)
+    norms = norms_of(expected)
+    assert_close(record.squared_norms(), norms, tolerance)
+    max_norm = float(norms.sqrt().median())
+    weights = (max_norm / norms.sqrt()).clip(max=1)
+    assert 0 < int((weights < 1).sum()) < B  # some rows are clipped, some are not
+    clipped = {k: torch.tensordot(weights, g, 1) for k, g in expected.items()}
+    assert_close(record.clipped_sum(max_norm), clipped, tolerance)
+    mean, second = record.moments()
+    assert_close(mean, {k: g.mean(0) for k, g in expected.items()}, tolerance)
+    assert_close(second, {k: (g**2).mean(0) for k, g in expected.items()}, tolerance)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_samples_of_every_case_have_distinct_rows(name):
+    model, x = build(name)
+    rows = torch.cat([g.flatten(1) for g in oracle(model, x).values()], 1)
+    assert len(rows.round(decimals=6).unique(dim=0)) == B
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_one_sample_has_the_ordinary_gradient(name):
+    model, x = build(name, size=1)
+    record = record_of(model, x)
+    for key, g in record.rows().items():
+        p = model.get_parameter(key)
+        assert g.shape == (1, *p.shape)
+        assert_close(g[0], torch.zeros_like(p) if p.grad is None else p.grad)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_grad_is_what_backward_alone_leaves_and_no_hook_stays(name):
+    (model, x), (plain, _) = build(name), build(name)
+    for m in (model, plain):
+        losses(m(x)).sum().backward()  # what was there before is kept
+    losses(plain(x)).mean().backward()
+    record_of(model, x)
+    for p, q in zip(model.parameters(), plain.parameters(), strict=True):
+        assert (p.grad is None) == (q.grad is None)
+        assert p.grad is None or torch.equal(p.grad, q.grad)
+    for module in model.modules():
+        assert not module._forward_hooks
+        assert not module._forward_pre_hooks
+
+
+def test_no_hook_stays_after_an_error_in_the_block():
+    model, _ = build("MLP")
+    with pytest.raises(RuntimeError, match="shapes"), ps.layerwise(model):
+        model(torch.ones(B, 3).double())
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+    assert not torch.overrides._len_torch_function_stack()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_buffers_are_used_again_by_the_next_batch(name):
+    model, x = build(name)
+    out = record_of(model, x).rows()
+    places = {k: g.data_ptr() for k, g in out.items()}
+    _, other = build(name, seed=1)
+    again = record_of(model, other, "sum").rows(out)
+    assert again is out
+    assert {k: g.data_ptr() for k, g in again.items()} == places
+    assert_close(again, oracle(model, other))
+
+
+def test_a_smaller_batch_fits_in_a_part_of_the_buffers():
+    model, x = build("Conv2d, groups")
+    out = record_of(model, x).rows()
+    part = record_of(model, x[:2]).rows({k: g[:2] for k, g in out.items()})
+    assert_close(part, oracle(model, x[:2]))
+
+
+@pytest.mark.parametrize("dtype", [*OF_DTYPE, "bfloat16"])
+def test_large_fresh_rows_have_huge_pages_and_the_right_type(dtype):
+    model = nn.Linear(200, 400).to(getattr(torch, dtype))
+    x = torch.randn(50, 200).to(getattr(torch, dtype))
+    rows = record_of(model, x, "sum").rows()["weight"]
+    assert rows.nbytes > 2**22
+    assert rows.shape == (50, 400, 200)
+    assert rows.dtype == getattr(torch, dtype)
+    if dtype != "bfloat16":
+        assert_close(rows[7:9], oracle(model, x[7:9])["weight"], OF_DTYPE[dtype])
+
+
+def allocated(call):
+    """Return the bytes that PyTorch hands out during a call, and what it returns."""
+    with torch.profiler.profile(profile_memory=True) as profile:
+        result = call()
+    events = profile.key_averages()
+    return sum(max(0, e.self_cpu_memory_usage) for e in events), result
+
+
+def test_the_second_call_takes_no_fresh_memory_for_rows():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(60, 50), nn.Tanh(), nn.Linear(50, 2))
+    x = torch.randn(100, 60)
+    size = 100 * sum(p.numel() * p.itemsize for p in model.parameters())
+    first, out = allocated(record_of(model, x).rows)
+    record = record_of(model, x)
+    second, _ = allocated(lambda: record.rows(out))
+    assert first >= size
+    assert second < size / 20  # delta times B, at (B, p)
+
+
+@pytest.mark.parametrize("answer", ["squared_norms", "clipped_sum", "moments"])
+def test_what_needs_no_rows_takes_no_memory_for_them(answer):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(60, 50), nn.Tanh(), nn.Linear(50, 2))
+    record = record_of(model, torch.randn(100, 60))
+    size = 100 * sum(p.numel() * p.itemsize for p in model.parameters())
+    call = getattr(record, answer)
+    took, _ = allocated((lambda: call(1.0)) if answer == "clipped_sum" else call)
+    assert took < size / 5
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, B, B + 1])
+@pytest.mark.parametrize("name", CHUNKED)
+def test_chunks_are_the_rows_in_one_buffer(name, chunk):
+    model, x = build(name)
+    record, seen, places = record_of(model, x), [], set()
+    for rows in record.chunks(chunk):
+        seen.append({k: g.clone() for k, g in rows.items()})
+        places.add(tuple(g.data_ptr() for g in rows.values()))
+        assert all(len(g) <= chunk for g in rows.values())
+    assert len(places) == 1
+    assert len(seen) == -(-B // chunk)
+    joined = {k: torch.cat([rows[k] for rows in seen]) for k in seen[0]}
+    assert_close(joined, oracle(model, x))
+
+
+@pytest.mark.parametrize("scratch", [1, 1000])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_small_work_buffer_changes_no_result(name, scratch, monkeypatch):
+    model, x = build(name)
+    expected = oracle(model, x)
+    monkeypatch.setattr(closed, "SCRATCH", scratch)
+    record = record_of(model, x)
+    assert_close(record.rows(), expected)
+    assert_close(record.squared_norms(), norms_of(expected))
+    assert_close(record.moments().second_moment, {k: (g**2).mean(0) for k, g in expected.items()})
+    total = record.clipped_sum(float("inf"))
+    assert_close(total, {k: g.sum(0) for k, g in expected.items()})
+
+
+@pytest.mark.parametrize(("T", "cheaper"), [(2, "_gram_squares"), (20, "_direct_squares")])
+def test_the_cheaper_form_of_the_norm_is_taken(T, cheaper, monkeypatch):
+    other = {"_gram_squares", "_direct_squares"} - {cheaper}
+    monkeypatch.setattr(closed, other.pop(), None)
+    model, x = nn.Linear(16, 16), torch.randn(B, T, 16)
+    norms = record_of(model, x).squared_norms()
+    assert_close(norms, norms_of(oracle(model, x)), OF_DTYPE["float32"])
+
+
+def test_samples_whose_norm_is_zero_are_not_divided_by_it():
+    x = torch.tensor([[0.0, 0], [3, 4]])
+    model = nn.Linear(2, 1, bias=False)
+    with ps.layerwise(model, "sum") as record:
+        model(x).sum().backward()
+    assert_close(record.clipped_sum(1.0)["weight"], torch.tensor([[0.6, 0.8]]), 1e-6)
+
+
+def test_every_row_of_the_table_is_taken_and_has_its_cases():
+    covered = set()
+    for name in MODELS:
+        for module in build(name)[0].modules():
+            rule = rule_for(module)
+            covered |= {kind for kind, row in RULES.items() if row is rule}
+    assert covered == set(RULES)
+
+
+def test_a_layer_with_a_forward_of_its_own_does_not_take_the_rule():
+    class Doubled(nn.Linear):
+        def forward(self, x):
+            return 2 * super().forward(x)
+
+    class Renamed(nn.Linear):
+        pass
+
+    assert rule_for(Doubled(4, 3)) == {}
+    assert rule_for(Renamed(4, 3)) is RULES[nn.Linear]
+    model, x = Doubled(4, 3), torch.randn(B, 4)
+    assert_close(record_of(model, x).rows(), oracle(model, x), OF_DTYPE["float32"])
+
+
+def test_dropout_keeps_the_mask_of_the_pass():
+    torch.manual_seed(0)
+    first, dropout, last = nn.Linear(4, 6), nn.Dropout(0.5), nn.Linear(6, 3)
+    model, x = nn.Sequential(first, dropout, last), torch.randn(B, 4)
+    seen = []
+    dropout.register_forward_hook(lambda module, args, output: seen.append(output.detach()))
+    rows = record_of(model, x, "sum").rows()
+    masked = seen[0]
+    expected = oracle(last, masked)
+    assert_close(rows["2.weight"], expected["weight"], OF_DTYPE["float32"])
+
+
+def test_what_runs_without_gradients_is_not_recorded():
+    model, x = build("MLP")
+    with ps.layerwise(model) as record:
+        with torch.no_grad():
+            model(x[:2])
+        losses(model(x)).mean().backward()
+        with torch.no_grad():
+            model(x[:3])
+        model[0].weight.square().sum()  # after the backward pass, of no consequence
+    assert_close(record.rows(), oracle(model, x))
+
+
+def test_what_only_touches_a_parameter_is_no_use_of_it():
+    model, x = build("Linear")
+    with ps.layerwise(model) as record:
+        model.weight.requires_grad_().detach().square()
+        losses(model(x)).mean().backward()
+    assert_close(record.rows(), oracle(model, x))
+
+
+def test_another_models_backward_does_not_count():
+    (model, x), (other, _) = build("MLP"), build("MLP")
+    with ps.layerwise(model) as record:
+        losses(other(x)).sum().backward()
+        losses(model(x)).mean().backward()
+        losses(other(x)).sum().backward()
+    assert_close(record.rows(), oracle(model, x))
+
+
+def test_the_record_can_be_read_inside_the_block():
+    for name in ("MLP", "attention"):
+        model, x = build(name)
+        expected = oracle(model, x)
+        with ps.layerwise(model) as record:
+            losses(model(x)).mean().backward()
+            assert_close(record.rows(), expected)
+
+
+def test_a_hook_of_the_users_own_does_not_disturb():
+    model, x = build("Linear")
+    model.register_forward_hook(lambda module, args, output: torch.sin(3 * output))
+    assert_close(record_of(model, x).rows(), oracle(model, x))
+
+
+def test_an_optimiser_step_before_reading_changes_no_row_of_a_layer_with_a_rule():
+    model, x = build("MLP")
+    expected, record = oracle(model, x), record_of(model, x)
+    torch.optim.SGD(model.parameters(), lr=1.0).step()
+    assert_close(record.rows(), expected)
+    assert_close(record.squared_norms(), norms_of(expected))
