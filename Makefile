@@ -65,8 +65,14 @@ lab: $(VENV)/.reader  ## open the chapters in JupyterLab
 notebooks: $(VENV)/.dev  ## execute every notebook in place and normalise it (ONLY=td0 for one)
 	$(BIN)/python scripts/execute_notebooks.py $(if $(ONLY),--only $(ONLY))
 
-bench: $(VENV)/.dev  ## measure what the speed claims rest on
-	$(BIN)/python benchmarks/engine.py
+bench: $(VENV)/.dev $(VENV)-bench/.peers  ## measure what the speed claims rest on (minutes)
+	for what in engine td0_ladder graph_costs; do $(BIN)/python benchmarks/$$what.py || exit 1; done
+	$(VENV)-bench/bin/python benchmarks/rows.py
+
+# The peers in an environment of their own: the book itself does not need them.
+$(VENV)-bench/.peers: requirements-bench.txt constraints.txt | $(BIN)/python
+	@[ -d $(VENV)-bench ] || "$(PYTHON)" -m venv $(VENV)-bench
+	@$(call install,requirements-bench.txt,$(VENV)-bench/bin) && touch $@
 
 lint: $(VENV)/.dev  ## check the code's style and format
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
@@ -95,12 +101,12 @@ $(BIN)/python:
 		echo "make: $(PYTHON) could not make $(VENV). On Debian and Ubuntu its venv module is" >&2; \
 		echo "      a package of its own: sudo apt-get install python3-venv" >&2; exit 1; }
 
-# install(requirements file). Only Linux has CUDA in its default build of PyTorch.
+# install(requirements file, where python is: .venv/bin unless said). Only Linux has CUDA in its default build of PyTorch.
 define install
 index=; if [ "$$(uname -s)" = Linux ] && [ -n "$(TORCH_INDEX)" ]; then \
 	$(BIN)/python -c 'import sys, urllib.request as u; u.urlopen(sys.argv[1], timeout=5)' \
 		"$(TORCH_INDEX)/torch/" 2>/dev/null && index="--extra-index-url $(TORCH_INDEX)" \
 		|| echo "make: PyTorch's index of CPU builds does not answer; pip takes the build it finds."; fi; \
-echo "make: installing $(1) into $(VENV) (minutes the first time)"; \
-$(BIN)/python -m pip install -qq --disable-pip-version-check $$index -r $(1) -c constraints.txt
+echo "make: installing $(1) (minutes the first time)"; \
+$(or $(2),$(BIN))/python -m pip install -qq --disable-pip-version-check $$index -r $(1) -c constraints.txt
 endef
