@@ -27,7 +27,8 @@ LOOK = r"""
   if (root.scrollWidth > root.clientWidth)
     wrong.push(`the page scrolls sideways: ${root.scrollWidth} > ${root.clientWidth}`);
   for (const e of article.querySelectorAll("*")) {
-    if (e.closest("pre, .table-box, .math, mjx-container, .sd-tab-set, .headerlink")) continue;
+    const boxes = "pre, .table-box, .math, mjx-container, .sd-tab-set, .headerlink";
+    if (e.closest(`${boxes}, figure:has(img.wide)`)) continue;  // these scroll by themselves
     const box = e.getBoundingClientRect();
     if (box.width && box.right > innerWidth + 1 && shown(e))
       wrong.push(`<${e.tagName.toLowerCase()} class="${e.className}"> is cut off at the right`);
