@@ -1,5 +1,8 @@
 """Rows of a model's layers from one pass: against the loop, for every layer and every answer."""
 
+import gc
+import weakref
+
 import pytest
 import torch
 from torch import nn
@@ -69,6 +72,20 @@ def test_grad_is_what_backward_alone_leaves_and_no_hook_stays(name):
     for module in model.modules():
         assert not module._forward_hooks
         assert not module._forward_pre_hooks
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_record_frees_its_batch_without_the_garbage_collector(name):
+    model, x = build(name)
+    gc.disable()
+    try:
+        record = record_of(model, x)
+        record.rows()
+        source = weakref.ref(record._source)
+        del record
+        assert source() is None
+    finally:
+        gc.enable()
 
 
 def test_no_hook_stays_after_an_error_in_the_block():

@@ -9,9 +9,12 @@ from torch import nn
 
 import persample as ps
 from persample.layers import Linear, Network, ReLU, Tanh
+from persample.layers.closed import fresh
 
 from .layer_models import B, losses, norms_of, oracle
 from .tolerances import OF_DTYPE, assert_close
+
+MANY = 40  # so many small samples that they lie last in memory
 
 
 def networks(activation=Tanh, dtype="float64"):
@@ -34,9 +37,10 @@ def numpy_record(network, x, reduction="mean"):
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 @pytest.mark.parametrize("shape", [(4,), (7, 4), (2, 3, 4)])
 @pytest.mark.parametrize("activation", [Tanh, ReLU])
-def test_numpy_layers_agree_with_the_loop(activation, shape, reduction, dtype):
+@pytest.mark.parametrize("size", [B, MANY])
+def test_numpy_layers_agree_with_the_loop(size, activation, shape, reduction, dtype):
     network, model = networks(activation, dtype)
-    x = torch.randn(B, *shape, dtype=getattr(torch, dtype))
+    x = torch.randn(size, *shape, dtype=getattr(torch, dtype))
     expected = ps.to_numpy(oracle(model, x))
     record, tolerance = numpy_record(network, x.numpy(), reduction), OF_DTYPE[dtype]
     rows = record.rows()
@@ -70,6 +74,58 @@ def test_numpy_layers_that_share_a_weight():
     )
     assert_close(record.rows(), ps.to_numpy(expected))
     assert_close(record.squared_norms(), norms_of(expected).numpy())
+
+
+@pytest.mark.parametrize("size", [1, 3, 11, MANY])
+def test_rows_are_the_same_in_memory_of_either_order(size):
+    network, model = networks(ReLU)
+    x = torch.randn(MANY, 4).double()
+    last = numpy_record(network, x.numpy()).rows()
+    first = {k: g.copy(order="C") for k, g in last.items()}
+    assert all(g.strides[0] == g.itemsize for g in last.values())
+    assert all(np.shares_memory(g, g.reshape(MANY, -1)) for g in last.values())
+    for samples in (x[:size], x[MANY - size :]):
+        expected = ps.to_numpy(oracle(model, samples))
+        record = numpy_record(network, samples.numpy())
+        for out in (last, first):
+            part = {k: g[:size] for k, g in out.items()}
+            assert record.rows(part) is part
+            assert all(np.shares_memory(g, out[k]) for k, g in part.items())
+            assert_close(part, expected)
+        assert_close(record.rows(), expected)
+        chunks = [{k: g.copy() for k, g in part.items()} for part in record.chunks(9)]
+        assert_close({k: np.concatenate([c[k] for c in chunks]) for k in expected}, expected)
+
+
+def test_the_order_in_memory_follows_the_batch():
+    ordered = [fresh((B, 3, 6), "float32"), fresh((2**20, 3, 6), "float32")]
+    assert all(x.flags.c_contiguous for x in ordered)  # few samples; more than a cache holds
+    assert fresh((MANY, 3, 6), "float32").transpose(1, 2, 0).flags.c_contiguous
+
+
+@pytest.mark.parametrize("activation", [Tanh, ReLU])
+def test_an_activation_first_and_last_takes_any_order(activation):
+    twin = nn.Linear(4, 3).double()
+    network = Network(
+        [activation(), Linear(*(p.detach().numpy() for p in twin.parameters())), activation()]
+    )
+    f = {Tanh: torch.tanh, ReLU: torch.relu}[activation]
+    x, ct = torch.randn(MANY, 4).double(), np.random.default_rng(0).normal(size=(MANY, 3))
+    z = twin(f(x))
+    delta = torch.autograd.grad(f(z), z, torch.from_numpy(ct))[0]
+    expected = torch.einsum("bp,bd->bpd", delta, f(x)).detach().numpy()
+    for order in "CF":
+        with ps.layerwise(network, "sum") as record:
+            network(np.asarray(x.numpy(), order=order))
+            network.backward(np.asarray(ct, order=order))
+        assert_close(record.rows()["1.weight"], expected)
+
+
+def test_the_size_of_numpys_buffer_stays_the_users():
+    with np.errstate():
+        np.setbufsize(2048)
+        numpy_record(networks()[0], np.ones((B, 4))).rows()
+        assert np.getbufsize() == 2048
 
 
 def test_numpy_layers_follow_the_type_of_the_batch():

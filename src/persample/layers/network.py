@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .closed import Formed, Outer, OuterSum
+from .closed import Formed, Outer, OuterSum, fresh
 
 
 class _Buffer:
@@ -17,9 +17,15 @@ class _Buffer:
     def __init__(self):
         self.array = np.empty(0)
 
-    def like(self, shape, dtype):
+    def of(self, shape, dtype):
         if self.array.shape != tuple(shape) or self.array.dtype != dtype:
-            self.array = np.empty(shape, dtype)
+            self.array = fresh(shape, dtype) if len(shape) == 2 else np.empty(shape, dtype)
+        return self.array
+
+    def like(self, x):
+        """Take the order of x's memory as well: two arrays in two orders are slow to combine."""
+        if self.array.shape != x.shape or self.array.dtype != x.dtype:
+            self.array = np.empty_like(x)
         return self.array
 
 
@@ -36,7 +42,7 @@ class Linear:
             raise ValueError(
                 f"Linear: the input has shape {h.shape}; it must be (B, ..., {d}), samples first."
             )
-        z = self._z.like((*h.shape[:-1], p), np.result_type(h, self.weight))
+        z = self._z.of((*h.shape[:-1], p), np.result_type(h, self.weight))
         np.matmul(h.reshape(-1, d), self.weight.T, out=z.reshape(-1, p))
         if self.bias is not None:
             z += self.bias
@@ -49,7 +55,7 @@ class Linear:
         if not needed:
             return None
         p, d = self.weight.shape
-        ct = self._ct.like((*delta.shape[:-1], d), delta.dtype)
+        ct = self._ct.of((*delta.shape[:-1], d), delta.dtype)
         np.matmul(delta.reshape(-1, p), self.weight, out=ct.reshape(-1, d))
         return ct
 
@@ -70,11 +76,11 @@ class Tanh:
         self._y, self._ct = _Buffer(), _Buffer()
 
     def forward(self, x: np.ndarray) -> np.ndarray:
-        return np.tanh(x, out=self._y.like(x.shape, x.dtype))
+        return np.tanh(x, out=self._y.like(x))
 
     def backward(self, delta: np.ndarray, needed: bool) -> np.ndarray:
         y = self._y.array
-        ct = np.multiply(y, y, out=self._ct.like(y.shape, y.dtype))
+        ct = np.multiply(y, y, out=self._ct.like(y))
         np.subtract(1, ct, out=ct)
         return np.multiply(ct, delta, out=ct)
 
@@ -86,11 +92,13 @@ class ReLU:
         self._y, self._ct = _Buffer(), _Buffer()
 
     def forward(self, x: np.ndarray) -> np.ndarray:
-        return np.maximum(x, 0, out=self._y.like(x.shape, x.dtype))
+        y = self._y.like(x)
+        y[...] = 0
+        return np.maximum(x, y, out=y)  # four times as fast as with the number 0
 
     def backward(self, delta: np.ndarray, needed: bool) -> np.ndarray:
         y = self._y.array
-        return np.multiply(delta, y > 0, out=self._ct.like(y.shape, y.dtype))
+        return np.multiply(delta, y > 0, out=self._ct.like(y))
 
 
 class Network:
@@ -98,6 +106,8 @@ class Network:
 
     Parameters are named as in ``torch.nn.Sequential``: "0.weight", "0.bias", "2.weight", ...
     The output and everything inside are overwritten by the next batch of the same shape.
+    Of many small samples each number's B lie together in memory, in the rows as well: it is
+    faster to fill, and ``reshape(B, -1)`` is a view all the same.
 
     Example
     -------
@@ -125,7 +135,7 @@ class Network:
         self.forwards, self.backwards = self.forwards + 1, 0
         for layer in self.layers:
             x = layer.forward(x)
-        self._shape = x.shape
+        self._output = x
         return x
 
     def backward(self, cotangent: np.ndarray) -> None:
@@ -135,12 +145,15 @@ class Network:
                 "Network.backward: a second backward pass for one forward pass; call the network "
                 "again first, or add the cotangents."
             )
-        if not self.forwards or cotangent.shape != self._shape:
-            need = self._shape if self.forwards else "that of an output: call the network first"
+        need = self._output.shape if self.forwards else "that of an output: call the network first"
+        if cotangent.shape != need:
             raise ValueError(
                 f"Network.backward: the cotangent has shape {cotangent.shape}; it must be {need}."
             )
         self.backwards = 1
+        if cotangent.strides != self._output.strides:  # bring it into the order of the layers'
+            cotangent, given = np.empty_like(self._output, cotangent.dtype), cotangent
+            cotangent[...] = given
         first = next(n for n, layer in enumerate(self.layers) if hasattr(layer, "uses"))
         for n, layer in reversed(list(enumerate(self.layers))[first:]):
             cotangent = layer.backward(cotangent, needed=n > first)
@@ -176,7 +189,8 @@ class NetworkCapture:
         pass
 
     def empty(self, shape: tuple[int, ...], like: np.ndarray) -> np.ndarray:
-        return np.empty(shape, like.dtype)
+        flat = self.network._output.ndim == 2  # of a sequence a row is a product of matrices
+        return fresh(shape, like.dtype) if flat else np.empty(shape, like.dtype)
 
     def collect(self) -> tuple[int, dict[str, list]]:
         network, count = self.network, self.network.forwards - self.start

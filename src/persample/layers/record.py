@@ -6,10 +6,12 @@ where a parameter has no closed form, or is used twice, it forms rows a few samp
 
 import math
 from collections.abc import Iterator
+from functools import reduce
 from numbers import Integral, Real
+from operator import add
 from typing import Any, NamedTuple
 
-from .closed import slices
+from .closed import slices, squares_once
 
 
 class Moments(NamedTuple):
@@ -66,8 +68,7 @@ class Record:
     def squared_norms(self) -> Any:
         """Return (B,): ||g_i||^2 over all parameters together, without forming the rows."""
         size, forms = self._source.collect()
-        total = sum(self._norms_of(name, forms[name], size) for name in forms)
-        return total * self._scale(size) ** 2
+        return self._unscaled_norms(size, forms) * self._scale(size) ** 2
 
     def clipped_sum(self, max_norm: float) -> dict[str, Any]:
         """Return sum_i g_i min(1, max_norm / ||g_i||): name -> (\\*shape), without the rows.
@@ -80,12 +81,13 @@ class Record:
                 f"clipped_sum: max_norm={max_norm!r}; give the largest norm of a row, a number "
                 "above 0."
             )
-        norms = self.squared_norms() ** 0.5
-        size, forms = self._source.collect()
-        weights = norms * 0 + 1.0
+        (size, forms), xp = self._source.collect(), self._source.xp
+        scale, norms = self._scale(size), xp.sqrt(self._unscaled_norms(size, forms))
         if math.isfinite(max_norm):
-            weights = max_norm / self._source.xp.clip(norms, min=max_norm)
-        weights = weights * self._scale(size)
+            # The forms lack the factor scale: scale min(1, max_norm / (scale norm)).
+            weights = max_norm / xp.clip(norms, min=max_norm / scale)
+        else:
+            weights = xp.full_like(norms, scale)
         return {name: self._weighted_sum(name, forms[name], weights) for name in forms}
 
     def moments(self) -> Moments:
@@ -142,8 +144,13 @@ class Record:
             self._write(uses, samples, buffer, 1.0)
             yield samples, buffer
 
-    def _norms_of(self, name, uses, size):
-        norms = uses[0].squared_norms() if len(uses) == 1 else None
+    def _unscaled_norms(self, size, forms):
+        squares = squares_once()
+        norms = (self._norms_of(name, forms[name], size, squares) for name in forms)
+        return reduce(add, norms)  # `sum` begins with a 0: one operation more
+
+    def _norms_of(self, name, uses, size, squares):
+        norms = uses[0].squared_norms(squares) if len(uses) == 1 else None
         if norms is None:
             norms = self._source.xp.zeros_like(self._empty(name, size, ()))
             for samples, rows in self._few(name, uses, size) if uses else ():
@@ -154,16 +161,18 @@ class Record:
     def _weighted_sum(self, name, uses, weights):
         """Return sum_i w_i g_i. It is linear, so the uses of one parameter add up."""
         xp = self._source.xp
-        total = xp.zeros_like(self._empty(name, 1))[0] if len(uses) != 1 else 0
+        if not uses:
+            return xp.zeros_like(self._empty(name, 1))[0]
         weights = xp.asarray(weights, dtype=self._source.parameters[name].dtype)
-        for use in uses:
-            part = use.weighted_sum(weights)
-            if part is None:
-                part = 0
-                for samples, rows in self._few(name, [use], weights.shape[0]):
-                    flat = rows.reshape(rows.shape[0], -1)
-                    part = part + (weights[samples] @ flat).reshape(rows.shape[1:])
-            total = total + part
+        return reduce(add, [self._weighted_use(name, use, weights) for use in uses])
+
+    def _weighted_use(self, name, use, weights):
+        total = use.weighted_sum(weights)
+        if total is None:
+            total = 0
+            for samples, rows in self._few(name, [use], weights.shape[0]):
+                flat = rows.reshape(rows.shape[0], -1)
+                total = total + (weights[samples] @ flat).reshape(rows.shape[1:])
         return total
 
     def _check_buffers(self, out, size, forms):

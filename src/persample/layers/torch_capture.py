@@ -5,8 +5,6 @@ its end. What a hook cannot see, a parameter used outside its own layer, is watc
 """
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -17,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils import _pytree as pytree
 
-from .torch_fallback import Fallback, Rerun, differentiable
+from .torch_fallback import Fallback, Pause, Rerun, differentiable
 from .torch_modules import Layer, batch_size, layers_of, refuse_batch_norm, trainable
 from .torch_watch import Watch
 
@@ -46,9 +44,9 @@ class TorchCapture:
         self.names = {id(p): name for name, p in self.parameters.items()}
         self.layers = list(layers_of(self.modules, self.names))
         self.calls: list[Call] = []
-        self.running: list[Layer] = []
-        self.uses: dict[tuple[str, Layer | None], str] = {}  # seen by Watch -> function
-        self.is_paused = self.has_cotangents = False
+        self.watch = Watch(self.names)
+        self.has_cotangents = False
+        self.pause = Pause()
         self.backward = 0  # which backward pass the cotangents came from
         self._collected: tuple | None = None
 
@@ -65,21 +63,20 @@ class TorchCapture:
             if isinstance(module, _BatchNorm):
                 refuse = partial(refuse_batch_norm, where)
                 self.handles.append(module.register_forward_pre_hook(refuse))
-        self._watch = Watch(self.names, self._report)
-        self._watch.__enter__()
+        self.watch.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._watch.__exit__(*error)
+        self.watch.__exit__(*error)
         for handle in self.handles:
             handle.remove()
 
     def _before(self, layer, module, args):
-        self.running.append(layer)
+        self.watch.running.append(layer)
 
     def _after(self, layer, module, args, kwargs, output):
-        self.running.pop()
-        if self.is_paused:
+        self.watch.running.pop()
+        if self.pause.is_on:
             return None
         with torch._C.DisableTorchFunction():  # what the hook does is not the model's doing
             return self._record(layer, module, args, kwargs, output)
@@ -119,19 +116,15 @@ class TorchCapture:
         self.calls.append(call)
         return output
 
-    def _report(self, name, function):
-        if not self.has_cotangents:
-            self.uses.setdefault((name, self.running[-1] if self.running else None), function)
-
     def _receive(self, call, n, shape, cotangent):
         if not self.has_cotangents:
-            self.backward = self._watch.backwards
-        if call.cotangents[n] is not None or self._watch.backwards != self.backward:
+            self.backward = self.watch.backwards
+        if call.cotangents[n] is not None or self.watch.backwards != self.backward:
             raise RuntimeError(
                 f"layerwise: a second backward pass reached {call.layer.where}; add the losses "
                 "and call backward once, or open a new with block for the second."
             )
-        self.has_cotangents = True
+        self.has_cotangents = self.watch.is_over = True
         call.cotangents[n] = cotangent.detach().reshape(shape)
 
     def empty(self, shape: tuple[int, ...], like: Tensor) -> Tensor:
@@ -162,7 +155,7 @@ class TorchCapture:
     def _collect(self):
         called = {call.layer.where for call in self.calls}
         extra = {layer.where: dict(layer.names) for layer in self.layers}
-        for (name, layer), function in self.uses.items():
+        for (name, layer), function in self.watch.uses.items():
             self._attribute(name, layer, function, called, extra)
         if not self.calls:
             raise RuntimeError(
@@ -215,7 +208,7 @@ class TorchCapture:
                 call.kwargs,
                 call.cotangents,
                 size,
-                self.paused,
+                self.pause,
             )
             yield from ((name, Fallback(run, name)) for name in dict.fromkeys(names.values()))
             return
@@ -224,12 +217,3 @@ class TorchCapture:
             dtype = self.parameters[full_name].dtype
             h = x.to(dtype) if x.is_floating_point() else x
             yield full_name, layer.rule[name](module, h, delta.to(dtype))
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Record nothing: a layer runs again."""
-        before, self.is_paused = self.is_paused, True
-        try:
-            yield
-        finally:
-            self.is_paused = before

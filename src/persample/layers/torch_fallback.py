@@ -5,7 +5,6 @@ cotangents of its outputs, captured in the ordinary pass, go back through it.
 """
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +12,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils import _pytree as pytree
+
+
+class Pause:
+    """A context in which the hooks of the capture record nothing: a layer runs again."""
+
+    is_on = False
+
+    def __enter__(self) -> None:
+        self.is_on = True
+
+    def __exit__(self, *error: object) -> None:
+        self.is_on = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +40,7 @@ class Rerun:
     kwargs: dict
     cotangents: list[Tensor | None]
     size: int
-    paused: Callable[[], AbstractContextManager]  # hooks of the capture look away inside
+    pause: Pause
     _rows: dict = field(default_factory=dict)
 
     def rows(self, name: str, samples: slice) -> Tensor:
@@ -73,7 +84,7 @@ class Rerun:
 
         try:
             # vjp has gradients of its own; of attention's programs one has a rule for vmap.
-            with self.paused(), torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
+            with self.pause, torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
                 return torch.vmap(one_sample)(batched, cotangents)
         except (RuntimeError, ValueError) as error:
             raise NotImplementedError(
@@ -100,7 +111,7 @@ class Fallback:
     def rows(self, samples: slice, out: Tensor, scale: float) -> None:
         torch.mul(self.run.rows(self.name, samples), scale, out=out)
 
-    def squared_norms(self) -> None:
+    def squared_norms(self, squares: Callable) -> None:
         return None
 
     def weighted_sum(self, weights: Tensor) -> None:

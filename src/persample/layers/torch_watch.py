@@ -11,15 +11,20 @@ from torch.overrides import TorchFunctionMode
 
 
 class Watch(TorchFunctionMode):
-    """Call ``report(parameter name, function name)`` for each function a parameter is given to.
+    """Note in ``uses`` each function that a parameter is given to, and inside whose call.
 
-    ``names`` is id(parameter) -> name. Calls whose result carries no gradient do not count.
+    ``names`` is id(parameter) -> name. Calls whose result carries no gradient do not count, nor
+    does what comes once ``is_over`` is set. It refers to nothing that refers to it, so a record
+    and the batch it holds go when the last name for it does.
     """
 
-    def __init__(self, names: dict[int, str], report: Callable[[str, str], None]) -> None:
+    def __init__(self, names: dict[int, str]) -> None:
         super().__init__()
-        self.names, self.report = names, report
+        self.names = names
+        self.running: list[Any] = []  # layers, the innermost last
+        self.uses: dict[tuple[str, Any], str] = {}  # (parameter, layer or None) -> function
         self.backwards = 0  # calls of Tensor.backward so far
+        self.is_over = False
 
     def __torch_function__(
         self, function: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None
@@ -27,6 +32,8 @@ class Watch(TorchFunctionMode):
         kwargs = kwargs or {}
         self.backwards += function is Tensor.backward
         result = function(*args, **kwargs)
+        if not _carries_gradient(result):  # as a rule: `.grad` and `.shape` pass here as well
+            return result
         for x in (*args, *kwargs.values()):
             if id(x) in self.names:
                 self._seen(x, function, result)
@@ -37,12 +44,12 @@ class Watch(TorchFunctionMode):
         return result
 
     def _seen(self, parameter, function, result):
-        if _carries_gradient(result, parameter):
-            name = getattr(function, "__name__", str(function))
-            self.report(self.names[id(parameter)], name)
+        if not self.is_over and _carries_gradient(result, but=parameter):
+            use = self.names[id(parameter)], self.running[-1] if self.running else None
+            self.uses.setdefault(use, getattr(function, "__name__", str(function)))
 
 
-def _carries_gradient(result, parameter):
-    results = result if isinstance(result, list | tuple) else (result,)
-    tensors = (x for x in results if isinstance(x, Tensor) and x is not parameter)
-    return any(x.requires_grad for x in tensors)
+def _carries_gradient(result, but=None):
+    if isinstance(result, Tensor):
+        return result.requires_grad and result is not but
+    return isinstance(result, list | tuple) and any(_carries_gradient(x, but) for x in result)
