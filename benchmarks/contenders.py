@@ -175,6 +175,34 @@ def torch_vmap(case: Case, chunk_size: int | None = None) -> Callable:
     return lambda: rows(params, x, y)
 
 
+def torch_loop(case: Case) -> Callable:
+    model, (x, y) = case.model(), case.batch()
+    names, params = zip(*model.named_parameters(), strict=True)
+
+    def call():
+        rows = [
+            torch.autograd.grad(cross_entropy(model(x[i : i + 1]), y[i : i + 1]), params)
+            for i in range(case.size)
+        ]
+        return dict(zip(names, map(torch.stack, zip(*rows, strict=True)), strict=True))
+
+    return call
+
+
+def torch_grads_batched(case: Case) -> Callable:
+    """One full-batch backward pass a sample, all of them under vmap."""
+    model, (x, y) = case.model(), case.batch()
+    names, params = zip(*model.named_parameters(), strict=True)
+    each = torch.eye(case.size)
+
+    def call():
+        losses = cross_entropy(model(x), y, reduction="none")
+        rows = torch.autograd.grad(losses, params, each, is_grads_batched=True)
+        return dict(zip(names, rows, strict=True))
+
+    return call
+
+
 def mlp_loss(params, x, y):
     """Cross entropy of one sample, for every backend of the package."""
     xp = ps.namespace_of(params)
@@ -206,6 +234,15 @@ def jax_jit(case: Case) -> Callable:
     params, x, y = jax.tree.map(jax.numpy.asarray, case.arrays())
     loss = cnn_loss if case.widths == "cnn" else mlp_loss
     rows = jax.jit(jax.vmap(jax.grad(loss), (None, 0, 0)))
+    return lambda: jax.block_until_ready(rows(params, x, y))
+
+
+def package_jax(case: Case) -> Callable:
+    """What a user of this package writes in JAX."""
+    import jax
+
+    params, x, y = jax.tree.map(jax.numpy.asarray, case.arrays())
+    rows = ps.per_sample_grad(cnn_loss if case.widths == "cnn" else mlp_loss, jit=True)
     return lambda: jax.block_until_ready(rows(params, x, y))
 
 
@@ -306,6 +343,9 @@ ROWS = {
     "layerwise, fresh": fresh,
     "NumPy layers, warm": numpy_layers,
     "engine jit (NumPy)": engine_jit,
+    "per_sample_grad jit, JAX arrays": package_jax,
+    "torch loop": torch_loop,
+    "torch is_grads_batched": torch_grads_batched,
     "torch.func vmap(grad)": torch_vmap,
     "jax jit(vmap(grad))": jax_jit,
     "Opacus hooks": opacus_hooks,

@@ -36,7 +36,13 @@ CASES = {
     "4-32-32-2, B = 1024": Case((4, 32, 32, 2), 1024),
     "CNN, B = 64": Case("cnn", 64),
 }
-OURS = {"layerwise, warm", "layerwise, fresh", "NumPy layers, warm", "engine jit (NumPy)"}
+OURS = {
+    "layerwise, warm",
+    "layerwise, fresh",
+    "NumPy layers, warm",
+    "engine jit (NumPy)",
+    "per_sample_grad jit, JAX arrays",
+}
 PEERS = {name: ROWS[name] for name in ROWS if name not in OURS}
 GROWTH = ["layerwise, warm", "torch.func vmap(grad)", "jax jit(vmap(grad))", "Opacus hooks"]
 PACKAGES = ["numpy", "torch", "jax", "opacus", "backpack-for-pytorch", "autograd"]
@@ -167,13 +173,13 @@ def show_case(name: str, result: dict) -> None:
         limit = limits["ordinary pass"] + (limits["fill once"] if kind == "rows" else 0)
         unit = "fill + pass" if kind == "rows" else "the pass"
         print(f"\n{name}: {kind}", *[f"   {k} {v:.3g} ms" for k, v in limits.items()])
-        print(f"  {'':26} {'ms':>9} {'of ' + unit:>15} {'of best peer':>13}")
+        print(f"  {'':31} {'ms':>9} {'of ' + unit:>15} {'of best peer':>13}")
         for contender, ms in times.items():
             if isinstance(ms, str):
-                print(f"  {contender:26} {ms}")
+                print(f"  {contender:31} {ms}")
                 continue
             best = f"{ms / min(measured):13.3f}" if measured else f"{'-':>13}"
-            print(f"  {contender:26} {ms:9.3f} {ms / limit:15.2f} {best}", end="")
+            print(f"  {contender:31} {ms:9.3f} {ms / limit:15.2f} {best}", end="")
             apart = contender.endswith("apart")
             print(f"   {ms / limits['backward alone']:.2f} of a backward" if apart else "")
 

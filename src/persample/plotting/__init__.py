@@ -3,9 +3,11 @@
 Separate so that a chapter's cell names what it shows and holds no drawing code.
 """
 
+from .costs import bars, changes, outer_products
 from .curves import curves, ladder
+from .decisions import which_method, why_none
 from .graphs import break_even, graph, graphs, timeline
-from .leaves import attack, leaf_states, stacked, tensor_graph, why_none
+from .leaves import attack, leaf_states, stacked, tensor_graph
 from .tables import overview, rows
 from .vectors import arrows, clouds, spread
 from .worlds import chain, grid_paths, grid_policy, values_on_plane
@@ -13,8 +15,10 @@ from .worlds import chain, grid_paths, grid_policy, values_on_plane
 __all__ = [
     "arrows",
     "attack",
+    "bars",
     "break_even",
     "chain",
+    "changes",
     "clouds",
     "curves",
     "graph",
@@ -23,6 +27,7 @@ __all__ = [
     "grid_policy",
     "ladder",
     "leaf_states",
+    "outer_products",
     "overview",
     "rows",
     "spread",
@@ -30,5 +35,6 @@ __all__ = [
     "tensor_graph",
     "timeline",
     "values_on_plane",
+    "which_method",
     "why_none",
 ]

@@ -16,10 +16,12 @@ def curves(
     *,
     log: str = "",
     level: tuple[float, str] | None = None,
+    legend: str = "best",
 ) -> Figure:
     """Draw one curve an entry of ``lines``; ``log`` names logarithmic axes: "x", "y", "xy".
 
-    ``level`` draws a horizontal line with a name: what the curves should reach.
+    ``level`` draws a horizontal line with a name: what the curves should reach. ``legend`` is
+    "best" (where it covers least) or "above" the axes.
     """
     figure, axes = plt.subplots(figsize=(5.6, 3.4))
     for name, y in lines.items():
@@ -31,7 +33,11 @@ def curves(
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.set_xscale("log" if "x" in log else "linear")
     axes.set_yscale("log" if "y" in log else "linear")
-    axes.legend()
+    if legend == "above":
+        figure.set_figheight(4.0)
+        figure.legend(loc="outside upper center", ncols=2)
+    else:
+        axes.legend()
     return finished(figure)
 
 

@@ -6,10 +6,9 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch
 
 from ..colours import COLOURS, SIGNED
-from .style import finished
+from .style import ARROW, INK, box, finished
 
 # (is_leaf, requires_grad, retains_grad) -> its name, and how its box looks. Filled: backward
 # fills .grad; thick: a leaf; dashed: outside every graph.
@@ -19,8 +18,6 @@ STATES = {
     (False, True, False): ("result", {"facecolor": "white", "linewidth": 1.2}),
     (False, True, True): ("kept result", {"facecolor": "#bcdcf0", "linewidth": 1.2}),
 }
-_INK = "#222"
-_ARROW = {"arrowstyle": "-|>", "color": "#555", "linewidth": 1.4, "mutation_scale": 13}
 
 
 def state(tensor: Any) -> tuple[bool, bool, bool]:
@@ -51,12 +48,12 @@ def tensor_graph(
         for name in names.split():
             x0, y0 = places[name]
             end = (x1 - 0.4, y1 + 0.15 * np.sign(y0 - y1))
-            axes.annotate("", end, (x0 + 0.4, y0), arrowprops=_ARROW)
+            axes.annotate("", end, (x0 + 0.4, y0), arrowprops=ARROW)
         label = (labels or {}).get(result, "")
         axes.text(x1 - 0.68, y1 + 0.1, label, ha="center", color="#555", fontsize=11)
     for name, tensor in tensors.items():
         x, y = places[name]
-        _box(axes, x, y, 0.38, 0.25, STATES[state(tensor)][1])
+        box(axes, x, y, 0.38, 0.25, STATES[state(tensor)][1])
         axes.text(x, y + 0.09, name, ha="center", va="center", fontweight="bold")
         axes.text(x, y - 0.1, _short(tensor.detach()), ha="center", va="center")
         kept = state(tensor) in ((True, True, False), (False, True, True))
@@ -66,7 +63,7 @@ def tensor_graph(
     axes.set(xlim=(xs.min() - 0.5, xs.max() + 0.5), ylim=(ys.min() - 0.52, ys.max() + 0.3))
     axes.axis("off")
     seen = [s for s in STATES if s in set(map(state, tensors.values()))]
-    handles = [plt.Rectangle((0, 0), 1, 1, edgecolor=_INK, **STATES[s][1]) for s in seen]
+    handles = [plt.Rectangle((0, 0), 1, 1, edgecolor=INK, **STATES[s][1]) for s in seen]
     names = [STATES[s][0] for s in seen]
     figure.legend(handles, names, loc="outside lower center", ncols=len(seen), handleheight=1.1)
     return finished(figure)
@@ -83,7 +80,7 @@ def leaf_states() -> Figure:
     }
     for key, (x, y) in places.items():
         name, style = STATES[key]
-        _box(axes, x, y, 0.5, 0.25, style)
+        box(axes, x, y, 0.5, 0.25, style)
         axes.text(x, y + 0.15, name, ha="center", va="center", fontweight="bold", fontsize=13)
         flags = zip(("is_leaf", "requires_grad", "retains_grad"), key, strict=True)
         text = "\n".join(f"{flag} {value}" for flag, value in flags)
@@ -95,58 +92,6 @@ def leaf_states() -> Figure:
     _labelled(axes, (0.0, 0.28), (0.0, 0.72), "detach()", (-0.04, 0.5), "right")
     _labelled(axes, (1.45, 0.28), (0.48, 0.72), "detach()", (1.13, 0.53), "center")
     axes.set(xlim=(-0.62, 2.52), ylim=(-0.3, 1.3))
-    axes.axis("off")
-    return finished(figure)
-
-
-# Question, where "no" leads, the cure.
-WHY_NONE = (
-    (
-        "x.requires_grad ?",
-        "nothing asked for: created without it,\ndetached, made under no_grad, integers",
-        "x.requires_grad_() before the forward pass",
-    ),
-    (
-        "x.is_leaf ?",
-        "a result: .to(), .cuda(), x * 2, x[0],\ntheta = theta - step",
-        "read the original, or x.retain_grad()",
-    ),
-    (
-        "loss.grad_fn ?",
-        "no graph: all of it under no_grad, or\ncut by detach(), .item(), a new tensor",
-        "compute the loss with recording on",
-    ),
-    (
-        "x in leaves_of(loss) ?",
-        "not used, or a copy was used, or the\nway from x to the loss was cut",
-        "follow grad_fn from the loss back",
-    ),
-    (
-        "x.grad is not None ?",
-        "no backward() since the last zero_grad();\ntorch.func.grad and autograd.grad fill none",
-        "call backward(), or use what they return",
-    ),
-)
-
-
-def why_none() -> Figure:
-    """Draw the five questions that find out why a ``.grad`` is None, with the cures."""
-    figure, axes = plt.subplots(figsize=(6.6, 6.4))
-    for row, (question, cause, cure) in enumerate(WHY_NONE):
-        y = -float(row)
-        style = {"facecolor": "#f3f3f3", "linewidth": 1.4}
-        _box(axes, 0.0, y, 0.62, 0.2, style)
-        axes.text(0, y, question, ha="center", va="center", fontweight="bold", fontsize=11)
-        axes.annotate("", (0.86, y), (0.64, y), arrowprops=_ARROW)
-        axes.text(0.75, y + 0.07, "no", ha="center", fontsize=10.5)
-        axes.text(0.9, y + 0.16, cause, va="center", fontsize=10.5, linespacing=1.15)
-        axes.text(0.9, y - 0.17, "→ " + cure, va="center", fontsize=10.5, color=COLOURS[0])
-        axes.annotate("", (0, y - 0.78), (0, y - 0.22), arrowprops=_ARROW)
-        axes.text(0.04, y - 0.52, "yes", fontsize=10.5)
-    end = -float(len(WHY_NONE))
-    _box(axes, 0.0, end, 0.62, 0.2, STATES[True, True, False][1])
-    axes.text(0, end, "x.grad is filled", ha="center", va="center", fontweight="bold")
-    axes.set(xlim=(-0.65, 2.72), ylim=(end - 0.25, 0.32))
     axes.axis("off")
     return finished(figure)
 
@@ -189,37 +134,22 @@ def stacked(parts: Mapping[str, Mapping[str, float]], xlabel: str) -> Figure:
     for k, kind in enumerate(kinds):
         for name, bar in parts.items():
             amount = bar.get(kind, 0.0)
-            axes.barh(name, amount, left=left[name], color=shades[k], edgecolor=_INK)
+            axes.barh(name, amount, left=left[name], color=shades[k], edgecolor=INK)
             if amount:
-                ink = "white" if k == 0 else _INK
+                ink = "white" if k == 0 else INK
                 middle = left[name] + amount / 2
                 axes.text(middle, name, f"{amount:.0f}", ha="center", va="center", color=ink)
             left[name] += amount
     axes.invert_yaxis()
     axes.set_xlabel(xlabel)
     axes.grid(visible=False, axis="y")
-    handles = [plt.Rectangle((0, 0), 1, 1, facecolor=c, edgecolor=_INK) for c in shades]
+    handles = [plt.Rectangle((0, 0), 1, 1, facecolor=c, edgecolor=INK) for c in shades]
     figure.legend(handles[: len(kinds)], kinds, loc="outside upper center", ncols=len(kinds))
     return finished(figure)
 
 
-def _box(axes, x: float, y: float, width: float, height: float, style: Mapping) -> None:
-    """Draw a rounded box about (x, y); width and height are half of the whole."""
-    corner = (x - width, y - height)
-    axes.add_patch(
-        FancyBboxPatch(
-            corner,
-            2 * width,
-            2 * height,
-            boxstyle="round,pad=0,rounding_size=0.06",
-            edgecolor=_INK,
-            **style,
-        )
-    )
-
-
 def _labelled(axes, start, end, text: str, place, side: str) -> None:
-    axes.annotate("", end, start, arrowprops=_ARROW)
+    axes.annotate("", end, start, arrowprops=ARROW)
     axes.text(*place, text, ha=side, va="bottom" if side == "center" else "center", fontsize=11)
 
 

@@ -1,0 +1,97 @@
+"""Decisions as a column of questions: one answer leads on down, the other to the right."""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from ..colours import COLOURS
+from .style import ARROW, box, finished
+
+Question = tuple[str, str, str]  # the question, what stands to its right, what to do there
+
+WHY_NONE = (
+    (
+        "x.requires_grad ?",
+        "nothing asked for: created without it,\ndetached, made under no_grad, integers",
+        "x.requires_grad_() before the forward pass",
+    ),
+    (
+        "x.is_leaf ?",
+        "a result: .to(), .cuda(), x * 2, x[0],\ntheta = theta - step",
+        "read the original, or x.retain_grad()",
+    ),
+    (
+        "loss.grad_fn ?",
+        "no graph: all of it under no_grad, or\ncut by detach(), .item(), a new tensor",
+        "compute the loss with recording on",
+    ),
+    (
+        "x in leaves_of(loss) ?",
+        "not used, or a copy was used, or the\nway from x to the loss was cut",
+        "follow grad_fn from the loss back",
+    ),
+    (
+        "x.grad is not None ?",
+        "no backward() since the last zero_grad();\ntorch.func.grad and autograd.grad fill none",
+        "call backward(), or use what they return",
+    ),
+)
+
+WHICH_METHOD = (
+    (
+        "Is one gradient\nfor the batch enough?",
+        "the ordinary backward pass:\nmean or sum, and nothing else",
+        "loss.backward()",
+    ),
+    (
+        "Are norms, a clipped sum\nor moments enough?",
+        "one pass and a few small products;\nno row is ever formed",
+        "squared_norms(), clipped_sum(), moments()",
+    ),
+    (
+        "Is B × parameters\nmore than the memory?",
+        "a summary of your own, part by part:\nuse a chunk, then ask for the next",
+        "chunks(size)",
+    ),
+    (
+        "Is a row small, or are\nthere no layers?",
+        "calls are the cost, not bytes: write the\nloss of one sample and compile it",
+        "per_sample_grad(loss, jit=True)",
+    ),
+)
+
+
+def why_none() -> Figure:
+    """Draw the five questions that find out why a ``.grad`` is None, with the cures."""
+    end = ("x.grad is filled", {"facecolor": "#bcdcf0", "linewidth": 3.0})
+    return _questions(WHY_NONE, ("no", "yes"), end, half=0.2)
+
+
+def which_method() -> Figure:
+    """Draw the four questions that choose a way to rows, or to what one wants of them."""
+    end = ("rows(out=rows)", {"facecolor": "#bcdcf0", "linewidth": 3.0})
+    return _questions(WHICH_METHOD, ("yes", "no"), end, half=0.27)
+
+
+def _questions(
+    questions: Sequence[Question], words: tuple[str, str], end: tuple[str, dict], half: float
+) -> Figure:
+    """Draw the questions; ``words`` lead to the right and down, ``half`` a box's half height."""
+    figure, axes = plt.subplots(figsize=(6.6, 1.28 * len(questions)))
+    for row, (question, answer, action) in enumerate(questions):
+        y = -float(row)
+        box(axes, 0.0, y, 0.62, half, {"facecolor": "#f3f3f3", "linewidth": 1.4})
+        axes.text(0, y, question, ha="center", va="center", fontweight="bold", fontsize=11)
+        axes.annotate("", (0.86, y), (0.64, y), arrowprops=ARROW)
+        axes.text(0.75, y + 0.07, words[0], ha="center", fontsize=10.5)
+        axes.text(0.9, y + 0.16, answer, va="center", fontsize=10.5, linespacing=1.15)
+        axes.text(0.9, y - 0.17, "→ " + action, va="center", fontsize=10.5, color=COLOURS[0])
+        axes.annotate("", (0, y + half - 0.98), (0, y - half - 0.02), arrowprops=ARROW)
+        axes.text(0.04, y - 0.52, words[1], fontsize=10.5)
+    last = -float(len(questions))
+    box(axes, 0.0, last, 0.62, half, end[1])
+    axes.text(0, last, end[0], ha="center", va="center", fontweight="bold")
+    axes.set(xlim=(-0.65, 2.72), ylim=(last - half - 0.05, half + 0.12))
+    axes.axis("off")
+    return finished(figure)
