@@ -14,7 +14,7 @@ import pytest
 
 import persample as ps
 from persample import arrays as arrays_module
-from persample import backends, per_sample
+from persample import backends, checks, per_sample
 from persample.backends import BACKENDS, torch_backend
 
 from .cases import B, arrays, rewards, states, theta
@@ -175,6 +175,26 @@ ERRORS = {
         "the loss <lambda> returned NoneType for one sample; it must return one number, a 0-d "
         "array: sum or average over the sample's own axes.",
     ),
+    # Memory to write rows into
+    "out of another structure": (
+        lambda: rows({"a": theta}, states, rewards, out=[states]),
+        ValueError,
+        "per_sample_grad: out is ['*'] and the rows are {'a': '*'}, with * for an array; give the "
+        "rows of an earlier call with these parameters, or no out.",
+    ),
+    "out of another shape": (
+        lambda: rows(theta, states, rewards, out=states[:2].copy()),
+        ValueError,
+        "per_sample_grad: out is a numpy array of shape (2, 3) and type float64; the rows need a "
+        "numpy array of shape (5, 3) and type float64: give the rows of an earlier call with "
+        "these shapes, or no out.",
+    ),
+    "out that shares memory": (
+        lambda: rows(theta, states, rewards, out=states),
+        ValueError,
+        "per_sample_grad: out shares memory with argument 1, so writing the one would change the "
+        "other; give a copy of it, or no out.",
+    ),
     # The options
     "method": (
         lambda: ps.per_sample_grad(ps.td_loss, method="scan"),
@@ -309,7 +329,7 @@ def test_what_only_the_compiler_refuses_is_said_by_the_compiler(monkeypatch):
 
 
 # Completeness.
-MODULES = [arrays_module, per_sample, *(backends, *map(ps.backend, BACKENDS))]
+MODULES = [arrays_module, checks, per_sample, *(backends, *map(ps.backend, BACKENDS))]
 
 
 def messages(module):

@@ -19,6 +19,7 @@ LAYERS = [
     ["problems", "graphs"],
     ["statistics"],
     ["per_sample"],
+    ["checks"],
     ["losses"],
     ["layers"],
     ["layers.torch_capture"],

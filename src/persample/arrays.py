@@ -1,9 +1,10 @@
-"""Which backend an array belongs to, and the three things losses need from it.
+"""Which backend an array belongs to, where its memory is, and the three things losses need of it.
 
 torch and jax are recognised, never imported, so that the NumPy path needs neither.
 """
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from .engine import namespace as tracer_namespace
 from .engine.tracer import Tracer
 
 
-def _kind(x: Any) -> str | None:
+def kind_of(x: Any) -> str | None:
+    """Return the name of the backend that x belongs to, None if x is no array."""
     if isinstance(x, Tracer | np.ndarray | np.generic):
         return "numpy"
     for name, array_type in (("torch", "Tensor"), ("jax", "Array")):
@@ -35,7 +37,7 @@ def backend_of(*trees_of_arrays: Any, where: str = "backend_of") -> str:
     kinds: dict[str, int] = {}
     for n, tree in enumerate(trees_of_arrays):
         for x in trees.flatten(tree)[0]:
-            if (kind := _kind(x)) is not None:
+            if (kind := kind_of(x)) is not None:
                 kinds.setdefault(kind, n)
     if not kinds:
         given = ", ".join(type(tree).__name__ for tree in trees_of_arrays)
@@ -52,13 +54,50 @@ def backend_of(*trees_of_arrays: Any, where: str = "backend_of") -> str:
     return next(iter(kinds))
 
 
+def span(x: Any) -> tuple[int, int]:
+    """Return where the memory of an array begins and ends, for a tensor that of its storage.
+
+    A JAX array cannot be written to, so two share memory only where they are one object.
+    """
+    if isinstance(x, np.ndarray):
+        return np.lib.array_utils.byte_bounds(x)
+    if kind_of(x) == "torch":
+        storage = x.untyped_storage()
+        return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+    return id(x), id(x) + 1
+
+
+def overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Say whether two spans have an address in common."""
+    return one[0] < other[1] and other[0] < one[1]
+
+
+def repeats(x: Any) -> bool:
+    """Say whether an array shows a number of its memory more than once: a broadcast."""
+    strides = x.stride() if kind_of(x) == "torch" else getattr(x, "strides", ())
+    return any(n > 1 and step == 0 for n, step in zip(x.shape, strides, strict=False))
+
+
+def into(f: Callable, jit: bool) -> Callable:
+    """Return ``g(out, start, *args)``: f(\\*args) written into ``out`` from row ``start`` on."""
+
+    def write(out, start, *args):
+        def put(whole, x):
+            whole[start : start + len(x)] = x
+            return whole
+
+        return trees.tree_map(put, out, f(*args))
+
+    return write
+
+
 def namespace_of(tree: Any) -> Any:
     """Return the Array API namespace of the first array in ``tree``: ``xp``.
 
     In a loss, ask it of the parameters: they decide, the data follow.
     """
     for x in trees.flatten(tree)[0]:
-        kind = _kind(x)
+        kind = kind_of(x)
         if kind == "torch":  # torch's own names differ from the standard's
             import array_api_compat.torch as torch_namespace
 
@@ -79,7 +118,7 @@ def stop_gradient(x: Any) -> Any:
     """
     if isinstance(x, Tracer):
         return tracer_namespace.stop_gradient(x)
-    kind = _kind(x)
+    kind = kind_of(x)
     if kind == "torch":
         return x.detach()
     if kind == "jax":
@@ -97,6 +136,6 @@ def to_numpy(tree: Any) -> Any:
     def convert(x):
         if isinstance(x, Tracer):
             return np.asarray(x.concrete())
-        return x.detach().cpu().numpy() if _kind(x) == "torch" else np.asarray(x)
+        return x.detach().cpu().numpy() if kind_of(x) == "torch" else np.asarray(x)
 
     return trees.tree_map(convert, tree)

@@ -4,13 +4,17 @@ Everything else in the package serves these. The backend follows from the arrays
 """
 
 from collections.abc import Callable
-from numbers import Integral
 
 from . import trees
-from .arrays import backend_of, namespace_of
+from .arrays import namespace_of, overlap, repeats, span, stop_gradient
 from .backends import backend
+from .checks import batch_sizes, check_call, check_out, is_count, row_shapes
 
 METHODS = ("vmap", "loop")
+# Bytes of rows that NumPy and PyTorch compute at a time and copy into ``out``: few enough to stay
+# in the cache, and to be handed out again by the allocator, which returns larger blocks to the
+# system and gets them back page by page.
+CHUNK = 2**23
 
 
 def per_sample_grad(
@@ -38,44 +42,57 @@ def per_sample_grad(
         / d params. It returns a tree like ``params``; each array has the
         shape (B, \\*shape of the parameter) and its dtype. There is no
         factor 1/B. A loss that averages over the batch does not belong here.
+        Its keyword ``out`` takes the rows of an earlier call with the same shapes, overwrites
+        them and returns the new rows in their memory, so that a loop holds one set of rows. With
+        jit=True that saves time in JAX and PyTorch, where fresh memory costs more than the rows.
+        In NumPy and PyTorch the old arrays hold the new rows; JAX deletes them, and reading one
+        is an error. A parameter of the loss that is called ``out`` is given by position.
 
     Raises
     ------
     ValueError : batch sizes that differ or are 0, in_axes that does not fit, a loss that is not
-        0-d. TypeError : parameters that are not floating-point arrays, arrays of two backends.
+        0-d, ``out`` of other shapes or in the memory of an argument. TypeError : parameters that
+        are not floating-point arrays, arrays of two backends.
 
     Example
     -------
     >>> import numpy as np
     >>> import persample as ps
     >>> theta, x, y = np.array([1.0, -1.0]), np.array([[1.0, 2], [3, 0]]), np.array([0.0, 1])
-    >>> ps.per_sample_grad(ps.squared_loss)(theta, x, y)
+    >>> rows_of = ps.per_sample_grad(ps.squared_loss)
+    >>> rows = rows_of(theta, x, y)
+    >>> rows
     array([[-1., -2.],
            [ 6.,  0.]])
+    >>> rows = rows_of(theta, x, y + 1, out=rows)  # in the memory of the rows before
     """
     if method not in METHODS:
         raise ValueError(
             f"per_sample_grad: method={method!r} is not one of {', '.join(METHODS)}; choose one."
         )
-    if chunk_size is not None and not _is_count(chunk_size):
+    if chunk_size is not None and not is_count(chunk_size):
         raise ValueError(
             f"per_sample_grad: chunk_size={chunk_size!r}; give a number of samples, 1 or more, "
             "or None for all at once."
         )
-    compiled: dict = {}  # (backend, in_axes) -> function, so that jit traces once
+    compiled: dict = {}  # (backend, in_axes) -> two functions, so that jit traces each once
 
-    def rows(*arguments, **keywords):
-        name, axes, size = _check("per_sample_grad", arguments, keywords, in_axes)
+    def rows(*arguments, out=None, **keywords):
+        name, axes, size = check_call("per_sample_grad", arguments, keywords, in_axes)
         if (name, axes) not in compiled:
-            compiled[name, axes] = _BUILD[method](backend(name), _one_number(loss), axes, jit)
-        run = compiled[name, axes]
-        if chunk_size is None or chunk_size >= size:
+            compiled[name, axes] = _build(method, backend(name), _one_number(loss), axes, jit)
+        run, write = compiled[name, axes]
+        if out is None and (chunk_size is None or chunk_size >= size):
             return run(*arguments)
-        parts = (
-            run(*_samples(arguments, axes, slice(i, i + chunk_size)))
-            for i in range(0, size, chunk_size)
-        )
-        return _join(list(parts), "concat") if name == "jax" else _gather(parts, size)
+        if out is None:
+            out = _empty(arguments[0], axes[0], size)
+        else:
+            check_out("per_sample_grad", arguments, axes, size, out)
+            out = _memory(name, out)
+        step = chunk_size or _step(name, size, out)
+        for i in range(0, size, step):
+            out = write(out, i, *_samples(arguments, axes, slice(i, i + step)))
+        return out
 
     return rows
 
@@ -105,7 +122,7 @@ def mean_grad(loss: Callable, in_axes: tuple | None = None) -> Callable:
     """
 
     def mean_gradient(*arguments, **keywords):
-        name, axes, _ = _check("mean_grad", arguments, keywords, in_axes)
+        name, axes, _ = check_call("mean_grad", arguments, keywords, in_axes)
         if axes[0] is not None:
             raise ValueError(
                 "mean_grad: in_axes[0] is 0, one set of parameters a sample; the mean loss needs "
@@ -122,22 +139,21 @@ def mean_grad(loss: Callable, in_axes: tuple | None = None) -> Callable:
     return mean_gradient
 
 
-def _vmap(module, loss, axes, jit):
-    rows = module.vmap(module.grad(loss), axes)
-    return module.jit(rows) if jit else rows
+def _build(method, module, loss, axes, jit):
+    """Return the function that computes rows, and the one that writes them into given memory."""
+    gradient = module.grad(loss)
+    if method == "vmap":
+        run = module.vmap(gradient, axes)
+        run = module.jit(run) if jit else run
+        return run, module.into(run, jit)
+    gradient = module.jit(gradient) if jit else gradient
 
+    def run(*arguments):
+        size = next(iter(batch_sizes("loop", arguments, axes)))
+        each = [gradient(*_samples(arguments, axes, i)) for i in range(size)]
+        return trees.tree_map(lambda *xs: namespace_of(xs[0]).stack(xs), *each)
 
-def _loop(module, loss, axes, jit):
-    gradient = module.jit(module.grad(loss)) if jit else module.grad(loss)
-
-    def rows(*arguments):
-        size = next(iter(_batch_sizes("loop", arguments, axes)))
-        return _join([gradient(*_samples(arguments, axes, i)) for i in range(size)], "stack")
-
-    return rows
-
-
-_BUILD = dict(zip(METHODS, (_vmap, _loop), strict=True))
+    return run, module.into(run, False)
 
 
 def _one_number(loss):
@@ -158,85 +174,6 @@ def _one_number(loss):
     return checked
 
 
-def _check(where, arguments, keywords, in_axes):
-    """Return backend, axes and batch size, or say what is wrong with the call."""
-    if keywords:
-        raise TypeError(
-            f"{where}: the call has the keyword arguments {', '.join(keywords)}; in_axes counts "
-            "positional arguments only: fix a constant beforehand with functools.partial(loss, "
-            "name=value), and give the rest by position."
-        )
-    name = backend_of(*arguments, where=where)
-    axes = _axes(where, arguments, in_axes)
-    for x in trees.flatten(arguments[0])[0]:
-        dtype = getattr(x, "dtype", None)
-        if "float" not in str(dtype):
-            what = f"a Python {type(x).__name__}" if dtype is None else f"{dtype}"
-            raise TypeError(
-                f"{where}: a parameter is {what}; gradients need floating-point arrays: convert "
-                'it with ps.backend(name).asarray(x, "float64").'
-            )
-    sizes = _batch_sizes(where, arguments, axes)
-    if not sizes:
-        raise ValueError(f"{where}: in_axes marks no array as batched; give an argument the 0.")
-    if len(sizes) > 1:
-        listed = ", ".join(f"{size} (argument {n})" for size, n in sizes.items())
-        raise ValueError(
-            f"{where}: the batch sizes differ: {listed}; axis 0 of every batched argument must "
-            "have one length; mark what all samples share with None in in_axes."
-        )
-    if 0 in sizes:
-        raise ValueError(f"{where}: the batch is empty; give at least one sample.")
-    return name, axes, next(iter(sizes))
-
-
-def _axes(where, arguments, in_axes):
-    """Return in_axes as a tuple that fits the arguments."""
-    if in_axes is None:
-        return (None,) + (0,) * (len(arguments) - 1)
-    if not isinstance(in_axes, tuple | list):
-        raise TypeError(
-            f"{where}: in_axes is {in_axes!r}; give a tuple with one entry an argument, such as "
-            "(None, 0, 0)."
-        )
-    if len(in_axes) != len(arguments):
-        raise ValueError(
-            f"{where}: in_axes has {len(in_axes)} entries, the call has {len(arguments)} "
-            "arguments; give one entry an argument, the parameters first."
-        )
-    for axis in in_axes:
-        if axis is not None and not (type(axis) is int and axis == 0):
-            raise ValueError(
-                f"{where}: in_axes has the entry {axis!r}; each entry is 0 (axis 0 counts the "
-                "samples) or None (shared by all samples)."
-            )
-    return tuple(in_axes)
-
-
-def _batch_sizes(where, arguments, axes):
-    """Return length of axis 0 -> the first argument that has it, of all batched arrays."""
-    sizes: dict = {}
-    for n, (argument, axis) in enumerate(zip(arguments, axes, strict=True)):
-        for x in trees.flatten(argument)[0] if axis == 0 else ():
-            if not hasattr(x, "shape"):
-                raise TypeError(
-                    f"{where}: argument {n} is batched and holds {x!r}, a Python value without an "
-                    "axis that counts samples (a list is a tree, not an array); make it an array "
-                    "with ps.backend(name).asarray, or mark it as shared with None in in_axes."
-                )
-            if len(x.shape) == 0:
-                raise ValueError(
-                    f"{where}: argument {n} is 0-d, so it has no axis that counts samples; give "
-                    "one entry a sample, or mark it as shared with None in in_axes."
-                )
-            sizes.setdefault(x.shape[0], n)
-    return sizes
-
-
-def _is_count(n):
-    return isinstance(n, Integral) and not isinstance(n, bool) and n >= 1
-
-
 def _samples(arguments, axes, index):
     """Return the arguments with the batched arrays indexed along axis 0."""
     pick = lambda x: x[index]  # noqa: E731, an index has no name of its own
@@ -244,23 +181,36 @@ def _samples(arguments, axes, index):
     return [x if axis is None else trees.tree_map(pick, x) for x, axis in pairs]
 
 
-def _gather(parts, size):
-    """Write chunks into arrays of the full size, one after the other as they are computed.
+def _empty(params, axis, size):
+    """Return memory for the rows, where the parameters are."""
+    leaves, structure = trees.flatten(params)
+    pairs = zip(leaves, row_shapes(params, axis, size), strict=True)
+    empty = namespace_of(params).empty
+    place = lambda x: getattr(x, "device", None)  # noqa: E731, JAX's tracers have none
+    rows = [empty(shape, dtype=x.dtype, device=place(x)) for x, shape in pairs]
+    return trees.unflatten(structure, rows)
 
-    To concatenate them at the end would need the memory twice; JAX's arrays leave no choice.
+
+def _memory(name, out):
+    """Return arrays to write to: those of ``out``, but a fresh one where memory is shared.
+
+    Rows of an ordinary call may be a broadcast, or one array for two parameters.
     """
-    start, whole = 0, None
-    for part in parts:
-        leaves, structure = trees.flatten(part)
-        if whole is None:
-            empty = namespace_of(part).empty
-            whole = [empty((size, *x.shape[1:]), dtype=x.dtype) for x in leaves]
-        for x, out in zip(leaves, whole, strict=True):
-            out[start : start + len(x)] = x
-        start += len(leaves[0])
-    return trees.unflatten(structure, whole)
+    taken: list = []
+
+    def own(x):
+        memory = span(x)
+        if repeats(x) or any(overlap(memory, other) for other in taken):
+            return namespace_of(x).empty_like(x)
+        taken.append(memory)
+        return stop_gradient(x) if name == "torch" else x  # no graph of an earlier call
+
+    return trees.tree_map(own, out)
 
 
-def _join(parts, how):
-    """Stack rows or concatenate chunks, leaf by leaf."""
-    return trees.tree_map(lambda *xs: getattr(namespace_of(xs[0]), how)(xs), *parts)
+def _step(name, size, out):
+    """Return how many samples to compute at a time if ``out`` is given and no chunk_size."""
+    if name == "jax":  # compiled, it writes rows in place; if not, many calls cost more than one
+        return size
+    parts = -(-sum(x.nbytes for x in trees.flatten(out)[0]) // CHUNK)
+    return -(-size // max(parts, 1))

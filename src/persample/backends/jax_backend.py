@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .. import trees
 from ..arrays import stop_gradient, to_numpy
 
 __all__ = ["NAME", "asarray", "grad", "jit", "stop_gradient", "to_numpy", "value_and_grad", "vmap"]
@@ -50,3 +51,22 @@ def vmap(f: Callable, in_axes: Any = 0) -> Callable:
 def jit(f: Callable) -> Callable:
     """Compile f with XLA, once for each set of shapes and dtypes."""
     return jax.jit(f)
+
+
+def into(f: Callable, jit: bool) -> Callable:
+    """Return ``g(out, start, *args)``: f(\\*args) written into ``out`` from row ``start`` on.
+
+    A JAX array cannot be written to, but it can be given away ("donated"): XLA then computes the
+    result in its memory, and the array is gone. With ``jit`` f is compiled into the same program,
+    which writes its rows where they are to be and touches no other memory for them.
+    """
+
+    def write(out, start, rows):
+        put = lambda whole, x: jax.lax.dynamic_update_slice_in_dim(whole, x, start, 0)  # noqa: E731
+        return trees.tree_map(put, out, rows)
+
+    if jit:
+        fused = lambda out, start, *args: write(out, start, f(*args))  # noqa: E731
+        return jax.jit(fused, donate_argnums=0)
+    write = jax.jit(write, donate_argnums=0)
+    return lambda out, start, *args: write(out, start, f(*args))

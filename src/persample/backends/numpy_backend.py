@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .. import engine
+from ..arrays import into as into
 from ..arrays import stop_gradient, to_numpy
 from ..engine import grad, value_and_grad, vmap
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..arrays import into as into
 from ..arrays import stop_gradient, to_numpy
 
 __all__ = ["NAME", "asarray", "grad", "jit", "stop_gradient", "to_numpy", "value_and_grad", "vmap"]
