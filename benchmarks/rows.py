@@ -8,7 +8,7 @@ Peers come from requirements-bench.txt, best into an environment of their own. F
     python benchmarks/rows.py --save
 
 With THP_MEM_ALLOC_ENABLE=1 in the environment PyTorch asks for huge pages, which makes fresh
-memory cheap for all its contenders (Linux); the result says which it was.
+memory cheap for all its contenders (Linux); that result has a file of its own.
 """
 
 import argparse
@@ -29,7 +29,9 @@ import numpy as np
 import torch
 from contenders import LIMITS, ROWS, SUMS, Case
 
-RESULT = Path(__file__).parent / "results" / "rows.json"
+HUGE_PAGES = os.environ.get("THP_MEM_ALLOC_ENABLE", "0")
+RESULTS = Path(__file__).parent / "results"
+RESULT = RESULTS / ("rows.json" if HUGE_PAGES == "0" else "rows_huge_pages.json")
 CASES = {
     "784-256-10, B = 256": Case((784, 256, 10), 256),
     "1024-1024-1024-10, B = 32": Case((1024, 1024, 1024, 10), 32),
@@ -41,10 +43,16 @@ OURS = {
     "layerwise, fresh",
     "NumPy layers, warm",
     "engine jit (NumPy)",
-    "per_sample_grad jit, JAX arrays",
+    "per_sample_grad out=, JAX",
 }
 PEERS = {name: ROWS[name] for name in ROWS if name not in OURS}
-GROWTH = ["layerwise, warm", "torch.func vmap(grad)", "jax jit(vmap(grad))", "Opacus hooks"]
+GROWTH = [
+    "layerwise, warm",
+    "per_sample_grad out=, JAX",
+    "torch.func vmap(grad)",
+    "jax jit(vmap(grad))",
+    "Opacus hooks",
+]
 PACKAGES = ["numpy", "torch", "jax", "opacus", "backpack-for-pytorch", "autograd"]
 # What memory is measured of: name -> builder. Those with "chunks" keep 32 rows at a time.
 MEMORY = {
@@ -222,7 +230,7 @@ def main() -> None:
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "versions": {package: installed(package) for package in PACKAGES},
         "rounds": options.rounds,
-        "THP_MEM_ALLOC_ENABLE": os.environ.get("THP_MEM_ALLOC_ENABLE", "0"),
+        "THP_MEM_ALLOC_ENABLE": HUGE_PAGES,
         "cases": {},
     }
     for name, case in CASES.items():
@@ -231,8 +239,9 @@ def main() -> None:
             show_case(name, result["cases"][name])
     if options.only:
         return
-    result |= {"growth": growth(options.rounds), "memory": memory()}
-    show_rest(result)
+    if HUGE_PAGES == "0":
+        result |= {"growth": growth(options.rounds), "memory": memory()}
+        show_rest(result)
     if options.save:
         RESULT.write_text(json.dumps(result, indent=1) + "\n")
 
