@@ -99,7 +99,7 @@ def check_out(where, arguments, axes, size, out):
             "rows of an earlier call with these parameters, or no out."
         )
     names = trees.leaf_names(out, "out")
-    shapes = row_shapes(arguments[0], axes[0], size)
+    shapes, read = row_shapes(arguments[0], axes[0], size), _spans(arguments)
     for name, x, shape, p in zip(names, old, shapes, params, strict=True):
         given, needed = _described(x, getattr(x, "shape", None)), _described(p, shape)
         if given != needed:
@@ -107,7 +107,7 @@ def check_out(where, arguments, axes, size, out):
                 f"{where}: {name} is {given}; the rows need {needed}: give the rows of an earlier "
                 "call with these shapes, or no out."
             )
-        _check_apart(where, name, span(x), arguments)
+        _check_apart(where, name, span(x), read)
 
 
 def _described(x, shape):
@@ -117,15 +117,20 @@ def _described(x, shape):
     return array if kind else f"a Python {type(x).__name__}"
 
 
-def _check_apart(where, name, memory, arguments):
+def _spans(arguments):
+    """Return (number of the argument, span) of every array in the arguments."""
+    numbered = [(n, x) for n, tree in enumerate(arguments) for x in trees.flatten(tree)[0]]
+    return [(n, span(x)) for n, x in numbered if kind_of(x)]
+
+
+def _check_apart(where, name, memory, read):
     """Refuse to write over an argument, which may still be read: wrong rows in silence."""
-    for n, argument in enumerate(arguments):
-        for x in trees.flatten(argument)[0]:
-            if kind_of(x) and overlap(memory, span(x)):
-                raise ValueError(
-                    f"{where}: {name} shares memory with argument {n}, so writing the one would "
-                    "change the other; give a copy of it, or no out."
-                )
+    for n, other in read:
+        if overlap(memory, other):
+            raise ValueError(
+                f"{where}: {name} shares memory with argument {n}, so writing the one would "
+                "change the other; give a copy of it, or no out."
+            )
 
 
 def is_count(n):
