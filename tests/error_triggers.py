@@ -212,6 +212,36 @@ def _():
 ours("float64", "64 bits in JAX's 32-bit mode")
 
 
+# Rows of layers, and memory used again
+def layerwise(model, loss=torch.sum, backwards=1):
+    with ps.layerwise(model.double()) as record:
+        total = loss(model(S))
+        for _ in range(backwards):
+            total.backward(retain_graph=True)
+    record.rows()
+
+
+LINEAR = torch.nn.Linear(3, 2)
+FOLDED = LINEAR, torch.nn.Flatten(0), torch.nn.Unflatten(0, (10, 1)), torch.nn.Linear(1, 2)
+TRIGGERS["persample.layers-batch-norm"] = lambda: layerwise(
+    torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
+)
+TRIGGERS["persample.layers-outside"] = lambda: layerwise(
+    LINEAR, lambda z: z.sum() + (LINEAR.weight**2).sum()
+)
+TRIGGERS["persample.layers-sizes"] = lambda: layerwise(torch.nn.Sequential(*FOLDED))
+TRIGGERS["persample.layers-second"] = lambda: layerwise(LINEAR, backwards=2)
+TRIGGERS["persample.layers-none"] = lambda: layerwise(LINEAR, backwards=0)
+
+
+@trigger("jax.deleted")
+def _():
+    rows_of = ps.per_sample_grad(ps.squared_loss, jit=True)
+    rows = rows_of(JTHETA, JS, JR)
+    rows_of(JTHETA, JS, JR, out=rows)
+    rows + 1
+
+
 def message(name):
     """Run a trigger; return its message and the name of its kind, a warning's included."""
     torch._dynamo.reset()

@@ -125,3 +125,24 @@ def test_a_loss_that_averages_over_the_batch_has_rows_off_by_its_size():
     rows = ps.per_sample_grad(over_batch)(theta, states, rewards)
     right = ps.per_sample_grad(ps.squared_loss)(theta, states, rewards)
     assert_close(rows * len(states), right)
+
+
+def test_chunks_kept_in_a_list_hold_the_last_rows():
+    layer = torch.nn.Linear(3, 2).double()
+    with ps.layerwise(layer, reduction="sum") as record:
+        (layer(torch.as_tensor(states)) ** 2).sum().backward()
+    first, last = [part["weight"] for part in record.chunks(3)]
+    rows = record.rows()["weight"]
+    assert_close(first[:2], last)
+    assert_close(last, rows[3:])
+    assert not torch.allclose(first, rows[:3])
+
+
+def test_a_wrong_reduction_shows_in_the_mean():
+    layer = torch.nn.Linear(3, 2).double()
+    for told, factor in (("sum", 1), ("mean", len(states))):
+        layer.zero_grad()
+        with ps.layerwise(layer, reduction=told) as record:
+            (layer(torch.as_tensor(states)) ** 2).sum().backward()
+        mean = record.rows()["weight"].mean(0)
+        assert_close(mean, factor * layer.weight.grad / len(states))
