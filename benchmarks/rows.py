@@ -7,8 +7,8 @@ Peers come from requirements-bench.txt, best into an environment of their own. F
 
     python benchmarks/rows.py --save
 
-With THP_MEM_ALLOC_ENABLE=1 in the environment PyTorch asks for huge pages, which makes fresh
-memory cheap for all its contenders (Linux); that result has a file of its own.
+Each of the three SETTINGS of the C library has a result of its own; by default all are measured,
+one after the other, each in a process that starts with its environment variables.
 """
 
 import argparse
@@ -29,9 +29,13 @@ import numpy as np
 import torch
 from contenders import LIMITS, ROWS, SUMS, Case
 
-HUGE_PAGES = os.environ.get("THP_MEM_ALLOC_ENABLE", "0")
 RESULTS = Path(__file__).parent / "results"
-RESULT = RESULTS / ("rows.json" if HUGE_PAGES == "0" else "rows_huge_pages.json")
+# What the C library does with large blocks decides what fresh memory costs (Linux, glibc).
+SETTINGS = {
+    "default": {},
+    "large pages": {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"},
+    "kept memory": {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "100000000000"},
+}
 CASES = {
     "784-256-10, B = 256": Case((784, 256, 10), 256),
     "1024-1024-1024-10, B = 32": Case((1024, 1024, 1024, 10), 32),
@@ -213,37 +217,50 @@ def installed(package: str) -> str:
         return "not installed"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=11)
-    parser.add_argument("--only", default="", help="cases whose name has this, and nothing else")
-    parser.add_argument("--save", action="store_true", help=f"store the result in {RESULT.name}")
-    parser.add_argument("--peak-of", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")  # the peers' own
-    if options.peak_of:
-        print(json.dumps(peak_of(options.peak_of)))
-        return
+def measure_all(options: argparse.Namespace) -> None:
+    """Measure, print and store in the setting that this process was started in."""
     result: dict = {
         "what": "rows, norms and clipped sums, float32; medians in ms; peak memory in MiB",
         "date": datetime.date.today().isoformat(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "versions": {package: installed(package) for package in PACKAGES},
         "rounds": options.rounds,
-        "THP_MEM_ALLOC_ENABLE": HUGE_PAGES,
+        "setting": options.inside,
         "cases": {},
     }
+    print(f"\nsetting: {options.inside}")
     for name, case in CASES.items():
         if options.only in name:
             result["cases"][name] = measure(case, options.rounds)
             show_case(name, result["cases"][name])
     if options.only:
         return
-    if HUGE_PAGES == "0":
+    if options.inside == "default":
         result |= {"growth": growth(options.rounds), "memory": memory()}
         show_rest(result)
     if options.save:
-        RESULT.write_text(json.dumps(result, indent=1) + "\n")
+        ending = "" if options.inside == "default" else f"_{options.inside.replace(' ', '_')}"
+        (RESULTS / f"rows{ending}.json").write_text(json.dumps(result, indent=1) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--only", default="", help="cases whose name has this, and nothing else")
+    parser.add_argument("--save", action="store_true", help=f"store the results in {RESULTS.name}")
+    parser.add_argument("--setting", choices=SETTINGS, help="this setting of memory only")
+    parser.add_argument("--inside", choices=SETTINGS, help=argparse.SUPPRESS)
+    parser.add_argument("--peak-of", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")  # the peers' own
+    if options.peak_of:
+        print(json.dumps(peak_of(options.peak_of)))
+    elif options.inside:
+        measure_all(options)
+    else:
+        for name in [options.setting] if options.setting else SETTINGS:
+            run = [sys.executable, __file__, *sys.argv[1:], "--inside", name]
+            subprocess.run(run, env=os.environ | SETTINGS[name], check=True)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """What things cost: bars of ratios, and the rows of one layer as the products they are."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ..colours import COLOURS, SIGNED
 from .style import finished
@@ -37,7 +38,8 @@ def bars(
         drawn = axes.barh(range(len(names)), widths, color=colours, height=0.72)
         labels = ["" if np.isnan(x) else f"{x:.0f}" if x >= 10 else f"{x:.2g}" for x in widths]
         axes.bar_label(drawn, labels, padding=3, fontsize=11)
-        axes.set(xscale="log", yticks=range(len(names)), yticklabels=names)
+        axes.set(yticks=range(len(names)), yticklabels=names)
+        _logarithmic(axes)
         axes.set_title(title, fontsize=11.5)
         axes.grid(False, axis="y")
         axes.tick_params(axis="y", length=0)
@@ -52,20 +54,32 @@ def bars(
     return finished(figure)
 
 
-def changes(pairs: Mapping[str, tuple[float, float]], states: tuple[str, str], xlabel: str):
-    """Draw {name: (before, after)}: two points a line and an arrow between, logarithmic."""
-    figure, axes = plt.subplots(figsize=(6.4, 1.1 + 0.36 * len(pairs)))
-    places = range(len(pairs))
-    for y, (before, after) in zip(places, pairs.values(), strict=True):
-        axes.plot([before, after], [y, y], color="#8a8f94", linewidth=1.5, linestyle="-")
-    for column, (state, marker, colour) in enumerate(zip(states, "os", COLOURS, strict=False)):
-        x = [pair[column] for pair in pairs.values()]
-        axes.plot(x, places, marker, color=colour, markersize=8, linestyle="none", label=state)
-    axes.set(xscale="log", xlabel=xlabel, yticks=places, yticklabels=list(pairs))
-    axes.set_ylim(len(pairs) - 0.5, -0.5)
+def changes(values: Mapping[str, Sequence[float]], states: Sequence[str], xlabel: str) -> Figure:
+    """Draw {name: one value a state}: a line a name and a mark a state, logarithmic."""
+    figure, axes = plt.subplots(figsize=(6.4, 1.1 + 0.36 * len(values)))
+    places = range(len(values))
+    for y, row in zip(places, values.values(), strict=True):
+        axes.plot([min(row), max(row)], [y, y], color="#8a8f94", linewidth=1.5, linestyle="-")
+    for state, column, marker, colour in zip(
+        states, zip(*values.values(), strict=True), "os^D", COLOURS, strict=False
+    ):
+        axes.plot(
+            column, places, marker, color=colour, markersize=8, linestyle="none", label=state
+        )
+    axes.set(xlabel=xlabel, yticks=places, yticklabels=list(values))
+    _logarithmic(axes, steps=(1, 2, 5))
+    axes.set_ylim(len(values) - 0.5, -0.5)
     axes.grid(False, axis="y")
-    figure.legend(loc="outside upper right", ncols=2)
+    figure.legend(loc="outside upper right", ncols=len(states))
     return finished(figure)
+
+
+def _logarithmic(axes, steps=(1,)) -> None:
+    """Make the x axis logarithmic, its ticks plain numbers."""
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=steps))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def outer_products(delta: np.ndarray, images: np.ndarray, classes: str) -> Figure:

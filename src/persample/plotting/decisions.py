@@ -45,19 +45,19 @@ WHICH_METHOD = (
         "loss.backward()",
     ),
     (
+        "Is a row small, or are\nthere no layers?",
+        "compile the loss of one sample, best\nin JAX; for large rows out=rows",
+        "per_sample_grad(loss, jit=True)",
+    ),
+    (
         "Are norms, a clipped sum\nor moments enough?",
-        "one pass and a few small products;\nno row is ever formed",
+        "one pass and a few products;\na few rows at a time, if any",
         "squared_norms(), clipped_sum(), moments()",
     ),
     (
         "Is B × parameters\nmore than the memory?",
         "a summary of your own, part by part:\nuse a chunk, then ask for the next",
         "chunks(size)",
-    ),
-    (
-        "Is a row small, or are\nthere no layers?",
-        "calls are the cost, not bytes: write the\nloss of one sample and compile it",
-        "per_sample_grad(loss, jit=True)",
     ),
 )
 
