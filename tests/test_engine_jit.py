@@ -530,6 +530,17 @@ def test_constants_are_computed_while_tracing_or_once_they_turn_out_to_be_consta
     same_bits(jit(g)(ones), g(ones))
 
 
+def test_the_same_function_gives_the_same_program_every_time():
+    a, b = np.ones((200, 200)), np.full((200, 200), 2.0)  # both large and read for the last time
+    f = lambda a, b: xp.exp(a) * xp.exp(b) + 1.0  # noqa: E731
+    first = jit(f).source(a, b)
+    assert "out=" in first
+    kept = []  # so that the variables lie elsewhere each time
+    for n in range(40):
+        kept.append([object() for _ in range(n)])
+        assert jit(f).source(a, b) == first
+
+
 def test_broadcasts_leave_the_program():
     f = lambda x: x + xp.sum(x)  # noqa: E731
     assert "broadcast_to" in jit(f, ()).source(ones)

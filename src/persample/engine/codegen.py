@@ -186,7 +186,7 @@ class Program:
         lines, same = [], {}  # same: variable -> all names of its memory
         for i, (eq, text) in enumerate(self.lines):
             name = self.texts[eq.output].text
-            dying = {self.owner(r)[0] for r in text.reads}
+            dying = dict.fromkeys(self.owner(r)[0] for r in text.reads)  # in order, each once
             dying = [v for v in dying if v in same and last[v] == i]
             reused = next((v for v in dying if _can_hold(eq, v)), None)
             same[eq.output] = [name]
