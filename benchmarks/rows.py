@@ -182,7 +182,10 @@ def show_case(name: str, result: dict) -> None:
         limits, times = result[f"limits beside {kind}"], result[kind]
         peers = PEERS if kind == "rows" else {"Opacus ghost clipping"}
         measured = [times[peer] for peer in peers if isinstance(times[peer], float)]
-        limit = limits["ordinary pass"] + (limits["fill once"] if kind == "rows" else 0)
+        # The shortest pass: it takes longer after a contender that has filled the memory.
+        blocks = [result[key] for key in result if key.startswith("limits")]
+        limit = min(block["ordinary pass"] for block in blocks)
+        limit += limits["fill once"] if kind == "rows" else 0
         unit = "fill + pass" if kind == "rows" else "the pass"
         print(f"\n{name}: {kind}", *[f"   {k} {v:.3g} ms" for k, v in limits.items()])
         print(f"  {'':31} {'ms':>9} {'of ' + unit:>15} {'of best peer':>13}")

@@ -138,11 +138,13 @@ def test_chunks_kept_in_a_list_hold_the_last_rows():
     assert not torch.allclose(first, rows[:3])
 
 
-def test_a_wrong_reduction_shows_in_the_mean():
-    layer = torch.nn.Linear(3, 2).double()
-    for told, factor in (("sum", 1), ("mean", len(states))):
+def test_a_wrong_reduction_shows_in_one_row_and_not_in_the_mean():
+    layer, x = torch.nn.Linear(3, 2).double(), torch.as_tensor(states)
+    alone = torch.autograd.grad((layer(x[:1]) ** 2).sum(), layer.weight)[0]
+    for told, factor in (("sum", 1), ("mean", len(x))):
         layer.zero_grad()
         with ps.layerwise(layer, reduction=told) as record:
-            (layer(torch.as_tensor(states)) ** 2).sum().backward()
-        mean = record.rows()["weight"].mean(0)
-        assert_close(mean, factor * layer.weight.grad / len(states))
+            (layer(x) ** 2).sum().backward()
+        rows = record.rows()["weight"]
+        assert_close(rows[0], factor * alone)
+        assert_close(rows.mean(0), layer.weight.grad * factor / len(x))

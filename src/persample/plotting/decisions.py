@@ -45,7 +45,7 @@ WHICH_METHOD = (
         "loss.backward()",
     ),
     (
-        "Is a row small, or are\nthere no layers?",
+        "Are the rows few bytes,\nor are there no layers?",
         "compile the loss of one sample, best\nin JAX; for large rows out=rows",
         "per_sample_grad(loss, jit=True)",
     ),
