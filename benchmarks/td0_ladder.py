@@ -2,7 +2,8 @@
 
 The unit of time is one uncompiled ``grad`` of one transition in the same backend, so the numbers
 are ratios: what the whole batch costs, in single gradients. Medians of rounds in which every
-rung of a backend takes its turn. The first call (compilation) is apart. Memory is the peak that
+rung of a backend takes its turn; loops of many seconds are timed once. The first call
+(compilation) is apart. Memory is the peak that
 one call of the NumPy backend adds to the rows it returns, in units of the rows of 1,024 samples,
 counted by tracemalloc. Run it from the root:
 
@@ -27,7 +28,8 @@ from persample.notebook import setup
 
 RESULT = Path(__file__).parent / "results" / "td0_ladder.json"
 SIZES = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536]
-LOOP_LIMIT = {"numpy": 4096, "torch": 1024, "jax": 256}  # one call beyond takes seconds
+LOOP_LIMIT = {"numpy": 4096, "torch": 1024, "jax": 256}  # one call beyond takes seconds:
+LOOP_ONCE = {"numpy": 65536, "torch": 65536, "jax": 4096}  # it is timed once, up to here
 D = 16
 
 
@@ -77,6 +79,13 @@ def measure(name: str, rounds: int) -> dict:
     for (rung, size), median in medians.items():
         if rung != "grad":
             table[rung][str(size)] = round(median / unit, 3)
+    for size in SIZES:
+        if LOOP_LIMIT[name] < size <= LOOP_ONCE[name]:
+            arguments = batch(module, size)
+            if name == "jax":  # it compiles the stacking of so many rows
+                rungs["loop"](*arguments)
+            once = seconds(lambda arguments=arguments: rungs["loop"](*arguments), 1)
+            table["loop"][str(size)] = round(once / unit, 3)
     return table
 
 
