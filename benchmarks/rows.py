@@ -58,6 +58,8 @@ GROWTH = [
     "Opacus hooks",
 ]
 PACKAGES = ["numpy", "torch", "jax", "opacus", "backpack-for-pytorch", "autograd"]
+PACKAGES += ["optax", "jax-privacy"]
+CLIPPERS = ["Opacus ghost clipping", "optax clipped sum", "jax_privacy clipped sum"]
 # What memory is measured of: name -> builder. Those with "chunks" keep 32 rows at a time.
 MEMORY = {
     "layerwise, fresh": contenders.fresh,
@@ -180,7 +182,7 @@ def memory() -> dict:
 def show_case(name: str, result: dict) -> None:
     for kind in ("rows", "sums"):
         limits, times = result[f"limits beside {kind}"], result[kind]
-        peers = PEERS if kind == "rows" else {"Opacus ghost clipping"}
+        peers = PEERS if kind == "rows" else CLIPPERS
         measured = [times[peer] for peer in peers if isinstance(times[peer], float)]
         # The shortest pass: it takes longer after a contender that has filled the memory.
         blocks = [result[key] for key in result if key.startswith("limits")]
