@@ -18,9 +18,7 @@ FUNCTIONS = [name for name in NAMES if name != "NAME"]
 each_backend = pytest.mark.parametrize("module", MODULES, ids=BACKENDS)
 
 
-@pytest.fixture(autouse=True)
-def light_compiler(monkeypatch):
-    monkeypatch.setattr(torch_backend, "compiler", lambda: "aot_eager")
+pytestmark = pytest.mark.usefixtures("light_compiler")
 
 
 @each_backend

@@ -15,7 +15,7 @@ import pytest
 import persample as ps
 from persample import arrays as arrays_module
 from persample import backends, checks, per_sample
-from persample.backends import BACKENDS, torch_backend
+from persample.backends import BACKENDS
 
 from .cases import B, arrays, rewards, states, theta
 
@@ -273,8 +273,7 @@ def test_an_error_inside_an_installed_backend_is_not_taken_for_a_missing_package
 @pytest.mark.parametrize("jit", [False, True])
 @pytest.mark.parametrize("method", per_sample.METHODS)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_loss_of_many_numbers_is_refused_everywhere_alike(backend, method, jit, monkeypatch):
-    monkeypatch.setattr(torch_backend, "compiler", lambda: "aot_eager")
+def test_a_loss_of_many_numbers_is_refused_everywhere_alike(backend, method, jit, light_compiler):
     wrong = ps.per_sample_grad(lambda theta, x: theta * x, method=method, jit=jit)
     with pytest.raises(ValueError, match=r"the loss <lambda> returned an array of shape \(3,\)"):
         wrong(arrays(theta, backend), arrays(states, backend))
@@ -310,8 +309,7 @@ def test_a_python_branch_on_a_sample_works_by_loop_and_is_refused_by_vmap(backen
         ps.per_sample_grad(branching_loss)(*given)
 
 
-def test_an_error_of_the_loss_comes_out_of_torch_compile_as_it_is(monkeypatch):
-    monkeypatch.setattr(torch_backend, "compiler", lambda: "aot_eager")
+def test_an_error_of_the_loss_comes_out_of_torch_compile_as_it_is(light_compiler):
 
     def failing(theta, x):
         raise KeyError("the reader's own")
@@ -321,8 +319,7 @@ def test_an_error_of_the_loss_comes_out_of_torch_compile_as_it_is(monkeypatch):
         ps.per_sample_grad(failing, jit=True)(*given)
 
 
-def test_what_only_the_compiler_refuses_is_said_by_the_compiler(monkeypatch):
-    monkeypatch.setattr(torch_backend, "compiler", lambda: "aot_eager")
+def test_what_only_the_compiler_refuses_is_said_by_the_compiler(light_compiler):
     given = arrays((theta, states, rewards), "torch")
     with pytest.raises(Exception, match="Data-dependent branching"):
         ps.per_sample_grad(branching_loss, method="loop", jit=True)(*given)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import persample as ps
-from persample.backends import BACKENDS, torch_backend
+from persample.backends import BACKENDS
 
 from .cases import (
     CASES,
@@ -22,11 +22,7 @@ from .cases import (
 )
 from .tolerances import assert_close
 
-
-@pytest.fixture(autouse=True)
-def light_compiler(monkeypatch):
-    """Leave out Inductor, PyTorch's code generator: it takes seconds a program."""
-    monkeypatch.setattr(torch_backend, "compiler", lambda: "aot_eager")
+pytestmark = pytest.mark.usefixtures("light_compiler")
 
 
 @pytest.mark.parametrize("name", ["td_loss", "network"])

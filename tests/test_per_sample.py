@@ -30,10 +30,7 @@ from .tolerances import FINITE_DIFFERENCES, FLOAT64, OF_DTYPE, assert_close
 REAL_COMPILER = torch_backend.compiler()
 
 
-@pytest.fixture(autouse=True)
-def light_compiler(monkeypatch):
-    """Leave out Inductor, PyTorch's code generator: it takes seconds a program."""
-    monkeypatch.setattr(torch_backend, "compiler", lambda: "aot_eager")
+pytestmark = pytest.mark.usefixtures("light_compiler")
 
 
 @pytest.mark.parametrize("dtype", OF_DTYPE)

@@ -5,7 +5,7 @@ import pytest
 
 import persample as ps
 from persample import per_sample, trees
-from persample.backends import BACKENDS, torch_backend
+from persample.backends import BACKENDS
 
 from .cases import (
     CASES,
@@ -27,10 +27,7 @@ case = CASES["network"]
 each_backend = pytest.mark.parametrize("backend", BACKENDS)
 
 
-@pytest.fixture(autouse=True)
-def light_compiler(monkeypatch):
-    """Leave out Inductor, PyTorch's code generator: it takes seconds a program."""
-    monkeypatch.setattr(torch_backend, "compiler", lambda: "aot_eager")
+pytestmark = pytest.mark.usefixtures("light_compiler")
 
 
 def batches(backend, size=B, dtype="float64"):
