@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 import persample as ps
-from persample.notebook import setup
+from persample.book.notebook import setup
 
 RESULT = Path(__file__).parent / "results" / "graph_costs.json"
 NAMES = ("numpy", "torch", "jax")

@@ -6,8 +6,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import persample as ps
-from persample import plotting
-from persample.notebook import setup
+from persample.book import plotting
+from persample.book.notebook import setup
 
 PICTURE = Path(__file__).parent.parent / "images" / "overview.svg"
 

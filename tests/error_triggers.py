@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 import persample as ps
-from persample import engine
+from persample import engine, tape
 
 from .cases import arrays, rewards, states, theta
 from .test_errors import ERRORS
@@ -149,7 +149,7 @@ def _():
 
 @trigger("persample.non-leaf-grad")
 def _():
-    (2 * engine.tensor([1.0, 2.0], requires_grad=True)).grad  # noqa: B018, as above
+    (2 * tape.tensor([1.0, 2.0], requires_grad=True)).grad  # noqa: B018, as above
 
 
 @trigger("torch.in-place-leaf")
@@ -160,7 +160,7 @@ def _():
 
 @trigger("persample.in-place-leaf")
 def _():
-    x = engine.tensor([1.0, 2.0], requires_grad=True)
+    x = tape.tensor([1.0, 2.0], requires_grad=True)
     x -= 0.1
 
 
@@ -173,7 +173,7 @@ def _():
 
 
 TRIGGERS["torch.no-grad-fn"] = lambda: torch.tensor([1.0, 2.0]).sum().backward()
-TRIGGERS["persample.no-grad-fn"] = lambda: engine.tensor([1.0, 2.0]).sum().backward()
+TRIGGERS["persample.no-grad-fn"] = lambda: tape.tensor([1.0, 2.0]).sum().backward()
 TRIGGERS["torch.unused"] = lambda: torch.autograd.grad(leaf().sum(), leaf())
 
 
@@ -186,7 +186,7 @@ def _():
 
 @trigger("persample.second-backward")
 def _():
-    x = engine.tensor([1.0, 2.0], requires_grad=True)
+    x = tape.tensor([1.0, 2.0], requires_grad=True)
     loss = (x * x).sum()
     loss.backward()
     loss.backward()

@@ -22,7 +22,7 @@ def test_arrays_name_their_backend(backend):
 
 def test_numpy_scalars_and_tracers_and_tensors_belong_to_numpy():
     assert backend_of(np.float32(1)) == "numpy"
-    assert backend_of(ps.engine.tensor([1.0])) == "numpy"
+    assert backend_of(ps.tape.tensor([1.0])) == "numpy"
     ps.engine.grad(lambda x: x if backend_of(x) == "numpy" else None)(1.0)
 
 
@@ -87,5 +87,5 @@ def test_to_numpy_leaves_the_graph_behind():
 
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     assert_close(ps.to_numpy(x * 2), [2.0, 4.0])
-    y = ps.engine.tensor([1.0, 2.0], requires_grad=True)
+    y = ps.tape.tensor([1.0, 2.0], requires_grad=True)
     assert_close(ps.to_numpy(y * 2), [2.0, 4.0])

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SETUP = """\
 import numpy as np
 import matplotlib.pyplot as plt
-from persample import notebook
+from persample.book import notebook
 
 notebook.setup(())"""
 PLOT = """\

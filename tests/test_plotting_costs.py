@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from persample import plotting
-from persample.plotting.decisions import WHICH_METHOD
+from persample.book import plotting
+from persample.book.plotting.decisions import WHICH_METHOD
 
 
 def test_bars_have_their_lengths_and_their_places():

@@ -5,7 +5,7 @@ import pytest
 
 import persample as ps
 from persample import statistics
-from persample.problems import cart_pole
+from persample.book.problems import cart_pole
 
 
 def episode_loss(theta, s, a, weight):

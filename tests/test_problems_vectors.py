@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from persample.plotting import arrows, clouds, spread
+from persample.book.plotting import arrows, clouds, spread
 
 
 def test_arrows_end_at_the_rows_and_the_named_vectors():

@@ -8,7 +8,7 @@
 array([[-3.6, -1.8,  3.6]])
 """
 
-from . import engine
+from . import engine, tape
 from .arrays import namespace_of, stop_gradient, to_numpy
 from .backends import backend
 from .layers import layerwise
@@ -26,6 +26,7 @@ __all__ = [
     "per_sample_grad",
     "squared_loss",
     "stop_gradient",
+    "tape",
     "td_loss",
     "to_numpy",
 ]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .network import Linear, Network, NetworkCapture, ReLU, Tanh
+from .numpy_layers import Linear, Network, NetworkCapture, ReLU, Tanh
 from .record import Moments, Record
 
 __all__ = ["Linear", "Moments", "Network", "ReLU", "Record", "Tanh", "layerwise"]

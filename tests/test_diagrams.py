@@ -6,8 +6,9 @@ import pytest
 import torch
 
 import persample as ps
-from persample import engine, graphs, plotting
-from persample.graphs import CONSTANT, LEAF, OUTPUT, VALUE
+from persample import engine, tape
+from persample.book import diagrams, plotting
+from persample.book.diagrams import CONSTANT, LEAF, OUTPUT, VALUE
 
 ARRAYS = np.array([1.0, 1.0]), np.array([2.0, 2.0])
 
@@ -17,15 +18,15 @@ def total(v1, v2):
     return xp.sum((v1 + v2) * 2)
 
 
-def tape():
-    v1 = engine.tensor(ARRAYS[0], requires_grad=True)
-    v2 = engine.tensor(ARRAYS[1])
-    return graphs.of_tape(total(v1, v2), v1=v1, v2=v2)
+def recorded():
+    v1 = tape.tensor(ARRAYS[0], requires_grad=True)
+    v2 = tape.tensor(ARRAYS[1])
+    return diagrams.of_tape(total(v1, v2), v1=v1, v2=v2)
 
 
 def chain():
     v1 = torch.tensor([1.0, 1.0], requires_grad=True)
-    return graphs.of_grad_fn(total(v1, torch.tensor([2.0, 2.0])), v1=v1)
+    return diagrams.of_grad_fn(total(v1, torch.tensor([2.0, 2.0])), v1=v1)
 
 
 def fx():
@@ -36,14 +37,14 @@ def fx():
         return graph_module.forward
 
     torch.compile(total, backend=record)(*map(torch.from_numpy, ARRAYS))
-    return graphs.of_fx(captured[0])
+    return diagrams.of_fx(captured[0])
 
 
 READERS = {
-    "tape": tape,
+    "tape": recorded,
     "grad_fn": chain,
-    "staged": lambda: graphs.of_graph(engine.make_graph(total)(*ARRAYS)),
-    "jaxpr": lambda: graphs.of_jaxpr(jax.make_jaxpr(total)(*ARRAYS), "v1", "v2"),
+    "staged": lambda: diagrams.of_graph(engine.make_graph(total)(*ARRAYS)),
+    "jaxpr": lambda: diagrams.of_jaxpr(jax.make_jaxpr(total)(*ARRAYS), "v1", "v2"),
     "fx": fx,
 }
 
@@ -73,7 +74,7 @@ def test_every_reader_finds_the_same_three_operations_in_a_chain(name):
 
 
 def test_the_tape_has_values_and_cotangents():
-    diagram = tape()
+    diagram = recorded()
     assert flows(diagram, "v1", "add") == [("[1, 1]", "[2, 2]")]
     assert flows(diagram, "v2", "add") == [("[2, 2]", None)]
     assert flows(diagram, "add", "multiply") == [("[3, 3]", "[2, 2]")]
@@ -97,11 +98,11 @@ def test_static_graphs_have_types_only(name):
 
 
 def test_reading_changes_no_gradient_and_leaves_the_graph_usable():
-    v1 = engine.tensor(ARRAYS[0], requires_grad=True)
+    v1 = tape.tensor(ARRAYS[0], requires_grad=True)
     t1 = torch.tensor([1.0, 1.0], requires_grad=True)
     ours, theirs = (v1 * v1).sum(), (t1 * t1).sum()
-    graphs.of_tape(ours, v1=v1)
-    graphs.of_grad_fn(theirs, v1=t1)
+    diagrams.of_tape(ours, v1=v1)
+    diagrams.of_grad_fn(theirs, v1=t1)
     assert v1.grad is None
     assert t1.grad is None
     ours.backward()
@@ -110,9 +111,9 @@ def test_reading_changes_no_gradient_and_leaves_the_graph_usable():
 
 
 def test_two_edges_of_one_value_carry_two_cotangents_that_add_up():
-    v1 = engine.tensor(ARRAYS[0], requires_grad=True)
-    v2 = engine.tensor(ARRAYS[1])
-    diagram = graphs.of_tape(((v1 + v2) * v1).sum(), v1=v1, v2=v2)
+    v1 = tape.tensor(ARRAYS[0], requires_grad=True)
+    v2 = tape.tensor(ARRAYS[1])
+    diagram = diagrams.of_tape(((v1 + v2) * v1).sum(), v1=v1, v2=v2)
     assert flows(diagram, "v1", "add") == [("[1, 1]", "[1, 1]")]
     assert flows(diagram, "v1", "multiply") == [("[1, 1]", "[3, 3]")]
 
@@ -125,8 +126,8 @@ def test_peak_live_counts_results_not_views():
         c = xp.tanh(b)  # 2 alive, then a is dropped
         return xp.sum(c * c)
 
-    assert graphs.peak_live(engine.make_graph(f)(np.ones(3))) == 2
-    assert graphs.peak_live(engine.make_graph(lambda x: x)(np.ones(3))) == 0
+    assert diagrams.peak_live(engine.make_graph(f)(np.ones(3))) == 2
+    assert diagrams.peak_live(engine.make_graph(lambda x: x)(np.ones(3))) == 0
 
 
 def test_peak_live_keeps_what_is_returned():
@@ -136,7 +137,7 @@ def test_peak_live_keeps_what_is_returned():
         b = xp.tanh(a)
         return a, b, xp.exp(b)
 
-    assert graphs.peak_live(engine.make_graph(f)(np.ones(3))) == 3
+    assert diagrams.peak_live(engine.make_graph(f)(np.ones(3))) == 3
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -6,7 +6,7 @@ Separate so that a chapter's cell names what it shows and holds no drawing code.
 from .costs import bars, changes, outer_products
 from .curves import curves, ladder
 from .decisions import which_method, why_none
-from .graphs import break_even, graph, graphs, timeline
+from .graph_drawing import break_even, graph, graphs, timeline
 from .leaves import attack, leaf_states, stacked, tensor_graph
 from .tables import overview, rows
 from .vectors import arrows, clouds, spread

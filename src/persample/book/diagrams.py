@@ -1,6 +1,6 @@
 """Graphs as the frameworks keep them, read from running code into one form.
 
-Separate from the drawing (plotting/graphs.py), so that tests and chapters can count as well.
+Separate from the drawing (plotting/graph_drawing.py), so that tests and chapters can also count.
 Nothing here builds a graph: each function walks one that exists already.
 """
 
@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .engine.core import VIEW
-from .engine.staging import Graph, Var
-from .engine.tensor import Tensor
+from ..engine.core import VIEW
+from ..engine.staging import Graph, Var
+from ..tape import Tensor
 
 LEAF, VALUE, CONSTANT, OUTPUT = "leaf", "value", "constant", "output"
 

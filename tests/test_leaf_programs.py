@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from persample import engine, plotting
-from persample.plotting.leaves import STATES, state
-from persample.problems import digits
-from persample.problems.leaf_lines import LINES, REASONS, answer
+from persample import tape
+from persample.book import plotting
+from persample.book.leaf_programs import LINES, REASONS, answer
+from persample.book.plotting.leaves import STATES, state
+from persample.book.problems import digits
 
 
 def test_digits_are_ten_different_shapes_inside_the_image():
@@ -36,7 +37,7 @@ def double_precision():
 @pytest.mark.usefixtures("double_precision")
 @pytest.mark.parametrize(("program", "observed"), LINES)
 def test_a_line_differs_where_there_is_a_reason_and_only_there(program, observed):
-    theirs, ours = (answer(program, observed, library) for library in (torch, engine))
+    theirs, ours = (answer(program, observed, library) for library in (torch, tape))
     assert (theirs != ours) == (program in REASONS), (theirs, ours)
 
 
@@ -44,7 +45,7 @@ def test_every_reason_belongs_to_a_line():
     assert set(REASONS) <= {program for program, _ in LINES}
 
 
-@pytest.mark.parametrize("library", [torch, engine])
+@pytest.mark.parametrize("library", [torch, tape])
 def test_states_have_a_style(library):
     data, parameter = library.tensor([1.0]), library.tensor([1.0], requires_grad=True)
     result, kept = parameter * 2.0, parameter * 2.0
@@ -53,7 +54,7 @@ def test_states_have_a_style(library):
 
 
 def test_a_graph_of_tensors_names_them_and_their_gradients():
-    x = engine.tensor([1.0, 2.0], requires_grad=True)
+    x = tape.tensor([1.0, 2.0], requires_grad=True)
     loss = (x * 3.0).sum()
     loss.backward()
     figure = plotting.tensor_graph({"x": x, "loss": loss}, ["x loss"], {"loss": "x"})

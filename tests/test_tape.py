@@ -1,4 +1,4 @@
-"""engine.tensor against PyTorch, case by case.
+"""tape.tensor against PyTorch, case by case.
 
 Each row of CASES is a short program for either library; the observations it yields must agree.
 Where the two differ on purpose, a test of its own says so (at the end).
@@ -13,18 +13,18 @@ import torch
 from rule_checks import close
 from tolerances import FLOAT64
 
-from persample import engine
+from persample import engine, tape
 from persample.engine import namespace as xp
 
 
 class Ours:
     tensor = staticmethod(
-        lambda data, requires_grad=False: engine.tensor(
+        lambda data, requires_grad=False: tape.tensor(
             np.asarray(data) if np.asarray(data).dtype.kind == "i" else np.asarray(data, float),
             requires_grad,
         )
     )
-    no_grad = staticmethod(engine.no_grad)
+    no_grad = staticmethod(tape.no_grad)
     exp, tanh, sum = staticmethod(lambda x: xp.exp(x)), staticmethod(lambda x: xp.tanh(x)), xp.sum
     float32, float64 = np.float32, np.float64
 
@@ -438,15 +438,15 @@ def test_a_chain_of_ten_thousand_operations(m):
 
 
 def test_zero_grad_forgets():
-    x = engine.tensor([1.0, 2.0], requires_grad=True)
+    x = tape.tensor([1.0, 2.0], requires_grad=True)
     xp.sum(x * x).backward()
     x.zero_grad()
     assert x.grad is None
 
 
 def test_the_gradient_owns_its_memory():
-    x = engine.tensor(np.ones(3), requires_grad=True)
-    y = engine.tensor(np.ones(3), requires_grad=True)
+    x = tape.tensor(np.ones(3), requires_grad=True)
+    y = tape.tensor(np.ones(3), requires_grad=True)
     seed = np.ones(3)
     (x + y).backward(gradient=seed)
     arrays = [x.grad.data, y.grad.data, seed, x.data, y.data]
@@ -457,12 +457,12 @@ def test_the_gradient_owns_its_memory():
 
 def test_the_data_are_copied_by_tensor_and_keep_their_dtype():
     data = np.ones(2, np.float32)
-    x = engine.tensor(data, requires_grad=True)
+    x = tape.tensor(data, requires_grad=True)
     data[0] = 5.0
     assert x.data[0] == 1.0
     xp.sum(xp.exp(x) * 2.0).backward()
     assert x.grad.dtype == np.float32
-    assert engine.tensor(x).data is not x.data
+    assert tape.tensor(x).data is not x.data
 
 
 def test_the_rules_are_those_of_grad():
@@ -472,7 +472,7 @@ def test_the_rules_are_those_of_grad():
     def loss(w, x):
         return xp.sum(xp.tanh(x @ w) ** 2) + xp.max(w)
 
-    a, b = engine.tensor(w, requires_grad=True), engine.tensor(x, requires_grad=True)
+    a, b = tape.tensor(w, requires_grad=True), tape.tensor(x, requires_grad=True)
     loss(a, b).backward()
     gw, gx = engine.grad(loss, (0, 1))(w, x)
     np.testing.assert_array_equal(a.grad.data, gw)
@@ -482,7 +482,7 @@ def test_the_rules_are_those_of_grad():
 def test_a_missing_rule_is_named(monkeypatch):
     from persample.engine.reverse import vjp_rules
 
-    x = engine.tensor([1.0], requires_grad=True)
+    x = tape.tensor([1.0], requires_grad=True)
     loss = xp.sum(xp.exp(x))
     monkeypatch.delitem(vjp_rules, "exp")
     with pytest.raises(NotImplementedError, match="exp has no VJP rule; add a row"):
@@ -490,21 +490,21 @@ def test_a_missing_rule_is_named(monkeypatch):
 
 
 def test_a_tensor_prints_what_it_is():
-    x = engine.tensor([1.0, 2.0], requires_grad=True)
+    x = tape.tensor([1.0, 2.0], requires_grad=True)
     assert repr(x) == "tensor([1., 2.], requires_grad=True)"
     assert repr(x * 2.0) == "tensor([2., 4.], grad_fn=<multiply node>)"
     assert repr(x.detach()) == "tensor([1., 2.])"
 
 
 def test_a_failing_block_leaves_recording_on():
-    with pytest.raises(KeyError), engine.no_grad():
+    with pytest.raises(KeyError), tape.no_grad():
         raise KeyError
-    assert (engine.tensor(1.0, requires_grad=True) * 2.0).requires_grad
+    assert (tape.tensor(1.0, requires_grad=True) * 2.0).requires_grad
 
 
 def test_tensors_inside_the_other_transforms():
     """A tensor is a tracer of level 0: grad and vmap of a function of tensors stay on the tape."""
-    x = engine.tensor(np.array([0.5, 1.0]), requires_grad=True)
+    x = tape.tensor(np.array([0.5, 1.0]), requires_grad=True)
     inner = engine.grad(lambda y: xp.sum(xp.tanh(y) * x))(x)
     xp.sum(inner).backward()
     expected = engine.grad(lambda x: xp.sum(engine.grad(lambda y: xp.sum(xp.tanh(y) * x))(x)))(

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch, Patch
 
-from ..graphs import CONSTANT, LEAF, OUTPUT, VALUE, Diagram
+from ..diagrams import CONSTANT, LEAF, OUTPUT, VALUE, Diagram
 from .style import finished
 
 FORWARD, BACKWARD = "#0072B2", "#B34700"

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from . import namespace as xp
-from .core import VIEW, Trace
-from .reverse import Node, backward
-from .tracer import Tracer
+from .engine import namespace as xp
+from .engine.core import VIEW, Trace
+from .engine.reverse import Node, backward
+from .engine.tracer import Tracer
 
 _mode = threading.local()
 

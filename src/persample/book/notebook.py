@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import to_numpy
+from ..arrays import to_numpy
 from .colours import COLOURS, DASHES
 
 FIGURE_STYLE = {

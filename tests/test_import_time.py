@@ -16,7 +16,7 @@ for options in ({}, {"jit": True}, {"method": "loop"}, {"chunk_size": 1}):
     np.testing.assert_allclose(rows, expected, atol=1e-9)
 ps.mean_grad(ps.td_loss)(theta, s, r, s_next)
 ps.to_numpy(ps.stop_gradient(theta))
-ps.engine.tensor([1.0], requires_grad=True).sum().backward()
+ps.tape.tensor([1.0], requires_grad=True).sum().backward()
 ps.backend("numpy")
 loaded = {name.partition(".")[0] for name in sys.modules}
 print(*sorted(loaded & {"torch", "jax", "jaxlib", "matplotlib"}), "end")

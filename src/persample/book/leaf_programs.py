@@ -58,8 +58,8 @@ def answer(program: str, observed: str, library: Any) -> str:
 
     Example
     -------
-    >>> from persample import engine
-    >>> answer("z = x * y", "z.is_leaf, z.requires_grad", engine)
+    >>> from persample import tape
+    >>> answer("z = x * y", "z.is_leaf, z.requires_grad", tape)
     'False, True'
     """
     tensor = library.tensor
