@@ -4,7 +4,9 @@ Each function mends one thing; `setup` at the end says when each runs. Nothing h
 anything about the book's contents.
 """
 
+import itertools
 import os
+import re
 from pathlib import Path
 
 from docutils import nodes
@@ -50,9 +52,29 @@ def wrap_tables(app, doctree, docname):
         box += table
 
 
+PICTURE = re.compile(r'(<img [^>]*?) style="width: (\d+)px; height: (\d+)px;"')
+
+
+def free_pictures(app, pagename, templatename, context, doctree):
+    """Give pictures their size as attributes: as a style it would fix their height.
+
+    The browser then knows their shape before they arrive, so that the text below does not jump,
+    and can still make them narrower. All but the first are loaded when they come near.
+    """
+    count = itertools.count()
+
+    def attributes(match):
+        lazy = ' loading="lazy"' if next(count) else ""
+        return f'{match[1]} width="{match[2]}" height="{match[3]}"{lazy}'
+
+    if "body" in context:
+        context["body"] = PICTURE.sub(attributes, context["body"])
+
+
 def setup(app):
     app.connect("config-inited", set_address, priority=900)
     app.connect("builder-inited", add_vendored_files)
     app.connect("doctree-resolved", wrap_tables)
     app.connect("html-page-context", drop_thebe, priority=900)
+    app.connect("html-page-context", free_pictures)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -15,12 +15,18 @@ WIDEST_LINE = 79  # what a page shows without scrolling
 LOCAL_PATH = re.compile(
     r"(?<![\w.:/])/(?:home|root|Users|work|tmp|private|opt)/\w|ipykernel_\d|C:\\\\"
 )
+# Widths in the page's pixels on a phone: of the text, and of a figure with the class "wide",
+# which scrolls in its own box (book.css).
+PHONE, SCROLLED = 342, 544
+SMALLEST_TEXT = 9  # pixels of a figure's text on a phone
+SIZES = re.compile(r"^Figure with \d+ axes, (\d+) px wide, text from ([\d.]+) px")
 METADATA_LEFT = ("execution", "collapsed", "scrolled", "trusted")
 
 
 def chapters(root: Path) -> list[Path]:
     """Return the notebooks of the book, in reading order."""
-    return sorted(path for path in root.glob("chapters/*.ipynb") if path.name[0] != ".")
+    found = [*sorted(root.glob("chapters/*.ipynb")), *sorted(root.glob("reference/*.ipynb"))]
+    return [path for path in found if path.name[0] != "."]
 
 
 def problems(notebook: nbformat.NotebookNode) -> list[str]:
@@ -77,4 +83,21 @@ def _problems_of_cell(cell: nbformat.NotebookNode) -> list[str]:
         alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
         if len(alt) < 20:
             found.append("draws a figure without alt text (metadata mystnb.image.alt)")
+    found += _small_text(cell)
+    return found
+
+
+def _small_text(cell: nbformat.NotebookNode) -> list[str]:
+    """List figures whose text a phone shows too small, by what their fingerprints say."""
+    found = []
+    classes = cell.metadata.get("mystnb", {}).get("image", {}).get("classes", "")
+    shown = SCROLLED if "wide" in classes else PHONE
+    for out in cell.outputs:
+        if match := SIZES.match(out.get("data", {}).get("text/plain", "")):
+            size = float(match[2]) * min(1, shown / int(match[1]))
+            if size < SMALLEST_TEXT:
+                found.append(
+                    f"draws a figure with text of {size:.1f} pixels on a phone; the least is "
+                    f"{SMALLEST_TEXT}: larger text, a narrower figure or stacked panels"
+                )
     return found

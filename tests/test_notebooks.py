@@ -30,7 +30,8 @@ def test_a_chapter_is_in_normal_form(path):
 
 def good():
     """Return a notebook that keeps every rule."""
-    figure = new_output("display_data", {"image/png": "iVBORw0KGgo=", "text/plain": "Figure"})
+    text = "Figure with 1 axes, 640 px wide, text from 18.0 px"
+    figure = new_output("display_data", {"image/png": "iVBORw0KGgo=", "text/plain": text})
     error = new_output("error", ename="ValueError", evalue="no", traceback=["ValueError: no"])
     return new_notebook(
         metadata=METADATA,
@@ -81,7 +82,13 @@ def _undo_error(notebook):
     notebook.cells[4].outputs = []
 
 
+def _small_text(notebook):
+    text = "Figure with 1 axes, 640 px wide, text from 16.0 px"
+    notebook.cells[2].outputs[0].data["text/plain"] = text
+
+
 SPOILED = {
+    "text of 8.6 pixels on a phone": _small_text,
     "a path of one machine": _path,
     "'ipykernel_1'": _cell_file,
     "16 lines of code": _long_cell,
@@ -105,6 +112,13 @@ def test_a_rule_that_is_broken_is_named(problem):
     found = problems(notebook)
     assert len(found) == 1
     assert problem in found[0]
+
+
+def test_a_figure_that_scrolls_may_have_smaller_text():
+    notebook = good()
+    _small_text(notebook)
+    notebook.cells[2].metadata.mystnb.image["classes"] = "wide"
+    assert problems(notebook) == []
 
 
 def test_a_traceback_keeps_the_cell_and_the_message():

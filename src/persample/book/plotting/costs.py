@@ -28,7 +28,7 @@ def bars(
     names = list(dict.fromkeys(name for values in panels.values() for name in values))
     columns = min(2, len(panels))
     lines = -(-len(panels) // columns)
-    size = (6.6, lines * (0.9 + 0.27 * len(names)))
+    size = (5.8, lines * (0.9 + 0.27 * len(names)))
     figure, grid = plt.subplots(
         lines, columns, figsize=size, sharex=True, sharey=True, squeeze=False
     )
@@ -56,7 +56,7 @@ def bars(
 
 def changes(values: Mapping[str, Sequence[float]], states: Sequence[str], xlabel: str) -> Figure:
     """Draw {name: one value a state}: a line a name and a mark a state, logarithmic."""
-    figure, axes = plt.subplots(figsize=(6.4, 1.1 + 0.36 * len(values)))
+    figure, axes = plt.subplots(figsize=(5.8, 1.1 + 0.36 * len(values)))
     places = range(len(values))
     for y, row in zip(places, values.values(), strict=True):
         axes.plot([min(row), max(row)], [y, y], color="#8a8f94", linewidth=1.5, linestyle="-")
@@ -90,7 +90,7 @@ def outer_products(delta: np.ndarray, images: np.ndarray, classes: str) -> Figur
     """
     count, p = delta.shape
     rows = delta[:, :, None, None] * images[:, None]
-    figure, grid = plt.subplots(count + 1, p + 1, figsize=(6.6, 0.82 * (count + 1) + 0.3))
+    figure, grid = plt.subplots(count + 1, p + 1, figsize=(5.8, 0.82 * (count + 1) + 0.3))
     limit = np.abs(rows).max()
     for axes, image in zip(grid[:, 0], images, strict=False):
         axes.imshow(image, cmap="Greys")
@@ -100,7 +100,7 @@ def outer_products(delta: np.ndarray, images: np.ndarray, classes: str) -> Figur
             axes.imshow(part, cmap=SIGNED, vmin=-scale, vmax=scale)
     for line, numbers in zip(grid[:, 1:], delta, strict=False):
         for axes, number in zip(line, numbers, strict=True):
-            axes.set_xlabel(f"{number:+.2f}", fontsize=10, labelpad=2)
+            axes.set_xlabel(f"{number:+.2f}", fontsize=11, labelpad=2)
     for axes, name in zip(grid[0], ["h", *classes], strict=True):
         axes.set_title(name, fontsize=12)
     for axes in grid.flat:

@@ -43,7 +43,7 @@ def curves(
 
 def ladder(times: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
     """Draw {backend: {rung: {batch size: time}}} side by side on common log-log axes."""
-    figure, panels = plt.subplots(1, len(times), figsize=(6.6, 3.2), sharey=True)
+    figure, panels = plt.subplots(1, len(times), figsize=(5.8, 3.2), sharey=True)
     for axes, (backend, rungs) in zip(panels, times.items(), strict=True):
         for rung, points in rungs.items():
             axes.plot([int(size) for size in points], list(points.values()), label=rung)

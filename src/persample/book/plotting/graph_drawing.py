@@ -27,7 +27,7 @@ BOXES = {  # kind -> how its box looks: told apart by shape and edge, not by col
 }
 NAMES = {LEAF: "input or leaf tensor", VALUE: "intermediate value", CONSTANT: "constant"}
 GAP, ROW, HEIGHT = 0.59, 0.72, 0.4  # inches between columns, from row to row, of a box
-BOX_FONT, LABEL_FONT = 10.5, 10
+BOX_FONT, LABEL_FONT = 11, 11
 
 
 def graph(diagram: Diagram) -> Figure:

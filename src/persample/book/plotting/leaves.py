@@ -42,7 +42,7 @@ def tensor_graph(
     """
     grid = [(name, j, -i) for i, line in enumerate(layout) for j, name in enumerate(line.split())]
     places = {name: (1.35 * j, row * y) for name, j, y in grid if name != "."}
-    figure, axes = plt.subplots(figsize=(6.6, 1.0 + 1.15 * row * (len(layout) - 1) + 0.8))
+    figure, axes = plt.subplots(figsize=(5.8, 1.0 + 1.15 * row * (len(layout) - 1) + 0.8))
     for result, names in inputs.items():
         x1, y1 = places[result]
         for name in names.split():
@@ -58,7 +58,7 @@ def tensor_graph(
         axes.text(x, y - 0.1, _short(tensor.detach()), ha="center", va="center")
         kept = state(tensor) in ((True, True, False), (False, True, True))
         grad = _short(tensor.grad) if kept and tensor.grad is not None else "None"
-        axes.text(x, y - 0.38, f".grad {grad}", ha="center", va="center", fontsize=10.5)
+        axes.text(x, y - 0.38, f".grad {grad}", ha="center", va="center", fontsize=11.5)
     xs, ys = np.array(list(places.values())).T
     axes.set(xlim=(xs.min() - 0.5, xs.max() + 0.5), ylim=(ys.min() - 0.52, ys.max() + 0.3))
     axes.axis("off")
@@ -71,7 +71,7 @@ def tensor_graph(
 
 def leaf_states() -> Figure:
     """Draw the four states a tensor can be in and the calls that lead from one to another."""
-    figure, axes = plt.subplots(figsize=(6.6, 4.3))
+    figure, axes = plt.subplots(figsize=(5.8, 4.3))
     places = {
         (True, False, False): (0.0, 1.0),
         (True, True, False): (1.9, 1.0),
@@ -84,7 +84,7 @@ def leaf_states() -> Figure:
         axes.text(x, y + 0.15, name, ha="center", va="center", fontweight="bold", fontsize=13)
         flags = zip(("is_leaf", "requires_grad", "retains_grad"), key, strict=True)
         text = "\n".join(f"{flag} {value}" for flag, value in flags)
-        axes.text(x, y - 0.07, text, ha="center", va="center", fontsize=10)
+        axes.text(x, y - 0.07, text, ha="center", va="center", fontsize=11)
     _labelled(axes, (0.53, 1.1), (1.37, 1.1), "requires_grad_()", (0.95, 1.12), "center")
     _labelled(axes, (1.37, 0.95), (0.53, 0.95), "detach()", (0.95, 0.97), "center")
     _labelled(axes, (1.9, 0.72), (1.9, 0.28), "any operation", (1.94, 0.5), "left")
@@ -105,7 +105,7 @@ def attack(
 ) -> Figure:
     """Draw one column a sample: the image, the gradient of its loss by it, the changed image."""
     count = len(images)
-    figure, panels = plt.subplots(3, count, figsize=(6.6, 4.7))
+    figure, panels = plt.subplots(3, count, figsize=(5.8, 4.7))
     limit = np.abs(gradients).max(axis=(1, 2))
     for j in range(count):
         grey = {"cmap": "gray_r", "vmin": -0.3, "vmax": 1.15}
@@ -127,7 +127,7 @@ def attack(
 
 def stacked(parts: Mapping[str, Mapping[str, float]], xlabel: str) -> Figure:
     """Draw {bar: {part: amount}} as horizontal bars whose parts add up; amounts are written in."""
-    figure, axes = plt.subplots(figsize=(6.6, 1.1 + 0.55 * len(parts)))
+    figure, axes = plt.subplots(figsize=(5.8, 1.1 + 0.55 * len(parts)))
     kinds = list(dict.fromkeys(kind for bar in parts.values() for kind in bar))
     shades = ("#0b3c5d", "#5b9bc8", "#d9e7f2")
     left = dict.fromkeys(parts, 0.0)

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
-INK = "#222"
+INK = "#22262b"
 ARROW = {"arrowstyle": "-|>", "color": "#555", "linewidth": 1.4, "mutation_scale": 13}
 
 

@@ -30,7 +30,7 @@ def rows(values: np.ndarray, samples: Sequence[str], parameters: Sequence[str], 
 
 def overview(batch: np.ndarray, gradients: np.ndarray) -> Figure:
     """Draw samples (B, k), their gradients (B, d), and below these their mean."""
-    figure, axes = plt.subplots(figsize=(6.4, 3.5))
+    figure, axes = plt.subplots(figsize=(5.8, 3.5))
     count, width = len(batch), batch.shape[1]
     left = width + 3.2  # where the gradients begin
     _cells(axes, batch, 0, 0, "#eef1f4")

@@ -37,7 +37,7 @@ def arrows(
     high = np.maximum(np.max([points.max(0) for points in everything], axis=0), reach) + 0.6
     one = len(panels) == 1
     figure, all_axes = plt.subplots(
-        1, len(panels), figsize=(5.0, 4.0) if one else (6.6, 3.3), sharey=True, squeeze=False
+        1, len(panels), figsize=(5.0, 4.0) if one else (5.8, 3.4), sharey=True, squeeze=False
     )
     legend = {}
     for axes, (title, (rows, marked)) in zip(all_axes[0], panels.items(), strict=True):
@@ -61,7 +61,7 @@ def arrows(
 
 def clouds(panels: Mapping[str, np.ndarray], xlabel: str, ylabel: str) -> Figure:
     """Draw rows (B, 2) as points, one panel a set, on one scale; a cross marks each mean."""
-    figure, all_axes = plt.subplots(1, len(panels), figsize=(6.6, 3.0), sharex=True, sharey=True)
+    figure, all_axes = plt.subplots(1, len(panels), figsize=(5.8, 3.0), sharex=True, sharey=True)
     for axes, (title, points) in zip(all_axes, panels.items(), strict=True):
         axes.scatter(*points.T, s=6, alpha=0.5, color="#0072B2", label="one episode")
         axes.plot(

@@ -37,7 +37,7 @@ def values_on_plane(
     points: np.ndarray, panels: Mapping[str, np.ndarray], xlabel: str, ylabel: str
 ):
     """Draw points (N, 2) once a panel, coloured by the panel's values (N,), on one scale."""
-    figure, all_axes = plt.subplots(1, len(panels), figsize=(6.6, 3.0), sharey=True)
+    figure, all_axes = plt.subplots(1, len(panels), figsize=(5.8, 3.0), sharey=True)
     low, high = (
         f(np.min(v) if f is min else np.max(v) for v in panels.values()) for f in (min, max)
     )
@@ -80,7 +80,7 @@ def grid_policy(shape: tuple[int, int], policy: np.ndarray, cliff: Sequence[int]
 def _grid(shape, cliff):
     """Return a figure with a grid of cells and a cliff in it."""
     height, width = shape
-    figure, axes = plt.subplots(figsize=(6.4, 0.6 + 0.5 * height))
+    figure, axes = plt.subplots(figsize=(5.8, 0.6 + 0.5 * height))
     for cell in cliff:
         axes.add_patch(plt.Rectangle((cell % width, cell // width), 1, 1, color="#bbb"))
     axes.text(width / 2, height - 0.5, "cliff", ha="center", va="center")
