@@ -76,8 +76,13 @@ def pages(folder: Path = HTML) -> list[str]:
 
 
 def settle(page) -> None:
-    """Wait until a page shows its formulas and fonts."""
+    """Wait until a page shows its formulas, fonts and pictures, those further down as well."""
     page.wait_for_load_state("load")
     page.evaluate(
-        "async () => { await window.MathJax?.startup?.promise; await document.fonts.ready; }"
+        """async () => {
+          await window.MathJax?.startup?.promise;
+          await document.fonts.ready;
+          for (const picture of document.images) picture.loading = "eager";
+          await Promise.all([...document.images].map((p) => p.decode().catch(() => {})));
+        }"""
     )
