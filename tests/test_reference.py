@@ -1,4 +1,4 @@
-"""The reference pages: the errata's code runs, and every cited work is introduced."""
+"""The reference pages: the code of the notes on published pages runs, and every cited work is introduced."""
 
 import re
 from pathlib import Path
@@ -11,13 +11,13 @@ def text(name):
     return (ROOT / "reference" / f"{name}.md").read_text()
 
 
-def test_the_code_of_the_errata_holds():
-    blocks = PYTHON.findall(text("errata"))
+def test_the_code_of_the_notes_holds():
+    blocks = PYTHON.findall(text("published_pages"))
     assert len(blocks) >= 9
     scope = {}
     for block in blocks:  # one after the other, as a reader would run them
         assert "assert " in block
-        exec(compile(block, "errata.md", "exec"), scope)
+        exec(compile(block, "published_pages.md", "exec"), scope)
 
 
 def test_every_work_has_a_line_on_the_bibliography_page():
