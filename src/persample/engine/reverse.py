@@ -124,14 +124,14 @@ vjp_rules = {
 class Node:
     """One operation on the tape: enough to run its rules, and the nodes of its inputs.
 
-    ``keeper`` is the Tensor that wants this node's cotangent (see tensor.py), if any.
+    The node of a parameter has no primitive and no parents.
     """
 
-    __slots__ = ("primitive", "params", "values", "out", "parents", "keeper", "versions")
+    __slots__ = ("primitive", "params", "values", "out", "parents")
 
     def __init__(self, primitive, params, values, out, parents):
         self.primitive, self.params, self.values = primitive, params, values
-        self.out, self.parents, self.keeper = out, parents, None
+        self.out, self.parents = out, parents
 
     def __repr__(self):
         return f"<{self.primitive.name} node>" if self.primitive else "<leaf node>"
@@ -190,18 +190,16 @@ class ReverseTrace(Trace):
         return ReverseTracer(self, out, self.tape[-1])
 
 
-def backward(nodes: Iterable[Node], cts: dict, visit: Callable | None = None) -> dict:
+def backward(nodes: Iterable[Node], cts: dict) -> dict:
     """Carry the cotangents ``cts`` (node -> array) through nodes, each before its parents.
 
-    Returns those of the nodes that are not among ``nodes``; calls ``visit(node, ct)`` on the way.
+    Returns those of the nodes that are not among ``nodes``.
     """
     for node in nodes:
         ct = cts.pop(node, None)
         if ct is None:
             continue  # the output does not depend on it
-        if visit:
-            visit(node, ct)
-        for parent, more in node.pull(ct) if node.primitive else ():
+        for parent, more in node.pull(ct):
             cts[parent] = cts[parent] + more if parent in cts else more
     return cts
 
