@@ -1,7 +1,7 @@
 """Tensor: an array that records its own history, as PyTorch's does.
 
-The other transforms return gradients; a Tensor stores them. It is the tracer of one permanent
-trace, at level 0, whose tape is the chain of ``grad_fn`` nodes; the VJP rules are reverse's.
+The engine's transforms return gradients; a Tensor stores them. It is the tracer of one permanent
+trace, at level 0, whose tape is the chain of ``grad_fn`` nodes. The VJP rules are the engine's.
 Stricter than PyTorch: in-place changes are never recorded, every input of a node is watched for
 them, and every node is freed by backward, whether or not its rule reads what it saved.
 """
@@ -36,6 +36,22 @@ def _recording() -> bool:
     return not getattr(_mode, "off", False)
 
 
+class TapeNode(Node):
+    """A node of the engine that also knows which tensor keeps its gradient.
+
+    Attributes
+    ----------
+    keeper : the Tensor whose ``grad`` receives this node's cotangent, or None
+    versions : for each input and the output, the counter of its changes and what it showed
+    """
+
+    __slots__ = ("keeper", "versions")
+
+    def __init__(self, *operation):
+        super().__init__(*operation)
+        self.keeper, self.versions = None, []
+
+
 class TapeTrace(Trace):
     """Computes at once; a result of tensors that require grad gets a node, its grad_fn."""
 
@@ -52,7 +68,7 @@ class TapeTrace(Trace):
         needed = any(x.requires_grad for x in inputs) and primitive.name != "stop_gradient"
         if needed and _recording() and result.dtype.kind == "f":
             parents = [x.node if x.requires_grad else None for x in inputs]
-            node = Node(primitive, params, values, result.data, parents)
+            node = TapeNode(primitive, params, values, result.data, parents)
             node.versions = [(x.version, x.version[0]) for x in (*inputs, result)]
             result.requires_grad, result.node, result.grad_fn = True, node, node
         return result
@@ -130,7 +146,7 @@ class Tensor(Tracer):
             )
         self._requires_grad = wanted
         if wanted and self.node is None:
-            self.node = Node(None, None, (), self.data, ())
+            self.node = TapeNode(None, None, (), self.data, ())
             self.node.keeper = self
 
     @property
@@ -188,7 +204,11 @@ class Tensor(Tracer):
                 "number for every entry of the tensor."
             )
         nodes = _topological(self.node)
-        backward(nodes, {self.node: ct}, _visit)
+        cts = {self.node: ct}
+        for node in nodes:
+            if node in cts:
+                _visit(node, cts[node])
+                cts = backward([node], cts) if node.primitive else cts
         for node in nodes if not retain_graph else ():
             node.values = None
 
@@ -217,7 +237,7 @@ def tensor(data: Any, requires_grad: bool = False) -> Tensor:
     return Tensor(np.array(_data(data)), requires_grad)
 
 
-def _topological(root: Node) -> list[Node]:
+def _topological(root: TapeNode) -> list[TapeNode]:
     """Return the nodes below ``root``, every node before its parents."""
     order, seen, stack = [], set(), [(root, False)]
     while stack:
@@ -231,8 +251,8 @@ def _topological(root: Node) -> list[Node]:
     return order[::-1]
 
 
-def _visit(node: Node, ct: np.ndarray) -> None:
-    """Add to the grad of the node's tensor, if that is wanted, and look at what its rule reads."""
+def _visit(node: TapeNode, ct: np.ndarray) -> None:
+    """Add to the grad of the node's keeper, and refuse values that its rule must not read."""
     if node.keeper is not None and node.keeper._grad is None:
         node.keeper._grad = Tensor(np.array(ct))
     elif node.keeper is not None:

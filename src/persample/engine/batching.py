@@ -8,6 +8,8 @@ from collections.abc import Callable
 from string import ascii_letters
 from typing import Any
 
+import numpy as np
+
 from .. import trees
 from . import namespace as xp
 from .contraction import split
@@ -23,7 +25,8 @@ def _spread(size, x, batched):
 
 def _elementwise(name):
     def rule(size, batched, *xs, **params):
-        spread = [_spread(size, x, b) for x, b in zip(xs, batched, strict=True)]
+        pairs = zip(xs, batched, strict=True)
+        spread = [x if isinstance(x, np.generic) else _spread(size, x, b) for x, b in pairs]
         return apply(name, *spread, **params)
 
     return rule
@@ -42,7 +45,8 @@ def _einsum(size, batched, x, y, subscripts):
 
 
 def _concat(size, batched, *xs, axis):
-    return _elementwise("concat")(size, batched, *xs, axis=axis + 1)
+    spread = [_spread(size, x, b) for x, b in zip(xs, batched, strict=True)]
+    return apply("concat", *spread, axis=axis + 1)
 
 
 def _slice(size, batched, x, slices):
@@ -72,10 +76,10 @@ def _shifted(name):
     return rule
 
 
-# One row a primitive: rule(size, batched, *inputs, **params) -> output with ``size`` samples
-# along axis 0. ``batched`` says which inputs have that axis; at least one does.
+# One row for each primitive: rule(size, batched, *inputs, **params) returns the output with
+# ``size`` samples along axis 0. ``batched`` says which inputs have that axis; at least one does.
 batch_rules = {
-    # An elementwise primitive's rule is itself, once every input has the axis.
+    # An elementwise primitive's rule is itself, once every array has the axis; numbers need none.
     **{name: _elementwise(name) for name, p in PRIMITIVES.items() if p.kind == ELEMENTWISE},
     "stop_gradient": _elementwise("stop_gradient"),
     "einsum": _einsum,
@@ -116,7 +120,7 @@ class BatchTrace(Trace):
         self.size = size
 
     def lift(self, value):
-        return BatchTracer(self, xp.asarray(value), False)
+        return BatchTracer(self, xp.constant(value), False)
 
     def argument(self, x, axis):
         """Return an argument's leaf as the function sees it."""

@@ -147,10 +147,10 @@ class Program:
     def operand(self, eq: Equation, x) -> Text:
         if isinstance(x, Var):
             return self.texts[x]
-        partners = [y for y in eq.inputs if isinstance(y, Var) and y.dtype == x.dtype]
-        if eq.primitive.kind == ELEMENTWISE and x.ndim == 0 and partners and np.isfinite(x):
-            number = str(x)  # a Python number takes its partner's dtype
-            return Text(number, SIGN if number.startswith("-") else ATOM)
+        if eq.primitive.kind == ELEMENTWISE and isinstance(x, np.generic):
+            takes_dtype = any(isinstance(y, Var) and y.dtype == x.dtype for y in eq.inputs)
+            if takes_dtype or x.dtype == np.asarray(x.item()).dtype:
+                return _number(x)
         return self.constant(x)
 
     def constant(self, x) -> Text:
@@ -235,10 +235,17 @@ def generate(graph: Graph) -> tuple[str, dict]:
     return "\n    ".join([header, *body]) + "\n", program.constants
 
 
+def _number(x: np.generic) -> Text:
+    """Write a number as a Python number, which takes its partner's dtype."""
+    number = str(x) if np.isfinite(x) else str(x).replace("inf", "np.inf").replace("nan", "np.nan")
+    return Text(number, SIGN if number.startswith("-") else ATOM)
+
+
 def _can_hold(eq: Equation, v: Var) -> bool:
     """Say whether eq may write its result into the memory of its operand v."""
     fits = v.shape == eq.output.shape and v.dtype == eq.output.dtype
-    return fits and _large(v) and v in eq.inputs and isinstance(eq.primitive.numpy, np.ufunc)
+    operand = any(v is x for x in eq.inputs)  # not ==, which for an array constant is an array
+    return fits and _large(v) and operand and isinstance(eq.primitive.numpy, np.ufunc)
 
 
 def _large(x) -> bool:

@@ -4,6 +4,7 @@ Separate because it is the only place where the four meet.
 """
 
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,40 @@ from .staging import Graph, make_graph
 from .tracer import Tracer, is_array
 
 
+def _no_plan_yet(*args):
+    return NotImplemented
+
+
+@dataclass(eq=False)
+class Plan:
+    """What is kept for one signature.
+
+    ``program`` takes the array leaves of the arguments, in order, and returns one array, or a
+    tuple of as many arrays as ``structure`` has leaves. ``guard`` takes the arguments as they are
+    and returns NotImplemented where they have another signature.
+    """
+
+    program: Callable
+    structure: Any
+    graph: Graph
+    source: str
+    guard: Callable = _no_plan_yet
+
+    def run(self, arrays: Iterable) -> Any:
+        """Run the program and return its results in the structure that the function returned."""
+        out = self.program(*arrays)
+        if self.structure is trees.LEAF:
+            return out
+        return trees.unflatten(self.structure, out if isinstance(out, tuple) else [out])
+
+
 class Jitted:
-    """A function compiled once a signature: the arguments' structure, shapes, dtypes, numbers.
+    """A function compiled once for each signature: the arguments' structure, shapes and dtypes,
+    and the values of those that are no arrays.
 
     Call it like the function. ``graph(*args)`` returns the optimised Graph, ``source(*args)`` the
-    generated program, ``traces`` how often the function has been traced. Side effects of the
-    function happen once a trace; so does the reading of arrays that it takes from outside.
-    Results share memory with nothing.
+    generated program, ``program(*args)`` that program compiled, and ``traces`` counts how often
+    the function has been traced. Results share memory with nothing.
     """
 
     def __init__(self, f: Callable, passes: Iterable[str] = tuple(PASSES)):
@@ -31,21 +59,25 @@ class Jitted:
         self.__name__ = getattr(f, "__name__", "function")
         self.passes = tuple(passes)
         self.traces = 0
-        self._programs: dict = {}
+        self._plans: dict = {}
+        self._latest = _no_plan_yet
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if keywords:
             refuse(keywords)
+        out = self._latest(*args)
+        return self._find(args) if out is NotImplemented else out
+
+    def _find(self, args: tuple) -> Any:
+        """Call by the plan for these arguments' signature, and try it first the next time."""
         key, arrays = _signature(args)
         if key is None:
             return self.__wrapped__(*args)  # inside another transform: part of its trace
-        run, structure, *_ = self._programs.get(key) or self._compile(key, args)
-        out = run(*arrays)
-        if structure is trees.LEAF:
-            return out
-        return trees.unflatten(structure, out if isinstance(out, tuple) else [out])
+        plan = self._plans.get(key) or self._compile(key, args)
+        self._latest = plan.guard
+        return plan.run(arrays)
 
-    def _compile(self, key: tuple, args: tuple) -> tuple:
+    def _compile(self, key: tuple, args: tuple) -> Plan:
         graph = optimise(make_graph(self.__wrapped__)(*args), self.passes)
         self.traces += 1
         source, constants = generate(graph)
@@ -53,30 +85,74 @@ class Jitted:
         kept = {k: x.copy() if x.flags.writeable else x for k, x in constants.items()}
         scope = {**rows, **kept, "np": np}
         exec(compile(source, f"<jit {graph.name}>", "exec"), scope)  # our own text
-        self._programs[key] = scope[graph.name], graph.structure, graph, source
-        return self._programs[key]
+        plan = Plan(scope[graph.name], graph.structure, graph, source)
+        if args and all(type(x) is np.ndarray for x in args):
+            plan.guard = _guard(plan, args)
+        self._plans[key] = plan
+        return plan
 
-    def _program(self, args: tuple) -> tuple:
+    def _plan(self, args: tuple) -> Plan:
         key, _ = _signature(args)
         if key is None:
             raise TypeError("jit: a program was asked for with tracers; give arrays as examples.")
-        return self._programs.get(key) or self._compile(key, args)
+        return self._plans.get(key) or self._compile(key, args)
 
     def graph(self, *args: Any) -> Graph:
         """Return the optimised graph for these arguments; print it, or its ``removed``."""
-        return self._program(args)[2]
+        return self._plan(args).graph
 
     def source(self, *args: Any) -> str:
         """Return the generated NumPy program for these arguments."""
-        return self._program(args)[3]
+        return self._plan(args).source
+
+    def program(self, *args: Any) -> Callable:
+        """Return the compiled program for these arguments, a plain function without any check.
+
+        It takes the arrays among the arguments' leaves, in the order of ``trees.flatten``, which
+        must have the shapes and dtypes of these; it returns one array, or a tuple of arrays.
+        """
+        return self._plan(args).program
+
+
+def _guard(plan: Plan, args: tuple) -> Callable:
+    """Return ``plan`` behind a check that the arguments are arrays like ``args``.
+
+    The check is written out as Python text: for small arrays, a loop over the arguments takes as
+    long as half of the program.
+    """
+    names = [f"x{i}" for i in range(len(args))]
+    dtypes = {f"dtype_{name}": x.dtype for name, x in zip(names, args, strict=True)}
+    likes = [
+        f"type({name}) is ndarray and {name}.dtype is dtype_{name} and {name}.shape == {x.shape}"
+        for name, x in zip(names, args, strict=True)
+    ]
+    arrays = ", ".join(names)
+    run = f"program({arrays})" if plan.structure is trees.LEAF else f"run(({arrays},))"
+    lines = [
+        "def guard(*args):",
+        f"    if len(args) == {len(args)}:",
+        f"        {arrays}, = args",
+        f"        if {' and '.join(likes)}:",
+        f"            return {run}",
+        "    return NotImplemented",
+    ]
+    scope = {**dtypes, "ndarray": np.ndarray, "program": plan.program, "run": plan.run}
+    exec("\n".join(lines), scope)  # our own text: names and shapes
+    return scope["guard"]
 
 
 def jit(f: Callable, passes: Iterable[str] = tuple(PASSES)) -> Jitted:
     """Compile ``f`` to straight-line NumPy, once for each signature it is called with.
 
+    ``f`` itself runs only while it is traced. What it reads besides its arguments is fixed at
+    that moment, as in JAX: variables that it closes over, globals, attributes of objects, arrays
+    from outside, and numbers drawn from ``np.random``. If one of them changes, later calls of a
+    signature seen before do not notice; pass it as an argument. Side effects, a print say, happen
+    once for each trace.
+
     Parameters
     ----------
-    f : callable of arrays, trees of arrays, and Python values; the values are fixed per trace.
+    f : callable of arrays, trees of arrays, and Python values; a program holds for these values.
     passes : names of the optimiser's passes to run, all by default.
 
     Example

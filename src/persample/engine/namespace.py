@@ -10,7 +10,7 @@ from string import ascii_letters
 
 import numpy as np
 
-from .primitives import PRIMITIVES, apply
+from .primitives import PRIMITIVES, apply, number_in
 
 bool, int32, int64, float32, float64 = np.bool, np.int32, np.int64, np.float32, np.float64
 pi, e, inf, nan, newaxis = np.pi, np.e, np.inf, np.nan, None
@@ -26,6 +26,12 @@ def __getattr__(name: str):
         f"the NumPy engine has no function {name!r}: write it with those that it has, or add "
         "a primitive as persample/engine/primitives.py shows."
     )
+
+
+def constant(x):
+    """Return what a trace holds for a value that is not its own: an array, or a number."""
+    x = asarray(x)
+    return x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x
 
 
 def asarray(x, dtype=None):
@@ -45,19 +51,33 @@ def _promote(*values):
     return [asarray(x, dtype) for x in values]
 
 
-def _broadcast(*values):
+def _common_shape(values):
     shapes = [x.shape for x in values]
     if all(shape == shapes[0] for shape in shapes):
-        return values
+        return shapes[0]
     try:
-        shape = np.broadcast_shapes(*shapes)
+        return np.broadcast_shapes(*shapes)
     except ValueError:
         raise ValueError(f"arrays of shapes {shapes} do not broadcast together.") from None
+
+
+def _broadcast(*values):
+    """Give all inputs one shape."""
+    shape = _common_shape(values)
     return [broadcast_to(x, shape) for x in values]
 
 
+def _elementwise(name, *values):
+    """Apply an elementwise primitive: arrays get one shape, numbers stay numbers."""
+    shape, numbers = _common_shape(values), [number_in(x) for x in values]
+    if all(number is not None for number in numbers):
+        return broadcast_to(apply(name, *numbers), shape)
+    pairs = zip(values, numbers, strict=True)
+    return apply(name, *[broadcast_to(x, shape) if n is None else n for x, n in pairs])
+
+
 def _binary(name):
-    return lambda x, y: apply(name, *_broadcast(*_promote(x, y)))
+    return lambda x, y: _elementwise(name, *_promote(x, y))
 
 
 add, subtract, multiply = _binary("add"), _binary("subtract"), _binary("multiply")
@@ -68,7 +88,8 @@ less, less_equal = _binary("less"), _binary("less_equal")
 
 def pow(x, y):
     """Return x ** y; a square is a product."""
-    return multiply(x, x) if type(y) in (int, float) and y == 2 else _power(x, y)
+    number = y if isinstance(y, int | float) else number_in(y)
+    return multiply(x, x) if number is not None and number == 2 else _power(x, y)
 
 
 _power = _binary("power")
@@ -76,7 +97,7 @@ greater, greater_equal = (lambda x, y: less(y, x)), (lambda x, y: less_equal(y, 
 square, abs, minimum = (
     lambda x: multiply(x, x),
     lambda x: maximum(x, -x),  # derivative 0 at 0, as the tie of x and -x
-    lambda x, y: -maximum(-asarray(x), -asarray(y)),
+    lambda x, y: -maximum(*[-z for z in _promote(x, y)]),
 )
 logical_not, logical_and, logical_or = (
     lambda x: equal(x, False),
@@ -87,12 +108,12 @@ logical_not, logical_and, logical_or = (
 
 def where(condition, x, y):
     """Choose from x where condition holds, else from y."""
-    return apply("where", *_broadcast(asarray(condition), *_promote(x, y)))
+    return _elementwise("where", asarray(condition), *_promote(x, y))
 
 
 def logaddexp(x, y):
     """Return log(exp(x) + exp(y)) without overflow."""
-    x, y = _broadcast(*_promote(x, y))
+    x, y = _promote(x, y)
     top = stop_gradient(maximum(x, y))
     return top + apply("log", apply("exp", x - top) + apply("exp", y - top))
 

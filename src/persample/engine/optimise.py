@@ -1,8 +1,9 @@
 """From a graph to a smaller graph that computes the same numbers.
 
-Every pass is a function Graph -> Graph and a row of PASSES; each can be left out. No pass
-reorders a sum or rounds differently: results keep their bits (up to the sign of a zero and,
-for factors that are powers of two, overflow and underflow).
+Every pass is a function Graph -> Graph and a row of PASSES; each can be left out. A pass that
+finds nothing to do returns the graph that it was given. No pass reorders a sum or rounds
+differently: results keep their bits (up to the sign of a zero and, for factors that are powers
+of two, overflow and underflow).
 """
 
 from collections.abc import Callable, Iterable
@@ -12,26 +13,41 @@ import numpy as np
 
 from .contraction import split
 from .core import ELEMENTWISE
-from .primitives import PRIMITIVES, uniform
+from .primitives import PRIMITIVES, number_in
 from .staging import Equation, Graph, Var
 
 
 def rewrite(graph: Graph, rule: Callable) -> Graph:
-    """Walk forward; ``rule(equation, made_by)`` returns an equation with the same output, or an
-    atom (Var or constant) that replaces the output from there on."""
+    """Walk forward through the equations and let ``rule(equation, made_by)`` replace each.
+
+    The rule returns the equation itself, another equation with the same output, or an atom (Var
+    or constant) that takes the output's place from there on. ``made_by`` holds the equations
+    before it by their outputs.
+    """
     replaced: dict = {}
     made_by: dict = {}
-    equations = []
-    for eq in graph.equations:
-        inputs = tuple([replaced.get(id(x), x) for x in eq.inputs])
-        new = rule(replace(eq, inputs=inputs), made_by)
+    for old in graph.equations:
+        eq = old
+        if any(x in replaced for x in old.inputs if isinstance(x, Var)):
+            eq = replace(old, inputs=_replace_all(old.inputs, replaced))
+        new = rule(eq, made_by)
         if isinstance(new, Equation):
             made_by[new.output] = new
-            equations.append(new)
         else:
-            replaced[id(eq.output)] = new
-    outputs = [replaced.get(id(x), x) for x in graph.outputs]
+            replaced[old.output] = new
+    equations = list(made_by.values())
+    if not replaced and all(map(_same, equations, graph.equations)):
+        return graph
+    outputs = list(_replace_all(graph.outputs, replaced))
     return replace(graph, equations=equations, outputs=outputs)
+
+
+def _replace_all(atoms: Iterable, replaced: dict) -> tuple:
+    return tuple([replaced.get(x, x) if isinstance(x, Var) else x for x in atoms])
+
+
+def _same(a, b) -> bool:
+    return a is b
 
 
 def dead_code(graph: Graph) -> Graph:
@@ -42,7 +58,8 @@ def dead_code(graph: Graph) -> Graph:
         if eq.output in needed:
             needed.update(x for x in eq.inputs if isinstance(x, Var))
             kept.append(eq)
-    return replace(graph, equations=kept[::-1])
+    same = len(kept) == len(graph.equations)
+    return graph if same else replace(graph, equations=kept[::-1])
 
 
 def common_subexpressions(graph: Graph) -> Graph:
@@ -51,7 +68,7 @@ def common_subexpressions(graph: Graph) -> Graph:
 
     def rule(eq, made_by):
         atoms = tuple([x if isinstance(x, Var) else _constant_key(x) for x in eq.inputs])
-        key = (eq.primitive, atoms, repr(sorted(eq.params.items())))
+        key = (eq.primitive, atoms, repr(eq.params))
         first = seen.setdefault(key, eq.output)
         return eq if first is eq.output else first
 
@@ -70,7 +87,7 @@ def constants(graph: Graph) -> Graph:
             return eq
         if np.prod(eq.output.shape) > max(x.size for x in eq.inputs):
             return eq
-        return np.asarray(eq.primitive.numpy(*eq.inputs, **eq.params))
+        return eq.primitive.numpy(*eq.inputs, **eq.params)
 
     return rewrite(graph, rule)
 
@@ -83,21 +100,13 @@ def broadcasts(graph: Graph) -> Graph:
             return eq
         inputs = list(eq.inputs)
         for i, x in enumerate(inputs):
-            small = _before_broadcast(x, made_by)
-            shapes = [small.shape, *[y.shape for j, y in enumerate(inputs) if j != i]]
-            if small is not x and np.broadcast_shapes(*shapes) == eq.output.shape:
-                inputs[i] = small
-        return replace(eq, inputs=tuple(inputs))
+            repeated = _maker(x, made_by, "broadcast_to")
+            others = [y.shape for j, y in enumerate(inputs) if j != i]
+            if repeated and np.broadcast_shapes(*others) == eq.output.shape:
+                inputs[i] = repeated.inputs[0]
+        return _make(eq, eq.primitive.name, *inputs, **eq.params)
 
     return rewrite(graph, rule)
-
-
-def _before_broadcast(x, made_by):
-    if isinstance(x, Var):
-        maker = made_by.get(x)
-        return maker.inputs[0] if maker and maker.primitive.name == "broadcast_to" else x
-    number = uniform(x)
-    return x if number is None or x.ndim == 0 else np.asarray(number, x.dtype)
 
 
 def identities(graph: Graph) -> Graph:
@@ -105,111 +114,130 @@ def identities(graph: Graph) -> Graph:
 
     def rule(eq, made_by):
         simplify = IDENTITIES.get(eq.primitive.name)
-        new = simplify(eq, made_by) if simplify else None
-        if new is None or not isinstance(new, Equation) and new.shape != eq.output.shape:
-            return eq
-        return new
+        new = simplify(eq, made_by) if simplify else eq
+        fits = isinstance(new, Equation) or new.shape == eq.output.shape
+        return new if fits else eq
 
     return rewrite(graph, rule)
 
 
 def _make(eq, name, *inputs, **params):
-    return Equation(PRIMITIVES[name], inputs, params, eq.output)
+    """Return an equation for the output of ``eq``: ``eq`` itself if it says just that."""
+    same = eq.primitive.name == name and eq.params == params and all(map(_same, inputs, eq.inputs))
+    return eq if same else Equation(PRIMITIVES[name], inputs, params, eq.output)
 
 
-def _uniform(x):
-    return None if isinstance(x, Var) else uniform(x)
-
-
-def _maker(x, made_by, *names):
+def _maker(x, made_by, name):
+    """Return the equation that made x, if it is one of that name."""
     eq = made_by.get(x) if isinstance(x, Var) else None
-    return eq if eq is not None and eq.primitive.name in names else None
+    return eq if eq is not None and eq.primitive.name == name else None
 
 
-def _factor(x, made_by):
-    """Read x as (factor, rest), so that x = factor * rest exactly."""
-    eq = _maker(x, made_by, "multiply", "negative")
-    if eq is None or x.dtype.kind != "f":
-        return 1.0, x
-    return (-1.0, eq.inputs[0]) if eq.primitive.name == "negative" else _product(eq) or (1.0, x)
-
-
-def _product(eq):
-    """Read a product as (number, rest), or None."""
-    for x, rest in (eq.inputs, eq.inputs[::-1]):
-        number = _uniform(x)
-        if number is not None and rest.shape == eq.output.shape:
+def _number_and_rest(eq):
+    """Read an equation as number * rest: return the two, or None where it is no such product."""
+    if eq is None or eq.output.dtype.kind != "f":
+        return None
+    if eq.primitive.name == "negative":
+        return -1.0, eq.inputs[0]
+    if eq.primitive.name == "add" and eq.inputs[0] is eq.inputs[1]:
+        return 2.0, eq.inputs[0]
+    if eq.primitive.name not in ("multiply", "einsum"):
+        return None
+    for i in (0, 1):
+        number, rest = number_in(eq.inputs[i]), eq.inputs[1 - i]
+        if number is not None and _keeps_its_letters(eq, 1 - i):
             return float(number), rest
     return None
 
 
-def _scaled(eq, number, x, made_by):
-    """Return the equation number * x, joined with a factor that x already carries."""
-    inner, rest = _factor(x, made_by)
-    if not (_exact(number) or _exact(inner)):
-        inner, rest = 1.0, x
-    number = number * inner
+def _keeps_its_letters(eq, i):
+    """Say whether input i has the output's shape and, in an einsum, its letters."""
+    if eq.inputs[i].shape != eq.output.shape:
+        return False
+    letters = split(eq.params["subscripts"]) if eq.params else ("", "", "")
+    return letters[i] == letters[2]
+
+
+def _scaling(eq, made_by):
+    """Write number * rest, joined with the number that rest itself carries, as one product.
+
+    Two numbers are joined only if multiplying by one of them never rounds.
+    """
+    product = _number_and_rest(eq)
+    if product is None:
+        return eq
+    number, rest = product
+    inner = _number_and_rest(made_by.get(rest)) if isinstance(rest, Var) else None
+    if inner and (_is_power_of_two(number) or _is_power_of_two(inner[0])):
+        number, rest = number * inner[0], inner[1]
     if number == 1.0:
         return rest
     if number == -1.0:
-        return _negated(eq, rest, made_by)
-    return _make(eq, "multiply", np.asarray(number, eq.output.dtype), rest)
+        difference = _maker(rest, made_by, "subtract")
+        if difference:
+            return _make(eq, "subtract", *difference.inputs[::-1])
+        return _make(eq, "negative", rest)
+    if eq.primitive.name == "multiply" and rest is eq.inputs[1]:
+        return eq  # it is written like this already
+    return _make(eq, "multiply", eq.output.dtype.type(number), rest)
 
 
-def _exact(number):
-    """Say whether multiplying by ``number`` never rounds: a power of two."""
+def _is_power_of_two(number):
     return np.isfinite(number) and abs(np.frexp(number)[0]) == 0.5
-
-
-def _negated(eq, x, made_by):
-    difference = _maker(x, made_by, "subtract")
-    if difference is not None and eq.output.shape == x.shape:
-        return _make(eq, "subtract", *difference.inputs[::-1])
-    return _make(eq, "negative", x)
-
-
-def _multiply(eq, made_by):
-    product = _product(eq) if eq.output.dtype.kind == "f" else None
-    return _scaled(eq, *product, made_by) if product else None
 
 
 def _add(eq, made_by):
     x, y = eq.inputs
-    if x is y and eq.output.dtype.kind == "f":
-        return _scaled(eq, 2.0, x, made_by)
-    if _uniform(y) == 0 or _uniform(x) == 0:
-        return x if _uniform(y) == 0 else y
-    for other, minus in ((x, _maker(y, made_by, "negative")), (y, _maker(x, made_by, "negative"))):
-        if minus:
-            return _make(eq, "subtract", other, minus.inputs[0])
-    return None
+    if number_in(y) == 0:
+        return x
+    if number_in(x) == 0:
+        return y
+    minus = _maker(y, made_by, "negative")
+    if minus:
+        return _make(eq, "subtract", x, minus.inputs[0])
+    minus = _maker(x, made_by, "negative")
+    if minus:
+        return _make(eq, "subtract", y, minus.inputs[0])
+    return _scaling(eq, made_by)  # x + x
 
 
-def _neutral(number):
-    """x op number = x."""
-    return lambda eq, made_by: eq.inputs[0] if _uniform(eq.inputs[1]) == number else None
+def _subtract(eq, made_by):
+    return eq.inputs[0] if number_in(eq.inputs[1]) == 0 else eq
+
+
+def _divide(eq, made_by):
+    return eq.inputs[0] if number_in(eq.inputs[1]) == 1 else eq
+
+
+def _power(eq, made_by):
+    return eq.inputs[0] if number_in(eq.inputs[1]) == 1 else eq
 
 
 def _where(eq, made_by):
     condition, x, y = eq.inputs
-    number = _uniform(condition)
-    return None if number is None else (x if number else y)
+    number = number_in(condition)
+    if number is None:
+        return eq
+    return x if number else y
+
+
+def _stop_gradient(eq, made_by):
+    return eq.inputs[0]  # it has done its work: the rules have run
 
 
 def _einsum(eq, made_by):
-    """A product with a constant is a scaling; a transposed operand is other letters."""
-    *names, out = split(eq.params["subscripts"])
-    inputs, product = list(eq.inputs), _product(eq)
-    if product and eq.output.dtype.kind == "f" and names[product[1] is inputs[1]] == out:
-        return _scaled(eq, *product, made_by)
+    """A product with a number is a scaling; a transposed operand is other letters."""
+    if _number_and_rest(eq):
+        return _scaling(eq, made_by)
+    *letters, out = split(eq.params["subscripts"])
+    inputs = list(eq.inputs)
     for i in (0, 1):
         turned = _maker(inputs[i], made_by, "permute_dims")
-        if turned is not None:
+        if turned:
             order = turned.params["axes"]
-            names[i] = "".join(names[i][order.index(axis)] for axis in range(len(order)))
+            letters[i] = "".join(letters[i][order.index(axis)] for axis in range(len(order)))
             inputs[i] = turned.inputs[0]
-    subscripts = f"{names[0]},{names[1]}->{out}"
-    return _make(eq, "einsum", *inputs, subscripts=subscripts)
+    return _make(eq, "einsum", *inputs, subscripts=f"{letters[0]},{letters[1]}->{out}")
 
 
 def _same_shape(eq, made_by):
@@ -217,7 +245,7 @@ def _same_shape(eq, made_by):
     if x.shape == eq.output.shape:
         return x
     inner = _maker(x, made_by, eq.primitive.name)  # reshape of reshape, broadcast of broadcast
-    return _make(eq, eq.primitive.name, inner.inputs[0], **eq.params) if inner else None
+    return _make(eq, eq.primitive.name, inner.inputs[0], **eq.params) if inner else eq
 
 
 def _permute(eq, made_by):
@@ -226,19 +254,19 @@ def _permute(eq, made_by):
     if inner:
         axes = tuple([inner.params["axes"][a] for a in axes])
         return _make(eq, "permute_dims", inner.inputs[0], axes=axes)
-    return eq.inputs[0] if axes == tuple(range(len(axes))) else None
+    return eq.inputs[0] if axes == tuple(range(len(axes))) else eq
 
 
-# One row a primitive: rule(equation, made_by) -> Var, constant, equation with the same output,
-# or None where nothing is gained.
+# One row for each primitive: rule(equation, made_by) returns the equation itself where nothing is
+# gained, else an equation with the same output, a Var or a constant.
 IDENTITIES = {
-    "stop_gradient": lambda eq, made_by: eq.inputs[0],  # its work is done once rules have run
-    "multiply": _multiply,
-    "negative": lambda eq, made_by: _scaled(eq, -1.0, eq.inputs[0], made_by),
+    "stop_gradient": _stop_gradient,
+    "multiply": _scaling,
+    "negative": _scaling,
     "add": _add,
-    "subtract": _neutral(0),
-    "divide": _neutral(1),
-    "power": _neutral(1),
+    "subtract": _subtract,
+    "divide": _divide,
+    "power": _power,
     "where": _where,
     "einsum": _einsum,
     "reshape": _same_shape,
@@ -266,8 +294,8 @@ def optimise(graph: Graph, passes: Iterable[str] = tuple(PASSES)) -> Graph:
         raise ValueError(f"optimise: no pass {sorted(unknown)}; the passes are {list(PASSES)}.")
     removed = dict.fromkeys(passes, 0)
     before = None
-    while before != str(graph):
-        before = str(graph)
+    while graph is not before:
+        before = graph
         for name in passes:
             smaller = PASSES[name](graph)
             removed[name] += len(graph.equations) - len(smaller.equations)

@@ -11,18 +11,19 @@ from .contraction import contract
 from .core import ELEMENTWISE, OTHER, VIEW, Primitive, bind
 
 
-def uniform(x):
-    """Return the one number that fills an array, or None."""
-    if x.size == 0:
+def number_in(x):
+    """Return a constant as a number, a NumPy scalar; None if it is not one number.
+
+    A constant is one number if it is 0-d, or an array all of whose entries are the same place in
+    memory, as ``xp.zeros_like`` makes them. No entry is compared with another.
+    """
+    if isinstance(x, np.generic):
+        return x
+    if not isinstance(x, np.ndarray) or x.size == 0:
+        return None  # a tracer is a variable, also if it is 0-d
+    if any(n > 1 and step for n, step in zip(x.shape, x.strides, strict=True)):
         return None
-    first = x.flat[0]
-    return first if x.size == 1 or (x == first).all() else None
-
-
-def _power(x, y):
-    """NumPy squares in place of x ** 2 where y is one number: see to it that it always knows."""
-    number = y if np.ndim(y) == 0 else uniform(y)
-    return np.power(x, y if number is None else number)
+    return x.flat[0]
 
 
 def _slice(x, slices):
@@ -64,12 +65,13 @@ PRIMITIVES = {
         Primitive("sqrt", np.sqrt, ELEMENTWISE),
         Primitive("stop_gradient", lambda x: x, VIEW),
         Primitive("astype", lambda x, dtype: x.astype(dtype), ELEMENTWISE),
-        # Two inputs or more: equal shapes and dtypes; broadcasting and casts come before.
+        # Two inputs or more have one dtype (but for the condition of ``where``) and one shape;
+        # beside an array, a number may stand as it is: a NumPy scalar, never a variable.
         Primitive("add", np.add, ELEMENTWISE),
         Primitive("subtract", np.subtract, ELEMENTWISE),
         Primitive("multiply", np.multiply, ELEMENTWISE),
         Primitive("divide", np.divide, ELEMENTWISE),
-        Primitive("power", _power, ELEMENTWISE),
+        Primitive("power", np.power, ELEMENTWISE),
         Primitive("maximum", np.maximum, ELEMENTWISE),
         Primitive("equal", np.equal, ELEMENTWISE),
         Primitive("not_equal", np.not_equal, ELEMENTWISE),

@@ -14,7 +14,7 @@ from .. import trees
 from . import namespace as xp
 from .contraction import split
 from .core import Trace, as_tracer, bind, new_trace, transformed
-from .primitives import apply
+from .primitives import apply, number_in
 from .tracer import Tracer, is_array, own
 
 
@@ -33,8 +33,8 @@ def _unbroadcast(ct, x):
 
 def _wins(x, y):
     """1 where x > y, 1/2 at a tie, 0 elsewhere: the convention of PyTorch and JAX."""
-    half = xp.full_like(x, 0.5)
-    return xp.where(x > y, xp.ones_like(x), xp.where(xp.equal(x, y), half, xp.zeros_like(x)))
+    zero, half, one = x.dtype.type(0.0), x.dtype.type(0.5), x.dtype.type(1.0)
+    return xp.where(x > y, one, xp.where(xp.equal(x, y), half, zero))
 
 
 def _max_vjp(ct, out, x, axes):
@@ -43,12 +43,15 @@ def _max_vjp(ct, out, x, axes):
 
 
 def _power_base(ct, out, x, y):
-    zero = xp.equal(y, 0.0)  # x ** 0 is constant, also at x = 0
-    return ct * xp.where(zero, xp.zeros_like(x), y * xp.pow(x, xp.where(zero, 1.0, y - 1.0)))
+    number = number_in(y)
+    if number is None:
+        zero = xp.equal(y, 0.0)  # x ** 0 is constant, also at x = 0
+        return ct * xp.where(zero, 0.0, y * xp.pow(x, xp.where(zero, 1.0, y - 1.0)))
+    return ct * (number * xp.pow(x, number - 1)) if number else xp.zeros_like(x)
 
 
 def _power_exponent(ct, out, x, y):
-    return ct * out * xp.log(xp.where(xp.equal(x, 0.0), xp.ones_like(x), x))
+    return ct * out * xp.log(xp.where(xp.equal(x, 0.0), 1.0, x))
 
 
 def _einsum_x(ct, out, x, y, subscripts):
@@ -76,8 +79,10 @@ class _Concat(dict):
         return rule
 
 
-# One row a primitive, one rule an input: rule(ct, out, *inputs, **params) -> the input's
-# cotangent, of its shape and dtype. None: the output does not depend on it differentiably.
+# One row for each primitive, one rule for each input: rule(ct, out, *inputs, **params) returns
+# the input's cotangent, of its shape and dtype. None: the output does not depend on that input
+# differentiably. Beside the input that a rule is for, others of an elementwise primitive may be
+# numbers (NumPy scalars); a number is a constant, so the rule for it never runs.
 vjp_rules = {
     "negative": (lambda ct, out, x: -ct,),
     "exp": (lambda ct, out, x: ct * out,),
@@ -99,8 +104,8 @@ vjp_rules = {
     "less_equal": (None, None),
     "where": (
         None,
-        lambda ct, out, c, x, y: xp.where(c, ct, xp.zeros_like(ct)),
-        lambda ct, out, c, x, y: xp.where(c, xp.zeros_like(ct), ct),
+        lambda ct, out, c, x, y: xp.where(c, ct, 0.0),
+        lambda ct, out, c, x, y: xp.where(c, 0.0, ct),
     ),
     "einsum": (_einsum_x, _einsum_y),
     "sum": (lambda ct, out, x, axes: _expand(ct, x, axes),),
@@ -119,14 +124,14 @@ vjp_rules = {
 class Node:
     """One operation on the tape: enough to run its rules, and the nodes of its inputs.
 
-    ``keeper`` is the Tensor that wants this node's cotangent (see tensor.py), if any.
+    The node of a parameter has no primitive and no parents.
     """
 
-    __slots__ = ("primitive", "params", "values", "out", "parents", "keeper", "versions")
+    __slots__ = ("primitive", "params", "values", "out", "parents")
 
     def __init__(self, primitive, params, values, out, parents):
         self.primitive, self.params, self.values = primitive, params, values
-        self.out, self.parents, self.keeper = out, parents, None
+        self.out, self.parents = out, parents
 
     def __repr__(self):
         return f"<{self.primitive.name} node>" if self.primitive else "<leaf node>"
@@ -172,7 +177,7 @@ class ReverseTrace(Trace):
         self.tape: list[Node] = []
 
     def lift(self, value):
-        return ReverseTracer(self, xp.asarray(value), None)
+        return ReverseTracer(self, xp.constant(value), None)
 
     def process(self, primitive, inputs, params):
         values = [x.value for x in inputs]
@@ -185,18 +190,16 @@ class ReverseTrace(Trace):
         return ReverseTracer(self, out, self.tape[-1])
 
 
-def backward(nodes: Iterable[Node], cts: dict, visit: Callable | None = None) -> dict:
+def backward(nodes: Iterable[Node], cts: dict) -> dict:
     """Carry the cotangents ``cts`` (node -> array) through nodes, each before its parents.
 
-    Returns those of the nodes that are not among ``nodes``; calls ``visit(node, ct)`` on the way.
+    Returns those of the nodes that are not among ``nodes``.
     """
     for node in nodes:
         ct = cts.pop(node, None)
         if ct is None:
             continue  # the output does not depend on it
-        if visit:
-            visit(node, ct)
-        for parent, more in node.pull(ct) if node.primitive else ():
+        for parent, more in node.pull(ct):
             cts[parent] = cts[parent] + more if parent in cts else more
     return cts
 

@@ -82,7 +82,7 @@ def describe(x: Any) -> str:
 
 def literal(x: np.ndarray) -> str:
     """Return a constant as it is printed: a number, or what kind of array."""
-    return f"{x.item()!r}" if x.size == 1 else f"<{describe(x)}>"
+    return f"<{describe(x)}>" if x.shape else str(x)
 
 
 class StageTracer(Tracer):
@@ -106,7 +106,7 @@ class StageTrace(Trace):
         self.equations: list[Equation] = []
 
     def lift(self, value):
-        value = xp.asarray(value)
+        value = xp.constant(value)
         if isinstance(value, Tracer):
             raise TypeError(f"jit: the function uses {value!r} from outside; pass it as argument.")
         return StageTracer(self, value, value)  # a constant is its own atom
