@@ -39,7 +39,7 @@ LAYERS = [
     ["engine.namespace"],
     ["engine.primitives"],
     ["engine.core", "engine.contraction"],
-    ["trees", "book", "book.colours"],
+    ["trees", "book", "book.colours", "book.portable"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
