@@ -111,7 +111,7 @@ def report_asserts(found: list[asserts.Instrument]) -> None:
         whole = len(instrument.altered)
         print(
             f"{instrument.notebook:52}{whole:8,}  {share(fail, whole)};"
-            f" {instrument.asserts} asserts, {instrument.truth_values} without sides to change"
+            f" {instrument.asserts} asserts, {instrument.truth_values} truth values"
         )
     for altered in (altered for instrument in found for altered in instrument.altered):
         if altered.outcome != "failed":
@@ -138,7 +138,10 @@ def figures(sweeps: dict[str, Sweep], found: list[asserts.Instrument]) -> list[l
         ["notebooks with an exempt cell", f"{cells}"],
         ["asserts with one side changed", f"{len(altered):,}"],
         ["failed, as they must", share(failed, len(altered))],
-        ["asserts of a truth value, which have no side", f"{sum(i.truth_values for i in found)}"],
+        [
+            "truth values asserted, which have no side to change",
+            f"{sum(i.truth_values for i in found)}",
+        ],
     ]
 
 

@@ -73,7 +73,7 @@ def small(tmp_path_factory):
         shutil.copy(ROOT / name, folder)
     sources = {
         TEXTS: {},
-        FIGURE: {},
+        FIGURE.replace("2, 1.5", "10, 6"): {},  # where a small mark is little of the whole
         FIGURE.replace("4", "0"): {},
         "print('careful: 3', file=sys.stderr)": {},
         "raise ValueError('7 rows')": RAISES,
@@ -160,11 +160,9 @@ def test_a_guard_switched_off_leaves_survivors(small, tmp_path, removed):
 
 REAL = (
     "a digit changed",
-    "stderr: a line doubled",
     "two outputs exchanged",
     "an output added to a silent cell",
     "figure: mark erased",
-    "all outputs stripped",
 )
 
 
@@ -176,7 +174,7 @@ def test_the_verdict_is_that_of_a_real_run(small, tmp_path):
     found = list(alterations(cells))
     chosen = [next(one for one in found if one.kind == kind) for kind in REAL]
     digits = [one for one in found if one.kind == "a digit changed"]
-    chosen += [next(one for one in digits if number in one.cells) for number in (5, 6)]
+    chosen += [[one for one in digits if number in one.cells][-1] for number in (5, 6)]
     expected = {}
     for number, one in enumerate(chosen):
         copy = new_notebook(cells=[one.cells.get(n, cell) for n, cell in enumerate(cells)])

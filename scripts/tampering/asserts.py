@@ -5,7 +5,6 @@ One execution is enough: after each assert that passed, the altered one is evalu
 
 import ast
 import json
-import sys
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from nbformat.v4 import new_code_cell
 HERE = Path(__file__).resolve().parent
 COMPARE_ARRAYS = {"same", "allclose", "isclose", "array_equal", "equal", "array_equiv"}
 ORDER = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+NEVER = "never reached"
 HELPERS = "_altered_values"  # a name that no notebook uses
 
 
@@ -29,7 +29,7 @@ class Altered:
     cell: int
     source: str
     what: str
-    outcome: str = "never reached"
+    outcome: str = NEVER
 
 
 def _call(name: str, *arguments: ast.expr, **keywords: ast.expr) -> ast.Call:
@@ -60,6 +60,28 @@ def altered_tests(test: ast.expr) -> Iterator[ast.expr]:
             yield _with_second(test, _call("other", test.args[1], **tolerances))
         case ast.Call():
             yield from _altered_inside(test)
+
+
+def truth_values(test: ast.expr) -> int:
+    """Count the parts of a test that have no side to change, such as ``x.is_leaf``."""
+    if isinstance(test, ast.BoolOp):
+        return sum(truth_values(value) for value in test.values)
+    return int(next(altered_tests(test), None) is None)
+
+
+def same_on_both_sides(test: ast.expr) -> bool:
+    """Say whether anything in a test is compared with the very same expression."""
+    for node in ast.walk(test):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+        elif isinstance(node, ast.Call) and _compares_arrays(node):
+            sides = node.args[:2]
+        else:
+            continue
+        written = [ast.dump(side) for side in sides]
+        if len(set(written)) < len(written):
+            return True
+    return False
 
 
 def _name(call: ast.Call) -> str:
@@ -129,15 +151,20 @@ class Instrument(ast.NodeTransformer):
 
     def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
         self.asserts += 1
+        self.truth_values += truth_values(node.test)
         calls: list[ast.stmt] = []
         for test in altered_tests(node.test):
-            self.altered.append(
-                Altered(self.notebook, self.cell, ast.unparse(node), _readable(test))
-            )
+            number = ast.Constant(len(self.altered))
+            self._add(node, _readable(test))
             function = ast.Lambda(ast.arguments([], [], None, [], [], None, []), test)
-            calls.append(ast.Expr(_call("check", ast.Constant(len(self.altered) - 1), function)))
-        self.truth_values += not calls
+            calls.append(ast.Expr(_call("check", number, function)))
+        if same_on_both_sides(node.test):
+            self._add(node, "it stands", "compares an expression with itself")
         return [node, *calls]
+
+    def _add(self, node: ast.Assert, what: str, outcome: str = NEVER) -> None:
+        source = ast.unparse(node)
+        self.altered.append(Altered(self.notebook, self.cell, source, what, outcome))
 
     def source(self, number: int, source: str) -> str:
         """Return a cell's code with the calls written in; code without asserts as it is."""
@@ -166,16 +193,7 @@ def sweep(path: Path) -> Instrument:
     run(notebook, path.parent)
     outcomes = json.loads(notebook.cells[-1].outputs[0].text)
     for number, altered in enumerate(instrument.altered):
-        seen = outcomes.get(str(number), ["never reached"])
-        # In a loop one failure is enough: the cell stops there.
-        altered.outcome = "failed" if "failed" in seen else seen[0]
+        if seen := outcomes.get(str(number)):
+            # In a loop one failure is enough: the cell stops there.
+            altered.outcome = "failed" if "failed" in seen else seen[0]
     return instrument
-
-
-if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        found = sweep(Path(name).resolve())
-        for altered in found.altered:
-            if altered.outcome != "failed":
-                print(altered)
-        print(name, found.asserts, found.truth_values, len(found.altered))
