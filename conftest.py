@@ -42,20 +42,16 @@ def pictures(outputs):
 
 
 def pixels(picture):
-    """Decode a picture to red, green, blue and alpha, an array (height, width, 4)."""
-    return np.asarray(Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGBA"), float)
-
-
-def painted_over(picture, background):
-    """Return what is seen of a picture with transparency over one shade of grey."""
-    alpha = picture[..., 3:] / 255
-    return picture[..., :3] * alpha + background * (1 - alpha)
+    """Decode a picture: its colours weighted by their opacity, and the opacity, of 255."""
+    decoded = Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGBA")
+    values = np.asarray(decoded, np.float32)
+    return values[..., :3] * (values[..., 3:] / 255), values[..., 3:]
 
 
 def worst_block(squares):
     """Return the largest mean of any BLOCK x BLOCK square (or all of a smaller picture)."""
     rows, columns = (min(BLOCK, size) for size in squares.shape)
-    sums = np.pad(squares, ((1, 0), (1, 0))).cumsum(0).cumsum(1)
+    sums = np.pad(squares, ((1, 0), (1, 0))).cumsum(0, dtype=float).cumsum(1)
     strips = sums[rows:] - sums[:-rows]
     return (strips[:, columns:] - strips[:, :-columns]).max() / (rows * columns)
 
@@ -68,12 +64,12 @@ def distances(stored, fresh):
     """
     if stored == fresh:
         return 0.0, 0.0
-    a, b = pixels(stored), pixels(fresh)
-    if a.shape != b.shape:
+    (colours, opacity), (other_colours, other_opacity) = pixels(stored), pixels(fresh)
+    if colours.shape != other_colours.shape:
         return np.inf, np.inf
-    squares = [
-        ((painted_over(a, shade) - painted_over(b, shade)) ** 2).mean(-1) for shade in (0, 255)
-    ]
+    over_black = colours - other_colours
+    over_white = over_black + other_opacity - opacity  # white shines through
+    squares = [(difference**2).mean(-1) for difference in (over_black, over_white)]
     overall = max(square.mean() for square in squares)
     worst = max(worst_block(square) for square in squares)
     return np.sqrt(overall), np.sqrt(max(worst, 0.0))

@@ -141,10 +141,10 @@ WITHOUT = {
         "an output's metadata changed",
     },
     "worst > BLOCK_TOLERANCE": {"figure: mark erased"},
-    "for shade in (0, 255)": {"figure: background switched"},
+    "in (over_black, over_white)": {"figure: background switched"},
     "IPyNbCell.runtest = runtest": {"a cell marked never run"},
 }
-INSTEAD = {"worst > BLOCK_TOLERANCE": "False", "for shade in (0, 255)": "for shade in (255,)"}
+INSTEAD = {"worst > BLOCK_TOLERANCE": "False", "in (over_black, over_white)": "in (over_white,)"}
 
 
 @pytest.mark.parametrize("removed", WITHOUT, ids=lambda removed: removed or "no guards")

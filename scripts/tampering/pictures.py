@@ -21,32 +21,29 @@ def decode(png: str) -> Image.Image:
 def encode(pixels: np.ndarray) -> str:
     """Return pixels (height, width, 4) as a notebook stores a PNG."""
     buffer = io.BytesIO()
-    Image.fromarray(pixels.astype(np.uint8), "RGBA").save(buffer, format="png")
+    Image.fromarray(pixels.astype(np.uint8), "RGBA").save(buffer, format="png", compress_level=1)
     return base64.b64encode(buffer.getvalue()).decode()
 
 
 def line_moved(pixels: np.ndarray) -> np.ndarray:
     """Move what has the commonest colour but the background's a few pixels down."""
-    colours, inverse, counts = np.unique(
-        pixels.reshape(-1, 4), axis=0, return_inverse=True, return_counts=True
-    )
-    background, drawn = np.argsort(counts)[::-1][:2]
-    mask = (inverse.reshape(pixels.shape[:2])) == drawn
+    background, drawn = _commonest(pixels)[:2]
+    mask = (pixels == drawn).all(-1)
     moved = pixels.copy()
-    moved[mask] = colours[background]
-    moved[np.roll(mask, MOVE, axis=0)] = colours[drawn]
+    moved[mask] = background
+    moved[np.roll(mask, MOVE, axis=0)] = drawn
     return moved
 
 
 def patch_recoloured(pixels: np.ndarray) -> np.ndarray:
-    """Take some blue from a rectangle in the middle that is 5 % of the picture."""
+    """Tint a rectangle in the middle that is 5 % of the picture a light yellow."""
     height, width = pixels.shape[:2]
     rows, columns = round(height * 0.05**0.5), round(width * 0.05**0.5)
     top, left = (height - rows) // 2, (width - columns) // 2
     spoiled = pixels.astype(int)
     patch = spoiled[top : top + rows, left : left + columns]
     patch[..., 2] = np.where(patch[..., 2] >= TINT, patch[..., 2] - TINT, patch[..., 2] + TINT)
-    patch[..., 3] = 255  # where nothing is drawn, a colour would not show
+    patch[patch[..., 3] == 0] = 255, 255, 0, TINT  # nothing is drawn here, so no colour shows
     return spoiled
 
 
@@ -69,9 +66,8 @@ def label_mirrored(pixels: np.ndarray) -> np.ndarray:
 
 def mark_erased(pixels: np.ndarray) -> np.ndarray:
     """Paint the commonest colour over one small mark."""
-    colours, counts = np.unique(pixels.reshape(-1, 4), axis=0, return_counts=True)
     spoiled = pixels.copy()
-    spoiled[_busiest(pixels, MARK, MARK)] = colours[np.argmax(counts)]
+    spoiled[_busiest(pixels, MARK, MARK)] = _commonest(pixels)[0]
     return spoiled
 
 
@@ -102,6 +98,13 @@ KINDS = (
     half_transparent,
     background_switched,
 )
+
+
+def _commonest(pixels: np.ndarray) -> np.ndarray:
+    """Return the colours of a picture, the most frequent first."""
+    packed = np.ascontiguousarray(pixels, dtype=np.uint8).view(np.uint32)  # one number for each
+    colours, counts = np.unique(packed, return_counts=True)
+    return colours[np.argsort(counts)[::-1]].view(np.uint8).reshape(-1, 4)
 
 
 def _busiest(pixels: np.ndarray, height: int, width: int) -> tuple[slice, slice]:
