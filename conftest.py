@@ -1,7 +1,7 @@
-"""Two guards that nbval lacks: pictures are compared, and a cell never executed is refused.
+"""Guards that nbval lacks: pictures, the order and kind of outputs, cells never executed.
 
-nbval skips both in silence. This reaches into nbval 0.11, so its version is pinned, and
-tests/test_guards.py proves on spoiled notebooks that each guard still bites.
+nbval passes over all of these in silence. This reaches into nbval 0.11, so its version is
+pinned; `make tamper` measures what the guards notice, and the tests prove that each one bites.
 """
 
 import base64
@@ -11,42 +11,87 @@ import numpy as np
 from nbval.plugin import IPyNbCell
 from PIL import Image
 
-# Root mean square over all pixels and channels, of 255. The same versions of the libraries give
-# 0; another font renderer stays below 2; one line of a plot that moved gives 4 and more.
+# Root mean square differences of 255: over the whole picture, and over the worst square of
+# BLOCK x BLOCK pixels, where a changed label or a moved line shows. The pinned versions give 0,
+# as matplotlib brings its own fonts and font renderer; a rounding difference changes the grey of
+# an edge by a few steps. A line moved by three pixels gives 19 or more in its worst square.
 PICTURE_TOLERANCE = 2.0
+BLOCK_TOLERANCE = 8.0
+BLOCK = 16
+PICTURES = ("image/png", "image/jpeg")  # what nbval leaves out
 
 _compare_outputs = IPyNbCell.compare_outputs
 _runtest = IPyNbCell.runtest
 
 
-def pictures(outputs):
-    """Return the PNGs among a cell's outputs, in order."""
-    return [out["data"]["image/png"] for out in outputs if "image/png" in out.get("data", {})]
-
-
-def distance(stored, fresh):
-    """Return the root mean square difference of two PNGs; infinite if their sizes differ."""
-    a, b = (
-        np.asarray(Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB"), dtype=float)
-        for png in (stored, fresh)
+def kind(output):
+    """Return what nbval does not compare of an output: its kind, its parts, its settings."""
+    return (
+        output["output_type"],
+        output.get("name", ""),
+        sorted(output.get("data", {})),
+        dict(output.get("metadata", {})),
     )
-    return np.sqrt(np.mean((a - b) ** 2)) if a.shape == b.shape else np.inf
+
+
+def pictures(outputs):
+    """Return the pictures among a cell's outputs, in order, as base64."""
+    return [
+        out["data"][form] for out in outputs for form in PICTURES if form in out.get("data", {})
+    ]
+
+
+def pixels(picture):
+    """Decode a picture: its colours weighted by their opacity, and the opacity, of 255."""
+    decoded = Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGBA")
+    values = np.asarray(decoded, np.float32)
+    return values[..., :3] * (values[..., 3:] / 255), values[..., 3:]
+
+
+def worst_block(squares):
+    """Return the largest mean of any BLOCK x BLOCK square (or all of a smaller picture)."""
+    rows, columns = (min(BLOCK, size) for size in squares.shape)
+    sums = np.pad(squares, ((1, 0), (1, 0))).cumsum(0, dtype=float).cumsum(1)
+    strips = sums[rows:] - sums[:-rows]
+    return (strips[:, columns:] - strips[:, :-columns]).max() / (rows * columns)
+
+
+def distances(stored, fresh):
+    """Return the RMS difference of two pictures: overall, and in the worst square.
+
+    Both infinite if their sizes differ. Over white and over black, so that a change of
+    transparency is a change too.
+    """
+    if stored == fresh:
+        return 0.0, 0.0
+    (colours, opacity), (other_colours, other_opacity) = pixels(stored), pixels(fresh)
+    if colours.shape != other_colours.shape:
+        return np.inf, np.inf
+    over_black = colours - other_colours
+    over_white = over_black + other_opacity - opacity  # white shines through
+    squares = [(difference**2).mean(-1) for difference in (over_black, over_white)]
+    overall = max(square.mean() for square in squares)
+    worst = max(worst_block(square) for square in squares)
+    return np.sqrt(overall), np.sqrt(max(worst, 0.0))
 
 
 def compare_outputs(self, test, ref, skip_compare=None):
     if not _compare_outputs(self, test, ref, skip_compare):
         return False
-    stored, fresh = pictures(ref), pictures(test)
-    if len(stored) != len(fresh):
+    if (stored := [kind(out) for out in ref]) != (fresh := [kind(out) for out in test]):
         self.comparison_traceback.append(
-            f"the notebook stores {len(stored)} pictures, the cell draws {len(fresh)}"
+            f"the notebook stores outputs of the kinds {stored}, the cell gives {fresh}"
         )
         return False
-    for number, (old, new) in enumerate(zip(stored, fresh, strict=True), start=1):
-        if (rms := distance(old, new)) > PICTURE_TOLERANCE:
+    pairs = zip(pictures(ref), pictures(test), strict=True)  # as many, or the kinds differ
+    for number, (old, new) in enumerate(pairs, start=1):
+        overall, worst = distances(old, new)
+        if overall > PICTURE_TOLERANCE or worst > BLOCK_TOLERANCE:
             self.comparison_traceback.append(
-                f"picture {number} is not the one the cell draws: RMS difference {rms:.1f} of"
-                f" 255, at most {PICTURE_TOLERANCE} allowed; run make notebooks and look at it"
+                f"picture {number} is not the one the cell draws: RMS difference {overall:.1f}"
+                f" of 255, at most {PICTURE_TOLERANCE} allowed; {worst:.1f} in its worst square"
+                f" of {BLOCK} pixels, at most {BLOCK_TOLERANCE} allowed; run make notebooks and"
+                " look at it"
             )
             return False
     return True

@@ -44,6 +44,16 @@ def execute(path: Path, timeout: int = 300) -> nbformat.NotebookNode:
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.update(outputs=[], execution_count=None)
+    run(notebook, path.parent, timeout)
+    for cell in notebook.cells:
+        expected = "raises-exception" in cell.metadata.get("tags", [])
+        if expected and not any(out.output_type == "error" for out in cell.outputs):
+            raise RuntimeError(f"this cell was to raise and did not:\n{cell.source}")
+    return normalise(notebook)
+
+
+def run(notebook: nbformat.NotebookNode, folder: Path, timeout: int = 300) -> None:
+    """Run a notebook in a new kernel that starts in this folder; the outputs go into it."""
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")
     NotebookClient(
@@ -53,13 +63,8 @@ def execute(path: Path, timeout: int = 300) -> nbformat.NotebookNode:
         record_timing=False,
         coalesce_streams=True,  # however the kernel's output happened to be cut
         config=QUIET,
-        resources={"metadata": {"path": str(path.parent)}},
+        resources={"metadata": {"path": str(folder)}},
     ).execute()
-    for cell in notebook.cells:
-        expected = "raises-exception" in cell.metadata.get("tags", [])
-        if expected and not any(out.output_type == "error" for out in cell.outputs):
-            raise RuntimeError(f"this cell was to raise and did not:\n{cell.source}")
-    return normalise(notebook)
 
 
 def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:

@@ -1,0 +1,1 @@
+"""What `make tamper` is made of: spoiled outputs, altered asserts, and who notices."""
