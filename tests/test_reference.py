@@ -1,4 +1,4 @@
-"""The reference pages: the code of the notes on published pages runs, and every cited work is introduced."""
+"""The reference pages: the code of the notes runs, and every cited work is introduced."""
 
 import re
 from pathlib import Path
