@@ -15,6 +15,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 OPEN ?= yes
 TEST_ARGS ?=
+TIMES ?= 10
+PYTHONS ?=
 # PyTorch's own index carries builds without CUDA, which save several GB on Linux. It is asked
 # once whether it answers, because pip waits long, and for every package, on one that does not.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
@@ -30,7 +32,8 @@ NBVAL := --nbval --nbval-current-env --nbval-sanitize-with nbval_sanitize.cfg --
 # One file is one worker's: a notebook's cells share a kernel.
 PARALLEL := -n logical --maxprocesses 8 --dist loadfile
 
-.PHONY: help book html test serve lab notebooks bench lint constraints clean
+.PHONY: help book html test check portable portable-small repeat matrix tamper mutate figures \
+	serve lab notebooks bench lint constraints clean
 
 help:  ## list the targets
 	@echo "Per-Sample Gradients: make TARGET, where TARGET is"
@@ -53,7 +56,31 @@ _build/.shape: $(SHAPE)
 	@rm -rf _build/.doctrees $(HTML) && mkdir -p _build && touch $@
 
 test: html  ## run every unit test and re-execute and compare every notebook
-	$(BIN)/python -m pytest $(NBVAL) $(PARALLEL) tests src chapters $(TEST_ARGS)
+	$(BIN)/python -m pytest $(NBVAL) -m "not slow" $(PARALLEL) tests src chapters $(TEST_ARGS)
+
+check: $(VENV)/.dev portable-small  ## everything that takes longer than make test
+	$(BIN)/python -m pytest -m slow $(PARALLEL) tests $(TEST_ARGS)
+
+portable: $(VENV)/.dev  ## compare every notebook under simulated machines (ONLY=Haswell for one)
+	$(BIN)/python scripts/portable.py $(if $(ONLY),--only $(ONLY))
+
+portable-small: $(VENV)/.dev
+	$(BIN)/python scripts/portable.py --small
+
+repeat: $(VENV)/.dev  ## run every notebook TIMES=10 times, in random order
+	$(BIN)/python scripts/repeat.py --times $(TIMES)
+
+matrix: $(VENV)/.dev  ## unit tests on each Python, oldest and newest packages (PYTHONS="...")
+	$(BIN)/python scripts/matrix.py $(PYTHONS)
+
+tamper: $(VENV)/.dev  ## alter every stored output, and count what the tests notice
+	$(BIN)/python scripts/tamper.py
+
+mutate: $(VENV)/.dev  ## alter the package, and count what the tests notice
+	$(BIN)/python scripts/mutate.py
+
+figures: $(VENV)/.dev  ## write the last figures of these into the README
+	$(BIN)/python scripts/figures.py
 
 serve: html  ## serve the book at http://localhost:8000 (PORT=...)
 	@echo "The book is at http://localhost:$(PORT), until Ctrl-C"
