@@ -10,11 +10,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 HTML := _build/html
 PORT ?= 8000
-# Yours to set: make book PYTHON=python3.12, make test TEST_ARGS="-k td0", make book OPEN=no.
+# Yours to set: make book PYTHON=python3.12, make test TEST_ARGS="-k td0" JOBS=1, make book OPEN=no.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 OPEN ?= yes
 TEST_ARGS ?=
+JOBS ?= logical
 TIMES ?= 10
 PYTHONS ?=
 # PyTorch's own index carries builds without CUDA, which save several GB on Linux. It is asked
@@ -30,7 +31,7 @@ SHAPE := _config.yml _toc.yml references.bib $(shell find _ext _static -type f -
 BUILD_FLAGS := -W -n --keep-going
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with nbval_sanitize.cfg --nbval-cell-timeout=120
 # One file is one worker's: a notebook's cells share a kernel.
-PARALLEL := -n logical --maxprocesses 8 --dist loadfile
+PARALLEL := -n $(JOBS) --maxprocesses 8 --dist loadfile
 
 .PHONY: help book html test check portable portable-small repeat matrix tamper mutate figures \
 	serve lab notebooks bench lint constraints clean
@@ -62,13 +63,13 @@ check: $(VENV)/.dev portable-small  ## everything that takes longer than make te
 	$(BIN)/python -m pytest -m slow $(PARALLEL) tests $(TEST_ARGS)
 
 portable: $(VENV)/.dev  ## compare every notebook under simulated machines (ONLY=Haswell for one)
-	$(BIN)/python scripts/portable.py $(if $(ONLY),--only $(ONLY))
+	$(BIN)/python scripts/portable.py --workers $(JOBS) $(if $(ONLY),--only $(ONLY))
 
 portable-small: $(VENV)/.dev
-	$(BIN)/python scripts/portable.py --small
+	$(BIN)/python scripts/portable.py --workers $(JOBS) --small
 
 repeat: $(VENV)/.dev  ## run every notebook TIMES=10 times, in random order
-	$(BIN)/python scripts/repeat.py --times $(TIMES)
+	$(BIN)/python scripts/repeat.py --workers $(JOBS) --times $(TIMES)
 
 matrix: $(VENV)/.dev  ## unit tests on each Python, oldest and newest packages (PYTHONS="...")
 	$(BIN)/python scripts/matrix.py $(PYTHONS)

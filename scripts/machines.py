@@ -73,8 +73,8 @@ def _threads(number: int) -> dict[str, str]:
     return dict.fromkeys(names, str(number)) | {"MKL_DYNAMIC": "FALSE"}
 
 
-# What a process is asked about its libraries. It runs under the setting, prints one line.
-PROBE = """
+# What a process is asked about its libraries. It runs under the setting and prints one line.
+NUMPY_PROBE = """
 import ctypes, hashlib, json, os, re, warnings
 from pathlib import Path
 warnings.simplefilter("ignore")
@@ -111,6 +111,8 @@ if Path("/proc/self/smaps").exists() and hasattr(ctypes.CDLL(None), "gnu_get_lib
 draw = np.random.default_rng(0).normal
 a, b = draw(size=(50, 133)), draw(size=(133, 47))
 state["digits of NumPy"] = digest(a @ b, a @ b[:, 0], np.exp(a), np.tanh(a), a.sum(1))
+"""
+FRAMEWORKS_PROBE = """
 try:
     import torch
     state["PyTorch kernels"] = torch.backends.cpu.get_cpu_capability()
@@ -129,7 +131,6 @@ try:
     state["XLA digits"] = digest(*shown(a, b), *shown(a.astype("f4"), b.astype("f4")))
 except ImportError:
     pass
-print("\\nstate", json.dumps(state))
 """
 MKL = re.compile(
     r"^MKL_VERBOSE .* architecture (.+?),? (?:enabled|instructions|Lnx|Win)", re.MULTILINE
@@ -144,17 +145,23 @@ def environment(env: dict[str, str]) -> dict[str, str]:
     return kept | {"JAX_PLATFORMS": "cpu", "PYTEST_ADDOPTS": ""} | env
 
 
-def state(env: dict[str, str]) -> dict:
+def state(env: dict[str, str], frameworks: bool = True) -> dict:
     """Return what the libraries say of themselves in a process with these variables.
+
+    Parameters
+    ----------
+    env : the variables of a setting
+    frameworks : whether to ask PyTorch and JAX too, which takes seconds
 
     Raises
     ------
     RuntimeError
         The libraries refuse the setting; the text is the last line they said.
     """
+    probe = NUMPY_PROBE + FRAMEWORKS_PROBE * frameworks
     verbose = {"MKL_VERBOSE": "1", "ONEDNN_VERBOSE": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", PROBE],
+        [sys.executable, "-c", f"{probe}\nprint('\\nstate', json.dumps(state))"],
         env=environment(env) | verbose,
         capture_output=True,
         text=True,

@@ -48,7 +48,7 @@ def nbval_flags() -> list[str]:
 
 
 def compare(
-    files: Iterable[Path], env: dict[str, str], workers: str = "1", root: Path = ROOT
+    files: Iterable[Path], env: dict[str, str], workers: str = "0", root: Path = ROOT
 ) -> tuple[int, int, list[str]]:
     """Run notebooks and test files with these variables.
 
@@ -64,7 +64,8 @@ def compare(
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", *nbval_flags(), "-q", "-m", "not slow"]
-        command += ["-n", workers, "--dist", "loadfile", f"--junitxml={report}"]
+        command += ["-n", workers, "--dist", "loadfile", "--no-loadscope-reorder"]
+        command += ["-p", "no:cacheprovider", f"--junitxml={report}"]
         done = subprocess.run(
             [*command, *map(str, files)],
             cwd=root,
@@ -163,7 +164,7 @@ def main() -> int:
     parser.add_argument("--small", action="store_true", help="three settings, the long chapters")
     parser.add_argument("--only", default="", help="settings whose name contains this")
     parser.add_argument("--notebooks-only", action="store_true", help="leave out the unit tests")
-    parser.add_argument("--workers", default="1", help="how many files at a time (pytest -n)")
+    parser.add_argument("--workers", default="0", help="processes beside this one (pytest -n)")
     options = parser.parse_args()
     rows = run(options)
     print(f"\n{table(rows)}")
