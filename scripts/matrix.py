@@ -25,8 +25,8 @@ BUILD = ROOT / "_build" / "matrix"
 PYTHONS = ("3.11", "3.12", "3.13")
 RESOLUTION = {"oldest": "lowest-direct", "newest": "highest"}
 # These test the book and its tools, which have versions of their own.
-BOOK = ("build", "figures", "guards", "mutate", "notebooks", "pages", "portable", "style")
-BOOK += ("tamper",)
+BOOK = ("build", "figures", "guards", "matrix", "mutate", "notebooks", "pages", "portable")
+BOOK += ("style", "tamper")
 DEPRECATIONS = ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning")
 SHOWN = ("numpy", "array-api-compat", "torch", "jax", "matplotlib", "gymnasium")
 
@@ -49,6 +49,12 @@ def test_tools() -> list[str]:
     return [line for line in text.splitlines() if re.match(names, line)]
 
 
+def reason(said: str) -> str:
+    """Return what uv said of a failure, without the addresses and paths of one machine."""
+    _, _, error = said.rpartition("error:")
+    return re.sub(r"`?(?:\w+://|/)[^\s`]*/[^\s`]*`?", "...", " ".join(error.split()))[:200]
+
+
 def uv(*arguments: str) -> str:
     """Run uv, which comes with the development environment; return what it printed."""
     find = os.environ.get("PIP_FIND_LINKS", "")  # where pip looks for wheels, uv looks too
@@ -56,8 +62,7 @@ def uv(*arguments: str) -> str:
     command = [sys.executable, "-m", "uv", *arguments]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     if done.returncode:
-        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        raise NotHad(" ".join(lines[-3:]) or f"uv ended with {done.returncode}")
+        raise NotHad(reason(done.stderr) or f"uv ended with {done.returncode}")
     return done.stdout.strip()
 
 
@@ -128,9 +133,9 @@ def main() -> int:
                 run = [inside, "-c", "import platform; print(platform.python_version())"]
                 number = subprocess.check_output(run, text=True).strip()
                 passed, failed, end = unit_tests(inside)
-            except NotHad as reason:
-                row = {"python": Path(python).name, "packages": which, "not had": str(reason)}
-                print(f"Python {row['python']}, {which}: not had: {reason}", flush=True)
+            except NotHad as error:
+                row = {"python": Path(python).name, "packages": which, "not had": str(error)}
+                print(f"Python {row['python']}, {which}: not had: {error}", flush=True)
             else:
                 row = {"python": number, "packages": which, "versions": held}
                 row |= {"passed": passed, "failed": failed}
