@@ -15,7 +15,7 @@ def imports(path: Path, framework: str) -> bool:
     text = path.read_text(encoding="utf-8")
     if re.search(rf"^(?:import|from) .*\b{framework}(?:_backend)?\b", text, re.MULTILINE):
         return True
-    named = re.findall(r"^(?:import|from) (\w+)", text, re.MULTILINE)
+    named = re.findall(r"^(?:import|from) \.?(\w+)", text, re.MULTILINE)
     beside = (TESTS / f"{name}.py" for name in named)
     return any(imports(other, framework) for other in beside if other.exists())
 
