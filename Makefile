@@ -1,4 +1,5 @@
-# Everything this repository can do, one target each. `make` alone lists them.
+# Everything this repository can do, one target each. `make` alone lists them. It is written for
+# GNU make 3.81 and the tools of macOS as well as for those of Linux.
 # Nothing has to be installed first but Python 3.11 or newer and make: the targets build
 # their own environment in .venv and leave the rest of the machine alone.
 
@@ -10,11 +11,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 HTML := _build/html
 PORT ?= 8000
-# Yours to set: make book PYTHON=python3.12, make test TEST_ARGS="-k td0", make book OPEN=no.
+# Yours to set: make book PYTHON=python3.12, make test TEST_ARGS="-k td0" JOBS=1, make book OPEN=no.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 OPEN ?= yes
 TEST_ARGS ?=
+JOBS ?= logical
+TIMES ?= 10
+PYTHONS ?=
 # PyTorch's own index carries builds without CUDA, which save several GB on Linux. It is asked
 # once whether it answers, because pip waits long, and for every package, on one that does not.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
@@ -28,14 +32,14 @@ SHAPE := _config.yml _toc.yml references.bib $(shell find _ext _static -type f -
 BUILD_FLAGS := -W -n --keep-going
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with nbval_sanitize.cfg --nbval-cell-timeout=120
 # One file is one worker's: a notebook's cells share a kernel.
-PARALLEL := -n logical --maxprocesses 8 --dist loadfile
+PARALLEL := -n $(JOBS) --maxprocesses 8 --dist loadfile
 
-.PHONY: help book html test serve lab notebooks bench lint constraints clean
+.PHONY: help book html test check portable portable-small repeat matrix tamper mutate figures \
+	serve lab notebooks bench lint constraints clean
 
 help:  ## list the targets
 	@echo "Per-Sample Gradients: make TARGET, where TARGET is"
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' \
-		| while IFS=$$'\t' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 book: html  ## build the book, warnings being errors, and open it
 	@echo "The book is at $(CURDIR)/$(HTML)/index.html"
@@ -53,7 +57,32 @@ _build/.shape: $(SHAPE)
 	@rm -rf _build/.doctrees $(HTML) && mkdir -p _build && touch $@
 
 test: html  ## run every unit test and re-execute and compare every notebook
-	$(BIN)/python -m pytest $(NBVAL) $(PARALLEL) tests src chapters $(TEST_ARGS)
+	$(BIN)/python -m pytest $(NBVAL) -m "not slow" $(PARALLEL) tests src chapters $(TEST_ARGS)
+
+# pytest ends with 5 where no test is marked as slow.
+check: $(VENV)/.dev portable-small  ## everything that takes longer than make test
+	$(BIN)/python -m pytest -m slow $(PARALLEL) tests $(TEST_ARGS) || [ $$? = 5 ]
+
+portable: $(VENV)/.dev  ## compare every notebook under simulated machines (ONLY=Haswell for one)
+	$(BIN)/python scripts/portable.py --workers $(JOBS) $(if $(ONLY),--only $(ONLY))
+
+portable-small: $(VENV)/.dev
+	$(BIN)/python scripts/portable.py --workers $(JOBS) --small
+
+repeat: $(VENV)/.dev  ## run every notebook TIMES=10 times, in random order
+	$(BIN)/python scripts/repeat.py --workers $(JOBS) --times $(TIMES)
+
+matrix: $(VENV)/.dev  ## unit tests on each Python, oldest and newest packages (PYTHONS="...")
+	$(BIN)/python scripts/matrix.py $(PYTHONS)
+
+tamper: $(VENV)/.dev  ## alter every stored output, and count what the tests notice
+	$(BIN)/python scripts/tamper.py
+
+mutate: $(VENV)/.dev  ## alter the package, and count what the tests notice
+	$(BIN)/python scripts/mutate.py
+
+figures: $(VENV)/.dev  ## write the last figures of these into the README
+	$(BIN)/python scripts/figures.py
 
 serve: html  ## serve the book at http://localhost:8000 (PORT=...)
 	@echo "The book is at http://localhost:$(PORT), until Ctrl-C"

@@ -14,6 +14,7 @@ import persample as ps
 from persample import engine, tape
 
 from .cases import arrays, rewards, states, theta
+from .precision import enable_x64
 from .test_errors import ERRORS
 
 S, R, THETA = arrays(states, "torch"), arrays(rewards, "torch"), arrays(theta, "torch")
@@ -205,7 +206,7 @@ def _():
 
 @trigger("jax.float64")
 def _():
-    with jax.enable_x64(False):
+    with enable_x64(False):
         jnp.asarray(1.0, dtype="float64")
 
 

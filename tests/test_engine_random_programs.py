@@ -13,6 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
+from precision import enable_x64
 from rule_checks import close
 from tolerances import FLOAT32, FLOAT64
 
@@ -155,7 +156,7 @@ def jax_in_a_hurry():
     """JAX compiles each operation for each shape: let it spend no time on making them fast."""
     before = jax.config.jax_exec_time_optimization_effort
     jax.config.update("jax_exec_time_optimization_effort", -1.0)
-    with jax.enable_x64(True):
+    with enable_x64(True):
         yield
     jax.config.update("jax_exec_time_optimization_effort", before)
 

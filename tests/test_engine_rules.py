@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
+from precision import enable_x64
 from rule_checks import (
     check_batching,
     check_vjp,
@@ -30,7 +31,7 @@ every_case = pytest.mark.parametrize(("name", "case"), CASES, ids=CASE_IDS)
 
 @pytest.fixture(autouse=True)
 def float64_in_jax():
-    with jax.enable_x64(True):
+    with enable_x64(True):
         yield
 
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
+from precision import enable_x64
 from rule_checks import close
 from tolerances import FLOAT64
 
@@ -24,7 +25,7 @@ x3, y3, X = rng.normal(size=3), rng.normal(size=3), rng.normal(size=(4, 3))
 
 @pytest.fixture(autouse=True)
 def float64_in_jax():
-    with jax.enable_x64(True):
+    with enable_x64(True):
         yield
 
 

@@ -18,6 +18,7 @@ from persample import backends, checks, per_sample
 from persample.backends import BACKENDS
 
 from .cases import B, arrays, rewards, states, theta
+from .precision import enable_x64
 
 rows, mean = ps.per_sample_grad(ps.squared_loss), ps.mean_grad(ps.squared_loss)
 with_axes = partial(ps.per_sample_grad, ps.squared_loss)
@@ -25,9 +26,8 @@ torch_states = ps.backend("torch").asarray(states)
 
 
 def jax_in_32_bits():
-    import jax
 
-    with jax.enable_x64(False):
+    with enable_x64(False):
         ps.backend("jax").asarray([1.0])
 
 

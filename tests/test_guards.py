@@ -4,7 +4,6 @@ They run as `make test` runs them: the flags are read from the Makefile.
 """
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import nbformat
 import pytest
 from execute_notebooks import execute
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from portable import nbval_flags
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -29,11 +29,6 @@ PLOT = """\
 figure, axes = plt.subplots(figsize=(4, 3))
 _ = axes.plot([1, {}, 2], color='{}')
 plt.show()"""
-
-
-def flags() -> list[str]:
-    """Return the flags with which `make test` runs the notebooks."""
-    return re.search(r"^NBVAL := (.*)$", (ROOT / "Makefile").read_text(), re.M)[1].split()
 
 
 def untouched(notebook):
@@ -119,7 +114,7 @@ def failures(tmp_path_factory) -> dict[str, int]:
         nbformat.write(copy, folder / f"{spoil.__name__}.ipynb")
     report = folder / "report.xml"
     subprocess.run(
-        [sys.executable, "-m", "pytest", *flags(), f"--junitxml={report}", "-q"],
+        [sys.executable, "-m", "pytest", *nbval_flags(), f"--junitxml={report}", "-q"],
         cwd=folder,
         capture_output=True,
         env=os.environ | {"PYTEST_ADDOPTS": "", "PYTEST_PLUGINS": ""},

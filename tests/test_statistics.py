@@ -2,9 +2,9 @@
 
 import itertools
 
-import jax
 import numpy as np
 import pytest
+from precision import enable_x64
 from tolerances import assert_close
 
 import persample as ps
@@ -13,7 +13,7 @@ from persample import statistics
 
 @pytest.fixture(autouse=True)
 def double_precision():
-    with jax.enable_x64(True):
+    with enable_x64(True):
         yield
 
 

@@ -20,7 +20,8 @@ def _walk(tree: Any, leaves: list) -> Any:
     if isinstance(tree, dict):
         keys = sorted(tree, key=lambda key: (type(key).__name__, key))
         return (dict, tuple(keys), tuple([_walk(tree[key], leaves) for key in keys]))
-    if isinstance(tree, tuple | list):
+    # A tuple of types: the torch.compile of PyTorch 2.6 cannot follow `tuple | list` in here.
+    if isinstance(tree, (tuple, list)):
         return (type(tree), None, tuple([_walk(child, leaves) for child in tree]))
     leaves.append(tree)
     return LEAF

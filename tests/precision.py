@@ -1,0 +1,7 @@
+"""JAX's switch of precision, under the name that the installed version has for it."""
+
+import jax
+from jax import experimental
+
+# `jax.enable_x64` is the newer name.
+enable_x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else experimental.enable_x64
