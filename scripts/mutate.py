@@ -145,7 +145,9 @@ def package_trials(only: str, every: bool, seed: int) -> list[Trial]:
         drawn = [m for m in found if m.compiles()] if every else sample(found, SIZES[group], seed)
         order = list(table)
         drawn.sort(key=lambda mutant: order.index(mutant.file))
-        trials += [Trial(group, m, PACKAGE / m.file, tests_of(m.file, chosen[m.file])) for m in drawn]
+        trials += [
+            Trial(group, m, PACKAGE / m.file, tests_of(m.file, chosen[m.file])) for m in drawn
+        ]
     return trials
 
 
@@ -159,7 +161,8 @@ def explain(trials: list[Trial], path: Path) -> None:
     """Enter the reasons that the list gives; a mutant is found by its lines, not by number."""
     listed = tomllib.loads(path.read_text()).get("mutant", []) if path.is_file() else []
     reasons = {
-        (row["file"], row["function"], row["before"], row["after"]): row["reason"] for row in listed
+        (row["file"], row["function"], row["before"], row["after"]): row["reason"]
+        for row in listed
     }
     for trial in trials:
         trial.reason = reasons.get(trial.mutant.key[:4], "")
