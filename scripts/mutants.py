@@ -96,8 +96,9 @@ def sample(found: Iterable[Mutant], size: int, seed: int) -> list[Mutant]:
 class _Finder(cst.CSTVisitor):
     """Collect (function, place, new text) for everything that an operator changes.
 
-    Left out: annotations, ``__all__``, and the strings of a raise statement, which are prose.
-    (The operators themselves leave out docstrings.)
+    Left out: annotations, ``__all__``, the strings of a raise statement, which are prose, and
+    ``strict=`` of zip, a guard that no correct program can reach. (The operators themselves
+    leave out docstrings.)
     """
 
     METADATA_DEPENDENCIES = (WhitespaceInclusivePositionProvider,)
@@ -113,7 +114,7 @@ class _Finder(cst.CSTVisitor):
         self.changes: list[tuple[str, tuple[int, int, str], str]] = []
 
     def on_visit(self, node: cst.CSTNode) -> bool:
-        if isinstance(node, cst.Annotation) or _is_all(node):
+        if isinstance(node, cst.Annotation) or _is_all(node) or _is_strict(node):
             return False
         if isinstance(node, cst.FunctionDef | cst.ClassDef):
             self.names.append(node.name.value)
@@ -140,7 +141,8 @@ class _Finder(cst.CSTVisitor):
             raise AssertionError(f"line {span.start.line} does not hold {text}")
         where, place = ".".join(self.names) or "module", (start, stop, operator.__name__)
         for new in changed:
-            if (new_text := self.module.code_for_node(new)) != text:
+            new_text = self.module.code_for_node(new)
+            if new_text != text and _strict(new) == _strict(node):
                 self.changes.append((where, place, new_text))
 
 
@@ -149,6 +151,19 @@ def _is_all(node: cst.CSTNode) -> bool:
         isinstance(target.target, cst.Name) and target.target.value == "__all__"
         for target in node.targets
     )
+
+
+def _is_strict(node: cst.CSTNode) -> bool:
+    return (
+        isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "strict"
+    )
+
+
+def _strict(node: cst.CSTNode) -> list[str]:
+    """Return the ``strict=`` argument of a call, if it has one."""
+    if not isinstance(node, cst.Call):
+        return []
+    return [cst.Module([]).code_for_node(arg.value) for arg in node.args if _is_strict(arg)]
 
 
 def _stripped(text: str) -> list[str]:

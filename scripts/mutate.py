@@ -9,15 +9,10 @@ A mutant that no test notices is either a gap in the tests or changes nothing th
 see. The second kind is listed in scripts/explained_mutants.toml, each with its reason.
 """
 
-import os
-
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"  # a process with threads cannot be forked; set before numpy is imported
-os.environ["JAX_PLATFORMS"] = "cpu"
-
 import argparse
 import datetime
 import json
+import os
 import sys
 import tomllib
 from dataclasses import dataclass
@@ -33,22 +28,22 @@ FIGURES = ROOT / "tests" / "figures" / "mutation.json"
 
 # The test files that each module needs, the quickest to notice a fault first; `test_` and `.py`
 # are added. The module's own doctests come before them. A module in no group is refused.
-ENGINE = "engine_rules engine_transforms engine_mutations engine_jit errors"
+ENGINE = "engine_rules engine_transforms engine_mutations engine_numbers engine_jit errors"
 CALLS = "per_sample errors error_index per_sample_out invariants"
 LAYERS = "layerwise layerwise_errors layerwise_numpy invariants"
 GROUPS = {
     "engine": {
         "engine/core.py": "engine_structure engine_transforms engine_rules errors",
         "engine/contraction.py": "engine_jit engine_rules engine_random_programs",
-        "engine/primitives.py": "engine_rules engine_structure engine_jit engine_random_programs",
+        "engine/primitives.py": "engine_rules engine_structure engine_numbers engine_jit",
         "engine/namespace.py": f"engine_transforms {ENGINE} engine_random_programs",
         "engine/tracer.py": f"engine_transforms {ENGINE} tape",
         "engine/reverse.py": f"engine_rules engine_structure {ENGINE} tape",
         "engine/batching.py": f"engine_rules engine_structure {ENGINE} engine_random_programs",
-        "engine/staging.py": "engine_jit errors engine_transforms",
-        "engine/optimise.py": "engine_jit engine_random_programs",
-        "engine/codegen.py": "engine_jit engine_random_programs",
-        "engine/jit.py": "engine_jit errors per_sample",
+        "engine/staging.py": "engine_jit engine_numbers errors engine_transforms",
+        "engine/optimise.py": "engine_jit engine_numbers engine_random_programs",
+        "engine/codegen.py": "engine_jit engine_numbers engine_random_programs",
+        "engine/jit.py": "engine_jit engine_numbers errors per_sample",
     },
     "per_sample": {
         "per_sample.py": CALLS,
@@ -72,7 +67,7 @@ GROUPS = {
     },
     "statistics": {"statistics.py": "statistics errors"},
     "losses": {"losses.py": "losses"},
-    "trees": {"trees.py": "trees per_sample engine_transforms"},
+    "trees": {"trees.py": "trees"},
     "tape": {"tape.py": "tape errors"},
 }
 # How many mutants of each group are tried, and the seed that draws them.
@@ -89,10 +84,18 @@ SEED = 0
 # The book's own code is no part of the library; these files hold names and nothing else.
 LEFT_OUT = ("book/", "__init__.py", "engine/__init__.py")
 # What the tests import, but for the package: imported once, in the parent.
-HEAVY = (
-    "numpy torch torch.func torch._dynamo jax jax.numpy hypothesis.extra.numpy array_api_strict"
-    " array_api_compat.numpy array_api_compat.torch nbval.plugin PIL.Image"
-).split()
+HEAVY = [
+    "numpy",
+    "torch.func",
+    "torch._dynamo",
+    "jax.numpy",
+    "hypothesis.extra.numpy",
+    "array_api_strict",
+    "array_api_compat.numpy",
+    "array_api_compat.torch",
+    "nbval.plugin",
+    "PIL.Image",
+]
 
 
 @dataclass
@@ -184,7 +187,9 @@ def run(trials: list[Trial], runner: Runner) -> None:
         nonlocal done
         done += 1
         trials[number].result = result
-        if done % 50 == 0:
+        if result.outcome == PASSED and not trials[number].reason:
+            print(f"\nSURVIVED: {trials[number].mutant}", flush=True)
+        elif done % 50 == 0:
             print(f"  {done} of {len(trials)}", flush=True)
 
     results = runner.run([(t.mutant, t.path, t.tests) for t in trials], tell)
@@ -203,14 +208,11 @@ def share(trials: list[Trial]) -> str:
 
 
 def report(trials: list[Trial]) -> list[list[str]]:
-    """Print what survived and a table; return the figures."""
+    """Print what is explained and a table (survivors were printed); return the figures."""
     for trial in trials:
         if trial.survived and trial.reason:
             print(f"\nexplained: {trial.mutant}\n    {trial.reason}")
-    for trial in trials:
-        if trial.survived and not trial.reason:
-            print(f"\nSURVIVED: {trial.mutant}")
-        elif trial.reason and not trial.survived:
+        elif trial.reason:
             print(f"\nexplained, yet noticed by {trial.result.test}: {trial.mutant}")
     figures = []
     print(f"\n{'':12}{'noticed':32}  of these: at import, crashed, endless")

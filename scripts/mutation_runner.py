@@ -5,6 +5,7 @@ so that it starts at once. A child replaces the source of one module as it is im
 leaves the files as they are.
 """
 
+import contextlib
 import gc
 import importlib.abc
 import importlib.machinery
@@ -27,6 +28,10 @@ MEMORY = 8 << 30  # a mutant may ask for arrays of any size
 # A test that needs this many times the processor time it needs on the true source does not end.
 # Processor time, because a busy machine must not kill mutants; a test that sleeps has WALL times.
 LONGER, EXTRA, WALL = 5, 5.0, 20
+
+# A process with threads cannot be forked: libraries read this as they are imported.
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+ONE_THREAD = {**dict.fromkeys(THREADS, "1"), "JAX_PLATFORMS": "cpu"}
 
 PASSED, KILLED, BROKEN, CRASHED, ENDLESS = "passed", "killed", "broken", "crashed", "endless"
 
@@ -163,6 +168,7 @@ class Runner:
     """Runs sources against test files, several at a time."""
 
     def __init__(self, preload: Iterable[str] = (), workers: int = 1):
+        os.environ.update(ONE_THREAD)
         for name in preload:
             importlib.import_module(name)
         _quiet_hypothesis()
@@ -223,10 +229,8 @@ class Runner:
 
     @staticmethod
     def _end_group(pid: int) -> None:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)  # what the tests started and left behind
-        except ProcessLookupError:
-            pass
 
     def _note(self, job: _Job, status: int) -> None:
         """Enter what the child of the job's first file said, and strike the file off."""

@@ -57,6 +57,11 @@ def test_trees_that_differ_have_structures_that_differ(one, other):
     assert str(flatten(other)[1]) in str(caught.value)
 
 
+def test_a_leaf_is_shown_as_an_asterisk():
+    with pytest.raises(ValueError, match=r"\(\* and \(<class 'tuple'>, None, \('\*',\)\)\)"):
+        tree_map(lambda x, y: x, 1, (1,))
+
+
 def test_the_leaves_themselves_do_not_matter_to_the_structure():
     assert flatten({"a": 1, "b": ["x"]})[1] == flatten({"b": [None], "a": "*"})[1]
     assert flatten(Pair(1, 2))[1] == flatten(Pair(3, 4))[1]
