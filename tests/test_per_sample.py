@@ -1,17 +1,16 @@
-"""Every loss, backend, method, compilation and dtype against the oracle and the closed form."""
+"""Every loss, backend, way, and dtype against the oracle and the closed form."""
 
 import numpy as np
 import pytest
 
 import persample as ps
 from persample.backends import BACKENDS, torch_backend
-from persample.per_sample import METHODS
 
 from .cases import (
     CASES,
-    METHOD_AND_JIT,
     TD_EXAMPLE,
     TD_EXAMPLE_ROWS,
+    WAYS,
     B,
     arrays,
     inputs,
@@ -34,24 +33,24 @@ pytestmark = pytest.mark.usefixtures("light_compiler")
 
 
 @pytest.mark.parametrize("dtype", OF_DTYPE)
-@pytest.mark.parametrize(("method", "jit"), METHOD_AND_JIT)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", CASES)
-def test_rows_are_those_of_the_oracle_and_of_the_closed_form(name, backend, method, jit, dtype):
+def test_rows_are_those_of_the_oracle_and_of_the_closed_form(name, backend, way, dtype):
     case = CASES[name]
     given = inputs(case, backend, dtype)
-    rows = ps.per_sample_grad(case.loss, method=method, jit=jit)(*given)
+    rows = WAYS[way](case.loss)(*given)
     exact = case.rows(case.params, *case.sample)
     assert_close(ps.to_numpy(rows), exact, OF_DTYPE[dtype])
     oracle = ps.loop_grad(case.loss)(*given)
     assert_close(ps.to_numpy(rows), ps.to_numpy(oracle), OF_DTYPE[dtype])
 
 
-@pytest.mark.parametrize(("method", "jit"), METHOD_AND_JIT)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_the_example_of_the_book(backend, method, jit):
+def test_the_example_of_the_book(backend, way):
     given = [arrays(np.array(x), backend) for x in TD_EXAMPLE]
-    rows = ps.per_sample_grad(ps.td_loss, method=method, jit=jit)(*given)
+    rows = WAYS[way](ps.td_loss)(*given)
     assert_close(ps.to_numpy(rows), TD_EXAMPLE_ROWS)
 
 
@@ -63,13 +62,11 @@ def test_the_samples_of_every_case_have_distinct_rows(name):
         assert len(np.unique(leaf.reshape(B, -1).round(6), axis=0)) == B
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dtype", OF_DTYPE)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_rows_keep_shapes_and_dtype(backend, dtype, method):
-    rows = ps.per_sample_grad(network_loss, method=method)(
-        *inputs(CASES["network"], backend, dtype)
-    )
+def test_rows_keep_shapes_and_dtype(backend, dtype, way):
+    rows = WAYS[way](network_loss)(*inputs(CASES["network"], backend, dtype))
     for key, parameter in network.items():
         assert tuple(rows[key].shape) == (B, *parameter.shape)
         assert str(rows[key].dtype).removeprefix("torch.") == dtype
@@ -100,11 +97,11 @@ CONTAINERS = {
 
 
 @pytest.mark.parametrize(
-    ("container", "backend", "method", "jit"),
+    ("container", "backend", "jit"),
     # torch.compile is slow: only for the nested container, which has the others in it
     lighter(lambda container: container == "nested", CONTAINERS),
 )
-def test_rows_come_in_the_container_of_the_parameters(container, backend, method, jit):
+def test_rows_come_in_the_container_of_the_parameters(container, backend, jit):
     make, parts = CONTAINERS[container]
     params = make(theta[:2], theta[2])
 
@@ -114,7 +111,7 @@ def test_rows_come_in_the_container_of_the_parameters(container, backend, method
         error = xp.matmul(weights, x) + offset - y
         return 0.5 * error * error
 
-    rows = ps.per_sample_grad(line_loss, method=method, jit=jit)(
+    rows = ps.per_sample_grad(line_loss, jit=jit)(
         *(arrays(x, backend) for x in (params, states[:, :2], rewards))
     )
     assert type(rows) is type(params) or container == "array"
@@ -125,43 +122,43 @@ def test_rows_come_in_the_container_of_the_parameters(container, backend, method
     assert_close(ps.to_numpy(b), exact[:, 2])
 
 
-@pytest.mark.parametrize(("method", "jit"), METHOD_AND_JIT)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_in_axes_none_shares_an_argument(backend, method, jit):
+def test_in_axes_none_shares_an_argument(backend, way):
     given = [arrays(x, backend) for x in (theta, states[0], rewards)]
     axes = (None, None, 0)
-    rows = ps.per_sample_grad(shared_state_loss, axes, method=method, jit=jit)(*given)
+    rows = WAYS[way](shared_state_loss, axes)(*given)
     same = np.tile(states[0], (B, 1))
     assert_close(ps.to_numpy(rows), td_rows(theta, same, rewards, 0.5 * same))
 
 
-@pytest.mark.parametrize(("method", "jit"), METHOD_AND_JIT)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_in_axes_0_gives_every_sample_its_own_parameters(backend, method, jit):
+def test_in_axes_0_gives_every_sample_its_own_parameters(backend, way):
     thetas = theta + np.arange(B)[:, None]
     given = [arrays(x, backend) for x in (thetas, *CASES["td_loss"].sample)]
-    rows = ps.per_sample_grad(ps.td_loss, (0, 0, 0, 0), method=method, jit=jit)(*given)
+    rows = WAYS[way](ps.td_loss, (0, 0, 0, 0))(*given)
     s, r, s_next = CASES["td_loss"].sample
     exact = [td_rows(thetas[i], s[[i]], r[[i]], s_next[[i]])[0] for i in range(B)]
     assert_close(ps.to_numpy(rows), exact)
 
 
-@pytest.mark.parametrize(("method", "jit"), METHOD_AND_JIT)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_shared_argument_may_be_a_python_number(backend, method, jit):
+def test_a_shared_argument_may_be_a_python_number(backend, way):
     given = inputs(CASES["td_loss"], backend)
     axes = (None, 0, 0, 0, None)
-    rows = ps.per_sample_grad(ps.td_loss, axes, method=method, jit=jit)(*given, 0.9)
+    rows = WAYS[way](ps.td_loss, axes)(*given, 0.9)
     assert_close(ps.to_numpy(rows), td_rows(theta, *CASES["td_loss"].sample, gamma=0.9))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_parameter_that_the_loss_ignores_has_rows_of_zeros(backend, method):
+def test_a_parameter_that_the_loss_ignores_has_rows_of_zeros(backend, way):
     loss = lambda params, x, y: ps.squared_loss(params["used"], x, y)  # noqa: E731
     params = {"used": theta, "unused": np.ones((2, 2))}
     given = [arrays(x, backend) for x in (params, states, rewards)]
-    rows = ps.per_sample_grad(loss, method=method)(*given)
+    rows = WAYS[way](loss)(*given)
     assert_close(ps.to_numpy(rows["unused"]), np.zeros((B, 2, 2)))
 
 
@@ -184,15 +181,14 @@ def test_one_function_serves_every_backend():
         assert_close(ps.to_numpy(rows(*given)), case.rows(case.params, *case.sample))
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_jit_traces_once_for_equal_shapes(method):
+def test_jit_traces_once_for_equal_shapes():
     calls = []
 
     def loss(theta, x, y):
         calls.append(1)
         return ps.squared_loss(theta, x, y)
 
-    rows = ps.per_sample_grad(loss, method=method, jit=True)
+    rows = ps.per_sample_grad(loss, jit=True)
     for _ in range(3):
         rows(theta, states, rewards)
     assert len(calls) == 1

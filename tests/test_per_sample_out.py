@@ -9,7 +9,6 @@ from persample.backends import BACKENDS
 
 from .cases import (
     CASES,
-    METHOD_AND_JIT,
     B,
     arrays,
     inputs,
@@ -50,11 +49,11 @@ def addresses(rows, backend):
 
 
 @pytest.mark.parametrize(
-    ("chunk_size", "backend", "method", "jit"),
+    ("chunk_size", "backend", "jit"),
     lighter(lambda chunk_size: chunk_size == 2, [None, 1, 2, 3, B, B + 1]),
 )
-def test_a_second_batch_in_the_memory_of_the_first(chunk_size, backend, method, jit):
-    rows_of = ps.per_sample_grad(network_loss, method=method, jit=jit, chunk_size=chunk_size)
+def test_a_second_batch_in_the_memory_of_the_first(chunk_size, backend, jit):
+    rows_of = ps.per_sample_grad(network_loss, jit=jit, chunk_size=chunk_size)
     (first, exact_first), (second, exact_second) = batches(backend)
     rows = rows_of(*first)
     assert_close(ps.to_numpy(rows), exact_first)
@@ -68,10 +67,10 @@ def test_a_second_batch_in_the_memory_of_the_first(chunk_size, backend, method, 
     assert_close(ps.to_numpy(rows), exact_second)
 
 
-@pytest.mark.parametrize(("method", "jit"), METHOD_AND_JIT)
+@pytest.mark.parametrize("jit", [False, True])
 @each_backend
-def test_no_number_of_an_earlier_batch_is_left(backend, method, jit):
-    rows_of = ps.per_sample_grad(network_loss, method=method, jit=jit)
+def test_no_number_of_an_earlier_batch_is_left(backend, jit):
+    rows_of = ps.per_sample_grad(network_loss, jit=jit)
     (first, exact_first), (second, exact_second) = batches(backend, dtype="float32")
     rows = rows_of(*second)
     for given, exact in ((first, exact_first), (second, exact_second)):
@@ -113,10 +112,10 @@ def test_how_many_rows_are_asked_for_at_a_time(backend, chunk_size, limit, expec
     assert asked == expected
 
 
-@pytest.mark.parametrize(("method", "jit"), METHOD_AND_JIT)
+@pytest.mark.parametrize("jit", [False, True])
 @each_backend
-def test_a_batch_of_one(backend, method, jit):
-    rows_of = ps.per_sample_grad(network_loss, method=method, jit=jit)
+def test_a_batch_of_one(backend, jit):
+    rows_of = ps.per_sample_grad(network_loss, jit=jit)
     (first, _), (second, exact) = batches(backend, 1)
     assert_close(ps.to_numpy(rows_of(*second, out=rows_of(*first))), exact)
 
@@ -139,12 +138,12 @@ def sharing_loss(params, x, y):
     return (z - y) * xp.sum(params["c"])
 
 
-@pytest.mark.parametrize(("method", "jit"), METHOD_AND_JIT)
+@pytest.mark.parametrize("jit", [False, True])
 @pytest.mark.parametrize("chunk_size", [None, 2])
 @each_backend
-def test_rows_that_share_memory_get_their_own(backend, chunk_size, method, jit):
+def test_rows_that_share_memory_get_their_own(backend, chunk_size, jit):
     params = arrays({"a": (theta, -theta), "c": states[0], "d": [theta, 2 * theta]}, backend)
-    rows_of = ps.per_sample_grad(sharing_loss, method=method, jit=jit, chunk_size=chunk_size)
+    rows_of = ps.per_sample_grad(sharing_loss, jit=jit, chunk_size=chunk_size)
     x, y = states, rewards
     rows = ps.per_sample_grad(sharing_loss)(params, *arrays((x, y), backend))
     for _ in range(3):

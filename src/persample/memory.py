@@ -1,0 +1,63 @@
+"""What memory an array has: where it lies, whether two arrays share it, whether one repeats it.
+
+The only place that knows. It imports no framework: a NumPy array is known by its type, a tensor
+by its storage, and any other array is its own memory, because it cannot be written to (JAX).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import trees
+
+
+def span(x: Any) -> tuple[int, int]:
+    """Return where the memory of an array begins and ends; for a tensor, that of its storage."""
+    if isinstance(x, np.ndarray):
+        return np.lib.array_utils.byte_bounds(x)
+    if hasattr(x, "untyped_storage"):
+        storage = x.untyped_storage()
+        return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+    return id(x), id(x) + 1
+
+
+def shared(x: Any, y: Any) -> bool:
+    """Say whether writing to x may change y: their spans have an address in common."""
+    if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
+        return np.may_share_memory(x, y)  # compares the same spans, ten times as fast
+    (start, end), (other_start, other_end) = span(x), span(y)
+    return start < other_end and other_start < end
+
+
+def repeats(x: Any) -> bool:
+    """Say whether an array shows a number of its memory more than once: a broadcast."""
+    strides = x.stride() if hasattr(x, "untyped_storage") else getattr(x, "strides", ())
+    return 0 in strides and any(n > 1 and s == 0 for n, s in zip(x.shape, strides, strict=True))
+
+
+def apart(tree: Any, fresh: Callable) -> Any:
+    """Return arrays that can be written to one by one: ``fresh(x)`` where x shares its memory.
+
+    Rows of an ordinary call may be a broadcast, or one array for two parameters.
+    """
+    taken: list = []
+
+    def own(x):
+        if repeats(x) or any(shared(x, other) for other in taken):
+            return fresh(x)
+        taken.append(x)
+        return x
+
+    return trees.tree_map(own, tree)
+
+
+def write(out: Any, start: int | None, rows: Any) -> Any:
+    """Write each array of ``rows`` into its array of ``out``: from row ``start`` on, None: all."""
+
+    def put(whole, x):
+        where = ... if start is None else slice(start, start + x.shape[0])
+        whole[where] = x
+        return whole
+
+    return trees.tree_map(put, out, rows)
