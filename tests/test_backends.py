@@ -13,7 +13,7 @@ from .cases import arrays, states, theta
 from .tolerances import assert_close
 
 MODULES = [ps.backend(name) for name in BACKENDS]
-FUNCTIONS = [name for name in NAMES if name != "NAME"]
+FUNCTIONS = [name for name in NAMES if not name.isupper()]
 
 each_backend = pytest.mark.parametrize("module", MODULES, ids=BACKENDS)
 
@@ -28,8 +28,9 @@ def test_a_backend_has_exactly_the_names_of_the_contract(module):
     assert len(module.__all__) == len(NAMES)
 
 
-def test_the_docstring_of_backend_lists_the_names():
-    assert " ".join(NAMES) in inspect.getdoc(ps.backend)
+def test_the_docstring_of_backend_lists_the_names_for_its_user():
+    text = " ".join(inspect.getdoc(ps.backend).split())
+    assert ", ".join(NAMES[: NAMES.index("jit") + 1]) in text
 
 
 @pytest.mark.parametrize("name", BACKENDS)

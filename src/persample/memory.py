@@ -11,6 +11,10 @@ import numpy as np
 
 from . import trees
 
+# Bytes of rows computed at a time and copied into ``out``: few enough to stay in the cache, and
+# to be handed out again by the allocator, which returns larger blocks to the system.
+CHUNK = 2**23
+
 
 def span(x: Any) -> tuple[int, int]:
     """Return where the memory of an array begins and ends; for a tensor, that of its storage."""
@@ -52,12 +56,27 @@ def apart(tree: Any, fresh: Callable) -> Any:
     return trees.tree_map(own, tree)
 
 
-def write(out: Any, start: int | None, rows: Any) -> Any:
-    """Write each array of ``rows`` into its array of ``out``: from row ``start`` on, None: all."""
+def into(f: Callable, jit: bool) -> Callable:
+    """Return ``g(out, start, *args)`` for f(\\*args) = (rows, extra).
 
-    def put(whole, x):
-        where = ... if start is None else slice(start, start + x.shape[0])
-        whole[where] = x
-        return whole
+    It writes the rows into ``out``, from row ``start`` on, and returns (rows, extra). None in
+    place of ``start``: the rows fill ``out``.
+    """
 
-    return trees.tree_map(put, out, rows)
+    def write(out, start, *args):
+        rows, extra = f(*args)
+
+        def put(whole, x):
+            where = ... if start is None else slice(start, start + x.shape[0])
+            whole[where] = x
+            return whole
+
+        return trees.tree_map(put, out, rows), extra
+
+    return write
+
+
+def step(size: int, nbytes: int) -> int:
+    """Return how many of ``size`` samples to write at a time if their rows have ``nbytes``."""
+    parts = -(-nbytes // CHUNK)
+    return -(-size // max(parts, 1))

@@ -115,7 +115,7 @@ def own(rows: Any) -> Any:
 
 
 def into(f: Callable, jit: bool) -> Callable:
-    """Return ``g(out, start, *args)`` for f(\\*args) = (rows, extra); see numpy_backend.
+    """Return ``g(out, start, *args)`` for f(\\*args) = (rows, extra); see memory.into.
 
     A JAX array cannot be written to, but it can be given away ("donated"): XLA then computes the
     result in its memory, and the array is gone. With ``jit`` f is compiled into the same program,

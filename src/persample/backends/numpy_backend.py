@@ -9,6 +9,7 @@ from .. import engine, memory, trees
 from ..engine import grad, vmap
 from ..engine import namespace as tracer_namespace
 from ..engine.tracer import Tracer
+from ..memory import into, step
 
 __all__ = [
     "FREEZES",
@@ -34,9 +35,6 @@ __all__ = [
 NAME = "numpy"
 FREEZES = True  # a compiled function keeps what the loss took from outside when it was traced
 KEEPS = (object,)  # Python values that jit takes as they are; others are bound beforehand
-# Bytes of rows computed at a time and copied into ``out``: few enough to stay in the cache, and
-# to be handed out again by the allocator, which returns larger blocks to the system.
-CHUNK = 2**23
 
 
 # Arrays.
@@ -123,26 +121,6 @@ def empty(shape: tuple[int, ...], like: Any) -> np.ndarray:
 def own(rows: Any) -> Any:
     """Return arrays to write to: those of ``rows``, fresh ones where they share memory."""
     return memory.apart(rows, np.empty_like)
-
-
-def into(f: Callable, jit: bool) -> Callable:
-    """Return ``g(out, start, *args)`` for f(\\*args) = (rows, extra).
-
-    It writes the rows into ``out``, from row ``start`` on, and returns (rows, extra). None in
-    place of ``start``: the rows fill ``out``.
-    """
-
-    def write(out, start, *args):
-        rows, extra = f(*args)
-        return memory.write(out, start, rows), extra
-
-    return write
-
-
-def step(size: int, nbytes: int) -> int:
-    """Return how many of ``size`` samples to write at a time if their rows have ``nbytes``."""
-    parts = -(-nbytes // CHUNK)
-    return -(-size // max(parts, 1))
 
 
 def traced(x: Any) -> bool:

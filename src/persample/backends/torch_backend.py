@@ -11,6 +11,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from .. import memory, trees
+from ..memory import into, step
 
 __all__ = [
     "FREEZES",
@@ -35,8 +36,7 @@ __all__ = [
 
 NAME = "torch"
 FREEZES = False  # torch.compile looks whether they have changed
-KEEPS = (float,)  # an int may reach vmap as a symbol, which it refuses
-CHUNK = 2**23  # bytes, as in numpy_backend
+KEEPS = (float,)
 
 
 # Arrays.
@@ -195,22 +195,6 @@ def own(rows: Any) -> Any:
     """Return arrays to write to: those of ``rows``, fresh ones where they share memory."""
     detached = trees.tree_map(lambda x: x.detach(), rows)  # no graph of an earlier call
     return memory.apart(detached, torch.empty_like)
-
-
-def into(f: Callable, jit: bool) -> Callable:
-    """Return ``g(out, start, *args)`` for f(\\*args) = (rows, extra); see numpy_backend."""
-
-    def write(out, start, *args):
-        rows, extra = f(*args)
-        return memory.write(out, start, rows), extra
-
-    return write
-
-
-def step(size: int, nbytes: int) -> int:
-    """Return how many of ``size`` samples to write at a time if their rows have ``nbytes``."""
-    parts = -(-nbytes // CHUNK)
-    return -(-size // max(parts, 1))
 
 
 def traced(x: Any) -> bool:
