@@ -15,6 +15,7 @@ import numpy as np
 from . import trees
 from .backends import kind_of
 
+PLAIN = frozenset([bool, int, float, complex, str, bytes, type(None)])
 LIBRARY = __name__.partition(".")[0]  # the losses of this package keep nothing
 MANY = 64  # entries of a dict, tuple or list that are looked at; of a longer one the identity
 SMALL = 4096  # bytes of a NumPy array whose numbers are compared; of larger ones the identity
@@ -34,16 +35,16 @@ class Captured:
 
     def arrays(self) -> list[tuple[str, Any]]:
         """Return (name, array) of every array among them."""
-        found = []
-        for name, value in self._values():
+        found: list = []
+        for name, value in self._values() if self._readers else ():
             known = _plain(value) or callable(value)
             leaves = [] if known else trees.flatten(value)[0]
-            found += [(f"{name}, which the loss uses", x) for x in leaves if kind_of(x)]
+            found += [(name, x) for x in leaves if kind_of(x)]
         return found
 
     def marks(self) -> list:
         """Return what tells whether one of them has changed; equal lists: nothing noticed."""
-        return [_mark(value) for _, value in self._values()]
+        return [_mark(value) for _, value in self._values()] if self._readers else []
 
     def _values(self) -> Iterator[tuple[str, Any]]:
         for name, read in self._readers.items():
@@ -126,7 +127,7 @@ def _foreign(value, package):
 
 
 def _plain(value):
-    return value is None or isinstance(value, bool | int | float | complex | str | bytes)
+    return value.__class__ in PLAIN
 
 
 def _names(code: CodeType) -> set[str]:
@@ -137,8 +138,8 @@ def _names(code: CodeType) -> set[str]:
 
 def _mark(value):
     """Return what stands for a value: equal marks, no change that is noticed."""
-    if _plain(value):
-        return type(value), repr(value) if isinstance(value, float | complex) else value
+    if value.__class__ in PLAIN:  # 0.0 and -0.0 are equal
+        return value.__class__, value or repr(value)
     if isinstance(value, np.ndarray) and value.nbytes <= SMALL and not value.dtype.hasobject:
         return value.shape, value.dtype, value.tobytes()
     if isinstance(value, dict) and len(value) <= MANY:

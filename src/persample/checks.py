@@ -148,18 +148,23 @@ def check_apart(where: str, out: Any, arguments: tuple, captured: list) -> None:
 
     ``captured`` is (name, array) of what the loss takes from outside.
     """
-    read = [(f"argument {n}", x) for n, tree in enumerate(arguments) for x in _leaves(tree)]
-    for i, x in enumerate(_leaves(out)):
-        for what, other in (*read, *captured):
-            if memory.shared(x, other):
-                raise ValueError(
-                    f"{where}: {trees.leaf_names(out, 'out')[i]} shares memory with {what}, so "
-                    "writing the one would change the other; give a copy of it, or no out."
-                )
+    outs = trees.leaves_of(out)
+    for n, argument in enumerate(arguments):
+        for x in trees.leaves_of(argument):
+            for i, y in enumerate(outs):
+                if memory.shared(y, x):
+                    _refuse_shared(where, out, i, f"argument {n}")
+    for name, x in captured:
+        for i, y in enumerate(outs):
+            if memory.shared(y, x):
+                _refuse_shared(where, out, i, f"{name}, which the loss uses")
 
 
-def _leaves(tree):
-    return trees.flatten(tree)[0] if isinstance(tree, dict | tuple | list) else (tree,)
+def _refuse_shared(where, out, i, what):
+    raise ValueError(
+        f"{where}: {trees.leaf_names(out, 'out')[i]} shares memory with {what}, so writing the "
+        "one would change the other; give a copy of it, or no out."
+    )
 
 
 def is_count(n: Any) -> bool:

@@ -4,7 +4,7 @@ The only place that knows. It imports no framework: a NumPy array is known by it
 by its storage, and any other array is its own memory, because it cannot be written to (JAX).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,17 @@ def shared(x: Any, y: Any) -> bool:
     return start < other_end and other_start < end
 
 
+def any_shared(xs: Sequence, ys: Sequence) -> bool:
+    """Say whether writing to one of ``xs`` may change one of ``ys``."""
+    share, plain = np.may_share_memory, np.ndarray
+    for x in xs:
+        for y in ys:
+            both = x.__class__ is plain and y.__class__ is plain
+            if share(x, y) if both else shared(x, y):
+                return True
+    return False
+
+
 def repeats(x: Any) -> bool:
     """Say whether an array shows a number of its memory more than once: a broadcast."""
     strides = x.stride() if hasattr(x, "untyped_storage") else getattr(x, "strides", ())
@@ -45,6 +56,8 @@ def apart(tree: Any, fresh: Callable) -> Any:
 
     Rows of an ordinary call may be a broadcast, or one array for two parameters.
     """
+    if not isinstance(tree, trees.CONTAINERS):
+        return fresh(tree) if repeats(tree) else tree
     taken: list = []
 
     def own(x):
@@ -65,15 +78,21 @@ def into(f: Callable, jit: bool) -> Callable:
 
     def write(out, start, *args):
         rows, extra = f(*args)
+        if start is None:
+            return trees.tree_map(_fill, out, rows), extra
 
         def put(whole, x):
-            where = ... if start is None else slice(start, start + x.shape[0])
-            whole[where] = x
+            whole[start : start + x.shape[0]] = x
             return whole
 
         return trees.tree_map(put, out, rows), extra
 
     return write
+
+
+def _fill(whole, x):
+    whole[...] = x
+    return whole
 
 
 def step(size: int, nbytes: int) -> int:

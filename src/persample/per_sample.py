@@ -6,7 +6,7 @@ what was checked and compiled for the next call.
 
 from collections.abc import Callable
 
-from . import trees
+from . import memory, trees
 from .arrays import namespace_of
 from .backends import backend
 from .checks import check_apart, check_call, is_count, one_number, refuse_keywords
@@ -140,8 +140,9 @@ def _in_parts(plan, captured, arguments, out, chunk_size):
 
     Inside another transform nothing can be written to, so that the parts are put together there.
     """
-    module, leaves = plan.module, trees.flatten(arguments)[0]
-    if any(module.traced(x) for x in leaves):
+    module = plan.module
+    leaves = arguments if plan.simple else trees.flatten(arguments)[0]
+    if any(map(module.traced, leaves)):
         if out is not None:
             raise ValueError(
                 "per_sample_grad: out was given inside grad, vmap or jit, where no memory can be "
@@ -153,7 +154,9 @@ def _in_parts(plan, captured, arguments, out, chunk_size):
         out = plan.new_rows(arguments[0])
     else:
         plan.check_out(arguments, out)
-        check_apart("per_sample_grad", out, arguments, captured.arrays())
+        taken = captured.arrays()
+        if taken or memory.any_shared(trees.leaves_of(out), leaves):
+            check_apart("per_sample_grad", out, arguments, taken)
         out = module.own(out)
     step = chunk_size or module.step(plan.size, plan.row_bytes * plan.size)
     if step >= plan.size:  # to slice the whole batch is a copy in JAX

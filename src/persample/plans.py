@@ -34,6 +34,7 @@ class Plan:
         self.where, self.module = where, backend(name)
         self.packed: Packed | None = None
         self.call, self.pair, self.write = None, None, None
+        self.simple = not any(isinstance(x, trees.CONTAINERS) for x in arguments)
         leaves = trees.flatten(arguments[0])[0]
         shapes = row_shapes(arguments[0], self.axes[0], self.size)
         each = [

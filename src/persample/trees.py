@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 LEAF, NONE = "*", "None"
+CONTAINERS = (dict, tuple, list)
 
 
 def flatten(tree: Any) -> tuple[list, Any]:
@@ -54,6 +55,8 @@ def tree_map(function: Callable, tree: Any, *others: Any) -> Any:
     >>> tree_map(lambda x, y: x + y, {"w": 1, "b": (2, 3)}, {"w": 10, "b": (20, 30)})
     {'b': (22, 33), 'w': 11}
     """
+    if not any(map(_is_tree, (tree, *others))):
+        return function(tree, *others)
     leaves, structure = flatten(tree)
     columns = [flatten(other) for other in others]
     for _, other in columns:
@@ -64,6 +67,15 @@ def tree_map(function: Callable, tree: Any, *others: Any) -> Any:
             )
     mapped = [function(*row) for row in zip(leaves, *[c[0] for c in columns], strict=True)]
     return unflatten(structure, mapped)
+
+
+def leaves_of(tree: Any) -> list:
+    """Return the leaves alone; of one array without a walk."""
+    return flatten(tree)[0] if _is_tree(tree) else [tree]
+
+
+def _is_tree(x):
+    return isinstance(x, CONTAINERS) or x is None
 
 
 def has_none(tree: Any) -> bool:
