@@ -22,6 +22,7 @@ from .cases import WAYS, B, arrays, rewards, states, theta
 rows, mean = ps.per_sample_grad(ps.squared_loss), ps.mean_grad(ps.squared_loss)
 with_axes = partial(ps.per_sample_grad, ps.squared_loss)
 torch_states = ps.backend("torch").asarray(states)
+torch_pair = ps.backend("torch").asarray(theta), 0 * torch_states
 
 
 def jax_in_32_bits():
@@ -192,6 +193,20 @@ ERRORS = {
         ValueError,
         "the loss <lambda> returned NoneType for one sample; it must return one number, a 0-d "
         "array: sum or average over the sample's own axes.",
+    ),
+    "a number made of a parameter": (
+        lambda: ps.loop_grad(lambda t, x: float(t[0]) * x)(*torch_pair),
+        TypeError,
+        "the loss calls __float__ on a tensor that depends on the parameters, so the gradient "
+        "would end there unnoticed: compute with tensors (torch.exp for math.exp, torch.stack for "
+        "torch.tensor), or hold it fixed: ps.stop_gradient(x).",
+    ),
+    "random numbers in a torch loss": (
+        lambda: ps.per_sample_grad(lambda t, x: (t * x.bernoulli()).sum())(*torch_pair),
+        RuntimeError,
+        "the loss draws random numbers, and for a batch it is not said whether all samples share "
+        "them: draw them beforehand, one for each sample (such as a mask for dropout), and pass "
+        "them as an argument that is batched.",
     ),
     # Memory to write rows into
     "out of another structure": (

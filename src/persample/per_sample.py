@@ -30,7 +30,7 @@ def per_sample_grad(
         an array, or a dict, tuple or list of arrays; None in it is an empty place.
     in_axes : one entry for each argument of ``loss``: 0 (axis 0 counts the samples) or None
         (shared). By default the parameters are shared and the rest is batched: (None, 0, 0, ...).
-    jit : compile the whole, once for each set of shapes.
+    jit : compile the whole, once for each set of shapes, and of shared ints, bools and strings.
     chunk_size : compute at most so many rows at a time; bounds memory, changes no result.
     has_aux : the loss returns a pair (0-d array, aux), aux being a tree of arrays.
     with_values : return the losses as well.

@@ -163,6 +163,8 @@ class Packed:
         if run is None:
             restore = partial(trees.unflatten, parts[0][1])
             run = make(self._unpacking(loss, parts, kept), restore)
+            if len(self._known) >= MOST:
+                self._known.clear()
             if key is not None:
                 self._known[key] = run
         if options.get("out") is not None:

@@ -32,7 +32,7 @@ __all__ = [
 
 NAME = "jax"
 FREEZES = True
-KEEPS = (int, float, complex)  # bool is an int
+KEEPS = (float, complex)  # an int may be a shape, or count a loop
 
 
 # Arrays.
@@ -71,7 +71,7 @@ def stop_gradient(x: Any) -> Any:
 
 def refusal(x: Any) -> str | None:
     """Say why an array is not taken, and what to give in its place; None if it is."""
-    if getattr(x, "is_deleted", bool)():  # of a tracer, bool() is False
+    if not traced(x) and x.is_deleted():
         return "a JAX array that was given away as out, and holds nothing any more; make it anew"
     return None
 

@@ -1,5 +1,6 @@
 """The PyTorch backend: torch.func and torch.compile under the book's names."""
 
+import itertools
 import os
 import shutil
 from collections.abc import Callable
@@ -37,6 +38,8 @@ __all__ = [
 NAME = "torch"
 FREEZES = False  # torch.compile looks whether they have changed
 KEEPS = (float,)
+
+_numbers = itertools.count()  # of the functions that are compiled
 
 
 # Arrays.
@@ -124,8 +127,9 @@ def jit(f: Callable) -> Callable:
         return f(*args)
 
     # PyTorch counts compilations by code object and refuses the ninth; vmap and grad have one
-    # for all functions, so that the ninth function would fail. Each gets its own.
-    run.__code__ = run.__code__.replace()
+    # for all functions, so that the ninth function would fail. Each gets its own, and its own
+    # name, by which PyTorch remembers the ints that have changed and may not be constants.
+    run.__code__ = run.__code__.replace(co_name=f"run_{next(_numbers)}")
     compiled = torch.compile(run, backend=compiler(), fullgraph=True)
 
     def run_compiled(*args):
