@@ -309,7 +309,7 @@ def outside(backend):
     yield (
         "in place",
         lambda t, x, y: small[0] * squared(t, x, y),
-        lambda: small.__setitem__(0, 3.0),
+        refill,
     )
     yield (
         "attribute",

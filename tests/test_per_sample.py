@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import persample as ps
+from persample import plans
 from persample.backends import BACKENDS, torch_backend
 
 from .cases import (
@@ -160,6 +161,93 @@ def test_a_parameter_that_the_loss_ignores_has_rows_of_zeros(backend, way):
     given = [arrays(x, backend) for x in (params, states, rewards)]
     rows = WAYS[way](loss)(*given)
     assert_close(ps.to_numpy(rows["unused"]), np.zeros((B, 2, 2)))
+
+
+# Values and aux.
+def loss_and_parts(params, x, y):
+    """Return the network's loss and two things that it computes on the way."""
+    xp = ps.namespace_of(params)
+    hidden = xp.tanh(xp.matmul(params["W1"], x) + params["b1"])
+    output = xp.matmul(params["w2"], hidden) + params["b2"]
+    return 0.5 * (output - y) * (output - y), {"hidden": hidden, "outputs": [output, params["b2"]]}
+
+
+def values_and_aux(params, x, y):
+    """Return the losses and the parts in NumPy, by hand."""
+    hidden = np.tanh(x @ params["W1"].T + params["b1"])
+    output = hidden @ params["w2"] + params["b2"]
+    aux = {"hidden": hidden, "outputs": [output, np.full(len(y), params["b2"])]}
+    return 0.5 * (output - y) ** 2, aux
+
+
+@pytest.mark.parametrize("into", [False, True])
+@pytest.mark.parametrize(
+    ("chunk_size", "backend", "jit"), lighter(lambda chunk_size: chunk_size == 2, [None, 2])
+)
+def test_values_and_aux_come_with_the_rows(chunk_size, backend, jit, into):
+    case, options = CASES["network"], {"jit": jit, "chunk_size": chunk_size}
+    given = inputs(case, backend)
+    exact = case.rows(case.params, *case.sample)
+    values, aux = values_and_aux(case.params, *case.sample)
+    for loss, chosen, expected in (
+        (case.loss, {"with_values": True}, (values, exact)),
+        (loss_and_parts, {"has_aux": True}, (exact, aux)),
+        (loss_and_parts, {"has_aux": True, "with_values": True}, ((values, aux), exact)),
+    ):
+        rows_of = ps.per_sample_grad(loss, **options, **chosen)
+        result = rows_of(*given)
+        if into:
+            rows = result[1] if "with_values" in chosen else result[0]
+            result = rows_of(*given, out=rows)
+        assert_close(ps.to_numpy(result), expected)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax"])  # torch.compile repeats side effects
+def test_mean_grad_compiles_once(backend):
+    calls, traced = [], None
+
+    def loss(theta, x, y):
+        calls.append(1)
+        return ps.squared_loss(theta, x, y)
+
+    mean_of, case = ps.mean_grad(loss, jit=True), CASES["squared_loss"]
+    for scale in (1.0, 2.0, 3.0):
+        theta, *sample = inputs(case, backend)
+        exact = case.rows(scale * case.params, *case.sample).mean(0)
+        assert_close(ps.to_numpy(mean_of(scale * theta, *sample)), exact)
+        traced = traced or len(calls)
+    assert len(calls) == traced
+
+
+# A plan is looked up by types, shapes and dtypes, and by nothing less.
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_call_like_none_before_has_a_plan_of_its_own(backend, jit):
+    rows_of, case = ps.per_sample_grad(network_loss, jit=jit), CASES["network"]
+    for dtype in ("float64", "float32", "float64"):
+        for size in (B, 2, B):
+            sample = tuple([x[:size] for x in case.sample])
+            rows = ps.to_numpy(rows_of(*inputs(case._replace(sample=sample), backend, dtype)))
+            assert_close(rows, case.rows(case.params, *sample), OF_DTYPE[dtype])
+            assert {x.dtype for x in rows.values()} == {np.dtype(dtype)}
+    params, x, y = inputs(case, backend)
+    for wrong, text in (
+        ((params, x[:2], y), "batch sizes differ: 2"),
+        ((params, x[:0], y[:0]), "the batch is empty"),
+        (({**params, "b2": 1.0}, x, y), "a parameter is a Python float"),
+        ((params, x, 1.0), "argument 2 is batched and holds 1.0"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=text):
+            rows_of(*wrong)
+
+
+def test_plans_are_not_kept_without_end(monkeypatch):
+    monkeypatch.setattr(plans, "MOST", 3)
+    case = CASES["squared_loss"]
+    rows_of = ps.per_sample_grad(case.loss)
+    for size in (1, 2, 3, 4, 5, 2, 1):
+        sample = [x[:size] for x in case.sample]
+        assert_close(rows_of(case.params, *sample), case.rows(case.params, *sample))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
