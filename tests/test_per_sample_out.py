@@ -122,6 +122,18 @@ def test_a_batch_of_one(backend, jit):
 
 @each_backend
 @pytest.mark.parametrize("chunk_size", [None, 2])
+def test_a_shared_number_in_parts(backend, chunk_size):
+    loss = lambda t, x, y, c: ps.squared_loss(t, x, y) * c  # noqa: E731
+    given = arrays((theta, states, rewards), backend)
+    rows_of = ps.per_sample_grad(loss, (None, 0, 0, None), chunk_size=chunk_size)
+    exact = (states @ theta - rewards)[:, None] * states
+    for number in (0.5, 3):
+        rows = rows_of(*given, number, out=rows_of(*given, 1.5))
+        assert_close(ps.to_numpy(rows), number * exact)
+
+
+@each_backend
+@pytest.mark.parametrize("chunk_size", [None, 2])
 def test_every_sample_may_have_its_own_parameters(backend, chunk_size):
     thetas, x, y = (arrays(v, backend) for v in (theta + states[::-1], states, rewards))
     rows_of = ps.per_sample_grad(ps.squared_loss, (0, 0, 0), chunk_size=chunk_size)

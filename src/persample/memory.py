@@ -30,6 +30,8 @@ def shared(x: Any, y: Any) -> bool:
     """Say whether writing to x may change y: their spans have an address in common."""
     if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
         return np.may_share_memory(x, y)  # compares the same spans, ten times as fast
+    if x.__class__ is y.__class__ and not hasattr(x, "untyped_storage"):
+        return x is y
     (start, end), (other_start, other_end) = span(x), span(y)
     return start < other_end and other_start < end
 

@@ -64,15 +64,23 @@ class Plans:
     def __init__(self, where: str, loss: Callable, in_axes: Any, jit: bool, build: Callable):
         """``build(module, axes)`` returns the Functions of a batch."""
         self._where, self._in_axes, self._jit, self._build = where, in_axes, jit, build
-        self.captured = Captured(loss)
+        self._loss, self._captured = loss, None
         self._marks: list = []
         self._known: dict = {}
         self._functions: dict = {}  # (backend, axes) -> Functions, so that jit traces once
+
+    @property
+    def captured(self) -> Captured:
+        """What the loss takes from outside; looked for once the loss has run, or is about to."""
+        if self._captured is None:
+            self._captured = Captured(self._loss)
+        return self._captured
 
     def find(self, arguments: tuple) -> Plan:
         """Return the plan for these arguments; make it, with all checks, at their first call."""
         if self._marks and self._marks != self.captured.marks():
             self._known, self._functions, self._marks = {}, {}, []
+            self._captured = None
         plan = self._known.get(key := signature(arguments))
         return plan if plan is not None else self._new(key, arguments)
 

@@ -203,4 +203,4 @@ def own(rows: Any) -> Any:
 
 def traced(x: Any) -> bool:
     """Say whether x stands for an array inside a transform, where no memory can be written."""
-    return torch._C._functorch.is_functorch_wrapped_tensor(x)
+    return isinstance(x, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(x)
