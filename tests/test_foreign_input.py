@@ -4,6 +4,7 @@ Each program below once gave wrong rows in silence, or an error that said nothin
 """
 
 import dataclasses
+import functools
 import math
 import types
 from typing import NamedTuple
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import persample as ps
+from persample import captured
 from persample.backends import BACKENDS
 
 from .cases import WAYS, B, arrays, rewards, squared_rows, states, theta
@@ -313,32 +315,54 @@ def outside(backend):
     )
     yield (
         "attribute",
-        (
-            lambda t, x, y: config.scale * squared(t, x, y),
-            lambda: setattr(config, "scale", 3.0),
-        ),
+        lambda t, x, y: config.scale * squared(t, x, y),
+        lambda: setattr(config, "scale", 3.0),
     )
     yield (
         "dict",
-        (
-            lambda t, x, y: parts["scale"] * squared(t, x, y),
-            lambda: parts.update(scale=3.0),
-        ),
+        lambda t, x, y: parts["scale"] * squared(t, x, y),
+        lambda: parts.update(scale=3.0),
     )
     yield "method", method.loss, lambda: setattr(method, "scale", 3.0)
     yield "global", lambda t, x, y: SCALE * squared(t, x, y), set_global("SCALE", 3.0)
     yield "of a helper", lambda t, x, y: helper(squared(t, x, y)), set_global("SCALE", 3.0)
     yield (
         "a helper",
-        (
-            lambda t, x, y: helper(squared(t, x, y)),
-            set_global("helper", lambda x: 3.0 * x),
-        ),
+        lambda t, x, y: helper(squared(t, x, y)),
+        set_global("helper", lambda x: 3.0 * x),
+    )
+
+
+def bound(backend):
+    """Yield further ways to bind a value, as in ``outside``."""
+    bag, held = arrays(np.array([2.0]), "torch" if backend == "torch" else "numpy"), [2.0]
+    change = lambda: bag.__setitem__(0, 3.0)  # noqa: E731, a statement
+
+    def scaled(t, x, y, c):
+        return c[0] * ps.squared_loss(t, x, y)
+
+    def by_default(t, x, y, c=bag):
+        return c[0] * ps.squared_loss(t, x, y)
+
+    @functools.wraps(by_default)
+    def decorated(*given):
+        return by_default(*given)
+
+    yield "partial", functools.partial(scaled, c=bag), change
+    yield "default", by_default, change
+    yield "decorated", decorated, change
+    yield (
+        "list",
+        lambda t, x, y: scaled(t, x, y, held),
+        lambda: held.__setitem__(0, 3.0),
     )
 
 
 def programs(backend="numpy"):
-    return {name: rest[0] if len(rest) == 1 else rest for name, *rest in outside(backend)}
+    return {
+        name: rest[0] if len(rest) == 1 else rest
+        for name, *rest in (*outside(backend), *bound(backend))
+    }
 
 
 @pytest.fixture
@@ -365,6 +389,23 @@ def test_what_has_changed_outside_is_noticed_under_jit(what, backend, globals_re
         assert_close(ps.to_numpy(rows_of(*short)), 3 * exact[:2])
         assert_close(ps.to_numpy(rows_of(*given)), 3 * exact)
         assert_close(ps.to_numpy(mean_of(*given)), 3 * exact.mean(0))
+
+
+def test_what_is_not_noticed_is_what_the_docstring_says():
+    large, many = np.full(captured.SMALL // 8 + 1, 2.0), [2.0] * (captured.MANY + 1)
+    exact = squared_rows(theta, states, rewards)
+    for loss, where in (
+        (lambda t, x, y: large[0] * ps.squared_loss(t, x, y), large),
+        (lambda t, x, y: many[0] * ps.squared_loss(t, x, y), many),
+    ):
+        rows_of = ps.per_sample_grad(loss, jit=True)
+        rows_of(theta, states, rewards)
+        where[0] = 3.0
+        assert_close(rows_of(theta, states, rewards), 2 * exact)
+        assert_close(ps.per_sample_grad(loss)(theta, states, rewards), 3 * exact)
+    text = " ".join(ps.per_sample_grad.__doc__.split())
+    assert f"at most {captured.SMALL // 1024} KiB" in text
+    assert f"at most {captured.MANY} entries" in text
 
 
 @pytest.mark.parametrize("backend", ["numpy", "jax"])
