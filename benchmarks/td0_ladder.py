@@ -52,7 +52,7 @@ def measure(name: str, rounds: int) -> dict:
     """Return {rung: {batch size: time in single gradients}} for one backend."""
     module = ps.backend(name)
     rungs = {
-        "loop": ps.per_sample_grad(ps.td_loss, method="loop"),
+        "loop": ps.loop_grad(ps.td_loss),
         "vmap": ps.per_sample_grad(ps.td_loss),
         "jit": ps.per_sample_grad(ps.td_loss, jit=True),
     }

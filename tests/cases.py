@@ -17,7 +17,6 @@ import numpy as np
 import persample as ps
 from persample import trees
 from persample.backends import BACKENDS
-from persample.per_sample import METHODS
 
 jax.config.update("jax_enable_x64", True)
 
@@ -42,16 +41,21 @@ def inputs(case: Case, backend: str, dtype: str = "float64") -> tuple:
     return arrays(case.params, backend, dtype), *arrays(case.sample, backend, dtype)
 
 
-METHOD_AND_JIT = [(method, jit) for method in METHODS for jit in (False, True)]
+# Every way to the rows: the batched program, compiled or not, and the oracle.
+WAYS = {
+    "vmap": ps.per_sample_grad,
+    "jit": partial(ps.per_sample_grad, jit=True),
+    "loop": ps.loop_grad,
+}
 
 
 def lighter(wanted, values):
-    """Return value x backend x method x jit, with torch.compile for the wanted values alone."""
+    """Return value x backend x jit, with torch.compile for the wanted values alone."""
     return [
-        (value, backend, method, jit)
+        (value, backend, jit)
         for value in values
         for backend in BACKENDS
-        for method, jit in METHOD_AND_JIT
+        for jit in (False, True)
         if wanted(value) or not (backend == "torch" and jit)
     ]
 

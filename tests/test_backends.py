@@ -1,19 +1,22 @@
 """Three modules with the same names, the same signatures and the same meaning."""
 
+import ast
 import inspect
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import persample as ps
+from persample import backends, trees
 from persample.backends import BACKENDS, NAMES, torch_backend
 
 from .cases import arrays, states, theta
-from .tolerances import assert_close
+from .tolerances import FINITE_DIFFERENCES, assert_close
 
 MODULES = [ps.backend(name) for name in BACKENDS]
-FUNCTIONS = [name for name in NAMES if name != "NAME"]
+FUNCTIONS = [name for name in NAMES if not name.isupper()]
 
 each_backend = pytest.mark.parametrize("module", MODULES, ids=BACKENDS)
 
@@ -28,8 +31,9 @@ def test_a_backend_has_exactly_the_names_of_the_contract(module):
     assert len(module.__all__) == len(NAMES)
 
 
-def test_the_docstring_of_backend_lists_the_names():
-    assert " ".join(NAMES) in inspect.getdoc(ps.backend)
+def test_the_docstring_of_backend_lists_the_names_for_its_user():
+    text = " ".join(inspect.getdoc(ps.backend).split())
+    assert ", ".join(NAMES[: NAMES.index("jit") + 1]) in text
 
 
 @pytest.mark.parametrize("name", BACKENDS)
@@ -107,6 +111,97 @@ def test_transforms_nest(module):
     cube = lambda x: x * x * x  # noqa: E731
     second = module.jit(module.vmap(module.grad(module.grad(cube))))
     assert_close(ps.to_numpy(second(arrays(theta, module.NAME))), 6 * theta)
+
+
+@each_backend
+def test_value_and_grad_with_aux(module):
+    def f(x, y):
+        return x * x * y, {"double": 2 * x, "y": (y,)}
+
+    x, y = module.asarray(3.0), module.asarray(5.0)
+    (value, aux), slope = module.value_and_grad(f, has_aux=True)(x, y)
+    assert_close(ps.to_numpy([value, slope]), [45.0, 30.0])
+    assert_close(ps.to_numpy(aux), {"double": 6.0, "y": (5.0,)})
+    (_, aux), slope = module.value_and_grad(f, 1, has_aux=True)(x, y)
+    assert_close(ps.to_numpy([slope, aux["double"]]), [9.0, 6.0])
+    # aux of an outer variable, and aux that is itself differentiated: d/dx (2 x + x y) = 2 + y
+    outer = lambda x: module.value_and_grad(lambda y: f(x, y), has_aux=True)(y)  # noqa: E731
+    total = module.grad(lambda x: outer(x)[0][1]["double"] + outer(x)[1] * y / x)(x)
+    assert_close(ps.to_numpy(total), 2.0 + 5.0)
+
+
+@each_backend
+def test_memory_for_rows_is_like_the_parameters(module):
+    like = module.asarray([1.0, 2.0], "float32")
+    memory = module.empty((4, 2), like)
+    assert tuple(memory.shape) == (4, 2)
+    assert memory.dtype == like.dtype
+    assert not module.traced(like)
+    assert module.refusal(like) is None
+    seen = []
+    module.grad(lambda x: seen.append(module.traced(x)) or x * x)(module.asarray(3.0))
+    assert seen == [True]
+
+
+# A fourth backend.
+@pytest.fixture
+def toy(monkeypatch):
+    """Register the backend of toy_backend.py: one row."""
+    row = backends.Row("tests.toy_backend", "numpy", (("tests.toy_backend", "Toy"),))
+    monkeypatch.setitem(backends.BACKENDS, "toy", row)
+    return ps.backend("toy")
+
+
+def line_loss(params, x, y):
+    xp = ps.namespace_of(params)
+    error = xp.tanh(xp.matmul(params["w"], x)) + params["b"] - y
+    return 0.5 * error * error
+
+
+def test_a_backend_is_one_file_and_one_row(toy):
+    assert set(NAMES) <= set(dir(toy))
+    w, b, y = theta, np.array(0.3), states[:, 0]
+    exact = ps.per_sample_grad(line_loss)({"w": w, "b": b}, states, y)
+    plain = {"w": w, "b": b}, states, y
+    given = trees.tree_map(toy.asarray, plain)
+    for rows in (
+        ps.per_sample_grad(line_loss)(*given),
+        ps.per_sample_grad(line_loss, jit=True, chunk_size=2)(*given),
+        ps.loop_grad(line_loss)(*given),
+    ):
+        assert_close(ps.to_numpy(rows), exact, FINITE_DIFFERENCES)
+    rows_of = ps.per_sample_grad(line_loss, chunk_size=3, with_values=True)
+    _, rows = rows_of(*trees.tree_map(toy.asarray, ({"w": 2 * w, "b": b}, states, y)))
+    losses, again = rows_of(*given, out=rows)
+    assert all(again[key] is rows[key] for key in rows)
+    assert_close(ps.to_numpy(again), exact, FINITE_DIFFERENCES)
+    assert_close(ps.to_numpy(losses), 0.5 * (np.tanh(states @ w) + b - y) ** 2)
+    mean = ps.to_numpy(ps.mean_grad(line_loss)(*given))
+    assert_close(mean, {key: x.mean(0) for key, x in exact.items()}, FINITE_DIFFERENCES)
+    with pytest.raises(TypeError, match=r"mix arrays of toy \(argument 0\) and numpy"):
+        rows_of(given[0], states, y)
+
+
+def test_no_module_above_asks_for_a_backend_by_name():
+    root = Path(ps.__file__).parent
+    names = [
+        "per_sample",
+        "plans",
+        "checks",
+        "captured",
+        "arrays",
+        "memory",
+        "batches",
+        "trees",
+        "statistics",
+        "losses",
+    ]
+    for name in names:
+        tree = ast.parse((root / f"{name}.py").read_text())
+        for node in ast.walk(tree):
+            parts = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+            words = [p.value for p in parts if isinstance(p, ast.Constant)]
+            assert not set(words) & set(BACKENDS), f"{name}.py, line {node.lineno}"
 
 
 def test_grad_leaves_the_grad_of_a_torch_tensor_alone():

@@ -407,7 +407,7 @@ ERRORS = {
     "in_axes too short": (
         lambda: vmap(scalar, (0,))(X, X),
         ValueError,
-        "in_axes has 1 entries, the call has 2 arguments; give one entry an argument",
+        "in_axes has 1 entries, the call has 2 arguments; give one entry for each argument",
     ),
     "in_axes with another axis": (
         lambda: vmap(scalar, (0, 1))(X, X),
@@ -419,12 +419,12 @@ ERRORS = {
     "nothing batched": (
         lambda: vmap(scalar, None)(X),
         ValueError,
-        "no argument is batched; give at least one the entry 0",
+        "vmap: in_axes marks no array as batched; give an argument the 0",
     ),
     "batch sizes": (
         lambda: vmap(scalar)(X, x3),
         ValueError,
-        r"batch sizes differ: 4 \(argument 0\), 3 \(argument 1\).*gets None in in_axes",
+        r"batch sizes differ: 4 \(argument 0\), 3 \(argument 1\).*share with None in in_axes",
     ),
     "batch sizes in a tree": (
         lambda: vmap(scalar)((X, x3)),
@@ -432,7 +432,16 @@ ERRORS = {
         r"batch sizes differ: 4 \(argument 0\), 3 \(argument 0\)",
     ),
     "empty batch": (lambda: vmap(scalar)(np.ones((0, 3))), ValueError, "the batch is empty"),
-    "0-d batch": (lambda: vmap(scalar)(2.0), ValueError, "argument 0 is 0-d, .*None in in_axes"),
+    "0-d batch": (
+        lambda: vmap(scalar)(np.asarray(2.0)),
+        ValueError,
+        "argument 0 is 0-d, .*None in in_axes",
+    ),
+    "a number as batch": (
+        lambda: vmap(scalar)(2.0),
+        TypeError,
+        "vmap: argument 0 is batched and holds 2.0, a Python value .*None in in_axes",
+    ),
     "in place under grad": (
         lambda: grad(lambda x: x.__setitem__(0, 1.0))(x3),
         TypeError,

@@ -14,15 +14,16 @@ import pytest
 
 import persample as ps
 from persample import arrays as arrays_module
-from persample import backends, checks, per_sample
+from persample import backends, batches, captured, checks, memory, per_sample, plans, trees
 from persample.backends import BACKENDS
 
-from .cases import B, arrays, rewards, states, theta
+from .cases import WAYS, B, arrays, rewards, states, theta
 from .precision import enable_x64
 
 rows, mean = ps.per_sample_grad(ps.squared_loss), ps.mean_grad(ps.squared_loss)
 with_axes = partial(ps.per_sample_grad, ps.squared_loss)
 torch_states = ps.backend("torch").asarray(states)
+torch_pair = ps.backend("torch").asarray(theta), 0 * torch_states
 
 
 def jax_in_32_bits():
@@ -102,12 +103,18 @@ ERRORS = {
         "per_sample_grad: a parameter is a Python float; gradients need floating-point arrays: "
         'convert it with ps.backend(name).asarray(x, "float64").',
     ),
+    "a parameter of another kind": (
+        lambda: rows({"a": theta, "b": "text"}, states, rewards),
+        TypeError,
+        "per_sample_grad: a parameter is a str; give floating-point arrays, in a dict, tuple or "
+        "list if there are several.",
+    ),
     # The batch
     "0-d argument": (
         lambda: rows(theta, states, rewards[0]),
         ValueError,
         "per_sample_grad: argument 2 is 0-d, so it has no axis that counts samples; give one "
-        "entry a sample, or mark it as shared with None in in_axes.",
+        "entry for each sample, or mark it as shared with None in in_axes.",
     ),
     "batch sizes": (
         lambda: rows(theta, states, rewards[:2]),
@@ -124,8 +131,8 @@ ERRORS = {
     "in_axes of another length": (
         lambda: with_axes((None, 0))(theta, states, rewards),
         ValueError,
-        "per_sample_grad: in_axes has 2 entries, the call has 3 arguments; give one entry an "
-        "argument, the parameters first.",
+        "per_sample_grad: in_axes has 2 entries, the call has 3 arguments; give one entry for "
+        "each argument: 0 (axis 0 counts the samples) or None (shared).",
     ),
     "in_axes with an axis": (
         lambda: with_axes((None, 1, 0))(theta, states, rewards),
@@ -148,7 +155,7 @@ ERRORS = {
     "in_axes that is no tuple": (
         lambda: with_axes(0)(theta, states, rewards),
         TypeError,
-        "per_sample_grad: in_axes is 0; give a tuple with one entry an argument, such as "
+        "per_sample_grad: in_axes is 0; give a tuple with one entry for each argument, such as "
         "(None, 0, 0).",
     ),
     "nothing batched": (
@@ -159,8 +166,8 @@ ERRORS = {
     "parameters a sample in mean_grad": (
         lambda: ps.mean_grad(ps.squared_loss, (0, 0, 0))(states, states, rewards),
         ValueError,
-        "mean_grad: in_axes[0] is 0, one set of parameters a sample; the mean loss needs one set "
-        "for all: give None.",
+        "mean_grad: in_axes[0] is 0, one set of parameters for each sample; the mean loss needs "
+        "one set for all: give None.",
     ),
     # The loss
     "a loss of many numbers": (
@@ -169,11 +176,37 @@ ERRORS = {
         "the loss <lambda> returned an array of shape (3,) for one sample; it must return one "
         "number, a 0-d array: sum or average over the sample's own axes.",
     ),
+    "aux without a pair": (
+        lambda: ps.per_sample_grad(ps.squared_loss, has_aux=True)(theta, states, rewards),
+        TypeError,
+        "the loss squared_loss returned an array of shape () for one sample; with has_aux=True it "
+        "must return a pair (one number, aux).",
+    ),
+    "aux that holds a number": (
+        lambda: ps.per_sample_grad(lambda t, x: (t @ x, {"n": 3}), has_aux=True)(theta, states),
+        TypeError,
+        "the loss <lambda> returned an aux that holds int; aux gets an axis for the samples, so "
+        "give arrays: xp.asarray(x).",
+    ),
     "a loss of nothing": (
         lambda: ps.mean_grad(lambda theta, x: None)(theta, states),
         ValueError,
         "the loss <lambda> returned NoneType for one sample; it must return one number, a 0-d "
         "array: sum or average over the sample's own axes.",
+    ),
+    "a number made of a parameter": (
+        lambda: ps.loop_grad(lambda t, x: float(t[0]) * x)(*torch_pair),
+        TypeError,
+        "the loss calls __float__ on a tensor that depends on the parameters, so the gradient "
+        "would end there unnoticed: compute with tensors (torch.exp for math.exp, torch.stack for "
+        "torch.tensor), or hold it fixed: ps.stop_gradient(x).",
+    ),
+    "random numbers in a torch loss": (
+        lambda: ps.per_sample_grad(lambda t, x: (t * x.bernoulli()).sum())(*torch_pair),
+        RuntimeError,
+        "the loss draws random numbers, and for a batch it is not said whether all samples share "
+        "them: draw them beforehand, one for each sample (such as a mask for dropout), and pass "
+        "them as an argument that is batched.",
     ),
     # Memory to write rows into
     "out of another structure": (
@@ -189,18 +222,25 @@ ERRORS = {
         "numpy array of shape (5, 3) and type float64: give the rows of an earlier call with "
         "these shapes, or no out.",
     ),
+    "out inside a transform": (
+        lambda: ps.engine.grad(lambda t: rows(t, states, rewards, out=states + 1)[0, 0])(theta),
+        ValueError,
+        "per_sample_grad: out was given inside grad, vmap or jit, where no memory can be written "
+        "to; give no out there.",
+    ),
     "out that shares memory": (
         lambda: rows(theta, states, rewards, out=states),
         ValueError,
         "per_sample_grad: out shares memory with argument 1, so writing the one would change the "
         "other; give a copy of it, or no out.",
     ),
-    # The options
-    "method": (
-        lambda: ps.per_sample_grad(ps.td_loss, method="scan"),
+    "trees of two structures": (
+        lambda: trees.tree_map(lambda x, y: x, {"a": 1}, {"b": 1}),
         ValueError,
-        "per_sample_grad: method='scan' is not one of vmap, loop; choose one.",
+        "tree_map: the trees differ in structure ((<class 'dict'>, ('a',), ('*',)) and "
+        "(<class 'dict'>, ('b',), ('*',))); give trees with the same keys and lengths.",
     ),
+    # The options
     "chunk_size": (
         lambda: ps.per_sample_grad(ps.td_loss, chunk_size=0),
         ValueError,
@@ -254,9 +294,6 @@ def test_every_chunk_size_that_is_no_count_is_refused(size):
 
 
 def test_lists_of_options_come_from_the_tables(monkeypatch):
-    monkeypatch.setattr(per_sample, "METHODS", ("one", "two"))
-    with pytest.raises(ValueError, match="is not one of one, two;"):
-        ps.per_sample_grad(ps.td_loss, method="vmap")
     monkeypatch.setattr(backends, "BACKENDS", ("three", "four"))
     with pytest.raises(ValueError, match="is not one of three, four;"):
         ps.backend("numpy")
@@ -270,11 +307,10 @@ def test_an_error_inside_an_installed_backend_is_not_taken_for_a_missing_package
 
 
 # The same sentence in every backend, however the rows are computed.
-@pytest.mark.parametrize("jit", [False, True])
-@pytest.mark.parametrize("method", per_sample.METHODS)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_loss_of_many_numbers_is_refused_everywhere_alike(backend, method, jit, light_compiler):
-    wrong = ps.per_sample_grad(lambda theta, x: theta * x, method=method, jit=jit)
+def test_a_loss_of_many_numbers_is_refused_everywhere_alike(backend, way, light_compiler):
+    wrong = WAYS[way](lambda theta, x: theta * x)
     with pytest.raises(ValueError, match=r"the loss <lambda> returned an array of shape \(3,\)"):
         wrong(arrays(theta, backend), arrays(states, backend))
 
@@ -320,13 +356,18 @@ def test_an_error_of_the_loss_comes_out_of_torch_compile_as_it_is(light_compiler
 
 
 def test_what_only_the_compiler_refuses_is_said_by_the_compiler(light_compiler):
+    def branching_on_a_parameter(theta, x, y):
+        return ps.squared_loss(theta, x, y) * (1.0 if theta[0] > 0 else 2.0)
+
     given = arrays((theta, states, rewards), "torch")
+    ps.per_sample_grad(branching_on_a_parameter)(*given)
     with pytest.raises(Exception, match="Data-dependent branching"):
-        ps.per_sample_grad(branching_loss, method="loop", jit=True)(*given)
+        ps.per_sample_grad(branching_on_a_parameter, jit=True)(*given)
 
 
 # Completeness.
-MODULES = [arrays_module, checks, per_sample, *(backends, *map(ps.backend, BACKENDS))]
+MODULES = [arrays_module, batches, checks, per_sample, plans, memory, captured, trees, backends]
+MODULES += map(ps.backend, BACKENDS)
 
 
 def messages(module):

@@ -11,9 +11,10 @@ import persample as ps
 theta, s = np.array([0.2, -0.2, 0.1]), np.array([[2.0, 1, -2], [0, 1, 1]])
 r, s_next = np.array([2.0, 1]), np.array([[1.0, 2, 0], [1, 0, 1]])
 expected = [[-3.6, -1.8, 3.6], [0, -1.4, -1.4]]
-for options in ({}, {"jit": True}, {"method": "loop"}, {"chunk_size": 1}):
+for options in ({}, {"jit": True}, {"chunk_size": 1}):
     rows = ps.per_sample_grad(ps.td_loss, **options)(theta, s, r, s_next)
     np.testing.assert_allclose(rows, expected, atol=1e-9)
+np.testing.assert_allclose(ps.loop_grad(ps.td_loss)(theta, s, r, s_next), expected, atol=1e-9)
 ps.mean_grad(ps.td_loss)(theta, s, r, s_next)
 ps.to_numpy(ps.stop_gradient(theta))
 ps.tape.tensor([1.0], requires_grad=True).sum().backward()

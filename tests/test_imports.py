@@ -19,7 +19,8 @@ LAYERS = [
     ["book.problems", "book.diagrams", "book.leaf_programs"],
     ["statistics"],
     ["per_sample"],
-    ["checks"],
+    ["plans"],
+    ["captured", "checks"],
     ["losses"],
     ["layers"],
     ["layers.torch_capture"],
@@ -27,9 +28,9 @@ LAYERS = [
     ["layers.torch_rules", "layers.torch_fallback", "layers.torch_watch"],
     ["layers.numpy_layers", "layers.record"],
     ["layers.closed"],
+    ["arrays"],
     ["backends"],
     ["backends.numpy_backend", "backends.torch_backend", "backends.jax_backend"],
-    ["arrays"],
     ["tape"],
     ["engine"],
     ["engine.jit"],
@@ -39,6 +40,7 @@ LAYERS = [
     ["engine.namespace"],
     ["engine.primitives"],
     ["engine.core", "engine.contraction"],
+    ["batches", "memory"],
     ["trees", "book", "book.colours", "book.portable"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

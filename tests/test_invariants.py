@@ -27,14 +27,12 @@ pytestmark = pytest.mark.usefixtures("light_compiler")
 
 @pytest.mark.parametrize("name", ["td_loss", "network"])
 @pytest.mark.parametrize(
-    ("chunk_size", "backend", "method", "jit"),
+    ("chunk_size", "backend", "jit"),
     lighter(lambda chunk_size: chunk_size == 2, [1, 2, 3, B, B + 1]),
 )
-def test_chunks_change_no_result(name, chunk_size, backend, method, jit):
+def test_chunks_change_no_result(name, chunk_size, backend, jit):
     case = CASES[name]
-    rows = ps.per_sample_grad(case.loss, method=method, jit=jit, chunk_size=chunk_size)(
-        *inputs(case, backend)
-    )
+    rows = ps.per_sample_grad(case.loss, jit=jit, chunk_size=chunk_size)(*inputs(case, backend))
     assert_close(ps.to_numpy(rows), case.rows(case.params, *case.sample))
 
 

@@ -276,7 +276,7 @@ ERRORS = {
         recurrent(batch_first=True),
         NotImplementedError,
         "layerwise: layer is a LSTM, which has no rule, and running it again one sample at a time "
-        "failed; build it from layers with a rule, or use ps.per_sample_grad with method='loop'. "
+        "failed; build it from layers with a rule, or use ps.loop_grad. "
         "PyTorch says: ",
     ),
     "a layer that draws numbers": (

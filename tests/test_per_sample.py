@@ -1,17 +1,17 @@
-"""Every loss, backend, method, compilation and dtype against the oracle and the closed form."""
+"""Every loss, backend, way, and dtype against the oracle and the closed form."""
 
 import numpy as np
 import pytest
 
 import persample as ps
+from persample import plans
 from persample.backends import BACKENDS, torch_backend
-from persample.per_sample import METHODS
 
 from .cases import (
     CASES,
-    METHOD_AND_JIT,
     TD_EXAMPLE,
     TD_EXAMPLE_ROWS,
+    WAYS,
     B,
     arrays,
     inputs,
@@ -34,24 +34,24 @@ pytestmark = pytest.mark.usefixtures("light_compiler")
 
 
 @pytest.mark.parametrize("dtype", OF_DTYPE)
-@pytest.mark.parametrize(("method", "jit"), METHOD_AND_JIT)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", CASES)
-def test_rows_are_those_of_the_oracle_and_of_the_closed_form(name, backend, method, jit, dtype):
+def test_rows_are_those_of_the_oracle_and_of_the_closed_form(name, backend, way, dtype):
     case = CASES[name]
     given = inputs(case, backend, dtype)
-    rows = ps.per_sample_grad(case.loss, method=method, jit=jit)(*given)
+    rows = WAYS[way](case.loss)(*given)
     exact = case.rows(case.params, *case.sample)
     assert_close(ps.to_numpy(rows), exact, OF_DTYPE[dtype])
     oracle = ps.loop_grad(case.loss)(*given)
     assert_close(ps.to_numpy(rows), ps.to_numpy(oracle), OF_DTYPE[dtype])
 
 
-@pytest.mark.parametrize(("method", "jit"), METHOD_AND_JIT)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_the_example_of_the_book(backend, method, jit):
+def test_the_example_of_the_book(backend, way):
     given = [arrays(np.array(x), backend) for x in TD_EXAMPLE]
-    rows = ps.per_sample_grad(ps.td_loss, method=method, jit=jit)(*given)
+    rows = WAYS[way](ps.td_loss)(*given)
     assert_close(ps.to_numpy(rows), TD_EXAMPLE_ROWS)
 
 
@@ -63,13 +63,11 @@ def test_the_samples_of_every_case_have_distinct_rows(name):
         assert len(np.unique(leaf.reshape(B, -1).round(6), axis=0)) == B
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dtype", OF_DTYPE)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_rows_keep_shapes_and_dtype(backend, dtype, method):
-    rows = ps.per_sample_grad(network_loss, method=method)(
-        *inputs(CASES["network"], backend, dtype)
-    )
+def test_rows_keep_shapes_and_dtype(backend, dtype, way):
+    rows = WAYS[way](network_loss)(*inputs(CASES["network"], backend, dtype))
     for key, parameter in network.items():
         assert tuple(rows[key].shape) == (B, *parameter.shape)
         assert str(rows[key].dtype).removeprefix("torch.") == dtype
@@ -100,11 +98,11 @@ CONTAINERS = {
 
 
 @pytest.mark.parametrize(
-    ("container", "backend", "method", "jit"),
+    ("container", "backend", "jit"),
     # torch.compile is slow: only for the nested container, which has the others in it
     lighter(lambda container: container == "nested", CONTAINERS),
 )
-def test_rows_come_in_the_container_of_the_parameters(container, backend, method, jit):
+def test_rows_come_in_the_container_of_the_parameters(container, backend, jit):
     make, parts = CONTAINERS[container]
     params = make(theta[:2], theta[2])
 
@@ -114,7 +112,7 @@ def test_rows_come_in_the_container_of_the_parameters(container, backend, method
         error = xp.matmul(weights, x) + offset - y
         return 0.5 * error * error
 
-    rows = ps.per_sample_grad(line_loss, method=method, jit=jit)(
+    rows = ps.per_sample_grad(line_loss, jit=jit)(
         *(arrays(x, backend) for x in (params, states[:, :2], rewards))
     )
     assert type(rows) is type(params) or container == "array"
@@ -125,44 +123,131 @@ def test_rows_come_in_the_container_of_the_parameters(container, backend, method
     assert_close(ps.to_numpy(b), exact[:, 2])
 
 
-@pytest.mark.parametrize(("method", "jit"), METHOD_AND_JIT)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_in_axes_none_shares_an_argument(backend, method, jit):
+def test_in_axes_none_shares_an_argument(backend, way):
     given = [arrays(x, backend) for x in (theta, states[0], rewards)]
     axes = (None, None, 0)
-    rows = ps.per_sample_grad(shared_state_loss, axes, method=method, jit=jit)(*given)
+    rows = WAYS[way](shared_state_loss, axes)(*given)
     same = np.tile(states[0], (B, 1))
     assert_close(ps.to_numpy(rows), td_rows(theta, same, rewards, 0.5 * same))
 
 
-@pytest.mark.parametrize(("method", "jit"), METHOD_AND_JIT)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_in_axes_0_gives_every_sample_its_own_parameters(backend, method, jit):
+def test_in_axes_0_gives_every_sample_its_own_parameters(backend, way):
     thetas = theta + np.arange(B)[:, None]
     given = [arrays(x, backend) for x in (thetas, *CASES["td_loss"].sample)]
-    rows = ps.per_sample_grad(ps.td_loss, (0, 0, 0, 0), method=method, jit=jit)(*given)
+    rows = WAYS[way](ps.td_loss, (0, 0, 0, 0))(*given)
     s, r, s_next = CASES["td_loss"].sample
     exact = [td_rows(thetas[i], s[[i]], r[[i]], s_next[[i]])[0] for i in range(B)]
     assert_close(ps.to_numpy(rows), exact)
 
 
-@pytest.mark.parametrize(("method", "jit"), METHOD_AND_JIT)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_shared_argument_may_be_a_python_number(backend, method, jit):
+def test_a_shared_argument_may_be_a_python_number(backend, way):
     given = inputs(CASES["td_loss"], backend)
     axes = (None, 0, 0, 0, None)
-    rows = ps.per_sample_grad(ps.td_loss, axes, method=method, jit=jit)(*given, 0.9)
+    rows = WAYS[way](ps.td_loss, axes)(*given, 0.9)
     assert_close(ps.to_numpy(rows), td_rows(theta, *CASES["td_loss"].sample, gamma=0.9))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_parameter_that_the_loss_ignores_has_rows_of_zeros(backend, method):
+def test_a_parameter_that_the_loss_ignores_has_rows_of_zeros(backend, way):
     loss = lambda params, x, y: ps.squared_loss(params["used"], x, y)  # noqa: E731
     params = {"used": theta, "unused": np.ones((2, 2))}
     given = [arrays(x, backend) for x in (params, states, rewards)]
-    rows = ps.per_sample_grad(loss, method=method)(*given)
+    rows = WAYS[way](loss)(*given)
     assert_close(ps.to_numpy(rows["unused"]), np.zeros((B, 2, 2)))
+
+
+# Values and aux.
+def loss_and_parts(params, x, y):
+    """Return the network's loss and two things that it computes on the way."""
+    xp = ps.namespace_of(params)
+    hidden = xp.tanh(xp.matmul(params["W1"], x) + params["b1"])
+    output = xp.matmul(params["w2"], hidden) + params["b2"]
+    return 0.5 * (output - y) * (output - y), {"hidden": hidden, "outputs": [output, params["b2"]]}
+
+
+def values_and_aux(params, x, y):
+    """Return the losses and the parts in NumPy, by hand."""
+    hidden = np.tanh(x @ params["W1"].T + params["b1"])
+    output = hidden @ params["w2"] + params["b2"]
+    aux = {"hidden": hidden, "outputs": [output, np.full(len(y), params["b2"])]}
+    return 0.5 * (output - y) ** 2, aux
+
+
+@pytest.mark.parametrize("into", [False, True])
+@pytest.mark.parametrize(
+    ("chunk_size", "backend", "jit"), lighter(lambda chunk_size: chunk_size == 2, [None, 2])
+)
+def test_values_and_aux_come_with_the_rows(chunk_size, backend, jit, into):
+    case, options = CASES["network"], {"jit": jit, "chunk_size": chunk_size}
+    given = inputs(case, backend)
+    exact = case.rows(case.params, *case.sample)
+    values, aux = values_and_aux(case.params, *case.sample)
+    for loss, chosen, expected in (
+        (case.loss, {"with_values": True}, (values, exact)),
+        (loss_and_parts, {"has_aux": True}, (exact, aux)),
+        (loss_and_parts, {"has_aux": True, "with_values": True}, ((values, aux), exact)),
+    ):
+        rows_of = ps.per_sample_grad(loss, **options, **chosen)
+        result = rows_of(*given)
+        if into:
+            rows = result[1] if "with_values" in chosen else result[0]
+            result = rows_of(*given, out=rows)
+        assert_close(ps.to_numpy(result), expected)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax"])  # torch.compile repeats side effects
+def test_mean_grad_compiles_once(backend):
+    calls, traced = [], None
+
+    def loss(theta, x, y):
+        calls.append(1)
+        return ps.squared_loss(theta, x, y)
+
+    mean_of, case = ps.mean_grad(loss, jit=True), CASES["squared_loss"]
+    for scale in (1.0, 2.0, 3.0):
+        theta, *sample = inputs(case, backend)
+        exact = case.rows(scale * case.params, *case.sample).mean(0)
+        assert_close(ps.to_numpy(mean_of(scale * theta, *sample)), exact)
+        traced = traced or len(calls)
+    assert len(calls) == traced
+
+
+# A plan is looked up by types, shapes and dtypes, and by nothing less.
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_call_like_none_before_has_a_plan_of_its_own(backend, jit):
+    rows_of, case = ps.per_sample_grad(network_loss, jit=jit), CASES["network"]
+    for dtype in ("float64", "float32", "float64"):
+        for size in (B, 2, B):
+            sample = tuple([x[:size] for x in case.sample])
+            rows = ps.to_numpy(rows_of(*inputs(case._replace(sample=sample), backend, dtype)))
+            assert_close(rows, case.rows(case.params, *sample), OF_DTYPE[dtype])
+            assert {x.dtype for x in rows.values()} == {np.dtype(dtype)}
+    params, x, y = inputs(case, backend)
+    for wrong, text in (
+        ((params, x[:2], y), "batch sizes differ: 2"),
+        ((params, x[:0], y[:0]), "the batch is empty"),
+        (({**params, "b2": 1.0}, x, y), "a parameter is a Python float"),
+        ((params, x, 1.0), "argument 2 is batched and holds 1.0"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=text):
+            rows_of(*wrong)
+
+
+def test_plans_are_not_kept_without_end(monkeypatch):
+    monkeypatch.setattr(plans, "MOST", 3)
+    case = CASES["squared_loss"]
+    rows_of = ps.per_sample_grad(case.loss)
+    for size in (1, 2, 3, 4, 5, 2, 1):
+        sample = [x[:size] for x in case.sample]
+        assert_close(rows_of(case.params, *sample), case.rows(case.params, *sample))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -184,15 +269,14 @@ def test_one_function_serves_every_backend():
         assert_close(ps.to_numpy(rows(*given)), case.rows(case.params, *case.sample))
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_jit_traces_once_for_equal_shapes(method):
+def test_jit_traces_once_for_equal_shapes():
     calls = []
 
     def loss(theta, x, y):
         calls.append(1)
         return ps.squared_loss(theta, x, y)
 
-    rows = ps.per_sample_grad(loss, method=method, jit=True)
+    rows = ps.per_sample_grad(loss, jit=True)
     for _ in range(3):
         rows(theta, states, rewards)
     assert len(calls) == 1

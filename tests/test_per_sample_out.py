@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 import persample as ps
-from persample import per_sample, trees
+from persample import memory, per_sample, trees
 from persample.backends import BACKENDS
 
 from .cases import (
     CASES,
-    METHOD_AND_JIT,
     B,
     arrays,
     inputs,
@@ -50,11 +49,11 @@ def addresses(rows, backend):
 
 
 @pytest.mark.parametrize(
-    ("chunk_size", "backend", "method", "jit"),
+    ("chunk_size", "backend", "jit"),
     lighter(lambda chunk_size: chunk_size == 2, [None, 1, 2, 3, B, B + 1]),
 )
-def test_a_second_batch_in_the_memory_of_the_first(chunk_size, backend, method, jit):
-    rows_of = ps.per_sample_grad(network_loss, method=method, jit=jit, chunk_size=chunk_size)
+def test_a_second_batch_in_the_memory_of_the_first(chunk_size, backend, jit):
+    rows_of = ps.per_sample_grad(network_loss, jit=jit, chunk_size=chunk_size)
     (first, exact_first), (second, exact_second) = batches(backend)
     rows = rows_of(*first)
     assert_close(ps.to_numpy(rows), exact_first)
@@ -68,10 +67,10 @@ def test_a_second_batch_in_the_memory_of_the_first(chunk_size, backend, method, 
     assert_close(ps.to_numpy(rows), exact_second)
 
 
-@pytest.mark.parametrize(("method", "jit"), METHOD_AND_JIT)
+@pytest.mark.parametrize("jit", [False, True])
 @each_backend
-def test_no_number_of_an_earlier_batch_is_left(backend, method, jit):
-    rows_of = ps.per_sample_grad(network_loss, method=method, jit=jit)
+def test_no_number_of_an_earlier_batch_is_left(backend, jit):
+    rows_of = ps.per_sample_grad(network_loss, jit=jit)
     (first, exact_first), (second, exact_second) = batches(backend, dtype="float32")
     rows = rows_of(*second)
     for given, exact in ((first, exact_first), (second, exact_second)):
@@ -83,7 +82,7 @@ def test_no_number_of_an_earlier_batch_is_left(backend, method, jit):
 @pytest.mark.parametrize("bytes_at_a_time", [1, 300, 500, 10**6])  # a row has 168
 @each_backend
 def test_without_a_chunk_size_the_bytes_of_the_rows_decide(backend, bytes_at_a_time, monkeypatch):
-    monkeypatch.setattr(per_sample, "CHUNK", bytes_at_a_time)
+    monkeypatch.setattr(memory, "CHUNK", bytes_at_a_time)
     rows_of = ps.per_sample_grad(network_loss)
     for size in (B, 4, 1):
         (first, _), (second, exact) = batches(backend, size)
@@ -93,32 +92,44 @@ def test_without_a_chunk_size_the_bytes_of_the_rows_decide(backend, bytes_at_a_t
 @pytest.mark.parametrize(
     ("backend", "chunk_size", "limit", "expected"),
     [
-        ("numpy", None, per_sample.CHUNK, []),  # the whole batch, not sliced
-        ("numpy", None, 168 * 4, [3, 3]),  # even parts: a last one of another size is compiled
-        ("torch", None, 168 * 2, [2, 2, 2]),
+        ("numpy", None, memory.CHUNK, []),  # the whole batch, not sliced
+        ("numpy", None, 168 * 4, [3, 2]),  # even parts: a last one of another size is compiled
+        ("torch", None, 168 * 2, [2, 2, 1]),
         ("torch", None, 1, [1, 1, 1, 1, 1]),
         ("jax", None, 1, []),
-        ("numpy", 4, 1, [4, 4]),
-        ("jax", 4, 1, [4, 4]),
+        ("numpy", 4, 1, [4, 1]),
+        ("jax", 4, 1, [4, 1]),
     ],
 )
 def test_how_many_rows_are_asked_for_at_a_time(backend, chunk_size, limit, expected, monkeypatch):
-    asked, samples = [], per_sample._samples
+    asked, samples = [], per_sample.samples
     spy = lambda *given: asked.append(given[2].stop - given[2].start) or samples(*given)  # noqa: E731
-    monkeypatch.setattr(per_sample, "_samples", spy)
-    monkeypatch.setattr(per_sample, "CHUNK", limit)
+    monkeypatch.setattr(per_sample, "samples", spy)
+    monkeypatch.setattr(memory, "CHUNK", limit)
     (first, _), _ = batches(backend)
     out = ps.per_sample_grad(network_loss)(*first)
     ps.per_sample_grad(network_loss, chunk_size=chunk_size)(*first, out=out)
     assert asked == expected
 
 
-@pytest.mark.parametrize(("method", "jit"), METHOD_AND_JIT)
+@pytest.mark.parametrize("jit", [False, True])
 @each_backend
-def test_a_batch_of_one(backend, method, jit):
-    rows_of = ps.per_sample_grad(network_loss, method=method, jit=jit)
+def test_a_batch_of_one(backend, jit):
+    rows_of = ps.per_sample_grad(network_loss, jit=jit)
     (first, _), (second, exact) = batches(backend, 1)
     assert_close(ps.to_numpy(rows_of(*second, out=rows_of(*first))), exact)
+
+
+@each_backend
+@pytest.mark.parametrize("chunk_size", [None, 2])
+def test_a_shared_number_in_parts(backend, chunk_size):
+    loss = lambda t, x, y, c: ps.squared_loss(t, x, y) * c  # noqa: E731
+    given = arrays((theta, states, rewards), backend)
+    rows_of = ps.per_sample_grad(loss, (None, 0, 0, None), chunk_size=chunk_size)
+    exact = (states @ theta - rewards)[:, None] * states
+    for number in (0.5, 3):
+        rows = rows_of(*given, number, out=rows_of(*given, 1.5))
+        assert_close(ps.to_numpy(rows), number * exact)
 
 
 @each_backend
@@ -139,12 +150,12 @@ def sharing_loss(params, x, y):
     return (z - y) * xp.sum(params["c"])
 
 
-@pytest.mark.parametrize(("method", "jit"), METHOD_AND_JIT)
+@pytest.mark.parametrize("jit", [False, True])
 @pytest.mark.parametrize("chunk_size", [None, 2])
 @each_backend
-def test_rows_that_share_memory_get_their_own(backend, chunk_size, method, jit):
+def test_rows_that_share_memory_get_their_own(backend, chunk_size, jit):
     params = arrays({"a": (theta, -theta), "c": states[0], "d": [theta, 2 * theta]}, backend)
-    rows_of = ps.per_sample_grad(sharing_loss, method=method, jit=jit, chunk_size=chunk_size)
+    rows_of = ps.per_sample_grad(sharing_loss, jit=jit, chunk_size=chunk_size)
     x, y = states, rewards
     rows = ps.per_sample_grad(sharing_loss)(params, *arrays((x, y), backend))
     for _ in range(3):
@@ -168,13 +179,9 @@ def test_one_array_given_for_two_parameters(backend):
     assert_close(ps.to_numpy(rows), exact)
 
 
-def test_loop_grad_has_it_too():
-    (first, _), (second, exact) = batches("numpy")
-    rows_of = ps.loop_grad(network_loss)
-    assert_close(rows_of(*second, out=rows_of(*first)), exact)
-
-
-def test_mean_grad_has_none():
+def test_loop_grad_and_mean_grad_have_none():
+    with pytest.raises(TypeError, match="loop_grad: the call has the keyword arguments out;"):
+        ps.loop_grad(ps.squared_loss)(theta, states, rewards, out=states)
     with pytest.raises(TypeError, match="mean_grad: the call has the keyword arguments out;"):
         ps.mean_grad(ps.squared_loss)(theta, states, rewards, out=theta)
 

@@ -55,6 +55,33 @@ def test_a_tree_is_one_long_row(name):
     assert_close(float(signal), (flat.mean(0) ** 2).sum() - float(noise) / 5)
 
 
+LARGE = [
+    ("float16", 300.0, 400),  # the sum of squares is above 65504
+    ("float16", 2.0**-20, 400),  # the squares vanish
+    ("float32", 1e25, 9),
+    ("float32", 1e-30, 9),
+    ("float64", 1e200, 9),
+]
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize(("dtype", "entry", "count"), LARGE)
+def test_norms_and_clipping_neither_overflow_nor_vanish(name, dtype, entry, count):
+    rows = np.full((2, count), entry, dtype) * np.array([[1], [0]], dtype)
+    exact = float(rows[0, 0]) * count**0.5
+    given = {"a": ps.backend(name).asarray(rows), "b": ps.backend(name).asarray(rows[:, :0])}
+    size = statistics.norms(given)
+    np.testing.assert_allclose(ps.to_numpy(size), [exact, 0.0], rtol=1e-3)
+    clipped = ps.to_numpy(statistics.clip(given, exact / 2))["a"]
+    assert clipped.dtype == rows.dtype
+    np.testing.assert_allclose(clipped, rows / 2, rtol=2e-3)
+
+
+def test_a_row_with_an_infinity_or_a_nan_has_no_finite_norm():
+    rows = np.array([[np.inf, 1.0], [np.nan, 1.0], [3.0, 4.0]])
+    np.testing.assert_array_equal(statistics.norms(rows), [np.inf, np.nan, 5.0])
+
+
 def test_a_zero_row_stays_zero():
     assert_close(statistics.clip(np.zeros((2, 3)), 1.0), np.zeros((2, 3)))
 
@@ -82,7 +109,7 @@ def test_the_formula_is_that_of_two_batch_sizes():
     [
         (
             lambda: statistics.clip(LINE, 0.0),
-            "the bound is 0.0; give the greatest length, above 0",
+            "clip: max_norm=0.0; give the largest norm of a row, a number above 0.",
         ),
         (lambda: statistics.variance(LINE[:1]), "variance: 1 samples; at least 2 are needed"),
         (lambda: statistics.noise_scale(LINE[:1]), "signal_and_noise: 1 samples; at least 2"),

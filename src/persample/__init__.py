@@ -8,7 +8,7 @@
 array([[-3.6, -1.8,  3.6]])
 """
 
-from . import engine, tape
+from . import engine, layers, statistics, tape
 from .arrays import namespace_of, stop_gradient, to_numpy
 from .backends import backend
 from .layers import layerwise
@@ -18,6 +18,7 @@ from .per_sample import loop_grad, mean_grad, per_sample_grad
 __all__ = [
     "backend",
     "engine",
+    "layers",
     "layerwise",
     "logistic_loss",
     "loop_grad",
@@ -25,6 +26,7 @@ __all__ = [
     "namespace_of",
     "per_sample_grad",
     "squared_loss",
+    "statistics",
     "stop_gradient",
     "tape",
     "td_loss",

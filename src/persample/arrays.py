@@ -1,28 +1,12 @@
-"""Which backend an array belongs to, where its memory is, and the three things losses need of it.
+"""Which backend arrays belong to, and the three things that a loss needs of its backend.
 
-torch and jax are recognised, never imported, so that the NumPy path needs neither.
+Each asks the backend's own module, which is loaded when the first of its arrays is seen.
 """
 
-import sys
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from . import trees
-from .engine import namespace as tracer_namespace
-from .engine.tracer import Tracer
-
-
-def kind_of(x: Any) -> str | None:
-    """Return the name of the backend that x belongs to, None if x is no array."""
-    if isinstance(x, Tracer | np.ndarray | np.generic):
-        return "numpy"
-    for name, array_type in (("torch", "Tensor"), ("jax", "Array")):
-        module = sys.modules.get(name)  # an array of a package that is not loaded cannot exist
-        if module is not None and isinstance(x, getattr(module, array_type)):
-            return name
-    return None
+from .backends import backend, kind_of
 
 
 def backend_of(*trees_of_arrays: Any, where: str = "backend_of") -> str:
@@ -54,43 +38,6 @@ def backend_of(*trees_of_arrays: Any, where: str = "backend_of") -> str:
     return next(iter(kinds))
 
 
-def span(x: Any) -> tuple[int, int]:
-    """Return where the memory of an array begins and ends, for a tensor that of its storage.
-
-    A JAX array cannot be written to, so two share memory only where they are one object.
-    """
-    if isinstance(x, np.ndarray):
-        return np.lib.array_utils.byte_bounds(x)
-    if kind_of(x) == "torch":
-        storage = x.untyped_storage()
-        return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
-    return id(x), id(x) + 1
-
-
-def overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Say whether two spans have an address in common."""
-    return one[0] < other[1] and other[0] < one[1]
-
-
-def repeats(x: Any) -> bool:
-    """Say whether an array shows a number of its memory more than once: a broadcast."""
-    strides = x.stride() if kind_of(x) == "torch" else getattr(x, "strides", ())
-    return any(n > 1 and step == 0 for n, step in zip(x.shape, strides, strict=False))
-
-
-def into(f: Callable, jit: bool) -> Callable:
-    """Return ``g(out, start, *args)``: f(\\*args) written into ``out`` from row ``start`` on."""
-
-    def write(out, start, *args):
-        def put(whole, x):
-            whole[start : start + len(x)] = x
-            return whole
-
-        return trees.tree_map(put, out, f(*args))
-
-    return write
-
-
 def namespace_of(tree: Any) -> Any:
     """Return the Array API namespace of the first array in ``tree``: ``xp``.
 
@@ -98,12 +45,8 @@ def namespace_of(tree: Any) -> Any:
     """
     for x in trees.flatten(tree)[0]:
         kind = kind_of(x)
-        if kind == "torch":  # torch's own names differ from the standard's
-            import array_api_compat.torch as torch_namespace
-
-            return torch_namespace
         if kind is not None:
-            return np if isinstance(x, np.generic) else x.__array_namespace__()
+            return backend(kind).namespace(x)
     raise TypeError(
         f"namespace_of: {type(tree).__name__} holds no array of NumPy, PyTorch or JAX; give it "
         "the parameters of the loss, as arrays."
@@ -116,14 +59,10 @@ def stop_gradient(x: Any) -> Any:
     torch: ``detach``; JAX: ``lax.stop_gradient``; the NumPy engine: its own primitive. A plain
     NumPy array or a number has no derivative and is returned as it is.
     """
-    if isinstance(x, Tracer):
-        return tracer_namespace.stop_gradient(x)
     kind = kind_of(x)
-    if kind == "torch":
-        return x.detach()
-    if kind == "jax":
-        return sys.modules["jax"].lax.stop_gradient(x)
-    if kind == "numpy" or isinstance(x, int | float):
+    if kind is not None:
+        return backend(kind).stop_gradient(x)
+    if isinstance(x, int | float):
         return x
     raise TypeError(
         f"stop_gradient: {type(x).__name__} is not an array or a number; give one array at a time."
@@ -132,10 +71,4 @@ def stop_gradient(x: Any) -> Any:
 
 def to_numpy(tree: Any) -> Any:
     """Return the tree with every array as a NumPy array, detached from any graph."""
-
-    def convert(x):
-        if isinstance(x, Tracer):
-            return np.asarray(x.concrete())
-        return x.detach().cpu().numpy() if kind_of(x) == "torch" else np.asarray(x)
-
-    return trees.tree_map(convert, tree)
+    return trees.tree_map(lambda x: backend(kind_of(x) or "numpy").to_numpy(x), tree)

@@ -1,96 +1,123 @@
-"""What a call of per_sample_grad or mean_grad must look like, and what is said where it does not.
+"""What a call of the door must look like, and what is said where it does not.
 
 Separate because every message is a sentence, and sentences are long. ``where`` opens each one.
 """
 
-from numbers import Integral
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from numbers import Integral, Number
+from typing import Any
 
-from . import trees
-from .arrays import backend_of, kind_of, overlap, span
+from . import memory, trees
+from .arrays import backend_of
+from .backends import backend, kind_of
+from .batches import axes_of, batch_size
 
 
-def check_call(where, arguments, keywords, in_axes):
+def check_call(where: str, arguments: tuple, in_axes: Any) -> tuple[str, tuple, int]:
     """Return backend, axes and batch size, or say what is wrong with the call."""
-    if keywords:
-        raise TypeError(
-            f"{where}: the call has the keyword arguments {', '.join(keywords)}; in_axes counts "
-            "positional arguments only: fix a constant beforehand with functools.partial(loss, "
-            "name=value), and give the rest by position."
-        )
+    for n, argument in enumerate(arguments):
+        for x in trees.flatten(argument)[0]:
+            if (text := _refusal(x)) is not None:
+                raise TypeError(f"{where}: argument {n} holds {text}.")
     name = backend_of(*arguments, where=where)
-    axes = _axes(where, arguments, in_axes)
+    axes = _axes(where, in_axes, len(arguments))
     for x in trees.flatten(arguments[0])[0]:
         dtype = getattr(x, "dtype", None)
+        if dtype is None and not isinstance(x, Number):
+            raise TypeError(
+                f"{where}: a parameter is a {type(x).__name__}; give floating-point arrays, in a "
+                "dict, tuple or list if there are several."
+            )
         if "float" not in str(dtype):
             what = f"a Python {type(x).__name__}" if dtype is None else f"{dtype}"
             raise TypeError(
                 f"{where}: a parameter is {what}; gradients need floating-point arrays: convert "
                 'it with ps.backend(name).asarray(x, "float64").'
             )
-    sizes = batch_sizes(where, arguments, axes)
-    if not sizes:
-        raise ValueError(f"{where}: in_axes marks no array as batched; give an argument the 0.")
-    if len(sizes) > 1:
-        listed = ", ".join(f"{size} (argument {n})" for size, n in sizes.items())
-        raise ValueError(
-            f"{where}: the batch sizes differ: {listed}; axis 0 of every batched argument must "
-            "have one length; mark what all samples share with None in in_axes."
+    return name, axes, batch_size(where, arguments, axes)
+
+
+def _refusal(x):
+    """Say why a leaf is not taken; None if it is an array of a backend or a Python value."""
+    kind, name = kind_of(x), type(x).__name__
+    if kind is not None:
+        return backend(kind).refusal(x)
+    if hasattr(x, "__array__") or hasattr(x, "__dlpack__"):
+        return (
+            f"a {name} of {type(x).__module__.partition('.')[0]}, which is no array of a backend "
+            "(its own index would be lost); give np.asarray(x), its numbers in their order"
         )
-    if 0 in sizes:
-        raise ValueError(f"{where}: the batch is empty; give at least one sample.")
-    return name, axes, next(iter(sizes))
+    if is_dataclass(x) and not isinstance(x, type):
+        return (
+            f"a {name}, a dataclass, which is no tree; give a dict, such as "
+            "dataclasses.asdict(x), or a named tuple"
+        )
+    return None
 
 
-def _axes(where, arguments, in_axes):
+def _axes(where, in_axes, count):
     """Return in_axes as a tuple that fits the arguments."""
     if in_axes is None:
-        return (None,) + (0,) * (len(arguments) - 1)
+        return (None,) + (0,) * (count - 1)
     if not isinstance(in_axes, tuple | list):
         raise TypeError(
-            f"{where}: in_axes is {in_axes!r}; give a tuple with one entry an argument, such as "
-            "(None, 0, 0)."
+            f"{where}: in_axes is {in_axes!r}; give a tuple with one entry for each argument, "
+            "such as (None, 0, 0)."
         )
-    if len(in_axes) != len(arguments):
-        raise ValueError(
-            f"{where}: in_axes has {len(in_axes)} entries, the call has {len(arguments)} "
-            "arguments; give one entry an argument, the parameters first."
-        )
-    for axis in in_axes:
-        if axis is not None and not (type(axis) is int and axis == 0):
-            raise ValueError(
-                f"{where}: in_axes has the entry {axis!r}; each entry is 0 (axis 0 counts the "
-                "samples) or None (shared by all samples)."
-            )
-    return tuple(in_axes)
+    return axes_of(where, in_axes, count)
 
 
-def batch_sizes(where, arguments, axes):
-    """Return length of axis 0 -> the first argument that has it, of all batched arrays."""
-    sizes: dict = {}
-    for n, (argument, axis) in enumerate(zip(arguments, axes, strict=True)):
-        for x in trees.flatten(argument)[0] if axis == 0 else ():
-            if not hasattr(x, "shape"):
+def refuse_keywords(where: str, keywords: dict) -> None:
+    """Say what to do in place of keyword arguments."""
+    raise TypeError(
+        f"{where}: the call has the keyword arguments {', '.join(keywords)}; in_axes counts "
+        "positional arguments only: fix a constant beforehand with functools.partial(loss, "
+        "name=value), and give the rest by position."
+    )
+
+
+def one_number(loss: Callable, has_aux: bool = False) -> Callable:
+    """Return the loss, checked to give one number, in the same words in every backend."""
+
+    def checked(*arguments):
+        result = value = loss(*arguments)
+        if has_aux:
+            if not isinstance(result, tuple) or len(result) != 2:
                 raise TypeError(
-                    f"{where}: argument {n} is batched and holds {x!r}, a Python value without an "
-                    "axis that counts samples (a list is a tree, not an array); make it an array "
-                    "with ps.backend(name).asarray, or mark it as shared with None in in_axes."
+                    f"the loss {checked.__name__} returned {_what(result)} for one sample; with "
+                    "has_aux=True it must return a pair (one number, aux)."
                 )
-            if len(x.shape) == 0:
-                raise ValueError(
-                    f"{where}: argument {n} is 0-d, so it has no axis that counts samples; give "
-                    "one entry a sample, or mark it as shared with None in in_axes."
-                )
-            sizes.setdefault(x.shape[0], n)
-    return sizes
+            value, aux = result
+            for x in trees.flatten(aux)[0]:
+                if kind_of(x) is None:
+                    raise TypeError(
+                        f"the loss {checked.__name__} returned an aux that holds {_what(x)}; aux "
+                        "gets an axis for the samples, so give arrays: xp.asarray(x)."
+                    )
+        if tuple(getattr(value, "shape", (None,))) != ():
+            raise ValueError(
+                f"the loss {checked.__name__} returned {_what(value)} for one sample; it must "
+                "return one number, a 0-d array: sum or average over the sample's own axes."
+            )
+        return result
+
+    checked.__name__, checked.__wrapped__ = getattr(loss, "__name__", "loss"), loss
+    return checked
 
 
-def row_shapes(params, axis, size):
+def _what(x):
+    shape = getattr(x, "shape", None)
+    return type(x).__name__ if shape is None else f"an array of shape {tuple(shape)}"
+
+
+def row_shapes(params: Any, axis: int | None, size: int) -> list[tuple]:
     """Return the shapes of the rows' arrays, parameter by parameter."""
     return [(size, *x.shape[axis is not None :]) for x in trees.flatten(params)[0]]
 
 
-def check_out(where, arguments, axes, size, out):
-    """Say what is wrong with ``out``, before anything is written into it."""
+def check_out(where: str, arguments: tuple, axes: tuple, size: int, out: Any) -> None:
+    """Say what is wrong with the kind, shapes and types of ``out``."""
     (old, given), (params, needed) = trees.flatten(out), trees.flatten(arguments[0])
     if given != needed:
         given, needed = (trees.tree_map(lambda _: "*", tree) for tree in (out, arguments[0]))
@@ -99,7 +126,7 @@ def check_out(where, arguments, axes, size, out):
             "rows of an earlier call with these parameters, or no out."
         )
     names = trees.leaf_names(out, "out")
-    shapes, read = row_shapes(arguments[0], axes[0], size), _spans(arguments)
+    shapes = row_shapes(arguments[0], axes[0], size)
     for name, x, shape, p in zip(names, old, shapes, params, strict=True):
         given, needed = _described(x, getattr(x, "shape", None)), _described(p, shape)
         if given != needed:
@@ -107,7 +134,6 @@ def check_out(where, arguments, axes, size, out):
                 f"{where}: {name} is {given}; the rows need {needed}: give the rows of an earlier "
                 "call with these shapes, or no out."
             )
-        _check_apart(where, name, span(x), read)
 
 
 def _described(x, shape):
@@ -117,21 +143,30 @@ def _described(x, shape):
     return array if kind else f"a Python {type(x).__name__}"
 
 
-def _spans(arguments):
-    """Return (number of the argument, span) of every array in the arguments."""
-    numbered = [(n, x) for n, tree in enumerate(arguments) for x in trees.flatten(tree)[0]]
-    return [(n, span(x)) for n, x in numbered if kind_of(x)]
+def check_apart(where: str, out: Any, arguments: tuple, captured: list) -> None:
+    """Refuse to write over what may still be read: wrong rows in silence.
+
+    ``captured`` is (name, array) of what the loss takes from outside.
+    """
+    outs = trees.leaves_of(out)
+    for n, argument in enumerate(arguments):
+        for x in trees.leaves_of(argument):
+            for i, y in enumerate(outs):
+                if memory.shared(y, x):
+                    _refuse_shared(where, out, i, f"argument {n}")
+    for name, x in captured:
+        for i, y in enumerate(outs):
+            if memory.shared(y, x):
+                _refuse_shared(where, out, i, f"{name}, which the loss uses")
 
 
-def _check_apart(where, name, memory, read):
-    """Refuse to write over an argument, which may still be read: wrong rows in silence."""
-    for n, other in read:
-        if overlap(memory, other):
-            raise ValueError(
-                f"{where}: {name} shares memory with argument {n}, so writing the one would "
-                "change the other; give a copy of it, or no out."
-            )
+def _refuse_shared(where, out, i, what):
+    raise ValueError(
+        f"{where}: {trees.leaf_names(out, 'out')[i]} shares memory with {what}, so writing the "
+        "one would change the other; give a copy of it, or no out."
+    )
 
 
-def is_count(n):
+def is_count(n: Any) -> bool:
+    """Say whether n is a number of things, 1 or more."""
     return isinstance(n, Integral) and not isinstance(n, bool) and n >= 1

@@ -1,58 +1,72 @@
 """One gradient for every sample: per_sample_grad, its oracle loop_grad, and mean_grad.
 
-Everything else in the package serves these. The backend follows from the arrays.
+Everything else in the package serves these. The backend follows from the arrays; `plans` keeps
+what was checked and compiled for the next call.
 """
 
 from collections.abc import Callable
 
-from . import trees
-from .arrays import namespace_of, overlap, repeats, span, stop_gradient
+from . import memory, trees
+from .arrays import namespace_of
 from .backends import backend
-from .checks import batch_sizes, check_call, check_out, is_count, row_shapes
-
-METHODS = ("vmap", "loop")
-# Bytes of rows that NumPy and PyTorch compute at a time and copy into ``out``: few enough to stay
-# in the cache, and to be handed out again by the allocator, which returns larger blocks to the
-# system and gets them back page by page.
-CHUNK = 2**23
+from .checks import check_apart, check_call, is_count, one_number, refuse_keywords
+from .plans import Functions, Packed, Plans, packing_needed, samples
 
 
 def per_sample_grad(
     loss: Callable,
     in_axes: tuple | None = None,
     *,
-    method: str = "vmap",
     jit: bool = False,
     chunk_size: int | None = None,
+    has_aux: bool = False,
+    with_values: bool = False,
 ) -> Callable:
-    """Return the function of a batch that computes the rows g_i, one gradient a sample.
+    """Return the function of a batch that computes per-sample gradients: one for each sample.
 
     Parameters
     ----------
-    loss : callable ``loss(params, *sample) -> 0-d array``, written for one sample.
-    in_axes : one entry an argument of ``loss``: 0 (axis 0 counts the samples) or None (shared).
-        By default the parameters are shared and everything else is batched: (None, 0, 0, ...).
-    method : "vmap" (all samples in one batched program) or "loop" (one at a time: the oracle).
-    jit : compile the whole, once for each set of shapes; with "loop", one sample's gradient.
+    loss : callable ``loss(params, *sample) -> 0-d array``, written for one sample. ``params`` is
+        an array, or a dict, tuple or list of arrays; None in it is an empty place.
+    in_axes : one entry for each argument of ``loss``: 0 (axis 0 counts the samples) or None
+        (shared). By default the parameters are shared and the rest is batched: (None, 0, 0, ...).
+    jit : compile the whole, once for each set of shapes, and of shared ints, bools and strings.
     chunk_size : compute at most so many rows at a time; bounds memory, changes no result.
+    has_aux : the loss returns a pair (0-d array, aux), aux being a tree of arrays.
+    with_values : return the losses as well.
 
     Returns
     -------
-    callable with the positional parameters of ``loss``: row i is g_i = d loss(params, sample_i)
-        / d params. It returns a tree like ``params``; each array has the
-        shape (B, \\*shape of the parameter) and its dtype. There is no
-        factor 1/B. A loss that averages over the batch does not belong here.
+    callable with the positional parameters of ``loss``. It returns the per-sample gradients (the
+        *rows*): row i is g_i = d loss(params, sample_i) / d params. They form a tree like
+        ``params``; each array has the shape (B, \\*shape of the parameter) and its dtype. There is
+        no factor 1/B. A loss that averages over the batch does not belong here.
+        As in JAX, ``with_values`` returns (losses, rows), the losses of shape (B,); ``has_aux``
+        returns (rows, aux), each array of aux with a leading axis of B samples; both together
+        return ((losses, aux), rows).
         Its keyword ``out`` takes the rows of an earlier call with the same shapes, overwrites
         them and returns the new rows in their memory, so that a loop holds one set of rows. With
         jit=True that saves time in JAX and PyTorch, where fresh memory costs more than the rows.
         In NumPy and PyTorch the old arrays hold the new rows; JAX deletes them, and reading one
         is an error. A parameter of the loss that is called ``out`` is given by position.
 
+    Notes
+    -----
+    With jit=True, NumPy and JAX read what the loss takes from outside (closures, globals,
+    attributes) when they trace it, and keep it. A change is noticed, and the loss traced again,
+    in: numbers, strings, functions; arrays that are replaced by others; the numbers of NumPy
+    arrays of at most 4 KiB; dicts, tuples and lists of these with at most 64 entries; attributes
+    of these kinds, one step deep. All this also in functions of the loss's own package that it
+    calls. Not noticed: in-place changes of larger NumPy arrays, values inside other modules
+    (``config.rate``), deeper attributes, files, clocks, and random numbers drawn by the loss.
+    Give what changes as an argument, with None in in_axes.
+
     Raises
     ------
     ValueError : batch sizes that differ or are 0, in_axes that does not fit, a loss that is not
-        0-d, ``out`` of other shapes or in the memory of an argument. TypeError : parameters that
-        are not floating-point arrays, arrays of two backends.
+        0-d, ``out`` of other shapes or in the memory of an argument or of an array that the loss
+        uses. TypeError : parameters that are not floating-point arrays, arrays of two backends or
+        of none (pandas), subclasses with rules of their own (masked arrays).
 
     Example
     -------
@@ -65,54 +79,124 @@ def per_sample_grad(
     array([[-1., -2.],
            [ 6.,  0.]])
     >>> rows = rows_of(theta, x, y + 1, out=rows)  # in the memory of the rows before
+    >>> losses, rows = ps.per_sample_grad(ps.squared_loss, with_values=True)(theta, x, y)
+    >>> losses
+    array([0.5, 2. ])
     """
-    if method not in METHODS:
-        raise ValueError(
-            f"per_sample_grad: method={method!r} is not one of {', '.join(METHODS)}; choose one."
-        )
     if chunk_size is not None and not is_count(chunk_size):
         raise ValueError(
             f"per_sample_grad: chunk_size={chunk_size!r}; give a number of samples, 1 or more, "
             "or None for all at once."
         )
-    compiled: dict = {}  # (backend, in_axes) -> two functions, so that jit traces each once
+    options = {"jit": jit, "chunk_size": chunk_size, "has_aux": has_aux}
+    return _door(loss, in_axes, with_values=with_values, **options)
+
+
+def _door(loss, in_axes, restore=None, *, jit, chunk_size, has_aux, with_values):
+    """Return the function of a batch; ``restore`` turns its rows into a tree like the params."""
+
+    def finish(rows, extra):
+        rows = restore(rows) if restore else rows
+        if with_values:
+            return extra, rows
+        return (rows, extra) if has_aux else rows
+
+    def build(module, axes):
+        checked = one_number(loss, has_aux)
+        if not (restore or has_aux or with_values):
+            call = module.vmap(module.grad(checked), axes)
+            call = module.jit(call) if jit else call
+            pair = lambda *given: (call(*given), ())  # noqa: E731
+        else:
+            pair = module.vmap(_with_extra(module, checked, has_aux, with_values), axes)
+            pair = module.jit(pair) if jit else pair
+            call = lambda *given: finish(*pair(*given))  # noqa: E731
+        gradient = (
+            module.value_and_grad(checked, has_aux=True) if has_aux else module.grad(checked)
+        )
+        return Functions(gradient, call, pair, module.into(pair, jit))
+
+    plans = Plans("per_sample_grad", loss, in_axes, jit, build)
+    again = {"jit": jit, "chunk_size": chunk_size, "has_aux": has_aux, "with_values": with_values}
 
     def rows(*arguments, out=None, **keywords):
-        name, axes, size = check_call("per_sample_grad", arguments, keywords, in_axes)
-        if (name, axes) not in compiled:
-            compiled[name, axes] = _build(method, backend(name), _one_number(loss), axes, jit)
-        run, write = compiled[name, axes]
-        if out is None and (chunk_size is None or chunk_size >= size):
-            return run(*arguments)
-        if out is None:
-            out = _empty(arguments[0], axes[0], size)
-        else:
-            check_out("per_sample_grad", arguments, axes, size, out)
-            out = _memory(name, out)
-        step = chunk_size or _step(name, size, out)
-        if step >= size:  # to slice the whole batch is a copy in JAX
-            return write(out, 0, *arguments)
-        for i in range(0, size, step):
-            out = write(out, i, *_samples(arguments, axes, slice(i, i + step)))
-        return out
+        if keywords:
+            refuse_keywords("per_sample_grad", keywords)
+        plan = plans.find(arguments)
+        if plan.packed:
+            make = lambda packed, restore: _door(packed, plan.axes, restore, **again)  # noqa: E731
+            return plan.packed(make, loss, arguments, out=out)
+        if out is None and (chunk_size is None or chunk_size >= plan.size):
+            return plan.call(*arguments)
+        result = finish(*_in_parts(plan, plans.captured, arguments, out, chunk_size))
+        plans.settle(plan)
+        return result
 
     return rows
 
 
-def loop_grad(loss: Callable, in_axes: tuple | None = None) -> Callable:
-    """Return the rows the plainest way: one gradient after the other, then stacked.
+def _in_parts(plan, captured, arguments, out, chunk_size):
+    """Return (rows, extra) of a batch, computed a few samples at a time or written into ``out``.
 
-    This is the oracle, short for ``per_sample_grad(loss, in_axes, method="loop")``: every other
-    method must give these rows.
+    Inside another transform nothing can be written to, so that the parts are put together there.
     """
-    return per_sample_grad(loss, in_axes, method="loop")
+    module = plan.module
+    leaves = arguments if plan.simple else trees.flatten(arguments)[0]
+    if any(map(module.traced, leaves)):
+        if out is not None:
+            raise ValueError(
+                "per_sample_grad: out was given inside grad, vmap or jit, where no memory can be "
+                "written to; give no out there."
+            )
+        parts = _slices(plan.size, chunk_size)
+        return _joined([plan.pair(*samples(arguments, plan.axes, part)) for part in parts])
+    if out is None:
+        out = plan.new_rows(arguments[0])
+    else:
+        plan.check_out(arguments, out)
+        taken = captured.arrays()
+        if taken or memory.any_shared(trees.leaves_of(out), leaves):
+            check_apart("per_sample_grad", out, arguments, taken)
+        out = module.own(out)
+    step = chunk_size or module.step(plan.size, plan.row_bytes * plan.size)
+    if step >= plan.size:  # to slice the whole batch is a copy in JAX
+        return plan.write(out, None, *arguments)
+    extras = []
+    for part in _slices(plan.size, step):
+        out, extra = plan.write(out, part.start, *samples(arguments, plan.axes, part))
+        extras.append(extra)
+    return out, _joined(extras)
 
 
-def mean_grad(loss: Callable, in_axes: tuple | None = None) -> Callable:
+def loop_grad(loss: Callable, in_axes: tuple | None = None) -> Callable:
+    """Return per-sample gradients the plainest way: one after the other, then stacked.
+
+    This is the oracle: ``per_sample_grad`` must give these rows, however it is asked. Sample i is
+    entry i of every batched array. Parameters and errors are those of ``per_sample_grad``.
+    """
+
+    def rows(*arguments, **keywords):
+        if keywords:
+            refuse_keywords("loop_grad", keywords)
+        name, axes, size = check_call("loop_grad", arguments, in_axes)
+        module = backend(name)
+        if packing_needed(module, arguments):
+            make = lambda packed, restore: lambda *given: restore(loop_grad(packed, axes)(*given))  # noqa: E731
+            return Packed(module)(make, loss, arguments)
+        gradient = module.grad(one_number(loss))
+        module.examine(gradient, samples(arguments, axes, 0))
+        each = [gradient(*samples(arguments, axes, i)) for i in range(size)]
+        return trees.tree_map(lambda *xs: namespace_of(xs[0]).stack(xs), *each)
+
+    return rows
+
+
+def mean_grad(loss: Callable, in_axes: tuple | None = None, *, jit: bool = False) -> Callable:
     """Return the function of a batch that computes the gradient of the mean loss (factor 1/B).
 
-    One number is differentiated, so no rows are formed; by linearity the result is the mean of
-    the rows. Parameters and errors are those of ``per_sample_grad``; the parameters are shared.
+    One number is differentiated, so no per-sample gradients are formed; by linearity the result
+    is their mean. Parameters, notes and errors are those of ``per_sample_grad``; the parameters
+    are shared by all samples.
 
     Example
     -------
@@ -123,96 +207,58 @@ def mean_grad(loss: Callable, in_axes: tuple | None = None) -> Callable:
     array([ 2.5, -1. ])
     """
 
-    def mean_gradient(*arguments, **keywords):
-        name, axes, _ = check_call("mean_grad", arguments, keywords, in_axes)
+    def build(module, axes):
         if axes[0] is not None:
             raise ValueError(
-                "mean_grad: in_axes[0] is 0, one set of parameters a sample; the mean loss needs "
-                "one set for all: give None."
+                "mean_grad: in_axes[0] is 0, one set of parameters for each sample; the mean loss "
+                "needs one set for all: give None."
             )
-        module = backend(name)
+        checked = one_number(loss)
 
         def mean_loss(*arguments):
-            losses = module.vmap(_one_number(loss), axes)(*arguments)
+            losses = module.vmap(checked, axes)(*arguments)
             return namespace_of(losses).mean(losses)
 
-        return module.grad(mean_loss)(*arguments)
+        gradient = module.grad(mean_loss)
+        return Functions(module.grad(checked), module.jit(gradient) if jit else gradient)
+
+    plans = Plans("mean_grad", loss, in_axes, jit, build)
+
+    def mean_gradient(*arguments, **keywords):
+        if keywords:
+            refuse_keywords("mean_grad", keywords)
+        plan = plans.find(arguments)
+        if plan.packed:
+            make = lambda packed, restore: (  # noqa: E731
+                lambda *given: restore(mean_grad(packed, plan.axes, jit=jit)(*given))
+            )
+            return plan.packed(make, loss, arguments)
+        return plan.call(*arguments)
 
     return mean_gradient
 
 
-def _build(method, module, loss, axes, jit):
-    """Return the function that computes rows, and the one that writes them into given memory."""
-    gradient = module.grad(loss)
-    if method == "vmap":
-        run = module.vmap(gradient, axes)
-        run = module.jit(run) if jit else run
-        return run, module.into(run, jit)
-    gradient = module.jit(gradient) if jit else gradient
+def _with_extra(module, loss, has_aux, with_values):
+    """Return the function of one sample that computes (gradient, extra).
 
-    def run(*arguments):
-        size = next(iter(batch_sizes("loop", arguments, axes)))
-        each = [gradient(*_samples(arguments, axes, i)) for i in range(size)]
-        return trees.tree_map(lambda *xs: namespace_of(xs[0]).stack(xs), *each)
-
-    return run, module.into(run, False)
-
-
-def _one_number(loss):
-    """Check that the loss gives one number, in the same words in every backend."""
-
-    def checked(*arguments):
-        value = loss(*arguments)
-        shape = getattr(value, "shape", None)
-        if shape is None or tuple(shape) != ():
-            what = type(value).__name__ if shape is None else f"an array of shape {tuple(shape)}"
-            raise ValueError(
-                f"the loss {checked.__name__} returned {what} for one sample; it must return one "
-                "number, a 0-d array: sum or average over the sample's own axes."
-            )
-        return value
-
-    checked.__name__, checked.__wrapped__ = getattr(loss, "__name__", "loss"), loss
-    return checked
-
-
-def _samples(arguments, axes, index):
-    """Return the arguments with the batched arrays indexed along axis 0."""
-    pick = lambda x: x[index]  # noqa: E731, an index has no name of its own
-    pairs = zip(arguments, axes, strict=True)
-    return [x if axis is None else trees.tree_map(pick, x) for x, axis in pairs]
-
-
-def _empty(params, axis, size):
-    """Return memory for the rows, where the parameters are."""
-    leaves, structure = trees.flatten(params)
-    pairs = zip(leaves, row_shapes(params, axis, size), strict=True)
-    empty = namespace_of(params).empty
-    place = lambda x: getattr(x, "device", None)  # noqa: E731, JAX's tracers have none
-    rows = [empty(shape, dtype=x.dtype, device=place(x)) for x, shape in pairs]
-    return trees.unflatten(structure, rows)
-
-
-def _memory(name, out):
-    """Return arrays to write to: those of ``out``, but a fresh one where memory is shared.
-
-    Rows of an ordinary call may be a broadcast, or one array for two parameters.
+    extra is the value, aux, or the pair (value, aux), as the caller asked.
     """
-    taken: list = []
+    both = module.value_and_grad(loss, has_aux=has_aux)
 
-    def own(x):
-        memory = span(x)
-        if repeats(x) or any(overlap(memory, other) for other in taken):
-            return namespace_of(x).empty_like(x)
-        taken.append(memory)
-        return stop_gradient(x) if name == "torch" else x  # no graph of an earlier call
+    def one(*arguments):
+        extra, gradient = both(*arguments)
+        if has_aux and not with_values:
+            return gradient, extra[1]
+        return gradient, extra
 
-    return trees.tree_map(own, out)
+    return one
 
 
-def _step(name, size, out):
-    """Return how many samples to compute at a time if ``out`` is given and no chunk_size."""
-    if name == "jax":  # compiled, it writes rows in place; if not, many calls cost more than one
-        return size
-    parts = -(-sum(x.nbytes for x in trees.flatten(out)[0]) // CHUNK)
-    return -(-size // max(parts, 1))
+def _slices(size, step):
+    """Return slices of ``step`` samples that cover the batch."""
+    return [slice(i, min(i + step, size)) for i in range(0, size, step)]
+
+
+def _joined(parts):
+    """Put trees together whose arrays have parts of the batch along axis 0."""
+    return trees.tree_map(lambda *xs: namespace_of(xs[0]).concat(xs), *parts)

@@ -4,6 +4,9 @@ Rows are what ``per_sample_grad`` returns: a tree of arrays, each with the sampl
 without a factor 1/B. A *row* is everything one sample has, across the whole tree.
 """
 
+import math
+from functools import reduce
+from operator import add
 from typing import Any
 
 from . import trees
@@ -13,7 +16,10 @@ __all__ = ["clip", "mean", "noise_scale", "norms", "signal_and_noise", "variance
 
 
 def norms(rows: Any) -> Any:
-    """Return the length of every row, |g_i| = sqrt(sum of the squares of all its entries), (B,).
+    """Return the norms of per-sample gradients, |g_i| = sqrt(sum of all squares), (B,).
+
+    Each row is divided by its largest entry before it is squared, in float32 at least, so that
+    no square overflows or vanishes. The norms of 16-bit rows are float32.
 
     Example
     -------
@@ -21,19 +27,26 @@ def norms(rows: Any) -> Any:
     >>> norms({"w": np.array([[3.0], [0.0]]), "b": np.array([4.0, 2.0])})
     array([5., 2.])
     """
-    xp = namespace_of(rows)
-    squares = [xp.sum(_flat(x) ** 2, axis=1) for x in trees.flatten(rows)[0]]
-    return xp.sqrt(sum(squares[1:], squares[0]))
+    xp, leaves = namespace_of(rows), trees.flatten(rows)[0]
+    flat = [_wide(xp, _flat(x)) for x in leaves if 0 not in x.shape]
+    if not flat:
+        return xp.zeros_like(_wide(xp, xp.sum(leaves[0], axis=tuple(range(1, leaves[0].ndim)))))
+    largest = [xp.max(xp.abs(x), axis=1) for x in flat]
+    scale = reduce(xp.maximum, largest[1:], largest[0])
+    one = xp.ones_like(scale)
+    scale = xp.where(scale > 0, xp.where(scale < float("inf"), scale, one), one)
+    squares = [xp.sum((x / xp.reshape(scale, (-1, 1))) ** 2, axis=1) for x in flat]
+    return scale * xp.sqrt(reduce(add, squares[1:], squares[0]))
 
 
-def clip(rows: Any, bound: float) -> Any:
-    """Return the rows, none longer than ``bound``: g_i min(1, bound / |g_i|).
+def clip(rows: Any, max_norm: float) -> Any:
+    """Return per-sample gradients clipped to the norm ``max_norm``: g_i min(1, max_norm / |g_i|).
 
     The whole row keeps its direction: one factor for all arrays of the tree.
 
     Raises
     ------
-    ValueError : a bound that is not positive.
+    ValueError : a ``max_norm`` that is not positive.
 
     Example
     -------
@@ -44,21 +57,29 @@ def clip(rows: Any, bound: float) -> Any:
 
     Source: Abadi et al. (2016), algorithm 1.
     """
-    if not bound > 0:
-        raise ValueError(f"clip: the bound is {bound!r}; give the greatest length, above 0.")
-    xp, lengths = namespace_of(rows), norms(rows)
-    factors = bound / xp.maximum(lengths, xp.full_like(lengths, bound))
-    return trees.tree_map(lambda x: x * _along(factors, x), rows)
+    if not max_norm > 0:
+        raise ValueError(
+            f"clip: max_norm={max_norm!r}; give the largest norm of a row, a number above 0."
+        )
+    xp, sizes = namespace_of(rows), norms(rows)
+    bound = xp.full_like(sizes, max_norm)
+    factors = bound / xp.maximum(sizes, bound)
+
+    def clipped(x):
+        product = _wide(xp, x) * _along(factors, x)
+        return product if product.dtype == x.dtype else xp.astype(product, x.dtype)
+
+    return trees.tree_map(clipped, rows)
 
 
 def mean(rows: Any) -> Any:
-    """Return the mean row, (1/B) sum_i g_i: by linearity the gradient of the mean loss."""
+    """Return the mean of per-sample gradients, (1/B) sum_i g_i: the gradient of the mean loss."""
     xp = namespace_of(rows)
     return trees.tree_map(lambda x: xp.mean(x, axis=0), rows)
 
 
 def variance(rows: Any, correction: int = 1) -> Any:
-    """Return the variance of every entry over the samples, a tree like one row.
+    """Return the variance of per-sample gradients, entry by entry: a tree like one row.
 
     sum_i (g_i - mean)^2 / (B - correction): with 1 the unbiased estimate for the distribution
     that the samples came from, with 0 the plain average over these B samples.
@@ -85,7 +106,7 @@ def signal_and_noise(rows: Any) -> tuple[Any, Any]:
     """Return unbiased estimates of |G|^2 and tr(Sigma), two 0-d arrays.
 
     G is the expected row, Sigma the covariance of one row. The square of the mean row is too
-    long by the noise that is left in it, so |G|^2 is estimated by |mean|^2 - tr(Sigma) / B,
+    large by the noise that is left in it, so |G|^2 is estimated by |mean|^2 - tr(Sigma) / B,
     which may come out negative. Average both over many batches *before* you divide them.
 
     Raises
@@ -123,12 +144,17 @@ def noise_scale(rows: Any, unbiased: bool = True) -> Any:
     return noise / signal
 
 
+def _wide(xp, x):
+    """Return x in float32 if its numbers have 16 bits."""
+    return x if x.dtype.itemsize > 2 else xp.astype(x, xp.float32)
+
+
 def _flat(x):
-    return namespace_of(x).reshape(x, (x.shape[0], -1))
+    return namespace_of(x).reshape(x, (x.shape[0], math.prod(x.shape[1:])))
 
 
 def _along(factors, x):
-    """Give the factors, one a sample, the axes they need to multiply x."""
+    """Give the factors, one for each sample, the axes they need to multiply x."""
     return namespace_of(x).reshape(factors, (-1,) + (1,) * (x.ndim - 1))
 
 

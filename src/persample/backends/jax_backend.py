@@ -7,14 +7,35 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import trees
-from ..arrays import stop_gradient, to_numpy
+from .. import memory, trees
 
-__all__ = ["NAME", "asarray", "grad", "jit", "stop_gradient", "to_numpy", "value_and_grad", "vmap"]
+__all__ = [
+    "FREEZES",
+    "KEEPS",
+    "NAME",
+    "asarray",
+    "empty",
+    "examine",
+    "grad",
+    "into",
+    "jit",
+    "namespace",
+    "own",
+    "refusal",
+    "step",
+    "stop_gradient",
+    "to_numpy",
+    "traced",
+    "value_and_grad",
+    "vmap",
+]
 
 NAME = "jax"
+FREEZES = True
+KEEPS = (float, complex)  # an int may be a shape, or count a loop
 
 
+# Arrays.
 def asarray(x: Any, dtype: str | None = None) -> jax.Array:
     """Return x as an array; ``dtype`` by name, "float64"; floats are float64 by default.
 
@@ -33,14 +54,39 @@ def asarray(x: Any, dtype: str | None = None) -> jax.Array:
     return jnp.asarray(wanted)
 
 
+def to_numpy(x: Any) -> np.ndarray:
+    """Return one array as a NumPy array, detached from any graph."""
+    return np.asarray(x)
+
+
+def namespace(x: Any) -> Any:
+    """Return the Array API namespace of an array."""
+    return x.__array_namespace__()
+
+
+def stop_gradient(x: Any) -> Any:
+    """Return x with the same value and derivative zero."""
+    return jax.lax.stop_gradient(x)
+
+
+def refusal(x: Any) -> str | None:
+    """Say why an array is not taken, and what to give in its place; None if it is."""
+    if not traced(x) and x.is_deleted():
+        return "a JAX array that was given away as out, and holds nothing any more; make it anew"
+    return None
+
+
+# Transforms.
 def grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
     """Return the gradient of the scalar f."""
     return jax.grad(f, argnums)
 
 
-def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
-    """Return a function computing (value, gradient)."""
-    return jax.value_and_grad(f, argnums)
+def value_and_grad(
+    f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable:
+    """Return a function computing (value, gradient), or ((value, aux), gradient)."""
+    return jax.value_and_grad(f, argnums, has_aux=has_aux)
 
 
 def vmap(f: Callable, in_axes: Any = 0) -> Callable:
@@ -53,8 +99,23 @@ def jit(f: Callable) -> Callable:
     return jax.jit(f)
 
 
+def examine(gradient: Callable, sample: list) -> None:
+    """Refuse a loss that cuts its gradient unnoticed; JAX does so by itself."""
+
+
+# The memory of rows.
+def empty(shape: tuple[int, ...], like: Any) -> jax.Array:
+    """Return fresh memory of an array's type, where the array is."""
+    return jnp.empty(shape, like.dtype, device=getattr(like, "device", None))
+
+
+def own(rows: Any) -> Any:
+    """Return arrays to write to: those of ``rows``, fresh ones where they share memory."""
+    return memory.apart(rows, jnp.empty_like)
+
+
 def into(f: Callable, jit: bool) -> Callable:
-    """Return ``g(out, start, *args)``: f(\\*args) written into ``out`` from row ``start`` on.
+    """Return ``g(out, start, *args)`` for f(\\*args) = (rows, extra); see memory.into.
 
     A JAX array cannot be written to, but it can be given away ("donated"): XLA then computes the
     result in its memory, and the array is gone. With ``jit`` f is compiled into the same program,
@@ -62,11 +123,30 @@ def into(f: Callable, jit: bool) -> Callable:
     """
 
     def write(out, start, rows):
-        put = lambda whole, x: jax.lax.dynamic_update_slice_in_dim(whole, x, start, 0)  # noqa: E731
+        first = 0 if start is None else start
+        put = lambda whole, x: jax.lax.dynamic_update_slice_in_dim(whole, x, first, 0)  # noqa: E731
         return trees.tree_map(put, out, rows)
 
-    if jit:
-        fused = lambda out, start, *args: write(out, start, f(*args))  # noqa: E731
+    def fused(out, start, *args):
+        rows, extra = f(*args)
+        return write(out, start, rows), extra
+
+    if jit:  # None is no argument to be converted at every call
         return jax.jit(fused, donate_argnums=0)
     write = jax.jit(write, donate_argnums=0)
-    return lambda out, start, *args: write(out, start, f(*args))
+
+    def run(out, start, *args):
+        rows, extra = f(*args)
+        return write(out, start, rows), extra
+
+    return run
+
+
+def step(size: int, nbytes: int) -> int:
+    """Return how many of ``size`` samples to write at a time if their rows have ``nbytes``."""
+    return size  # compiled, it writes rows in place; if not, many calls cost more than one
+
+
+def traced(x: Any) -> bool:
+    """Say whether x stands for an array inside a transform, where no memory can be written."""
+    return isinstance(x, jax.core.Tracer)

@@ -1,21 +1,48 @@
 """The PyTorch backend: torch.func and torch.compile under the book's names."""
 
+import itertools
 import os
 import shutil
 from collections.abc import Callable
 from typing import Any
 
+import array_api_compat.torch
 import numpy as np
 import torch
+from torch.overrides import TorchFunctionMode
 
-from ..arrays import into as into
-from ..arrays import stop_gradient, to_numpy
+from .. import memory, trees
+from ..memory import into, step
 
-__all__ = ["NAME", "asarray", "grad", "jit", "stop_gradient", "to_numpy", "value_and_grad", "vmap"]
+__all__ = [
+    "FREEZES",
+    "KEEPS",
+    "NAME",
+    "asarray",
+    "empty",
+    "examine",
+    "grad",
+    "into",
+    "jit",
+    "namespace",
+    "own",
+    "refusal",
+    "step",
+    "stop_gradient",
+    "to_numpy",
+    "traced",
+    "value_and_grad",
+    "vmap",
+]
 
 NAME = "torch"
+FREEZES = False  # torch.compile looks whether they have changed
+KEEPS = (float,)
+
+_numbers = itertools.count()  # of the functions that are compiled
 
 
+# Arrays.
 def asarray(x: Any, dtype: str | None = None) -> torch.Tensor:
     """Return x as a tensor; ``dtype`` by name, "float64"; floats are float64 by default."""
     if isinstance(x, torch.Tensor):
@@ -23,14 +50,45 @@ def asarray(x: Any, dtype: str | None = None) -> torch.Tensor:
     return torch.from_numpy(np.array(x, dtype))
 
 
+def to_numpy(x: Any) -> np.ndarray:
+    """Return one array as a NumPy array, detached from any graph."""
+    return x.detach().cpu().numpy()
+
+
+def namespace(x: Any) -> Any:
+    """Return the Array API namespace of an array; torch's own names differ from the standard's."""
+    return array_api_compat.torch
+
+
+def stop_gradient(x: Any) -> Any:
+    """Return x with the same value and derivative zero."""
+    return x.detach()
+
+
+def refusal(x: Any) -> str | None:
+    """Say why an array is not taken, and what to give in its place; None if it is."""
+    if type(x) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
+        return None
+    return (
+        f"a {type(x).__name__}, a subclass of Tensor whose own rules would be lost; give "
+        "x.as_subclass(torch.Tensor), or the plain tensor that it holds"
+    )
+
+
+# Transforms.
 def grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
     """Return the gradient of the scalar f; the parameters' ``.grad`` stays untouched."""
     return torch.func.grad(f, argnums)
 
 
-def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
-    """Return a function computing (value, gradient); torch.func has them the other way round."""
-    both = torch.func.grad_and_value(f, argnums)
+def value_and_grad(
+    f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable:
+    """Return a function computing (value, gradient), or ((value, aux), gradient).
+
+    torch.func has them the other way round.
+    """
+    both = torch.func.grad_and_value(f, argnums, has_aux)
 
     def run(*args):
         gradient, value = both(*args)
@@ -41,7 +99,21 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
 
 def vmap(f: Callable, in_axes: Any = 0) -> Callable:
     """Map f over axis 0 of the arguments marked 0 (torch calls them in_dims)."""
-    return torch.vmap(f, in_dims=tuple(in_axes) if isinstance(in_axes, list) else in_axes)
+    run = torch.vmap(f, in_dims=tuple(in_axes) if isinstance(in_axes, list) else in_axes)
+
+    def mapped(*args):
+        try:
+            return run(*args)
+        except RuntimeError as error:
+            if "randomness" not in str(error):
+                raise
+            raise RuntimeError(
+                "the loss draws random numbers, and for a batch it is not said whether all "
+                "samples share them: draw them beforehand, one for each sample (such as a mask "
+                "for dropout), and pass them as an argument that is batched."
+            ) from error
+
+    return mapped
 
 
 def jit(f: Callable) -> Callable:
@@ -55,8 +127,9 @@ def jit(f: Callable) -> Callable:
         return f(*args)
 
     # PyTorch counts compilations by code object and refuses the ninth; vmap and grad have one
-    # for all functions, so that the ninth function would fail. Each gets its own.
-    run.__code__ = run.__code__.replace()
+    # for all functions, so that the ninth function would fail. Each gets its own, and its own
+    # name, by which PyTorch remembers the ints that have changed and may not be constants.
+    run.__code__ = run.__code__.replace(co_name=f"run_{next(_numbers)}")
     compiled = torch.compile(run, backend=compiler(), fullgraph=True)
 
     def run_compiled(*args):
@@ -74,3 +147,60 @@ def compiler() -> str:
     """Return the torch.compile backend that ``jit`` uses on this machine."""
     found = os.environ.get("CXX") or any(map(shutil.which, ("g++", "clang++", "c++", "cl")))
     return "inductor" if found else "aot_eager"
+
+
+def examine(gradient: Callable, sample: list) -> None:
+    """Compute one sample's gradient, and refuse a loss that turns a parameter into a number.
+
+    PyTorch does so in silence: the gradient ends there, and every method agrees on the rest.
+    """
+    if not torch.compiler.is_compiling():  # the whole call may be compiled by somebody else
+        with _NoNumbers():
+            gradient(*sample)
+
+
+class _NoNumbers(TorchFunctionMode):
+    """Refuses to make a Python number or a fresh tensor of what has a gradient."""
+
+    LEAVES = ("__float__", "__complex__", "item", "tolist", "numpy", "__array__")
+    MAKES = (torch.tensor, torch.as_tensor, torch.asarray)
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        name = getattr(function, "__name__", "")
+        found = args[:1] if name in self.LEAVES else ()
+        if function in self.MAKES and isinstance(args[0], tuple | list):
+            found, name = trees.flatten(args[0])[0], f"torch.{name}"
+        elif function is torch.tensor:
+            found, name = args[:1], "torch.tensor"
+        if any(_has_gradient(x) for x in found):
+            raise TypeError(
+                f"the loss calls {name} on a tensor that depends on the parameters, so the "
+                "gradient would end there unnoticed: compute with tensors (torch.exp for "
+                "math.exp, torch.stack for torch.tensor), or hold it fixed: "
+                "ps.stop_gradient(x)."
+            )
+        return function(*args, **(kwargs or {}))
+
+
+def _has_gradient(x):
+    """Say whether x is being differentiated by torch.func."""
+    if not isinstance(x, torch.Tensor) or not x.requires_grad:
+        return False
+    return torch._C._functorch.is_gradtrackingtensor(x)
+
+
+# The memory of rows.
+def empty(shape: tuple[int, ...], like: Any) -> torch.Tensor:
+    """Return fresh memory of an array's type, where the array is."""
+    return torch.empty(shape, dtype=like.dtype, device=like.device)
+
+
+def own(rows: Any) -> Any:
+    """Return arrays to write to: those of ``rows``, fresh ones where they share memory."""
+    detached = trees.tree_map(lambda x: x.detach(), rows)  # no graph of an earlier call
+    return memory.apart(detached, torch.empty_like)
+
+
+def traced(x: Any) -> bool:
+    """Say whether x stands for an array inside a transform, where no memory can be written."""
+    return isinstance(x, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(x)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import trees
+from ..batches import axes_of, batch_size
 from . import namespace as xp
 from .contraction import split
 from .core import ELEMENTWISE, Trace, as_tracer, bind, new_trace, transformed
@@ -160,9 +161,10 @@ def vmap(f: Callable, in_axes: Any = 0) -> Callable:
     """
 
     def run(*args):
-        axes = _axes_of(in_axes, len(args))
+        given = in_axes if isinstance(in_axes, tuple | list) else [in_axes] * len(args)
+        axes = axes_of("vmap", given, len(args))
+        size = batch_size("vmap", args, axes)
         flat = [trees.flatten(arg) for arg in args]
-        size = _batch_size(flat, axes)
         with new_trace(BatchTrace, size) as trace:
             lifted = [
                 trees.unflatten(structure, [trace.argument(x, axis) for x in leaves])
@@ -173,42 +175,3 @@ def vmap(f: Callable, in_axes: Any = 0) -> Callable:
         return trees.unflatten(structure, own(values, [x for leaves, _ in flat for x in leaves]))
 
     return transformed(f, run)
-
-
-def _axes_of(in_axes, count):
-    axes = list(in_axes) if isinstance(in_axes, tuple | list) else [in_axes] * count
-    if len(axes) != count:
-        raise ValueError(
-            f"vmap: in_axes has {len(axes)} entries, the call has {count} arguments; "
-            "give one entry an argument: 0 (batched) or None (shared)."
-        )
-    wrong = [axis for axis in axes if axis is not None and (axis != 0 or axis is False)]
-    if wrong:
-        raise ValueError(
-            f"vmap: in_axes has the entry {wrong[0]!r}; each entry is 0 (samples along axis 0) "
-            "or None (shared by all)."
-        )
-    return axes
-
-
-def _batch_size(flat, axes):
-    sizes = {}
-    for n, (leaves, _) in enumerate(flat):
-        for x in leaves if axes[n] == 0 else ():
-            if not getattr(x, "shape", ()):
-                raise ValueError(
-                    f"vmap: argument {n} is 0-d, so it has no sample axis; give one entry a "
-                    "sample, or mark it as shared with None in in_axes."
-                )
-            sizes.setdefault(x.shape[0], n)
-    if not sizes:
-        raise ValueError("vmap: no argument is batched; give at least one the entry 0 in in_axes.")
-    if len(sizes) > 1:
-        listed = ", ".join(f"{size} (argument {n})" for size, n in sizes.items())
-        raise ValueError(
-            f"vmap: the batch sizes differ: {listed}; axis 0 of every batched argument must have "
-            "one length; an argument shared by all samples gets None in in_axes."
-        )
-    if 0 in sizes:
-        raise ValueError("vmap: the batch is empty; give at least one sample.")
-    return next(iter(sizes))

@@ -90,7 +90,7 @@ class Rerun:
             raise NotImplementedError(
                 f"layerwise: {self.where} is a {type(self.module).__name__}, which has no rule, "
                 "and running it again one sample at a time failed; build it from layers with a "
-                "rule, or use ps.per_sample_grad with method='loop'. PyTorch says: "
+                "rule, or use ps.loop_grad. PyTorch says: "
                 f"{str(error).strip().splitlines()[0]}"
             ) from error
 

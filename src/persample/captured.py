@@ -1,0 +1,161 @@
+"""What a loss takes from outside its arguments: closure cells, globals, defaults, attributes.
+
+A compiled loss keeps their values from the time of its trace, and memory given as ``out`` may be
+one of them; both are looked for here. Followed are functions of the loss's own package, and one
+step into objects: the attributes that its code names.
+"""
+
+import functools
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from . import trees
+from .backends import kind_of
+
+PLAIN = frozenset([bool, int, float, complex, str, bytes, type(None)])
+LIBRARY = __name__.partition(".")[0]  # the losses of this package keep nothing
+MANY = 64  # entries of a dict, tuple or list that are looked at; of a longer one the identity
+SMALL = 4096  # bytes of a NumPy array whose numbers are compared; of larger ones the identity
+
+
+class Captured:
+    """The values that a function takes from outside, read anew at every call."""
+
+    def __init__(self, f: Callable):
+        self._readers: dict[str, Callable] = {}
+        root = f
+        while isinstance(root, functools.partial) or hasattr(root, "__wrapped__"):
+            root = root.func if isinstance(root, functools.partial) else root.__wrapped__
+        self._package = (getattr(root, "__module__", None) or "").partition(".")[0]
+        self._seen: set = set()
+        self._follow(f, frozenset())
+
+    def arrays(self) -> list[tuple[str, Any]]:
+        """Return (name, array) of every array among them."""
+        found: list = []
+        for name, value in self._values() if self._readers else ():
+            known = _plain(value) or callable(value)
+            leaves = [] if known else trees.flatten(value)[0]
+            found += [(name, x) for x in leaves if kind_of(x)]
+        return found
+
+    def marks(self) -> list:
+        """Return what tells whether one of them has changed; equal lists: nothing noticed."""
+        return [_mark(value) for _, value in self._values()] if self._readers else []
+
+    def _values(self) -> Iterator[tuple[str, Any]]:
+        for name, read in self._readers.items():
+            try:
+                yield name, read()
+            except (AttributeError, KeyError, ValueError):  # deleted, or a cell not filled yet
+                yield name, None
+
+    def _follow(self, f, names):
+        """Find what a callable reads; ``names`` are the attributes named in the code around it."""
+        if id(f) in self._seen:
+            return
+        self._seen.add(id(f))
+        if hasattr(f, "__wrapped__"):
+            self._follow(f.__wrapped__, names)
+        if isinstance(f, functools.partial):
+            self._follow(f.func, names)
+            for n, value in enumerate(f.args):
+                self._take(f"argument {n} of a partial", lambda value=value: value, names)
+            for key, value in f.keywords.items():
+                self._take(key, lambda value=value: value, names)
+        elif isinstance(f, MethodType):
+            self._follow(f.__func__, names)
+            self._attributes("self", f.__self__, _names(f.__func__.__code__))
+        elif isinstance(f, FunctionType):
+            self._function(f)
+        elif callable(f) and hasattr(f, "__dict__"):
+            call = type(f).__call__
+            if isinstance(call, FunctionType):
+                self._follow(call, names)
+                self._attributes("self", f, _names(call.__code__))
+
+    def _function(self, f):
+        if _foreign(f, self._package):
+            return
+        names = _names(f.__code__)
+        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
+            self._take(name, lambda cell=cell: cell.cell_contents, names)
+        for name in names & set(f.__globals__):
+            if not _foreign(f.__globals__[name], self._package):
+                self._take(name, lambda name=name: f.__globals__[name], names)
+        positional = f.__code__.co_varnames[: f.__code__.co_argcount]
+        defaults = f.__defaults__ or ()
+        first = len(positional) - len(defaults)
+        for n, name in enumerate(positional[first:] if defaults else ()):
+            self._take(name, lambda n=n: f.__defaults__[n], names)
+        for name in f.__kwdefaults__ or {}:
+            self._take(name, lambda name=name: f.__kwdefaults__[name], names)
+
+    def _take(self, name, read, names):
+        """Note one value, and look into it where it has parts that the code names."""
+        try:
+            value = read()
+        except ValueError:  # an empty cell
+            value = None
+        if isinstance(value, ModuleType | type):
+            return
+        while name in self._readers:
+            name += "'"
+        self._readers[name] = read
+        if _foreign(value, self._package):
+            return
+        if isinstance(value, FunctionType | MethodType | functools.partial):
+            self._follow(value, names)
+        elif not _plain(value) and kind_of(value) is None:
+            self._attributes(name, value, names)
+
+    def _attributes(self, owner, value, names):
+        for key in names & set(getattr(value, "__dict__", ())):
+            read = lambda key=key: getattr(value, key)  # noqa: E731, a name in a table
+            if kind_of(read()) is not None or _plain(read()):
+                self._readers[f"{owner}.{key}"] = read
+
+
+def _foreign(value, package):
+    """Say whether a value is a function of somebody else's package, which does not change."""
+    home = getattr(value, "__module__", None)
+    home = home.partition(".")[0] if callable(value) and isinstance(home, str) else package
+    return home != package or home == LIBRARY
+
+
+def _plain(value):
+    return value.__class__ in PLAIN
+
+
+def _names(code: CodeType) -> set[str]:
+    """Return the names of globals and attributes in a code object and those inside it."""
+    inner = [_names(c) for c in code.co_consts if isinstance(c, CodeType)]
+    return set(code.co_names).union(*inner)
+
+
+def _mark(value):
+    """Return what stands for a value: equal marks, no change that is noticed."""
+    if value.__class__ in PLAIN:  # 0.0 and -0.0 are equal
+        return value.__class__, value or repr(value)
+    if isinstance(value, np.ndarray) and value.nbytes <= SMALL and not value.dtype.hasobject:
+        return value.shape, value.dtype, value.tobytes()
+    if isinstance(value, dict) and len(value) <= MANY:
+        return [(_mark(key), _mark(x)) for key, x in value.items()]
+    if isinstance(value, tuple | list) and len(value) <= MANY:
+        return [_mark(x) for x in value]
+    return _Same(value)
+
+
+class _Same:
+    """Equal if it is the same object; keeps the object, so that nothing else gets its place."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return isinstance(other, _Same) and self.value is other.value
+
+    __hash__ = None

@@ -1,0 +1,103 @@
+"""What memory an array has: where it lies, whether two arrays share it, whether one repeats it.
+
+The only place that knows. It imports no framework: a NumPy array is known by its type, a tensor
+by its storage, and any other array is its own memory, because it cannot be written to (JAX).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import trees
+
+# Bytes of rows computed at a time and copied into ``out``: few enough to stay in the cache, and
+# to be handed out again by the allocator, which returns larger blocks to the system.
+CHUNK = 2**23
+
+
+def span(x: Any) -> tuple[int, int]:
+    """Return where the memory of an array begins and ends; for a tensor, that of its storage."""
+    if isinstance(x, np.ndarray):
+        return np.lib.array_utils.byte_bounds(x)
+    if hasattr(x, "untyped_storage"):
+        storage = x.untyped_storage()
+        return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+    return id(x), id(x) + 1
+
+
+def shared(x: Any, y: Any) -> bool:
+    """Say whether writing to x may change y: their spans have an address in common."""
+    if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
+        return np.may_share_memory(x, y)  # compares the same spans, ten times as fast
+    if x.__class__ is y.__class__ and not hasattr(x, "untyped_storage"):
+        return x is y
+    (start, end), (other_start, other_end) = span(x), span(y)
+    return start < other_end and other_start < end
+
+
+def any_shared(xs: Sequence, ys: Sequence) -> bool:
+    """Say whether writing to one of ``xs`` may change one of ``ys``."""
+    share, plain = np.may_share_memory, np.ndarray
+    for x in xs:
+        for y in ys:
+            both = x.__class__ is plain and y.__class__ is plain
+            if share(x, y) if both else shared(x, y):
+                return True
+    return False
+
+
+def repeats(x: Any) -> bool:
+    """Say whether an array shows a number of its memory more than once: a broadcast."""
+    strides = x.stride() if hasattr(x, "untyped_storage") else getattr(x, "strides", ())
+    return 0 in strides and any(n > 1 and s == 0 for n, s in zip(x.shape, strides, strict=True))
+
+
+def apart(tree: Any, fresh: Callable) -> Any:
+    """Return arrays that can be written to one by one: ``fresh(x)`` where x shares its memory.
+
+    Rows of an ordinary call may be a broadcast, or one array for two parameters.
+    """
+    if not isinstance(tree, trees.CONTAINERS):
+        return fresh(tree) if repeats(tree) else tree
+    taken: list = []
+
+    def own(x):
+        if repeats(x) or any(shared(x, other) for other in taken):
+            return fresh(x)
+        taken.append(x)
+        return x
+
+    return trees.tree_map(own, tree)
+
+
+def into(f: Callable, jit: bool) -> Callable:
+    """Return ``g(out, start, *args)`` for f(\\*args) = (rows, extra).
+
+    It writes the rows into ``out``, from row ``start`` on, and returns (rows, extra). None in
+    place of ``start``: the rows fill ``out``.
+    """
+
+    def write(out, start, *args):
+        rows, extra = f(*args)
+        if start is None:
+            return trees.tree_map(_fill, out, rows), extra
+
+        def put(whole, x):
+            whole[start : start + x.shape[0]] = x
+            return whole
+
+        return trees.tree_map(put, out, rows), extra
+
+    return write
+
+
+def _fill(whole, x):
+    whole[...] = x
+    return whole
+
+
+def step(size: int, nbytes: int) -> int:
+    """Return how many of ``size`` samples to write at a time if their rows have ``nbytes``."""
+    parts = -(-nbytes // CHUNK)
+    return -(-size // max(parts, 1))

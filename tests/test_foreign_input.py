@@ -1,0 +1,472 @@
+"""Foreign and bad input: in every backend and every way the right rows, or one clear sentence.
+
+Each program below once gave wrong rows in silence, or an error that said nothing.
+"""
+
+import dataclasses
+import functools
+import math
+import types
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import persample as ps
+from persample import captured
+from persample.backends import BACKENDS
+
+from .cases import WAYS, B, arrays, rewards, squared_rows, states, theta
+from .tolerances import assert_close
+
+pytestmark = pytest.mark.usefixtures("light_compiler")
+each_way = pytest.mark.parametrize("way", WAYS)
+each_backend = pytest.mark.parametrize("backend", BACKENDS)
+
+
+# What is not an array of a backend, or more than one: refused by name.
+class Series:
+    """A column with an index of its own, as pandas has it: series[i] looks for the label i."""
+
+    def __init__(self, values, index):
+        self.values, self.index = np.asarray(values), list(index)
+        self.shape, self.dtype = self.values.shape, self.values.dtype
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values
+
+    def __getitem__(self, label):
+        return self.values[self.index.index(label)]
+
+
+@dataclasses.dataclass
+class Weights:
+    w: object
+
+
+class Units(np.ndarray):
+    """Any subclass of NumPy's array."""
+
+
+def of_python_objects(x):
+    return x.astype(object)
+
+
+def swapped(x):
+    return x.astype(x.dtype.newbyteorder())
+
+
+REFUSED = {
+    "a shuffled series as data": (
+        (theta, states, Series(rewards, range(B)[::-1])),
+        r"argument 2 holds a Series of \w+, which is no array of a backend .*np.asarray\(x\)",
+    ),
+    "a series as parameters": (
+        (Series(theta, range(3)), states, rewards),
+        "argument 0 holds a Series of ",
+    ),
+    "a masked array": (
+        (theta, np.ma.array(states, mask=states > 0), rewards),
+        r"argument 1 holds a MaskedArray, a subclass of NumPy's array .*give x.filled\(value\)",
+    ),
+    "a matrix": (
+        (theta, states.view(np.matrix), rewards),
+        r"argument 1 holds a matrix, a subclass .*give np.asarray\(x\)",
+    ),
+    "another subclass": (
+        (theta.view(Units), states, rewards),
+        r"argument 0 holds a Units, a subclass .*give np.asarray\(x\)",
+    ),
+    "an array of objects": (
+        (theta, of_python_objects(states), rewards),
+        "argument 1 holds an array of type object; give an array of numbers",
+    ),
+    "an array of text": (
+        (theta, states, rewards.astype(str)),
+        "argument 2 holds an array of type <U32; give an array of numbers",
+    ),
+    "parameters in the other byte order": (
+        (swapped(theta), states, rewards),
+        r"argument 0 holds an array of type [<>]f8, whose bytes are in another order",
+    ),
+    "data in the other byte order": (
+        (theta, swapped(states), rewards),
+        r'give x.astype\(x.dtype.newbyteorder\("="\)\)',
+    ),
+    "a dataclass": (
+        (Weights(theta), states, rewards),
+        "argument 0 holds a Weights, a dataclass, which is no tree; give a dict, such as",
+    ),
+}
+
+
+@each_way
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_plain_array_is_refused_by_name(name, way):
+    given, text = REFUSED[name]
+    with pytest.raises(TypeError, match=f"^(per_sample_grad|loop_grad): .*{text}"):
+        WAYS[way](ps.squared_loss)(*given)
+    with pytest.raises(TypeError, match=f"^mean_grad: .*{text}"):
+        ps.mean_grad(ps.squared_loss)(*given)
+
+
+@each_way
+def test_a_call_that_went_well_before_does_not_open_the_door_for_a_subclass(way):
+    rows_of = WAYS[way](ps.squared_loss)
+    rows_of(theta, states, rewards)
+    with pytest.raises(TypeError, match="argument 1 holds a matrix"):
+        rows_of(theta, states.view(np.matrix), rewards)
+    with pytest.raises(TypeError, match="bytes are in another order"):
+        rows_of(theta, swapped(states), rewards)
+
+
+@each_way
+def test_a_subclass_of_a_tensor_is_refused(way):
+    import torch
+
+    class Image(torch.Tensor):
+        pass
+
+    given = arrays((theta, states, rewards), "torch")
+    with pytest.raises(
+        TypeError, match=r"argument 1 holds a Image, a subclass of Tensor .*give x"
+    ):
+        WAYS[way](ps.squared_loss)(given[0], given[1].as_subclass(Image), given[2])
+    rows = WAYS[way](ps.squared_loss)(torch.nn.Parameter(given[0]), *given[1:])
+    assert_close(ps.to_numpy(rows), squared_rows(theta, states, rewards))
+
+
+def test_an_array_that_jax_was_given_is_named():
+    rows_of = ps.per_sample_grad(ps.squared_loss, (0, 0, 0))
+    thetas, x, y = arrays((theta + states, states, rewards), "jax")
+    thetas.delete()
+    for _ in range(2):
+        with pytest.raises((TypeError, RuntimeError), match=r"given away as out|deleted"):
+            rows_of(thetas, x, y)
+
+
+# What all backends take alike.
+class Line(NamedTuple):
+    slope: object
+    offset: object
+
+
+def line_loss(params, x, y):
+    """Half the squared error of slope . x, plus offset where there is one."""
+    error = ps.namespace_of(params.slope).matmul(params.slope, x) - y
+    error = error if params.offset is None else error + params.offset
+    return 0.5 * error * error
+
+
+@each_way
+@each_backend
+def test_none_among_the_parameters_is_an_empty_place(backend, way):
+    params = Line(arrays(theta, backend), None)
+    rows = WAYS[way](line_loss)(params, *arrays((states, rewards), backend))
+    assert type(rows) is Line
+    assert rows.offset is None
+    assert_close(ps.to_numpy(rows.slope), squared_rows(theta, states, rewards))
+
+
+@each_backend
+def test_none_among_the_parameters_with_every_option(backend):
+    params = {"w": arrays(theta, backend), "b": [None]}
+    loss = lambda p, x, y: (ps.squared_loss(p["w"], x, y), {"y": y})  # noqa: E731
+    exact = squared_rows(theta, states, rewards)
+    given = params, *arrays((states, rewards), backend)
+    options = {"has_aux": True, "with_values": True, "chunk_size": 2}
+    rows_of = ps.per_sample_grad(loss, **options)
+    (values, aux), rows = rows_of(*given)
+    _, rows = rows_of(*given, out=rows)
+    assert rows["b"] == [None]
+    assert_close(ps.to_numpy(rows["w"]), exact)
+    assert_close(ps.to_numpy(values), 0.5 * (states @ theta - rewards) ** 2)
+    assert_close(ps.to_numpy(aux["y"]), rewards)
+    mean = ps.mean_grad(lambda *given: loss(*given)[0])(*given)
+    assert mean["b"] == [None]
+    assert_close(ps.to_numpy(mean["w"]), exact.mean(0))
+
+
+def power_loss(theta, x, y, power, kind):
+    xp = ps.namespace_of(theta)
+    error = xp.matmul(theta, x) - y
+    for _ in range(power - 1):
+        error = error * (xp.matmul(theta, x) - y)
+    return error if kind == "plain" else 2 * error
+
+
+@each_way
+@each_backend
+def test_python_values_are_shared_by_all_samples(backend, way):
+    given = arrays((theta, states, rewards), backend)
+    rows_of = WAYS[way](power_loss, (None, 0, 0, None, None))
+    error = (states @ theta - rewards)[:, None]
+    for power in (1, 2, 3, 2):
+        for kind, factor in (("plain", 1), ("doubled", 2), ("plain", 1)):
+            exact = factor * power * error ** (power - 1) * states
+            assert_close(ps.to_numpy(rows_of(*given, power, kind)), exact)
+
+
+@each_backend
+@pytest.mark.parametrize("jit", [False, True])
+def test_an_int_as_a_factor(backend, jit):
+    """PyTorch's compiler made a symbol of it, and failed with words about fake tensors."""
+    loss = lambda theta, x, y, k: ps.squared_loss(theta, x, y) * k  # noqa: E731
+    rows_of = ps.per_sample_grad(loss, (None, 0, 0, None), jit=jit)
+    for k in (1, 2, 3, True, 0.5):
+        rows = rows_of(*arrays((theta, states, rewards), backend), k)
+        assert_close(ps.to_numpy(rows), k * squared_rows(theta, states, rewards))
+
+
+# PyTorch: a number made of a parameter ends the gradient in silence.
+def torch_programs():
+    import torch
+
+    return {
+        "float": lambda t, x: float(t[0]) * t[1] * x,
+        "math.exp": lambda t, x: math.exp(t[0]) * t[1] * x,
+        "item": lambda t, x: (t[0] * t[1]).item() * t[1] * x,
+        "tolist": lambda t, x: t.tolist()[0] * t[1] * x,
+        "torch.tensor of a list": lambda t, x: torch.tensor([t[0], t[1]]).sum() * t[1] * x,
+        "torch.tensor": lambda t, x: torch.tensor(t[0]) * t[1] * x,
+        "numpy": lambda t, x: torch.as_tensor(np.exp(t.numpy()))[0] * t[1] * x,
+        "a numpy function": lambda t, x: torch.as_tensor(np.exp(t))[0] * t[1] * x,
+    }
+
+
+@each_way
+@pytest.mark.parametrize("name", torch_programs())
+def test_a_number_made_of_a_parameter_is_refused_in_torch(name, way):
+    given = arrays((theta, rewards), "torch")
+    with pytest.raises(TypeError, match="gradient would end there unnoticed: .*stop_gradient"):
+        WAYS[way](torch_programs()[name])(*given)
+    with pytest.raises(TypeError, match="gradient would end there unnoticed"):
+        ps.mean_grad(torch_programs()[name])(*given)
+
+
+@pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad=True")
+@each_way
+def test_a_number_made_of_what_is_held_fixed_is_taken_in_torch(way):
+    scale = arrays(np.array(3.0), "torch").requires_grad_()  # not what is differentiated
+    fixed = lambda t, x: ps.stop_gradient(t[0]).item() * t[1] * x * float(scale)  # noqa: E731
+    if way == "jit":
+        pytest.skip("torch.compile takes no .item() in a batch")
+    rows = WAYS[way](fixed)(*arrays((theta, rewards), "torch"))
+    exact = np.zeros((B, 3))
+    exact[:, 1] = theta[0] * rewards * 3
+    assert_close(ps.to_numpy(rows), exact)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_random_numbers_in_a_torch_loss_are_refused_with_a_way_out(jit):
+    import torch
+
+    loss = lambda t, x: torch.nn.functional.dropout(t * x, 0.5).sum()  # noqa: E731
+    with pytest.raises(RuntimeError, match="draws random numbers.*pass them as an argument"):
+        ps.per_sample_grad(loss, jit=jit)(*arrays((theta, states), "torch"))
+
+
+# jit: what the loss takes from outside and has changed since.
+SCALE, TABLE, SETTINGS = 2.0, np.array([2.0]), types.SimpleNamespace(scale=2.0)
+PARTS = {"scale": 2.0, "more": [np.array([2.0])]}
+MODULE_SCALE = None
+
+
+def helper(x):
+    return SCALE * x
+
+
+def outside(backend):
+    """Yield (name, loss, how to change what it reads from 2 to 3)."""
+    cell, big = 2.0, arrays(np.full(1000, 2.0), backend)
+    small = arrays(np.array([2.0]), "torch" if backend == "torch" else "numpy")
+    refill = lambda: small.__setitem__(0, 3.0)  # noqa: E731, a statement
+    config = types.SimpleNamespace(scale=2.0)
+    parts = {"scale": 2.0}
+
+    def change_cell():
+        nonlocal cell
+        cell = 3.0
+
+    def replace_big():
+        nonlocal big
+        big = arrays(np.full(1000, 3.0), backend)
+
+    def set_global(name, value):
+        return lambda: globals().__setitem__(name, value)
+
+    def squared(t, x, y):
+        return ps.squared_loss(t, x, y)
+
+    class Method:
+        scale = 2.0
+
+        def loss(self, t, x, y):
+            return self.scale * squared(t, x, y)
+
+    method = Method()
+    method.scale = 2.0
+    yield "cell", lambda t, x, y: cell * squared(t, x, y), change_cell
+    yield "array", lambda t, x, y: big[3] * squared(t, x, y), replace_big
+    yield (
+        "in place",
+        lambda t, x, y: small[0] * squared(t, x, y),
+        refill,
+    )
+    yield (
+        "attribute",
+        lambda t, x, y: config.scale * squared(t, x, y),
+        lambda: setattr(config, "scale", 3.0),
+    )
+    yield (
+        "dict",
+        lambda t, x, y: parts["scale"] * squared(t, x, y),
+        lambda: parts.update(scale=3.0),
+    )
+    yield "method", method.loss, lambda: setattr(method, "scale", 3.0)
+    yield "global", lambda t, x, y: SCALE * squared(t, x, y), set_global("SCALE", 3.0)
+    yield "of a helper", lambda t, x, y: helper(squared(t, x, y)), set_global("SCALE", 3.0)
+    yield (
+        "a helper",
+        lambda t, x, y: helper(squared(t, x, y)),
+        set_global("helper", lambda x: 3.0 * x),
+    )
+
+
+def bound(backend):
+    """Yield further ways to bind a value, as in ``outside``."""
+    bag, held = arrays(np.array([2.0]), "torch" if backend == "torch" else "numpy"), [2.0]
+    change = lambda: bag.__setitem__(0, 3.0)  # noqa: E731, a statement
+
+    def scaled(t, x, y, c):
+        return c[0] * ps.squared_loss(t, x, y)
+
+    def by_default(t, x, y, c=bag):
+        return c[0] * ps.squared_loss(t, x, y)
+
+    @functools.wraps(by_default)
+    def decorated(*given):
+        return by_default(*given)
+
+    yield "partial", functools.partial(scaled, c=bag), change
+    yield "default", by_default, change
+    yield "decorated", decorated, change
+    yield (
+        "list",
+        lambda t, x, y: scaled(t, x, y, held),
+        lambda: held.__setitem__(0, 3.0),
+    )
+
+
+def programs(backend="numpy"):
+    return {
+        name: rest[0] if len(rest) == 1 else rest
+        for name, *rest in (*outside(backend), *bound(backend))
+    }
+
+
+@pytest.fixture
+def globals_restored():
+    kept = SCALE, helper
+    yield
+    globals().update(SCALE=kept[0], helper=kept[1])
+
+
+@each_backend
+@pytest.mark.parametrize("what", programs())
+def test_what_has_changed_outside_is_noticed_under_jit(what, backend, globals_restored):
+    loss, change = programs(backend)[what]
+    given = arrays((theta, states, rewards), backend)
+    exact = squared_rows(theta, states, rewards)
+    rows_of, mean_of = ps.per_sample_grad(loss, jit=True), ps.mean_grad(loss, jit=True)
+    short = [given[0], given[1][:2], given[2][:2]]
+    for _ in range(2):
+        assert_close(ps.to_numpy(rows_of(*given)), 2 * exact)
+        assert_close(ps.to_numpy(rows_of(*short)), 2 * exact[:2])
+        assert_close(ps.to_numpy(mean_of(*given)), 2 * exact.mean(0))
+    change()
+    for _ in range(2):
+        assert_close(ps.to_numpy(rows_of(*short)), 3 * exact[:2])
+        assert_close(ps.to_numpy(rows_of(*given)), 3 * exact)
+        assert_close(ps.to_numpy(mean_of(*given)), 3 * exact.mean(0))
+
+
+def test_what_is_not_noticed_is_what_the_docstring_says():
+    large, many = np.full(captured.SMALL // 8 + 1, 2.0), [2.0] * (captured.MANY + 1)
+    exact = squared_rows(theta, states, rewards)
+    for loss, where in (
+        (lambda t, x, y: large[0] * ps.squared_loss(t, x, y), large),
+        (lambda t, x, y: many[0] * ps.squared_loss(t, x, y), many),
+    ):
+        rows_of = ps.per_sample_grad(loss, jit=True)
+        rows_of(theta, states, rewards)
+        where[0] = 3.0
+        assert_close(rows_of(theta, states, rewards), 2 * exact)
+        assert_close(ps.per_sample_grad(loss)(theta, states, rewards), 3 * exact)
+    text = " ".join(ps.per_sample_grad.__doc__.split())
+    assert f"at most {captured.SMALL // 1024} KiB" in text
+    assert f"at most {captured.MANY} entries" in text
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax"])
+def test_what_the_loss_itself_changes_is_no_reason_to_trace_again(backend):
+    calls, count = [], 0
+
+    def loss(t, x, y):
+        nonlocal count
+        calls.append(1)
+        count += 1
+        return ps.squared_loss(t, x, y)
+
+    rows_of = ps.per_sample_grad(loss, jit=True, chunk_size=2)
+    given = arrays((theta, states, rewards), backend)
+    rows = rows_of(*given)
+    rows = rows_of(*given, out=rows)
+    before = len(calls)
+    for _ in range(3):
+        rows = rows_of(*given, out=rows)
+    assert len(calls) == before
+
+
+# out: memory that the loss reads.
+@pytest.mark.parametrize("chunk_size", [None, 2])
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+def test_out_in_the_memory_of_what_the_loss_takes_from_outside_is_refused(
+    backend, jit, chunk_size
+):
+    out = arrays(np.ones((B, 3)), backend)
+    table = {"a": [out[1]]}
+    loss = lambda t, x, y: ps.squared_loss(t, x, y) * table["a"][0][2]  # noqa: E731
+    rows_of = ps.per_sample_grad(loss, jit=jit, chunk_size=chunk_size)
+    given = arrays((theta, states, rewards), backend)
+    assert_close(ps.to_numpy(rows_of(*given)), squared_rows(theta, states, rewards))
+    with pytest.raises(ValueError, match="out shares memory with table, which the loss uses"):
+        rows_of(*given, out=out)
+    assert_close(ps.to_numpy(out), np.ones((B, 3)))
+
+
+# Nesting.
+@pytest.mark.parametrize("chunk_size", [None, 1, 2, B])
+@pytest.mark.parametrize("inner_jit", [False, True])
+def test_rows_inside_other_transforms_of_the_engine(chunk_size, inner_jit):
+    rows_of = ps.per_sample_grad(ps.squared_loss, jit=inner_jit, chunk_size=chunk_size)
+    xp = np
+    total = lambda t, x, y: ps.namespace_of(t).sum(rows_of(t, x, y) ** 2)  # noqa: E731
+    # d/dt sum_i e_i^2 |x_i|^2 = sum_i 2 e_i |x_i|^2 x_i
+    error = states @ theta - rewards
+    exact = 2 * (error * (states**2).sum(1)) @ states
+    assert_close(ps.engine.grad(total)(theta, states, rewards), exact)
+    assert_close(ps.engine.jit(ps.engine.grad(total))(theta, states, rewards), exact)
+    batched = ps.engine.vmap(rows_of, (0, None, None))(xp.stack([theta, -theta]), states, rewards)
+    assert_close(batched[1], squared_rows(-theta, states, rewards))
+
+
+@pytest.mark.parametrize("chunk_size", [None, 2])
+@pytest.mark.parametrize("backend", ["torch", "jax"])
+def test_rows_inside_other_transforms(backend, chunk_size):
+    rows_of = ps.per_sample_grad(ps.squared_loss, chunk_size=chunk_size)
+    total = lambda t, x, y: ps.namespace_of(t).sum(rows_of(t, x, y) ** 2)  # noqa: E731
+    exact = 2 * ((states @ theta - rewards) * (states**2).sum(1)) @ states
+    given = arrays((theta, states, rewards), backend)
+    assert_close(ps.to_numpy(ps.backend(backend).grad(total)(*given)), exact)
