@@ -406,7 +406,7 @@ ERRORS = {
     "in_axes too short": (
         lambda: vmap(scalar, (0,))(X, X),
         ValueError,
-        "in_axes has 1 entries, the call has 2 arguments; give one entry an argument",
+        "in_axes has 1 entries, the call has 2 arguments; give one entry for each argument",
     ),
     "in_axes with another axis": (
         lambda: vmap(scalar, (0, 1))(X, X),

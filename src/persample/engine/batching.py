@@ -151,7 +151,7 @@ def vmap(f: Callable, in_axes: Any = 0) -> Callable:
 
     Parameters
     ----------
-    in_axes : 0, None, or a tuple or list with one entry an argument
+    in_axes : 0, None, or a tuple or list with one entry for each argument
         0: every array in that argument has the samples along axis 0. None: shared by all.
 
     Returns
@@ -180,7 +180,7 @@ def _axes_of(in_axes, count):
     if len(axes) != count:
         raise ValueError(
             f"vmap: in_axes has {len(axes)} entries, the call has {count} arguments; "
-            "give one entry an argument: 0 (batched) or None (shared)."
+            "give one entry for each argument: 0 (batched) or None (shared)."
         )
     wrong = [axis for axis in axes if axis is not None and (axis != 0 or axis is False)]
     if wrong:
@@ -197,8 +197,8 @@ def _batch_size(flat, axes):
         for x in leaves if axes[n] == 0 else ():
             if not getattr(x, "shape", ()):
                 raise ValueError(
-                    f"vmap: argument {n} is 0-d, so it has no sample axis; give one entry a "
-                    "sample, or mark it as shared with None in in_axes."
+                    f"vmap: argument {n} is 0-d, so it has no sample axis; give one entry "
+                    "per sample, or mark it as shared with None in in_axes."
                 )
             sizes.setdefault(x.shape[0], n)
     if not sizes:
