@@ -53,8 +53,9 @@ def _promote(*values):
 
 def _common_shape(values):
     shapes = [x.shape for x in values]
-    if all(shape == shapes[0] for shape in shapes):
-        return shapes[0]
+    different = {*shapes} - {()}
+    if len(different) <= 1:
+        return different.pop() if different else ()
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
