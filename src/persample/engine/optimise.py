@@ -14,6 +14,7 @@ import numpy as np
 
 from .contraction import split
 from .core import ELEMENTWISE
+from .namespace import constant
 from .primitives import PRIMITIVES, number_in
 from .staging import Equation, Graph, Var
 
@@ -83,7 +84,7 @@ def constants(graph: Graph) -> Graph:
             return eq
         if np.prod(eq.output.shape) > max(x.size for x in eq.inputs):
             return eq
-        return eq.primitive.numpy(*eq.inputs, **eq.params)
+        return constant(eq.primitive.numpy(*eq.inputs, **eq.params))
 
     return rewrite(graph, rule)
 
@@ -111,8 +112,9 @@ def identities(graph: Graph) -> Graph:
     def rule(eq, made_by):
         simplify = IDENTITIES.get(eq.primitive.name)
         new = simplify(eq, made_by) if simplify else eq
-        fits = isinstance(new, Equation) or new.shape == eq.output.shape
-        return new if fits else eq
+        if isinstance(new, Equation) or new.shape == eq.output.shape:
+            return new
+        return _make(eq, "broadcast_to", new, shape=eq.output.shape)
 
     return rewrite(graph, rule)
 
