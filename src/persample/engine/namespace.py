@@ -53,9 +53,8 @@ def _promote(*values):
 
 def _common_shape(values):
     shapes = [x.shape for x in values]
-    different = {*shapes} - {()}
-    if len(different) <= 1:
-        return different.pop() if different else ()
+    if all(shape == shapes[0] for shape in shapes):
+        return shapes[0]
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:

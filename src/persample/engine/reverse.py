@@ -1,6 +1,6 @@
 """Reverse mode: the VJP rules, the trace that records a tape, and ``grad``.
 
-The forward pass runs with real values and writes one node for each operation; the backward pass
+The forward pass runs with real values and writes one node an operation; the backward pass
 walks the tape once, from the loss to the inputs. The rules are themselves traced functions,
 so a gradient can be differentiated, batched and staged again.
 """
@@ -18,14 +18,14 @@ from .primitives import apply, number_in
 from .tracer import Tracer, is_array, own
 
 
-def _repeat_along(x, axes, like):
-    """Give a sum's result (or its cotangent) the summed ``axes`` of ``like`` back, repeated."""
+def _expand(x, like, axes):
+    """Undo a reduction: put ``axes`` back with length 1 and repeat to the shape of ``like``."""
     kept = tuple([1 if a in axes else n for a, n in enumerate(like.shape)])
     return xp.broadcast_to(xp.reshape(x, kept), like.shape)
 
 
-def _sum_repeated(ct, x):
-    """Sum the cotangent of a broadcast x over the axes along which x was repeated."""
+def _unbroadcast(ct, x):
+    """Sum ``ct`` over the axes along which x was repeated."""
     new = ct.ndim - x.ndim
     repeated = [new + a for a, n in enumerate(x.shape) if n == 1 and ct.shape[new + a] != 1]
     return xp.reshape(xp.sum(ct, (*range(new), *repeated)), x.shape)
@@ -38,8 +38,8 @@ def _wins(x, y):
 
 
 def _max_vjp(ct, out, x, axes):
-    hit = xp.astype(xp.equal(x, _repeat_along(out, axes, x)), x.dtype)
-    return _repeat_along(ct / xp.sum(hit, axes), axes, x) * hit  # ties share
+    hit = xp.astype(xp.equal(x, _expand(out, x, axes)), x.dtype)
+    return _expand(ct / xp.sum(hit, axes), x, axes) * hit  # ties share
 
 
 def _power_base(ct, out, x, y):
@@ -108,11 +108,11 @@ vjp_rules = {
         lambda ct, out, c, x, y: xp.where(c, 0.0, ct),
     ),
     "einsum": (_einsum_x, _einsum_y),
-    "sum": (lambda ct, out, x, axes: _repeat_along(ct, axes, x),),
+    "sum": (lambda ct, out, x, axes: _expand(ct, x, axes),),
     "max": (_max_vjp,),
     "reshape": (lambda ct, out, x, shape: xp.reshape(ct, x.shape),),
     "permute_dims": (lambda ct, out, x, axes: xp.permute_dims(ct, np.argsort(axes).tolist()),),
-    "broadcast_to": (lambda ct, out, x, shape: _sum_repeated(ct, x),),
+    "broadcast_to": (lambda ct, out, x, shape: _unbroadcast(ct, x),),
     "concat": _Concat(),
     "slice": (lambda ct, out, x, slices: apply("pad", ct, shape=x.shape, slices=slices),),
     "pad": (lambda ct, out, x, shape, slices: apply("slice", ct, slices=slices),),
