@@ -14,7 +14,6 @@ import numpy as np
 
 from .contraction import split
 from .core import ELEMENTWISE
-from .namespace import constant
 from .primitives import PRIMITIVES, number_in
 from .staging import Equation, Graph, Var
 
@@ -84,7 +83,8 @@ def constants(graph: Graph) -> Graph:
             return eq
         if np.prod(eq.output.shape) > max(x.size for x in eq.inputs):
             return eq
-        return constant(eq.primitive.numpy(*eq.inputs, **eq.params))
+        value = eq.primitive.numpy(*eq.inputs, **eq.params)
+        return value[()] if value.ndim == 0 else value  # one number is a NumPy scalar
 
     return rewrite(graph, rule)
 
