@@ -245,7 +245,7 @@ def test_exponents_of_each_sample(batch):
     t, e = rows[:batch], np.full(batch, 2.0)
     f = vmap(grad(lambda w, k: xp.sum(w**k)))
     close(jit(f)(t, e), 2.0 * t, FLOAT64)
-    g = lambda w, k: xp.sum(xp.tanh(xp.take(w**k, np.array([0, 0]))))  # noqa: E731
+    g = lambda w, k: xp.sum(xp.tanh(xp.take(w**k, np.array([0, 0]), axis=0)))  # noqa: E731
     close(jit(vmap(g))(t, e), 2.0 * np.tanh(t[:, 0] ** 2), FLOAT64)
     w, k = rows[:3], np.array([0.2, 0.2, 0.2])
     close(jit(g)(w, k), np.sum(np.tanh((w**k)[[0, 0]])), FLOAT64)
