@@ -121,6 +121,17 @@ def test_a_program_shows_numbers_as_numbers():
     assert [a.dtype for a in small] == [np.float32, np.float64]
 
 
+def test_what_turns_out_to_be_a_number_is_written_as_one():
+    """Constants that passes compute, by a reshape too, are numbers like those of the reader."""
+
+    def f(w):
+        known = xp.where(True, np.array([[2.0]]), xp.broadcast_to(w[0], (1, 1)))
+        return w * xp.reshape(known, ())
+
+    assert jit(f).source(x) == "def f(w):\n    return 2.0 * w\n"
+    close(jit(f)(x), 2.0 * x, FLOAT64)
+
+
 def test_0_d_arguments_are_inputs_and_0_d_constants_are_numbers():
     outside = np.array(3.0)
     run = jit(lambda w, k: w * k + outside)
@@ -234,7 +245,7 @@ def test_exponents_of_each_sample(batch):
     t, e = rows[:batch], np.full(batch, 2.0)
     f = vmap(grad(lambda w, k: xp.sum(w**k)))
     close(jit(f)(t, e), 2.0 * t, FLOAT64)
-    g = lambda w, k: xp.sum(xp.tanh(xp.take(w**k, np.array([0, 0]))))  # noqa: E731
+    g = lambda w, k: xp.sum(xp.tanh(xp.take(w**k, np.array([0, 0]), axis=0)))  # noqa: E731
     close(jit(vmap(g))(t, e), 2.0 * np.tanh(t[:, 0] ** 2), FLOAT64)
     w, k = rows[:3], np.array([0.2, 0.2, 0.2])
     close(jit(g)(w, k), np.sum(np.tanh((w**k)[[0, 0]])), FLOAT64)

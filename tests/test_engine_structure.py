@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from rule_checks import check_batching, check_vjp, close
-from specs import SPECS, case, real
+from rule_checks import check_batching, check_vjp, close, differentiable, subsets
+from specs import CASE_IDS, CASES, SPECS, case, real
 from tolerances import FLOAT64
 
 from persample import engine
 from persample.engine import grad, jit, make_graph, vmap
 from persample.engine import namespace as xp
 from persample.engine.batching import _elementwise, batch_rules
-from persample.engine.core import ELEMENTWISE, Primitive
+from persample.engine.core import ELEMENTWISE, OTHER, VIEW, Primitive
 from persample.engine.primitives import PRIMITIVES, apply
 from persample.engine.reverse import vjp_rules
 from persample.tape import tensor
@@ -107,16 +107,76 @@ def test_a_primitive_without_rules_says_which_row_is_missing(monkeypatch):
         vmap(lambda x: apply("sinh", x))(np.ones(3))
 
 
-def test_only_primitives_touch_arrays():
-    """No transform computes on its own: every result of a rule went through a primitive."""
-    kinds = {p.kind for p in PRIMITIVES.values()}
-    assert kinds == {"elementwise", "view", "other"}
-    for name, cases in SPECS.items():
-        for one in cases:
-            xs = one.draw()
-            out = apply(name, *xs, **one.params)
-            shares = any(np.shares_memory(out, x) for x in xs)
-            if PRIMITIVES[name].kind != "view":
-                assert not shares, name
-            if PRIMITIVES[name].kind == "elementwise":
-                assert out.shape == xs[0].shape, name
+every_case = pytest.mark.parametrize(("name", "case"), CASES, ids=CASE_IDS)
+
+
+def runs_by_primitives_alone(f, first, second):
+    """Trace ``f`` on some arrays and run its program on others: nothing may be left of the first.
+
+    What ``f`` computes outside primitives is fixed while tracing, or refused by the tracers.
+    """
+    compiled = jit(f)
+    close(compiled(*first), f(*first), FLOAT64)
+    close(compiled(*second), f(*second), FLOAT64)
+    assert compiled.traces == 1
+
+
+@every_case
+@np.errstate(all="ignore")
+def test_vjp_rules_compute_by_primitives_alone(name, case):
+    draws = [case.draw(0), case.draw(1)]
+    outs = [apply(name, *xs, **case.params) for xs in draws]
+    cts = [np.random.default_rng(seed).normal(size=outs[0].shape) for seed in (2, 3)]
+    first, second = [[ct, out, *xs] for ct, out, xs in zip(cts, outs, draws, strict=True)]
+    for i in differentiable(name, draws[0]):
+        runs_by_primitives_alone(
+            lambda *args, i=i: vjp_rules[name][i](*args, **case.params), first, second
+        )
+
+
+@every_case
+def test_batch_rules_compute_by_primitives_alone(name, case):
+    for batched in subsets(len(case.inputs)):
+        first, second = [
+            [
+                a if b else c
+                for a, c, b in zip(case.draw(n, (3,)), case.draw(n + 9), batched, strict=True)
+            ]
+            for n in (0, 1)
+        ]
+
+        def rule(*xs, batched=batched):
+            return batch_rules[name](3, list(batched), *xs, **case.params)
+
+        runs_by_primitives_alone(rule, first, second)
+
+
+def test_a_rule_that_computes_on_its_own_is_noticed():
+    first, second = [np.ones(3)], [np.zeros(3)]
+    runs_by_primitives_alone(lambda x: x + 1.0, first, second)
+    with pytest.raises(AssertionError):
+        runs_by_primitives_alone(lambda x: x + getattr(x, "value", x)[0], first, second)
+    with pytest.raises(TypeError, match="a NumPy function was applied"):
+        runs_by_primitives_alone(lambda x: np.exp(x), first, second)
+
+
+@every_case
+def test_the_kind_of_a_primitive_says_what_its_result_is_made_of(name, case):
+    xs, kind = case.draw(), PRIMITIVES[name].kind
+    out = apply(name, *xs, **case.params)
+    assert kind in (ELEMENTWISE, VIEW, OTHER)
+    assert kind == VIEW or not any(np.shares_memory(out, x) for x in xs)
+    if kind == VIEW and out.size:
+        assert np.shares_memory(out, xs[0])
+    if kind != ELEMENTWISE:
+        return
+    assert out.shape == xs[0].shape
+    for place in np.ndindex(out.shape):  # each element from those in the same place alone
+        alone = apply(name, *[x[place] for x in xs], **case.params)
+        np.testing.assert_array_max_ulp(np.float64(alone), np.float64(out[place]), 2)
+
+
+def test_the_engine_knows_nothing_of_tensors():
+    for path in FILES:
+        text = path.read_text()
+        assert not [word for word in ("Tensor(", "keeper", "versions", "tape.py") if word in text]

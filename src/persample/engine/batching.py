@@ -152,7 +152,7 @@ def vmap(f: Callable, in_axes: Any = 0) -> Callable:
 
     Parameters
     ----------
-    in_axes : 0, None, or a tuple or list with one entry an argument
+    in_axes : 0, None, or a tuple or list with one entry for each argument
         0: every array in that argument has the samples along axis 0. None: shared by all.
 
     Returns

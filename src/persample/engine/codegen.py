@@ -1,16 +1,19 @@
 """From a graph to the NumPy program that a person would have written.
 
 A value that is read once becomes part of the line that reads it. Large values get a line of their
-own, and an elementwise line reuses the memory of an operand that nobody reads afterwards.
+own, and an elementwise line writes into the memory of an operand that nobody reads afterwards.
+Each element keeps its bits by that, but the result may lie in memory in another order (transposed,
+say), and a sum over it then adds in another order and may round differently.
 """
 
 import keyword
 import math
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
+from .. import trees
 from .contraction import expression
 from .core import ELEMENTWISE, VIEW
 from .staging import Equation, Graph, Var, identifier, letters
@@ -101,8 +104,25 @@ def _call(eq, *inputs):
     return f"{name}({', '.join([x.text for x in inputs] + params)})", ATOM
 
 
-# One row a primitive that Python has a better form for than a call:
-# write(equation, *operands) -> (text, how tightly it binds).
+def _negative(eq, x):
+    return f"-{x.within(SIGN)}", SIGN
+
+
+def _stop_gradient(eq, x):
+    return x.text, x.binds
+
+
+def _astype(eq, x):
+    return f"{x.within(ATOM)}.astype(np.{eq.params['dtype']})", ATOM
+
+
+def _concat(eq, *xs):
+    operands = ", ".join(x.text for x in xs)
+    return f"np.concatenate([{operands}], axis={eq.params['axis']})", ATOM
+
+
+# One row for each primitive that Python has a better form for than a call:
+# write(equation, *operands) returns its text, and how tightly the text binds.
 FORMS = {
     "add": _infix("+", SUM),
     "subtract": _infix("-", SUM),
@@ -112,132 +132,140 @@ FORMS = {
     "not_equal": _infix("!=", COMPARE),
     "less": _infix("<", COMPARE),
     "less_equal": _infix("<=", COMPARE),
-    "negative": lambda eq, x: (f"-{x.within(SIGN)}", SIGN),
-    "stop_gradient": lambda eq, x: (x.text, x.binds),
-    "astype": lambda eq, x: (f"{x.within(ATOM)}.astype(np.{eq.params['dtype']})", ATOM),
+    "negative": _negative,
+    "stop_gradient": _stop_gradient,
+    "astype": _astype,
     "einsum": _einsum,
     "sum": _reduction("sum"),
     "max": _reduction("max"),
     "reshape": _reshape,
     "permute_dims": _permute,
-    "concat": lambda eq, *xs: (
-        f"np.concatenate([{', '.join(x.text for x in xs)}], axis={eq.params['axis']})",
-        ATOM,
-    ),
+    "concat": _concat,
     "slice": _slice,
     "take": _take,
 }
 
 
-@dataclass
+def memories(graph: Graph) -> dict[Var, tuple[Var | None, bool]]:
+    """Return, for each variable, whose memory it has, and whether it shows some of it repeatedly.
+
+    The memory is its own or, if it is a view, that of the variable it shows (None: a constant).
+    """
+    found = {v: (v, False) for v in graph.inputs}
+    for eq in graph.equations:
+        found[eq.output] = eq.output, False
+        if eq.primitive.kind == VIEW:
+            x = eq.inputs[0]
+            of, repeats = found[x] if isinstance(x, Var) else (None, False)
+            found[eq.output] = of, repeats or eq.primitive.name == "broadcast_to"
+    return found
+
+
 class Program:
-    """A program under construction: its text, its constants, and what each variable is called."""
+    """A program under construction."""
 
-    graph: Graph
-    taken: set  # names not to be used again
-    texts: dict = field(default_factory=dict)  # Var, or id of a constant -> Text
-    lines: list = field(default_factory=list)  # (equation, Text)
-    constants: dict = field(default_factory=dict)
-    returned: list = field(default_factory=list)  # variables that the outputs read
-    given_away: set = field(default_factory=set)  # variables whose memory an output has
+    def __init__(self, graph: Graph):
+        inputs = zip(graph.inputs, graph.names, strict=True)
+        self.texts = {v: Text(name, ATOM, (v,)) for v, name in inputs}  # and id of a constant
+        self.taken = {*keyword.kwlist, graph.name, *graph.names}  # names not to be used again
+        self.graph, self.memory = graph, memories(graph)
+        self.constants: dict = {}
+        self.lines: list[tuple[Equation, str, Text]] = []  # name = text, for the equation
 
-    def __post_init__(self):
-        self.made_by = {eq.output: eq for eq in self.graph.equations}
-
-    def operand(self, eq: Equation, x) -> Text:
+    def text_of(self, x) -> Text:
+        """Return what stands for a variable or a constant in the program."""
         if isinstance(x, Var):
             return self.texts[x]
-        if eq.primitive.kind == ELEMENTWISE and isinstance(x, np.generic):
-            takes_dtype = any(isinstance(y, Var) and y.dtype == x.dtype for y in eq.inputs)
-            if takes_dtype or x.dtype == np.asarray(x.item()).dtype:
-                return _number(x)
-        return self.constant(x)
-
-    def constant(self, x) -> Text:
         if id(x) not in self.texts:
             name = identifier(f"constant_{len(self.constants)}", self.taken)
             self.constants[name], self.texts[id(x)] = x, Text(name)
         return self.texts[id(x)]
 
-    def owner(self, x):
-        """Return the variable whose memory x may share (None: a constant's), and whether x
-        repeats its elements."""
-        repeats = False
-        while isinstance(x, Var) and (eq := self.made_by.get(x)) and eq.primitive.kind == VIEW:
-            repeats |= eq.primitive.name == "broadcast_to"
-            x = eq.inputs[0]
-        return (x if isinstance(x, Var) else None), repeats
+    def operand(self, eq: Equation, x) -> Text:
+        """Return the text of an input: a number is written out where it keeps its dtype so."""
+        if eq.primitive.kind == ELEMENTWISE and isinstance(x, np.generic):
+            takes_dtype = any(isinstance(y, Var) and y.dtype == x.dtype for y in eq.inputs)
+            if takes_dtype or x.dtype == np.asarray(x.item()).dtype:
+                return _number(x)
+        return self.text_of(x)
 
-    def output(self, x) -> str:
-        """Return the text of an output, as an array that shares memory with nothing."""
-        text = self.texts[x] if isinstance(x, Var) else self.constant(x)
-        self.returned.extend(text.reads)
-        owner, repeats = self.owner(x)
-        shared = owner not in self.made_by or repeats or owner in self.given_away
-        self.given_away.add(owner)
-        if x.shape == ():
-            return f"np.array({text.text})"
-        return f"{text.within(ATOM)}.copy()" if shared else text.text
+    def write(self, eq: Equation) -> Text:
+        """Return the text of an equation's right side."""
+        operands = [self.operand(eq, x) for x in eq.inputs]
+        text, binds = FORMS.get(eq.primitive.name, _call)(eq, *operands)
+        return Text(text, binds, tuple([r for x in operands for r in x.reads]))
 
-    def body(self) -> list[str]:
-        """Return the lines, reusing and releasing large memory after its last reader."""
-        last = {self.owner(r)[0]: i for i, (_, text) in enumerate(self.lines) for r in text.reads}
-        last |= {self.owner(r)[0]: len(self.lines) for r in self.returned}
-        lines, same = [], {}  # same: variable -> all names of its memory
-        for i, (eq, text) in enumerate(self.lines):
-            name = self.texts[eq.output].text
-            dying = dict.fromkeys(self.owner(r)[0] for r in text.reads)  # in order, each once
-            dying = [v for v in dying if v in same and last[v] == i]
-            reused = next((v for v in dying if _can_hold(eq, v)), None)
-            same[eq.output] = [name]
+    def body(self, outputs: list) -> list[str]:
+        """Return all lines: large memory is reused, or else released, after its last reader."""
+        last = {v: n for n, (*_, text) in enumerate(self.lines) for v in self.read_by(text)}
+        for x in outputs:
+            last.update(dict.fromkeys(self.read_by(self.text_of(x))))  # read by no line at last
+        names: dict = {}  # variable made by a line -> all names of its memory
+        lines = []
+        for n, (eq, name, text) in enumerate(self.lines):
+            done = [v for v in self.read_by(text) if v in names and last[v] == n]
+            reused = next((v for v in done if _can_hold(eq, v)), None)
             if reused is None:
                 lines.append(f"{name} = {text.text}")
             else:
-                operands = ", ".join(self.operand(eq, x).text for x in eq.inputs)
-                out = self.texts[reused].text
-                ufunc = eq.primitive.numpy.__name__
+                operands = ", ".join([self.operand(eq, x).text for x in eq.inputs])
+                ufunc, out = eq.primitive.numpy.__name__, self.texts[reused].text
                 lines.append(f"{name} = np.{ufunc}({operands}, out={out})")
-                same[eq.output] += same[reused]
-            gone = [n for v in dying if v is not reused and _large(v) for n in same[v]]
+            if eq.primitive.kind != VIEW:
+                names[eq.output] = [*names.get(reused, []), name]
+            elif self.memory[eq.output][0] in names:
+                names[self.memory[eq.output][0]].append(name)
+            gone = [name for v in done if v is not reused and _large(v) for name in names[v]]
             if gone:
                 lines.append(f"del {', '.join(sorted(gone))}")
-        return lines
+        return [*lines, f"return {self.results(outputs)}"]
 
-    def write(self, eq: Equation) -> Text:
-        operands = [self.operand(eq, x) for x in eq.inputs]
-        text, binds = FORMS.get(eq.primitive.name, _call)(eq, *operands)
-        return Text(text, binds, tuple(r for x in operands for r in x.reads))
+    def read_by(self, text: Text) -> dict:
+        """Return the variables whose memory a text reads, each once, in order."""
+        return dict.fromkeys([self.memory[v][0] for v in text.reads])
+
+    def results(self, outputs: list) -> str:
+        """Return the outputs as text: one array or a tuple, which share memory with nothing."""
+        made_here = set(self.memory) - set(self.graph.inputs)
+        texts = []
+        for x in outputs:
+            text = self.text_of(x)
+            of, repeats = self.memory[x] if isinstance(x, Var) else (None, False)
+            copied = (
+                text.text if of in made_here and not repeats else f"{text.within(ATOM)}.copy()"
+            )
+            texts.append(copied if x.shape else f"np.array({text.text})")
+            made_here.discard(of)  # only the first output may have that memory itself
+        if len(texts) > 1 or self.graph.structure is trees.LEAF:
+            return ", ".join(texts)
+        return f"({texts[0]},)" if texts else "()"
 
 
 def generate(graph: Graph) -> tuple[str, dict]:
     """Return the source of a function of the graph's inputs, and the constants it reads.
 
-    The function returns one array, or a tuple of as many arrays as the graph has outputs; none
+    The function returns one array if the traced function did, else a tuple of its arrays. None
     shares memory with an input, a constant or another output.
     """
-    program = Program(graph, {*keyword.kwlist, graph.name, *graph.names})
-    inputs = zip(graph.inputs, graph.names, strict=True)
-    program.texts = {v: Text(name, ATOM, (v,)) for v, name in inputs}
+    program = Program(graph)
     names = letters(program.taken)
-    read = [x for eq in graph.equations for x in eq.inputs] + graph.outputs
-    uses = Counter(x for x in read if isinstance(x, Var))
+    read = [*graph.outputs, *[x for eq in graph.equations for x in eq.inputs]]
+    uses = Counter(map(id, read))
     for eq in graph.equations:
         text = program.write(eq)
         small = eq.primitive.kind == VIEW or not _large(eq.output)
-        if uses[eq.output] == 1 and small and len(text.text) < WIDTH - 20:
+        if uses[id(eq.output)] == 1 and small and len(text.text) < WIDTH - 20:
             program.texts[eq.output] = text
         else:
-            program.lines.append((eq, text))
-            program.texts[eq.output] = Text(next(names), ATOM, (eq.output,))
-    outputs = [program.output(x) for x in graph.outputs]
-    body = [*program.body(), f"return {', '.join(outputs)}"]
+            program.lines.append((eq, next(names), text))
+            program.texts[eq.output] = Text(program.lines[-1][1], ATOM, (eq.output,))
     header = f"def {graph.name}({', '.join(graph.names)}):"
-    return "\n    ".join([header, *body]) + "\n", program.constants
+    return "\n    ".join([header, *program.body(graph.outputs)]) + "\n", program.constants
 
 
 def _number(x: np.generic) -> Text:
     """Write a number as a Python number, which takes its partner's dtype."""
-    number = str(x) if np.isfinite(x) else str(x).replace("inf", "np.inf").replace("nan", "np.nan")
+    number = str(x).replace("inf", "np.inf").replace("nan", "np.nan")
     return Text(number, SIGN if number.startswith("-") else ATOM)
 
 

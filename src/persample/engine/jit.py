@@ -26,8 +26,8 @@ def _no_plan_yet(*args):
 class Plan:
     """What is kept for one signature.
 
-    ``program`` takes the array leaves of the arguments, in order, and returns one array, or a
-    tuple of as many arrays as ``structure`` has leaves. ``guard`` takes the arguments as they are
+    ``program`` takes the array leaves of the arguments, in order, and returns one array if
+    ``structure`` is one leaf, else a tuple of arrays. ``guard`` takes the arguments as they are
     and returns NotImplemented where they have another signature.
     """
 
@@ -36,13 +36,6 @@ class Plan:
     graph: Graph
     source: str
     guard: Callable = _no_plan_yet
-
-    def run(self, arrays: Iterable) -> Any:
-        """Run the program and return its results in the structure that the function returned."""
-        out = self.program(*arrays)
-        if self.structure is trees.LEAF:
-            return out
-        return trees.unflatten(self.structure, out if isinstance(out, tuple) else [out])
 
 
 class Jitted:
@@ -75,7 +68,8 @@ class Jitted:
             return self.__wrapped__(*args)  # inside another transform: part of its trace
         plan = self._plans.get(key) or self._compile(key, args)
         self._latest = plan.guard
-        return plan.run(arrays)
+        out = plan.program(*arrays)
+        return out if plan.structure is trees.LEAF else trees.unflatten(plan.structure, out)
 
     def _compile(self, key: tuple, args: tuple) -> Plan:
         graph = optimise(make_graph(self.__wrapped__)(*args), self.passes)
@@ -109,7 +103,8 @@ class Jitted:
         """Return the compiled program for these arguments, a plain function without any check.
 
         It takes the arrays among the arguments' leaves, in the order of ``trees.flatten``, which
-        must have the shapes and dtypes of these; it returns one array, or a tuple of arrays.
+        must have the shapes and dtypes of these. It returns one array if the function returns
+        one, else a tuple of the arrays in what it returns.
         """
         return self._plan(args).program
 
@@ -120,24 +115,21 @@ def _guard(plan: Plan, args: tuple) -> Callable:
     The check is written out as Python text: for small arrays, a loop over the arguments takes as
     long as half of the program.
     """
-    names = [f"x{i}" for i in range(len(args))]
-    dtypes = {f"dtype_{name}": x.dtype for name, x in zip(names, args, strict=True)}
-    likes = [
-        f"type({name}) is ndarray and {name}.dtype is dtype_{name} and {name}.shape == {x.shape}"
-        for name, x in zip(names, args, strict=True)
-    ]
-    arrays = ", ".join(names)
-    run = f"program({arrays})" if plan.structure is trees.LEAF else f"run(({arrays},))"
-    lines = [
-        "def guard(*args):",
-        f"    if len(args) == {len(args)}:",
-        f"        {arrays}, = args",
-        f"        if {' and '.join(likes)}:",
-        f"            return {run}",
-        "    return NotImplemented",
-    ]
-    scope = {**dtypes, "ndarray": np.ndarray, "program": plan.program, "run": plan.run}
-    exec("\n".join(lines), scope)  # our own text: names and shapes
+    checks, scope = "", {**vars(plan), "ndarray": np.ndarray, "unflatten": trees.unflatten}
+    for i, x in enumerate(args):
+        scope[f"d{i}"] = x.dtype
+        checks += f" and type(x{i}) is ndarray and x{i}.dtype is d{i} and x{i}.shape == {x.shape}"
+    arrays = ", ".join([f"x{i}" for i in range(len(args))])
+    run = f"program({arrays})"
+    run = run if plan.structure is trees.LEAF else f"unflatten(structure, {run})"
+    source = f"""
+def guard(*args):
+    if len(args) == {len(args)}:
+        {arrays}, = args
+        if True{checks}:
+            return {run}
+    return NotImplemented"""
+    exec(source, scope)  # our own text: numbered names and shapes
     return scope["guard"]
 
 
@@ -175,10 +167,6 @@ def _signature(args: tuple) -> tuple[tuple | None, list]:
     """
     key, arrays = [], []
     for arg in args:
-        if type(arg) is np.ndarray:
-            key += (arg.shape, arg.dtype)
-            arrays.append(arg)
-            continue
         leaves, structure = trees.flatten(arg)
         key.append(structure)
         for x in leaves:

@@ -8,6 +8,7 @@ of two, overflow and underflow).
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from operator import is_
 
 import numpy as np
 
@@ -27,16 +28,15 @@ def rewrite(graph: Graph, rule: Callable) -> Graph:
     replaced: dict = {}
     made_by: dict = {}
     for old in graph.equations:
-        eq = old
-        if any(x in replaced for x in old.inputs if isinstance(x, Var)):
-            eq = replace(old, inputs=_replace_all(old.inputs, replaced))
+        inputs = _replace_all(old.inputs, replaced) if replaced else old.inputs
+        eq = old if all(map(is_, inputs, old.inputs)) else replace(old, inputs=inputs)
         new = rule(eq, made_by)
         if isinstance(new, Equation):
             made_by[new.output] = new
         else:
             replaced[old.output] = new
     equations = list(made_by.values())
-    if not replaced and all(map(_same, equations, graph.equations)):
+    if not replaced and all(map(is_, equations, graph.equations)):
         return graph
     outputs = list(_replace_all(graph.outputs, replaced))
     return replace(graph, equations=equations, outputs=outputs)
@@ -46,17 +46,13 @@ def _replace_all(atoms: Iterable, replaced: dict) -> tuple:
     return tuple([replaced.get(x, x) if isinstance(x, Var) else x for x in atoms])
 
 
-def _same(a, b) -> bool:
-    return a is b
-
-
 def dead_code(graph: Graph) -> Graph:
     """Drop equations whose output nobody reads."""
-    needed = {x for x in graph.outputs if isinstance(x, Var)}
+    read = {id(x) for x in graph.outputs}
     kept = []
     for eq in reversed(graph.equations):
-        if eq.output in needed:
-            needed.update(x for x in eq.inputs if isinstance(x, Var))
+        if id(eq.output) in read:
+            read.update(map(id, eq.inputs))
             kept.append(eq)
     same = len(kept) == len(graph.equations)
     return graph if same else replace(graph, equations=kept[::-1])
@@ -83,11 +79,12 @@ def constants(graph: Graph) -> Graph:
     """Compute now what depends on constants only, unless the result is larger than its inputs."""
 
     def rule(eq, made_by):
-        if any(isinstance(x, Var) for x in eq.inputs):
+        if Var in map(type, eq.inputs):
             return eq
         if np.prod(eq.output.shape) > max(x.size for x in eq.inputs):
             return eq
-        return eq.primitive.numpy(*eq.inputs, **eq.params)
+        value = eq.primitive.numpy(*eq.inputs, **eq.params)
+        return value[()] if value.ndim == 0 else value  # one number is a NumPy scalar
 
     return rewrite(graph, rule)
 
@@ -115,15 +112,16 @@ def identities(graph: Graph) -> Graph:
     def rule(eq, made_by):
         simplify = IDENTITIES.get(eq.primitive.name)
         new = simplify(eq, made_by) if simplify else eq
-        fits = isinstance(new, Equation) or new.shape == eq.output.shape
-        return new if fits else eq
+        if isinstance(new, Equation) or new.shape == eq.output.shape:
+            return new
+        return _make(eq, "broadcast_to", new, shape=eq.output.shape)
 
     return rewrite(graph, rule)
 
 
 def _make(eq, name, *inputs, **params):
     """Return an equation for the output of ``eq``: ``eq`` itself if it says just that."""
-    same = eq.primitive.name == name and eq.params == params and all(map(_same, inputs, eq.inputs))
+    same = eq.primitive.name == name and eq.params == params and all(map(is_, inputs, eq.inputs))
     return eq if same else Equation(PRIMITIVES[name], inputs, params, eq.output)
 
 
@@ -141,21 +139,15 @@ def _number_and_rest(eq):
         return -1.0, eq.inputs[0]
     if eq.primitive.name == "add" and eq.inputs[0] is eq.inputs[1]:
         return 2.0, eq.inputs[0]
+    letters = split(eq.params["subscripts"]) if "subscripts" in eq.params else ("", "", "")
     if eq.primitive.name not in ("multiply", "einsum"):
         return None
     for i in (0, 1):
         number, rest = number_in(eq.inputs[i]), eq.inputs[1 - i]
-        if number is not None and _keeps_its_letters(eq, 1 - i):
+        same_axes = rest.shape == eq.output.shape and letters[1 - i] == letters[2]
+        if number is not None and same_axes:
             return float(number), rest
     return None
-
-
-def _keeps_its_letters(eq, i):
-    """Say whether input i has the output's shape and, in an einsum, its letters."""
-    if eq.inputs[i].shape != eq.output.shape:
-        return False
-    letters = split(eq.params["subscripts"]) if eq.params else ("", "", "")
-    return letters[i] == letters[2]
 
 
 def _scaling(eq, made_by):
@@ -187,30 +179,22 @@ def _is_power_of_two(number):
 
 
 def _add(eq, made_by):
-    x, y = eq.inputs
-    if number_in(y) == 0:
-        return x
-    if number_in(x) == 0:
-        return y
-    minus = _maker(y, made_by, "negative")
-    if minus:
-        return _make(eq, "subtract", x, minus.inputs[0])
-    minus = _maker(x, made_by, "negative")
-    if minus:
-        return _make(eq, "subtract", y, minus.inputs[0])
+    for x, y in (eq.inputs, eq.inputs[::-1]):
+        minus = _maker(y, made_by, "negative")
+        if number_in(y) == 0:
+            return x
+        if minus:
+            return _make(eq, "subtract", x, minus.inputs[0])
     return _scaling(eq, made_by)  # x + x
 
 
-def _subtract(eq, made_by):
-    return eq.inputs[0] if number_in(eq.inputs[1]) == 0 else eq
+NEUTRAL = {"subtract": 0, "divide": 1, "power": 1}
 
 
-def _divide(eq, made_by):
-    return eq.inputs[0] if number_in(eq.inputs[1]) == 1 else eq
-
-
-def _power(eq, made_by):
-    return eq.inputs[0] if number_in(eq.inputs[1]) == 1 else eq
+def _neutral(eq, made_by):
+    """x - 0, x / 1 and x ** 1 are x."""
+    x, y = eq.inputs
+    return x if number_in(y) == NEUTRAL[eq.primitive.name] else eq
 
 
 def _where(eq, made_by):
@@ -264,9 +248,9 @@ IDENTITIES = {
     "multiply": _scaling,
     "negative": _scaling,
     "add": _add,
-    "subtract": _subtract,
-    "divide": _divide,
-    "power": _power,
+    "subtract": _neutral,
+    "divide": _neutral,
+    "power": _neutral,
     "where": _where,
     "einsum": _einsum,
     "reshape": _same_shape,

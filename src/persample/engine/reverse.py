@@ -262,7 +262,7 @@ def _scalar(result):
         what = f"an array of shape {result.shape}" if is_array(result) else type(result).__name__
         raise ValueError(
             f"grad: the function returned {what}; gradients are defined for one number, a 0-d "
-            "array: sum or average it, or use vmap for one loss a sample."
+            "array: sum or average it, or use vmap for one loss per sample."
         )
     if result.dtype.kind != "f":
         raise TypeError(f"grad: the function returned {result.dtype}; it must be floating-point.")

@@ -32,7 +32,10 @@ class Var:
 
 @dataclass(frozen=True, eq=False)
 class Equation:
-    """``output = primitive(*inputs, **params)``; an input is a Var or a constant array."""
+    """``output = primitive(*inputs, **params)``; an input is a Var or a constant.
+
+    A constant is an array or, if it is one number, a NumPy scalar.
+    """
 
     primitive: Primitive
     inputs: tuple
@@ -42,7 +45,7 @@ class Equation:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """Equations in an order in which they can run. ``print`` it: one equation a line."""
+    """Equations in an order in which they can run. ``print`` it: one equation on each line."""
 
     name: str
     names: list[str]
@@ -97,7 +100,7 @@ class StageTracer(Tracer):
 
 
 class StageTrace(Trace):
-    """Writes one equation an operation."""
+    """Writes one equation for each operation."""
 
     name = "jit"
 
