@@ -76,6 +76,13 @@ def _shifted(name):
     return rule
 
 
+def _along_axis(name):
+    def rule(size, batched, x, axis):
+        return apply(name, x, axis=axis + 1)
+
+    return rule
+
+
 # One row for each primitive: rule(size, batched, *inputs, **params) returns the output with
 # ``size`` samples along axis 0. ``batched`` says which inputs have that axis; at least one does.
 batch_rules = {
@@ -85,6 +92,10 @@ batch_rules = {
     "einsum": _einsum,
     "sum": _shifted("sum"),
     "max": _shifted("max"),
+    "min": _shifted("min"),
+    "prod": _shifted("prod"),
+    **{name: _along_axis(name) for name in ("cumulative_sum", "cumulative_prod")},
+    **{name: _along_axis(name) for name in ("argmax", "argmin", "argsort")},
     "reshape": lambda size, batched, x, shape: xp.reshape(x, (size, *shape)),
     "permute_dims": lambda size, batched, x, axes: xp.permute_dims(x, (0, *[a + 1 for a in axes])),
     "broadcast_to": _broadcast_to,
@@ -93,6 +104,8 @@ batch_rules = {
     "pad": _pad,
     "take": _take,
     "scatter_add": _scatter_add,
+    # These take leading axes as they are.
+    **{name: _elementwise(name) for name in ("solve", "cholesky", "log_abs_det", "sign_of_det")},
 }
 
 

@@ -5,6 +5,7 @@ walks the tape once, from the loss to the inputs. The rules are themselves trace
 so a gradient can be differentiated, batched and staged again.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -14,7 +15,7 @@ from .. import trees
 from . import namespace as xp
 from .contraction import split
 from .core import Trace, as_tracer, bind, new_trace, transformed
-from .primitives import apply, number_in
+from .primitives import PAIR_STEPS, STEPS, apply, number_in
 from .tracer import Tracer, is_array, own
 
 
@@ -40,6 +41,44 @@ def _wins(x, y):
 def _max_vjp(ct, out, x, axes):
     hit = xp.astype(xp.equal(x, _expand(out, x, axes)), x.dtype)
     return _expand(ct / xp.sum(hit, axes), x, axes) * hit  # ties share
+
+
+def _prod_vjp(ct, out, x, axes):
+    """Each factor's cotangent is the product of the others, also where some are zero."""
+    order = (*[a for a in range(x.ndim) if a not in axes], *axes)
+    turned = xp.permute_dims(x, order)
+    flat = xp.reshape(turned, (*turned.shape[: x.ndim - len(axes)], -1)) if x.size else turned
+    after = xp.flip(_product_before(xp.flip(flat, axis=-1)), axis=-1)
+    others = xp.reshape(_product_before(flat) * after, turned.shape)
+    return _expand(ct, x, axes) * xp.permute_dims(others, np.argsort(order).tolist())
+
+
+def _product_before(x):
+    """Return for each element the product of those before it on the last axis."""
+    return xp.cumulative_prod(x, axis=-1, include_initial=True)[..., :-1]
+
+
+def _cumulative_sum_vjp(ct, out, x, axis):
+    return xp.flip(xp.cumulative_sum(xp.flip(ct, axis=axis), axis=axis), axis=axis)
+
+
+def _cumulative_prod_vjp(ct, out, x, axis):
+    """Sum ct[k] times the product of x[j] over j <= k other than i; no division, so zeros may be.
+
+    A row for each i holds the products of x[j] over i < j <= k, for k >= i.
+    """
+    x, ct = xp.moveaxis(x, axis, -1), xp.moveaxis(ct, axis, -1)
+    later = np.tri(x.shape[-1], dtype=np.bool).T
+    factors = xp.where(later & ~np.eye(x.shape[-1], dtype=np.bool), x[..., None, :], 1.0)
+    products = xp.where(later, xp.cumulative_prod(factors, axis=-1), 0.0)
+    total = xp.sum(products * ct[..., None, :], -1)
+    return xp.moveaxis(_product_before(x) * total, -1, axis)
+
+
+def _share(x, out):
+    """exp(x - out): the share of x in logaddexp; all of it where x is infinite as out is."""
+    same = xp.equal(x, out)
+    return xp.exp(xp.where(same, 0.0, x - xp.where(same, 0.0, out)))
 
 
 def _power_base(ct, out, x, y):
@@ -90,6 +129,31 @@ vjp_rules = {
     "log1p": (lambda ct, out, x: ct / (1.0 + x),),
     "tanh": (lambda ct, out, x: ct * (1.0 - out * out),),
     "sqrt": (lambda ct, out, x: 0.5 * ct / out,),
+    "abs": (lambda ct, out, x: ct * xp.sign(x),),
+    "expm1": (lambda ct, out, x: ct * (1.0 + out),),
+    "log2": (lambda ct, out, x: ct / (x * math.log(2.0)),),
+    "log10": (lambda ct, out, x: ct / (x * math.log(10.0)),),
+    "sin": (lambda ct, out, x: ct * xp.cos(x),),
+    "cos": (lambda ct, out, x: -ct * xp.sin(x),),
+    "tan": (lambda ct, out, x: ct * (1.0 + out * out),),
+    "asin": (lambda ct, out, x: ct / xp.sqrt(1.0 - x * x),),
+    "acos": (lambda ct, out, x: -ct / xp.sqrt(1.0 - x * x),),
+    "atan": (lambda ct, out, x: ct / (1.0 + x * x),),
+    "sinh": (lambda ct, out, x: ct * xp.cosh(x),),
+    "cosh": (lambda ct, out, x: ct * xp.sinh(x),),
+    "asinh": (lambda ct, out, x: ct / xp.sqrt(1.0 + x * x),),
+    "acosh": (lambda ct, out, x: ct / xp.sqrt(x * x - 1.0),),
+    "atanh": (lambda ct, out, x: ct / (1.0 - x * x),),
+    "remainder": (lambda ct, out, x, y: ct, lambda ct, out, x, y: -ct * xp.floor_divide(x, y)),
+    "atan2": (
+        lambda ct, out, x, y: ct * y / (x * x + y * y),
+        lambda ct, out, x, y: -ct * x / (x * x + y * y),
+    ),
+    "hypot": (lambda ct, out, x, y: ct * x / out, lambda ct, out, x, y: ct * y / out),
+    "logaddexp": (
+        lambda ct, out, x, y: ct * _share(x, out),
+        lambda ct, out, x, y: ct * _share(y, out),
+    ),
     "stop_gradient": (None,),
     "astype": (lambda ct, out, x, dtype: xp.astype(ct, x.dtype),),
     "add": (lambda ct, out, x, y: ct, lambda ct, out, x, y: ct),
@@ -98,10 +162,14 @@ vjp_rules = {
     "divide": (lambda ct, out, x, y: ct / y, lambda ct, out, x, y: -ct * out / y),
     "power": (_power_base, _power_exponent),
     "maximum": (lambda ct, out, x, y: ct * _wins(x, y), lambda ct, out, x, y: ct * _wins(y, x)),
+    "minimum": (lambda ct, out, x, y: ct * _wins(y, x), lambda ct, out, x, y: ct * _wins(x, y)),
     "equal": (None, None),
     "not_equal": (None, None),
     "less": (None, None),
     "less_equal": (None, None),
+    **dict.fromkeys(STEPS, (None,)),
+    **dict.fromkeys(("round", "argmax", "argmin", "argsort"), (None,)),
+    **dict.fromkeys(PAIR_STEPS, (None, None)),
     "where": (
         None,
         lambda ct, out, c, x, y: xp.where(c, ct, 0.0),
@@ -110,6 +178,10 @@ vjp_rules = {
     "einsum": (_einsum_x, _einsum_y),
     "sum": (lambda ct, out, x, axes: _expand(ct, x, axes),),
     "max": (_max_vjp,),
+    "min": (_max_vjp,),
+    "prod": (_prod_vjp,),
+    "cumulative_sum": (_cumulative_sum_vjp,),
+    "cumulative_prod": (_cumulative_prod_vjp,),
     "reshape": (lambda ct, out, x, shape: xp.reshape(ct, x.shape),),
     "permute_dims": (lambda ct, out, x, axes: xp.permute_dims(ct, np.argsort(axes).tolist()),),
     "broadcast_to": (lambda ct, out, x, shape: _unbroadcast(ct, x),),
@@ -118,6 +190,7 @@ vjp_rules = {
     "pad": (lambda ct, out, x, shape, slices: apply("slice", ct, slices=slices),),
     "take": (_take_vjp, None),
     "scatter_add": (lambda ct, out, x, i, length, **dims: apply("take", ct, i, **dims), None),
+    **xp.linalg.vjp_rules,
 }
 
 
