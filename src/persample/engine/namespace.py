@@ -172,16 +172,13 @@ __array_api_version__ = "2025.12"
 
 _BY_VALUE = "the shape of its result depends on values, which vmap and jit cannot follow"
 _COMPLEX = "the engine computes with real numbers"
-_SPECTRAL = "losses rarely need it, and its derivatives fail where values tie"
 
 # What the standard has and the engine has not, with the reason.
 MISSING = {
     **dict.fromkeys(("nonzero", "unique_all", "unique_counts", "unique_inverse"), _BY_VALUE),
     "unique_values": _BY_VALUE,
     **dict.fromkeys(("complex64", "complex128", "conj", "imag", "real", "fft"), _COMPLEX),
-    **dict.fromkeys(("linalg.eig", "linalg.eigh", "linalg.eigvals", "linalg.eigvalsh"), _SPECTRAL),
-    **dict.fromkeys(("linalg.svd", "linalg.svdvals", "linalg.pinv", "linalg.qr"), _SPECTRAL),
-    "linalg.matrix_rank": _SPECTRAL,
+    **{f"linalg.{name}": reason for name, reason in linalg.MISSING.items()},
 }
 
 

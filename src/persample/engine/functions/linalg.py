@@ -1,7 +1,7 @@
 """Matrices: norms, determinants, linear systems, with the rules of their own primitives.
 
 All take leading axes: many matrices at once. What needs eigenvalues or singular values is missing
-(``namespace.MISSING`` says so): losses rarely use it, and its derivatives fail where values tie.
+(``MISSING`` says so): losses rarely use it, and its derivatives fail where values tie.
 """
 
 import builtins
@@ -35,6 +35,18 @@ from .creation import tril
 from .elementwise import abs, exp, real, sqrt
 from .products import outer, tensordot, vecdot  # noqa: F401, the standard has them here too
 from .shapes import moveaxis, stack
+
+# What the standard has here and the engine has not, with the reason.
+MISSING = dict.fromkeys(
+    ("eig", "eigh", "eigvals", "eigvalsh", "matrix_rank", "pinv", "qr", "svd", "svdvals"),
+    "losses rarely need it, and its derivatives fail where values tie",
+)
+
+
+def __getattr__(name: str):
+    """Say what is missing, and why."""
+    reason = MISSING.get(name, "write it with those that it has")
+    raise AttributeError(f"the NumPy engine has no function 'linalg.{name}': {reason}.")
 
 
 class SlogdetResult(NamedTuple):
