@@ -61,14 +61,19 @@ def broadcast_shapes(*shapes):
     return np.broadcast_shapes(*shapes)
 
 
+def _dtype(x):
+    """Return the dtype of an array; a dtype or a number is returned as it is."""
+    return x if isinstance(x, type) else getattr(x, "dtype", x)
+
+
 def result_type(*arrays_and_dtypes):
     """Return the dtype that a result of these arrays, dtypes and numbers has."""
-    return np.result_type(*[getattr(x, "dtype", x) for x in arrays_and_dtypes])
+    return np.result_type(*map(_dtype, arrays_and_dtypes))
 
 
 def can_cast(from_, to, /):
     """Say whether every number of one dtype is one of another."""
-    return np.can_cast(getattr(from_, "dtype", from_), to)
+    return np.can_cast(_dtype(from_), to)
 
 
 def isdtype(dtype, kind):
@@ -78,12 +83,12 @@ def isdtype(dtype, kind):
 
 def finfo(type, /):
     """Return the limits of a floating-point dtype."""
-    return np.finfo(getattr(type, "dtype", type))
+    return np.finfo(_dtype(type))
 
 
 def iinfo(type, /):
     """Return the limits of an integer dtype."""
-    return np.iinfo(getattr(type, "dtype", type))
+    return np.iinfo(_dtype(type))
 
 
 class __array_namespace_info__:  # the standard's name
