@@ -255,6 +255,11 @@ def test_a_contraction_is_what_einsum_says(subscripts):
 
 # Special values ------------------------------------------------------------------------------
 
+
+def clip(m, x, low, high):
+    return torch.clamp(x, low, high) if m is torch else m.clip(x, low, high)
+
+
 SPECIAL = {
     "maximum at a tie": (lambda m, x, y: m.maximum(x, y), (1.0, 1.0)),
     "minimum at a tie": (lambda m, x, y: m.minimum(x, y), (1.0, 1.0)),
@@ -281,13 +286,39 @@ SPECIAL = {
         (0.0, 1.0),
     ),
     "logaddexp at a tie": (lambda m, x, y: m.logaddexp(x, y), (1.0, 1.0)),
+    "logaddexp with +inf": (lambda m, x, y: m.logaddexp(x, y), (np.inf, 1.0)),
+    "logaddexp with -inf": (lambda m, x, y: m.logaddexp(x, y), (-np.inf, 1.0)),
+    "clip at its lower bound": (lambda m, x, y: clip(m, x, 1.0, 3.0) * y, (1.0, 2.0)),
+    "clip at its upper bound": (lambda m, x, y: clip(m, x, 1.0, 3.0) * y, (3.0, 2.0)),
+    "clip beyond a bound": (lambda m, x, y: clip(m, x, 1.0, 3.0) * y, (4.0, 2.0)),
+    "remainder of a negative": (lambda m, x, y: m.remainder(x, y), (-5.3, 2.0)),
+    "remainder by a negative": (lambda m, x, y: m.remainder(x, y), (5.3, -2.0)),
+    "sign at 0": (lambda m, x, y: m.sign(x) * y + x, (0.0, 2.0)),
+    "atan2 on the negative axis": (lambda m, x, y: m.atan2(x, y), (0.0, -2.0)),
+    "hypot at the origin": (lambda m, x, y: m.hypot(x, y), (0.0, 0.0)),
+    "prod with a zero": (lambda m, x, y: m.prod(m.stack([x, y, x + 3.0])), (0.0, 2.0)),
+    "prod with two zeros": (lambda m, x, y: m.prod(m.stack([x, y])), (0.0, 0.0)),
+    "prod of nothing": (lambda m, x, y: m.prod(m.stack([x, y])[:0]) * x, (3.0, 2.0)),
+    "norm at 0": (lambda m, x, y: m.linalg.vector_norm(m.stack([x, y])), (0.0, 0.0)),
+    "asin at 1": (lambda m, x, y: m.asin(x) * y, (1.0, 2.0)),
+    "atanh at 1": (lambda m, x, y: m.atanh(x) * y, (1.0, 2.0)),
+    "sinh far out": (lambda m, x, y: m.sinh(x) * y, (700.0, 1e-300)),
+    "expm1 near 0": (lambda m, x, y: m.expm1(x) * y, (1e-18, 2.0)),
     "logaddexp far apart": (lambda m, x, y: m.logaddexp(x, y), (-900.0, 900.0)),
 }
 
 
-# There the peers differ from each other; we take PyTorch's side. JAX 0.10 gives 1 for the slope of
-# abs at 0 and NaN for that of x ** 0, a constant.
-AS_PYTORCH_ONLY = {"abs at 0", "x ** 0.0 at 0", "0 ** 0"}
+# There the peers differ from each other; we take PyTorch's side. JAX 0.10 gives
+AS_PYTORCH_ONLY = {
+    "abs at 0",  # 1
+    "x ** 0.0 at 0",  # NaN, though it is a constant
+    "0 ** 0",  # the same
+    "clip at its lower bound",  # 1/2
+    "clip at its upper bound",  # 1/2
+    "norm at 0",  # NaN
+    "hypot at the origin",  # 1/2
+    "logaddexp with +inf",  # NaN for the other input
+}
 
 
 @pytest.mark.parametrize("what", SPECIAL)

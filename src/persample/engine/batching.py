@@ -14,6 +14,7 @@ from .. import trees
 from . import namespace as xp
 from .contraction import split
 from .core import ELEMENTWISE, Trace, as_tracer, bind, new_trace, transformed
+from .operations import constant
 from .primitives import PRIMITIVES, apply
 from .tracer import Tracer, is_array, own
 
@@ -133,7 +134,7 @@ class BatchTrace(Trace):
         self.size = size
 
     def lift(self, value):
-        return BatchTracer(self, xp.constant(value), False)
+        return BatchTracer(self, constant(value), False)
 
     def argument(self, x, axis):
         """Return an argument's leaf as the function sees it."""

@@ -38,7 +38,8 @@ def _per_axis(x, key):
     if len(dots) > 1:
         raise IndexError("x[..., ...]: one ellipsis at most stands for the axes not named.")
     where = dots[0] if dots else len(key)
-    key[where : where + 1] = [slice(None)] * (x.ndim - used)
+    # An ellipsis for no axis still stands between its neighbours: see ``adjacent``.
+    key[where : where + 1] = [slice(None)] * (x.ndim - used) or dots and [Ellipsis]
     return key
 
 
@@ -47,8 +48,8 @@ def _basic(x, key):
     slices, shape, arrays, axis = [], [], {}, 0
     advanced = []  # places in the key of integers and arrays, which count alike
     for place, k in enumerate(key):
-        if k is None:
-            shape.append(1)
+        if k is None or k is Ellipsis:
+            shape += [1] if k is None else []
             continue
         n, axis = x.shape[axis], axis + 1
         if isinstance(k, slice):

@@ -40,12 +40,15 @@ from .functions.creation import (
     empty_like,
     finfo,
     full,
+    full_like,
     iinfo,
     isdtype,
     meshgrid,
+    ones_like,
     result_type,
     tril,
     triu,
+    zeros_like,
 )
 from .functions.elementwise import (
     abs,
@@ -105,7 +108,9 @@ from .functions.logic import (
 )
 from .functions.products import einsum, tensordot, vecdot
 from .functions.shapes import (
+    expand_dims,
     flip,
+    matrix_transpose,
     moveaxis,
     one_hot,
     repeat,
@@ -128,6 +133,7 @@ from .functions.statistics import (
     diff,
     isin,
     mean,
+    prod,
     searchsorted,
     sort,
     std,
@@ -141,12 +147,9 @@ from .operations import (
     concat,
     divide,
     equal,
-    expand_dims,
-    full_like,
     less,
     less_equal,
     matmul,
-    matrix_transpose,
     max,
     maximum,
     min,
@@ -154,17 +157,14 @@ from .operations import (
     multiply,
     negative,
     not_equal,
-    ones_like,
     permute_dims,
     pow,
-    prod,
     reshape,
     stop_gradient,
     subtract,
     sum,
     take,
     where,
-    zeros_like,
 )
 from .primitives import PRIMITIVES, apply
 

@@ -148,22 +148,6 @@ def stop_gradient(x, /):
     return apply("stop_gradient", asarray(x))
 
 
-def full_like(x, /, fill_value, dtype=None, *, device=None):
-    """Return an array of x's shape and dtype (or another), filled with one number."""
-    value = asarray(fill_value, dtype or x.dtype, device=device)
-    return value if hasattr(value, "_trace") else np.broadcast_to(value, x.shape)
-
-
-def zeros_like(x, /, dtype=None, *, device=None):
-    """Return zeros of x's shape and dtype (or another)."""
-    return full_like(x, 0, dtype, device=device)
-
-
-def ones_like(x, /, dtype=None, *, device=None):
-    """Return ones of x's shape and dtype (or another)."""
-    return full_like(x, 1, dtype, device=device)
-
-
 def astype(x, dtype, /, *, copy=True, device=None):
     """Return x in another dtype."""
     x = asarray(x, device=device)
@@ -189,7 +173,8 @@ def broadcast_to(x, /, shape):
     x, shape = asarray(x), tuple(shape)
     if x.shape == shape:
         return x
-    if np.broadcast_shapes(x.shape, shape) != shape:
+    axes = zip(x.shape[::-1], shape[::-1], strict=False)
+    if x.ndim > len(shape) or any(n not in (1, m) for n, m in axes):
         raise ValueError(f"broadcast_to: an array of shape {x.shape} does not fill {shape}.")
     return apply("broadcast_to", x, shape=shape)
 
@@ -201,21 +186,6 @@ def permute_dims(x, /, axes):
     if tuple(sorted(axes)) != order:
         raise ValueError(f"permute_dims: {axes} does not name each axis of {x.shape} once.")
     return x if axes == order else apply("permute_dims", x, axes=axes)
-
-
-def matrix_transpose(x, /):
-    """Swap the last two axes."""
-    x = asarray(x)
-    if x.ndim < 2:
-        raise ValueError(f"matrix_transpose: shape {x.shape} is no matrix; give two axes or more.")
-    return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
-
-
-def expand_dims(x, /, axis=0):
-    """Insert an axis of length 1."""
-    x = asarray(x)
-    axis = axis_of(x.ndim + 1, axis)
-    return reshape(x, x.shape[:axis] + (1,) + x.shape[axis:])
 
 
 def concat(arrays, /, *, axis=0):
@@ -273,11 +243,6 @@ def max(x, /, axis=None, keepdims=False):
 def min(x, /, axis=None, keepdims=False):
     """Return the smallest element along axes (all by default); ties share the slope."""
     return reduce("min", x, axis, keepdims)
-
-
-def prod(x, /, axis=None, keepdims=False, *, dtype=None):
-    """Multiply the elements along axes (all by default)."""
-    return reduce("prod", x if dtype is None else astype(x, dtype), axis, keepdims)
 
 
 def matmul(x1, x2, /):

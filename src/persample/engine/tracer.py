@@ -12,17 +12,15 @@ import numpy as np
 from . import namespace as xp
 from .indexing import index
 
-# What else NumPy's arrays can do, and the function to use in its place.
+# What else NumPy's arrays have, and what to use in its place.
 INSTEAD = {
-    **{name: f"xp.{name}(x)" for name in ("argsort", "diagonal", "nonzero", "repeat", "sort")},
-    "diagonal": "xp.linalg.diagonal(x)",
-    "fill": "xp.full_like(x, value)",
-    "item": "x itself: it is the number",
-    "tolist": "xp.unstack(x)",
-    "searchsorted": "xp.searchsorted(x, values)",
-    "swapaxes": "xp.moveaxis or xp.permute_dims",
     "cumsum": "xp.cumulative_sum(x)",
     "cumprod": "xp.cumulative_prod(x)",
+    "diagonal": "xp.linalg.diagonal(x)",
+    "fill": "xp.full_like(x, value)",
+    "item": "x itself, or float(stop_gradient(x)) for a Python number",
+    "swapaxes": "xp.moveaxis(x, source, destination)",
+    "tolist": "xp.unstack(x)",
 }
 
 
@@ -48,10 +46,10 @@ class Tracer:
     def __getattr__(self, name):
         if name.startswith("_"):  # a protocol that someone asks for
             raise AttributeError(name)
-        instead = INSTEAD.get(name, f"xp.{name}" if hasattr(xp, name) else "the functions of xp")
+        instead = INSTEAD.get(name) or (f"xp.{name}(x)" if hasattr(xp, name) else "the functions")
         raise AttributeError(
-            f"x.{name} with x = {self!r}: arrays inside {self._trace.name} have no {name!r}; use "
-            f"{instead}, where xp = ps.namespace_of(x)."
+            f"x.{name} with x = {self!r}: arrays inside {self._trace.name} have no {name}; use "
+            f"{instead} of xp = ps.namespace_of(x)."
         )
 
     __add__, __radd__ = xp.add, (lambda x, y: xp.add(y, x))

@@ -6,7 +6,8 @@ in: arange, empty, eye, linspace, ones, zeros, from_dlpack.
 
 import numpy as np
 
-from ..operations import asarray, broadcast, broadcast_to, expand_dims, full_like, where
+from ..operations import asarray, broadcast, broadcast_to, where
+from .shapes import expand_dims
 
 NUMBERS = np.__array_namespace_info__()
 
@@ -16,6 +17,22 @@ def full(shape, fill_value, dtype=None, *, device=None):
     value = asarray(fill_value, dtype, device=device)
     shape = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
     return broadcast_to(value, shape) if hasattr(value, "_trace") else np.full(shape, value)
+
+
+def full_like(x, /, fill_value, dtype=None, *, device=None):
+    """Return an array of x's shape and dtype (or another), filled with one number."""
+    value = asarray(fill_value, dtype or x.dtype, device=device)
+    return value if hasattr(value, "_trace") else np.broadcast_to(value, x.shape)
+
+
+def zeros_like(x, /, dtype=None, *, device=None):
+    """Return zeros of x's shape and dtype (or another)."""
+    return full_like(x, 0, dtype, device=device)
+
+
+def ones_like(x, /, dtype=None, *, device=None):
+    """Return ones of x's shape and dtype (or another)."""
+    return full_like(x, 1, dtype, device=device)
 
 
 def empty_like(x, /, *, dtype=None, device=None):

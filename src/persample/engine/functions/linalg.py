@@ -15,9 +15,7 @@ from ..operations import (
     astype,
     broadcast_to,
     equal,
-    expand_dims,
     matmul,
-    matrix_transpose,
     max,
     min,
     multiply,
@@ -34,7 +32,7 @@ from ..primitives import apply
 from .creation import tril
 from .elementwise import abs, exp, real, sqrt
 from .products import outer, tensordot, vecdot  # noqa: F401, the standard has them here too
-from .shapes import moveaxis, stack
+from .shapes import expand_dims, matrix_transpose, moveaxis, stack
 
 # What the standard has here and the engine has not, with the reason.
 MISSING = dict.fromkeys(
@@ -123,7 +121,9 @@ def cross(x1, x2, /, *, axis=-1):
     """Return the vector product along an axis of length 3."""
     x, y = [moveaxis(v, axis, -1) for v in (x1, x2)]
     if x.shape[-1] != 3 or y.shape[-1] != 3:
-        raise ValueError(f"linalg.cross: the axes have lengths {x.shape[-1]} and {y.shape[-1]}.")
+        raise ValueError(
+            f"linalg.cross: the axes have lengths {x.shape[-1]} and {y.shape[-1]}; both need 3."
+        )
     parts = []
     for i, j in ((1, 2), (2, 0), (0, 1)):
         ahead, behind = multiply(x[..., i], y[..., j]), multiply(x[..., j], y[..., i])
@@ -167,7 +167,9 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
     """Return the norm of matrices: "fro", 1 and -1 (sums of columns), inf and -inf (of rows)."""
     x = real(asarray(x))
     if x.ndim < 2:
-        raise ValueError(f"linalg.matrix_norm: shape {x.shape} is no matrix.")
+        raise ValueError(
+            f"linalg.matrix_norm: shape {x.shape} is no matrix; give two axes or more."
+        )
     if ord == "fro":
         return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
     if ord not in (1, -1, np.inf, -np.inf):
@@ -208,7 +210,7 @@ def _log_abs_det(ct, out, x):
     return multiply(reshape(ct, (*ct.shape, 1, 1)), matrix_transpose(inv(x)))
 
 
-# Rows for reverse.vjp_rules.
+# Rows for vjps.vjp_rules.
 vjp_rules = {
     "solve": (_solve_a, _solve_b),
     "cholesky": (_cholesky,),

@@ -43,8 +43,8 @@ def _read(subscripts):
         raise NotImplementedError(
             f"einsum: {subscripts!r} has an ellipsis; write a letter for each axis."
         )
-    strange = set(text) - set(ascii_letters) - set(",->")
-    if strange or "-" in out or ">" in out or "," in out:
+    strange = set(text.replace("->", "", 1)) - set(ascii_letters) - {","}
+    if strange or "," in out:
         raise ValueError(
             f'einsum: {subscripts!r} is not of the form "ij,jk->ik": letters, commas, one arrow.'
         )

@@ -10,13 +10,27 @@ from ..operations import (
     axis_of,
     broadcast_to,
     concat,
-    expand_dims,
     index_array,
     permute_dims,
     reshape,
     take,
 )
 from ..primitives import apply
+
+
+def expand_dims(x, /, axis=0):
+    """Insert an axis of length 1."""
+    x = asarray(x)
+    axis = axis_of(x.ndim + 1, axis)
+    return reshape(x, x.shape[:axis] + (1,) + x.shape[axis:])
+
+
+def matrix_transpose(x, /):
+    """Swap the last two axes."""
+    x = asarray(x)
+    if x.ndim < 2:
+        raise ValueError(f"matrix_transpose: shape {x.shape} is no matrix; give two axes or more.")
+    return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
 def squeeze(x, /, axis):
@@ -48,7 +62,8 @@ def moveaxis(x, source, destination, /):
     source, destination = [[a] if isinstance(a, int) else list(a) for a in (source, destination)]
     source = [axis_of(x.ndim, a) for a in source]
     destination = [axis_of(x.ndim, a) for a in destination]
-    if len({*source}) != len(source) or len({*destination}) != len(source) != len(destination):
+    distinct = len({*source}) == len(source) and len({*destination}) == len(destination)
+    if not distinct or len(source) != len(destination):
         raise ValueError(f"moveaxis: {source} and {destination} are not distinct axes in pairs.")
     order = [a for a in range(x.ndim) if a not in source]
     for place, a in sorted(zip(destination, source, strict=True)):

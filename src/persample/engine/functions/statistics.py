@@ -13,11 +13,11 @@ from ..operations import (
     concat,
     divide,
     equal,
-    expand_dims,
     less,
     less_equal,
     multiply,
     not_equal,
+    reduce,
     reshape,
     subtract,
     sum,
@@ -26,7 +26,12 @@ from ..operations import (
 from ..primitives import apply
 from .elementwise import real, sqrt
 from .logic import logical_not
-from .shapes import flip, take_along_axis
+from .shapes import expand_dims, flip, take_along_axis
+
+
+def prod(x, /, axis=None, keepdims=False, *, dtype=None):
+    """Multiply the elements along axes (all by default)."""
+    return reduce("prod", x if dtype is None else astype(x, dtype), axis, keepdims)
 
 
 def mean(x, /, axis=None, keepdims=False):
