@@ -317,7 +317,7 @@ AS_PYTORCH_ONLY = {
     "clip at its upper bound",  # 1/2
     "norm at 0",  # NaN
     "hypot at the origin",  # 1/2
-    "logaddexp with +inf",  # NaN for the other input
+    "logaddexp with +inf",  # e for the other input
 }
 
 
