@@ -57,7 +57,7 @@ def without_sums(rule):
     def spoiled(*args, **params):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(xp, "sum", first_along)
-            patch.setattr(xp, "einsum", product)
+            patch.setattr(vjps, "product", product)
             patch.setattr(vjps, "apply", assign)
             return rule(*args, **params)
 

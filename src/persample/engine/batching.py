@@ -14,7 +14,7 @@ from .. import trees
 from . import namespace as xp
 from .contraction import split
 from .core import ELEMENTWISE, Trace, as_tracer, bind, new_trace, transformed
-from .operations import constant
+from .operations import constant, product
 from .primitives import PRIMITIVES, apply
 from .tracer import Tracer, is_array, own
 
@@ -42,7 +42,7 @@ def _einsum(size, batched, x, y, subscripts):
     a, b, c = split(subscripts)
     new = next(letter for letter in ascii_letters if letter not in subscripts)
     a, b = new * batched[0] + a, new * batched[1] + b
-    return xp.einsum(f"{a},{b}->{new}{c}", x, y)
+    return product(f"{a},{b}->{new}{c}", x, y)
 
 
 def _concat(size, batched, *xs, axis):

@@ -12,6 +12,7 @@ import numpy as np
 from . import namespace as xp
 from . import vjps_more
 from .contraction import split
+from .operations import product
 from .primitives import apply, number_in
 from .vjps_more import expand
 
@@ -48,12 +49,12 @@ def _power_exponent(ct, out, x, y):
 
 def _einsum_x(ct, out, x, y, subscripts):
     a, b, c = split(subscripts)
-    return xp.einsum(f"{c},{b}->{a}", ct, y)
+    return product(f"{c},{b}->{a}", ct, y)
 
 
 def _einsum_y(ct, out, x, y, subscripts):
     a, b, c = split(subscripts)
-    return xp.einsum(f"{c},{a}->{b}", ct, x)
+    return product(f"{c},{a}->{b}", ct, x)
 
 
 def _take_vjp(ct, out, x, i, batch_dims):
