@@ -61,7 +61,7 @@ _rng = np.random.default_rng(7)
 _draw = lambda *shape: _rng.uniform(-2, 2, shape)  # noqa: E731
 theta, states, rewards, next_states = _draw(D), _draw(B, D), _draw(B), _draw(B, D)
 labels = np.array([0.0, 1, 1, 0, 1])
-classes = np.array([2, 0, 3, 3, 1])
+classes = np.array([2, 0, 3, 5, 1])
 network = {"W1": _draw(H, D), "b1": _draw(H), "w2": _draw(H), "b2": _draw()}
 
 
@@ -118,7 +118,7 @@ CASES = {
     ),
     "squared_loss": Case(ps.squared_loss, theta, (states, rewards), squared_rows),
     "logistic_loss": Case(ps.logistic_loss, theta, (states, labels), logistic_rows),
-    "cross_entropy_loss": Case(ps.cross_entropy_loss, _draw(H), (classes,), cross_entropy_rows),
+    "cross_entropy_loss": Case(ps.cross_entropy_loss, _draw(6), (classes,), cross_entropy_rows),
     "network": Case(network_loss, network, (states, rewards), network_rows),
 }
 
