@@ -33,7 +33,8 @@ class Case(NamedTuple):
 def arrays(tree: Any, backend: str, dtype: str = "float64") -> Any:
     """Return the tree in a backend's arrays."""
     asarray = ps.backend(backend).asarray
-    return trees.tree_map(lambda x: asarray(x, dtype), tree)
+    integer = lambda x: np.asarray(x).dtype.kind == "i"  # noqa: E731, labels stay integers
+    return trees.tree_map(lambda x: asarray(x, None if integer(x) else dtype), tree)
 
 
 def inputs(case: Case, backend: str, dtype: str = "float64") -> tuple:
@@ -64,6 +65,7 @@ _rng = np.random.default_rng(7)
 _draw = lambda *shape: _rng.uniform(-2, 2, shape)  # noqa: E731
 theta, states, rewards, next_states = _draw(D), _draw(B, D), _draw(B), _draw(B, D)
 labels = np.array([0.0, 1, 1, 0, 1])
+classes = np.array([2, 0, 3, 5, 1])
 network = {"W1": _draw(H, D), "b1": _draw(H), "w2": _draw(H), "b2": _draw()}
 
 
@@ -78,6 +80,11 @@ def squared_rows(theta, x, y):
 
 def logistic_rows(theta, x, y):
     return (1 / (1 + np.exp(-x @ theta)) - y)[:, None] * x
+
+
+def cross_entropy_rows(scores, y):
+    exps = np.exp(scores)
+    return exps / exps.sum() - np.eye(len(scores))[y]
 
 
 def network_loss(params, x, y):
@@ -115,6 +122,7 @@ CASES = {
     ),
     "squared_loss": Case(ps.squared_loss, theta, (states, rewards), squared_rows),
     "logistic_loss": Case(ps.logistic_loss, theta, (states, labels), logistic_rows),
+    "cross_entropy_loss": Case(ps.cross_entropy_loss, _draw(6), (classes,), cross_entropy_rows),
     "network": Case(network_loss, network, (states, rewards), network_rows),
 }
 

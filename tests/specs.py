@@ -56,6 +56,63 @@ def condition(*shape):
     return Input(shape, lambda rng, s: rng.integers(0, 2, s).astype(bool))
 
 
+def inside(*shape):
+    """Numbers between -0.8 and 0.8, the domain of asin and atanh."""
+    return Input(shape, lambda rng, s: rng.uniform(-0.8, 0.8, s))
+
+
+def above_one(*shape):
+    return Input(shape, lambda rng, s: rng.uniform(1.2, 2.5, s))
+
+
+def fractional(*shape):
+    """Numbers at least 0.2 away from every integer, where the steps are."""
+    return Input(shape, lambda rng, s: rng.integers(-3, 3, s) + rng.uniform(0.2, 0.8, s))
+
+
+def any_kind(*shape):
+    """Finite numbers, infinite ones and NaN."""
+    return Input(shape, lambda rng, s: rng.choice([-np.inf, -1.5, 0.0, 2.0, np.inf, np.nan], s))
+
+
+def remote(*shape):
+    """Numbers whose quotient by ``about_one`` is no integer, and near none."""
+    return Input(shape, lambda rng, s: rng.integers(-3, 3, s) + rng.uniform(0.45, 0.55, s))
+
+
+def about_one(*shape):
+    return Input(shape, lambda rng, s: rng.uniform(0.95, 1.05, s))
+
+
+def count(*shape):
+    return Input(shape, lambda rng, s: rng.integers(1, 4, s))
+
+
+def few(*shape):
+    """Small integers, so that many are equal."""
+    return Input(shape, lambda rng, s: rng.integers(0, 4, s))
+
+
+def with_zeros(*shape):
+    """Numbers among which zeros are: one and several in a row."""
+    return Input(shape, lambda rng, s: rng.uniform(0.5, 1.5, s) * rng.integers(0, 3, s).clip(0, 1))
+
+
+def invertible(*shape):
+    """Square matrices far from singular."""
+    return Input(shape, lambda rng, s: rng.uniform(-0.5, 0.5, s) + 2.0 * np.eye(s[-1]))
+
+
+def definite(*shape):
+    """Symmetric positive definite matrices."""
+
+    def draw(rng, s):
+        half = rng.uniform(-1.0, 1.0, s)
+        return half @ half.mT + np.eye(s[-1])
+
+    return Input(shape, draw)
+
+
 def index(length, *shape):
     return Input(shape, lambda rng, s: rng.integers(-length, length, s))
 
@@ -96,8 +153,46 @@ PRODUCTS = [
 
 NEGATIVE_STEPS = ((2, None, -1), (0, 3, 2))
 
+BITS = [case(few(2, 3), few(2, 3)), case(condition(5), condition(5)), case(few(), few())]
+
 SPECS = {
     "negative": unary(real),
+    "abs": unary(nonzero),
+    "expm1": unary(real),
+    "log2": unary(positive),
+    "log10": unary(positive),
+    "sin": unary(real),
+    "cos": unary(real),
+    "tan": unary(inside),
+    "asin": unary(inside),
+    "acos": unary(inside),
+    "atan": unary(real),
+    "sinh": unary(real),
+    "cosh": unary(real),
+    "asinh": unary(real),
+    "acosh": unary(above_one),
+    "atanh": unary(inside),
+    "sign": unary(nonzero),
+    "floor": unary(fractional),
+    "ceil": unary(fractional),
+    "trunc": unary(fractional),
+    "round": [case(fractional(2, 3)), case(few(4))],
+    "isfinite": [case(any_kind(2, 8)), case(any_kind(9)), case(any_kind())],
+    "isinf": [case(any_kind(2, 8)), case(any_kind(9)), case(any_kind())],
+    "isnan": [case(any_kind(2, 8)), case(any_kind(9)), case(any_kind())],
+    "signbit": unary(nonzero),
+    "bitwise_invert": [case(few(2, 3)), case(condition(4)), case(few())],
+    "remainder": [case(remote(2, 3), about_one(2, 3)), case(remote(), about_one())],
+    "atan2": binary(nonzero, nonzero),
+    "hypot": binary(nonzero, nonzero),
+    "logaddexp": binary(real, real),
+    "floor_divide": [case(remote(2, 3), about_one(2, 3)), case(few(4), count(4))],
+    "nextafter": binary(real, real),
+    "bitwise_and": BITS,
+    "bitwise_or": BITS,
+    "bitwise_xor": BITS,
+    "bitwise_left_shift": [case(few(2, 3), few(2, 3))],
+    "bitwise_right_shift": [case(few(2, 3), few(2, 3))],
     "exp": unary(real),
     "log": unary(positive),
     "log1p": unary(positive),
@@ -114,6 +209,7 @@ SPECS = {
     "divide": binary(real, nonzero),
     "power": [*binary(positive, real), case(positive(4), nonzero(4))],
     "maximum": ordered((2, 3), (), (5,)),
+    "minimum": ordered((2, 3), (), (5,)),
     "equal": [*ordered((2, 3), ()), case(index(2, 6), index(2, 6))],
     "not_equal": [*ordered((2, 3), ()), case(index(2, 6), index(2, 6))],
     "less": ordered((2, 3), (), (5,)),
@@ -135,6 +231,40 @@ SPECS = {
         case(spaced(0.0, 2, 3, 4), axes=(0, 2)),
         case(spaced(0.0, 5), axes=(0,)),
     ],
+    "min": [
+        case(spaced(0.0, 2, 3, 4), axes=(1,)),
+        case(spaced(0.0, 2, 3, 4), axes=(0, 2)),
+        case(spaced(0.0, 5), axes=(0,)),
+    ],
+    "prod": [
+        case(nonzero(2, 3, 4), axes=(1,)),
+        case(nonzero(2, 3, 2), axes=(0, 2)),
+        case(nonzero(5), axes=(0,)),
+        case(real(0, 3), axes=(0,)),
+        case(with_zeros(3, 4), axes=(1,)),
+    ],
+    "cumulative_sum": [
+        case(real(5), axis=0),
+        case(real(2, 3, 4), axis=1),
+        case(real(3, 0), axis=1),
+    ],
+    "cumulative_prod": [
+        case(nonzero(5), axis=0),
+        case(nonzero(2, 3, 4), axis=1),
+        case(with_zeros(4, 3), axis=0),
+        case(real(3, 0), axis=1),
+    ],
+    "argmax": [case(spaced(0.0, 5), axis=0), case(spaced(0.0, 2, 3, 4), axis=1)],
+    "argmin": [case(spaced(0.0, 5), axis=0), case(spaced(0.0, 2, 3, 4), axis=1)],
+    "argsort": [case(spaced(0.0, 5), axis=0), case(few(2, 6, 2), axis=1)],
+    "solve": [
+        case(invertible(3, 3), real(3, 2)),
+        case(invertible(2, 4, 4), real(2, 4, 1)),
+        case(invertible(1, 1), real(1, 3)),
+    ],
+    "cholesky": [case(definite(3, 3)), case(definite(2, 4, 4)), case(definite(1, 1))],
+    "log_abs_det": [case(invertible(3, 3)), case(invertible(2, 4, 4)), case(invertible(1, 1))],
+    "sign_of_det": [case(real(3, 3)), case(real(6, 2, 2))],
     "reshape": [
         case(real(2, 6), shape=(3, 4)),
         case(real(2, 3), shape=(2, 1, 3)),

@@ -463,9 +463,9 @@ ERRORS = {
         "NumPy f",
     ),
     "missing function": (
-        lambda: xp.cosh(x3),
+        lambda: xp.erf(x3),
         AttributeError,
-        "the NumPy engine has no function 'cosh'.*add a primitive as persample/engine/primitives",
+        "the NumPy engine has no function 'erf'.*add a primitive as persample/engine/primitives",
     ),
     "shapes": (
         lambda: grad(lambda x: xp.sum(x + np.ones(2)))(x3),
@@ -493,11 +493,6 @@ ERRORS = {
     "permute": (lambda: xp.permute_dims(X, (0, 0)), ValueError, "does not name each axis"),
     "index": (lambda: grad(lambda x: x[3])(x3), IndexError, "index 3 is out of range for axis 0"),
     "indices": (lambda: grad(lambda x: x[0, 0])(x3), IndexError, "2 indices for an array"),
-    "two index arrays": (
-        lambda: grad(lambda x: x[[0], [1]])(X),
-        NotImplementedError,
-        "take along one axis at a time",
-    ),
     "len": (lambda: grad(lambda x: len(x))(1.0), TypeError, "which is 0-d"),
     "trees": (
         lambda: trees.tree_map(lambda a, b: a, [1], (1,)),
@@ -518,7 +513,7 @@ def test_error(what):
 def test_a_missing_rule_is_named_with_the_way_out(monkeypatch):
     monkeypatch.delitem(vjp_rules, "tanh")
     monkeypatch.delitem(batch_rules, "tanh")
-    with pytest.raises(NotImplementedError, match="tanh has no VJP rule; add a row to reverse"):
+    with pytest.raises(NotImplementedError, match="tanh has no VJP rule; add a row to vjps"):
         grad(lambda x: xp.sum(xp.tanh(x)))(x3)
     with pytest.raises(NotImplementedError, match="tanh has no batch rule; add a row to batching"):
         vmap(lambda x: xp.tanh(x))(x3)

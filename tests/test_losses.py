@@ -58,6 +58,7 @@ def test_values_of_the_losses(backend):
     assert_close(value(partial(ps.td_loss, gamma=0.5), *example), 1.9**2 / 2)
     assert_close(value(ps.squared_loss, [1.0, 2.0], [3.0, 4.0], 5.0), 18.0)
     assert_close(value(ps.logistic_loss, [1.0, 2.0], [2.0, -1.0], 1.0), np.log(2))
+    assert_close(value(ps.cross_entropy_loss, [0.0, np.log(2.0), 0.0], 1), np.log(2))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -65,6 +66,25 @@ def test_the_logistic_loss_does_not_overflow(backend):
     given = [arrays(np.array(x), backend) for x in ([1.0], [[1000.0], [-1000.0]], [0.0, 1.0])]
     rows = ps.to_numpy(ps.per_sample_grad(ps.logistic_loss)(*given))
     assert_close(rows, [[1000.0], [1000.0]])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_cross_entropy_does_not_overflow(backend):
+    scores, y = (
+        arrays(np.array([1000.0, 0.0, -1000.0]), backend),
+        arrays(np.array([0, 2]), backend),
+    )
+    rows = ps.to_numpy(ps.per_sample_grad(ps.cross_entropy_loss)(scores, y))
+    assert_close(rows, [[0.0, 0, 0], [1, 0, -1]])
+    values = [float(ps.cross_entropy_loss(scores, label)) for label in y]
+    assert_close(values, [0.0, 2000.0])
+
+
+def test_a_label_that_is_no_class_is_refused():
+    with pytest.raises(IndexError, match="out of bounds"):
+        ps.cross_entropy_loss(theta, np.array(3))
+    with pytest.raises(TypeError, match="indices are float64; give integers"):
+        ps.per_sample_grad(ps.cross_entropy_loss)(theta, labels)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -12,11 +12,12 @@ from . import engine, layers, statistics, tape
 from .arrays import namespace_of, stop_gradient, to_numpy
 from .backends import backend
 from .layers import layerwise
-from .losses import logistic_loss, squared_loss, td_loss
+from .losses import cross_entropy_loss, logistic_loss, squared_loss, td_loss
 from .per_sample import loop_grad, mean_grad, per_sample_grad
 
 __all__ = [
     "backend",
+    "cross_entropy_loss",
     "engine",
     "layers",
     "layerwise",

@@ -7,7 +7,7 @@ from typing import Any
 
 from .arrays import namespace_of, stop_gradient
 
-__all__ = ["logistic_loss", "squared_loss", "td_loss"]
+__all__ = ["cross_entropy_loss", "logistic_loss", "squared_loss", "td_loss"]
 
 
 def td_loss(theta: Any, s: Any, r: Any, s_next: Any, gamma: float = 1.0) -> Any:
@@ -53,3 +53,24 @@ def logistic_loss(theta: Any, x: Any, y: Any) -> Any:
     xp = namespace_of(theta)
     z = xp.matmul(x, theta)
     return xp.logaddexp(xp.zeros_like(z), z) - y * z
+
+
+def cross_entropy_loss(scores: Any, label: Any) -> Any:
+    """Softmax cross-entropy of one sample: log(sum_k exp(z_k)) - z_y, z = scores, in nats.
+
+    The negative log-likelihood of the label under softmax(z); its gradient is softmax(z) less 1
+    at the label. Does not overflow for large scores. Put it behind any model that ends in
+    scores: ``cross_entropy_loss(network(params, x), y)``.
+
+    Parameters
+    ----------
+    scores : (k,) one for each class. label : 0-d integer, 0 to k - 1.
+
+    Returns
+    -------
+    0-d array.
+    """
+    xp = namespace_of(scores)
+    top = stop_gradient(xp.max(scores))
+    right = xp.take(scores, xp.reshape(label, (1,)), axis=0)[0]
+    return top + xp.log(xp.sum(xp.exp(scores - top))) - right

@@ -1,7 +1,8 @@
 """The NumPy backend's automatic differentiation: grad, vmap, jit.
 
-Read it from the bottom: core, primitives, contraction, namespace, tracer; then the transforms
-reverse, batching, staging; then optimise, codegen, jit.
+Read it from the bottom: core, primitives, contraction, operations, indexing, tracer; then vjps
+and the transforms reverse, batching, staging; then optimise, codegen, jit. The folder functions
+holds the rest of the Array API, to look things up in; namespace lists its names.
 """
 
 from .batching import vmap

@@ -15,6 +15,7 @@ from ..batches import axes_of, batch_size
 from . import namespace as xp
 from .contraction import split
 from .core import ELEMENTWISE, Trace, as_tracer, bind, new_trace, transformed
+from .operations import constant, product
 from .primitives import PRIMITIVES, apply
 from .tracer import Tracer, is_array, own
 
@@ -42,7 +43,7 @@ def _einsum(size, batched, x, y, subscripts):
     a, b, c = split(subscripts)
     new = next(letter for letter in ascii_letters if letter not in subscripts)
     a, b = new * batched[0] + a, new * batched[1] + b
-    return xp.einsum(f"{a},{b}->{new}{c}", x, y)
+    return product(f"{a},{b}->{new}{c}", x, y)
 
 
 def _concat(size, batched, *xs, axis):
@@ -77,6 +78,13 @@ def _shifted(name):
     return rule
 
 
+def _along_axis(name):
+    def rule(size, batched, x, axis):
+        return apply(name, x, axis=axis + 1)
+
+    return rule
+
+
 # One row for each primitive: rule(size, batched, *inputs, **params) returns the output with
 # ``size`` samples along axis 0. ``batched`` says which inputs have that axis; at least one does.
 batch_rules = {
@@ -86,6 +94,10 @@ batch_rules = {
     "einsum": _einsum,
     "sum": _shifted("sum"),
     "max": _shifted("max"),
+    "min": _shifted("min"),
+    "prod": _shifted("prod"),
+    **{name: _along_axis(name) for name in ("cumulative_sum", "cumulative_prod")},
+    **{name: _along_axis(name) for name in ("argmax", "argmin", "argsort")},
     "reshape": lambda size, batched, x, shape: xp.reshape(x, (size, *shape)),
     "permute_dims": lambda size, batched, x, axes: xp.permute_dims(x, (0, *[a + 1 for a in axes])),
     "broadcast_to": _broadcast_to,
@@ -94,6 +106,8 @@ batch_rules = {
     "pad": _pad,
     "take": _take,
     "scatter_add": _scatter_add,
+    # These take leading axes as they are.
+    **{name: _elementwise(name) for name in ("solve", "cholesky", "log_abs_det", "sign_of_det")},
 }
 
 
@@ -121,7 +135,7 @@ class BatchTrace(Trace):
         self.size = size
 
     def lift(self, value):
-        return BatchTracer(self, xp.constant(value), False)
+        return BatchTracer(self, constant(value), False)
 
     def argument(self, x, axis):
         """Return an argument's leaf as the function sees it."""

@@ -1,8 +1,8 @@
 """The closed list of primitives, each with its NumPy implementation.
 
-To add one, say ``sinh``: a row here, a row in ``reverse.vjp_rules``, a row in
+To add one, say ``exp2``: a row here, a row in ``vjps.vjp_rules``, a row in
 ``batching.batch_rules`` (which an ELEMENTWISE primitive has by itself), and a row of test cases
-in ``tests/specs.py``. One-input ufuncs are then functions of the namespace: ``xp.sinh(x)``.
+in ``tests/specs.py``. One-input ufuncs are then functions of the namespace: ``xp.exp2(x)``.
 """
 
 import numpy as np
@@ -54,15 +54,27 @@ def _scatter_add(x, indices, length, batch_dims):
     return summed
 
 
+def _cholesky(x):
+    """Read both triangles alike, so that a change of either is a change of the factor."""
+    return np.linalg.cholesky((x + x.mT) / 2)
+
+
+# Names of ufuncs: of one input and of two, with a derivative and without (it is zero).
+SMOOTH = ["negative", "abs", "exp", "expm1", "log", "log1p", "log2", "log10", "sqrt"]
+SMOOTH += ["sin", "cos", "tan", "asin", "acos", "atan"]
+SMOOTH += ["sinh", "cosh", "tanh", "asinh", "acosh", "atanh"]
+STEPS = ["sign", "floor", "ceil", "trunc", "isfinite", "isinf", "isnan", "signbit"]
+STEPS += ["bitwise_invert"]
+PAIRS = ["remainder", "atan2", "hypot", "logaddexp"]
+PAIR_STEPS = ["floor_divide", "nextafter", "bitwise_and", "bitwise_or", "bitwise_xor"]
+PAIR_STEPS += ["bitwise_left_shift", "bitwise_right_shift"]
+
 PRIMITIVES = {
     p.name: p
     for p in [
-        Primitive("negative", np.negative, ELEMENTWISE),
-        Primitive("exp", np.exp, ELEMENTWISE),
-        Primitive("log", np.log, ELEMENTWISE),
-        Primitive("log1p", np.log1p, ELEMENTWISE),
-        Primitive("tanh", np.tanh, ELEMENTWISE),
-        Primitive("sqrt", np.sqrt, ELEMENTWISE),
+        # One input, the ufunc of the same name.
+        *[Primitive(name, getattr(np, name), ELEMENTWISE) for name in SMOOTH + STEPS],
+        Primitive("round", np.round, ELEMENTWISE),
         Primitive("stop_gradient", lambda x: x, VIEW),
         Primitive("astype", lambda x, dtype: x.astype(dtype), ELEMENTWISE),
         # Two inputs or more have one dtype (but for the condition of ``where``) and one shape;
@@ -73,15 +85,24 @@ PRIMITIVES = {
         Primitive("divide", np.divide, ELEMENTWISE),
         Primitive("power", np.power, ELEMENTWISE),
         Primitive("maximum", np.maximum, ELEMENTWISE),
+        Primitive("minimum", np.minimum, ELEMENTWISE),
         Primitive("equal", np.equal, ELEMENTWISE),
         Primitive("not_equal", np.not_equal, ELEMENTWISE),
         Primitive("less", np.less, ELEMENTWISE),
         Primitive("less_equal", np.less_equal, ELEMENTWISE),
         Primitive("where", np.where, ELEMENTWISE),
+        *[Primitive(name, getattr(np, name), ELEMENTWISE) for name in PAIRS + PAIR_STEPS],
         # Every product and sum of products: matmul, dot, outer. Letters as in np.einsum.
         Primitive("einsum", lambda x, y, subscripts: contract(subscripts)(x, y), OTHER),
         Primitive("sum", lambda x, axes: np.sum(x, axis=axes), OTHER),
         Primitive("max", lambda x, axes: np.max(x, axis=axes), OTHER),
+        Primitive("min", lambda x, axes: np.min(x, axis=axes), OTHER),
+        Primitive("prod", lambda x, axes: np.prod(x, axis=axes), OTHER),
+        Primitive("cumulative_sum", np.cumulative_sum, OTHER),
+        Primitive("cumulative_prod", np.cumulative_prod, OTHER),
+        Primitive("argmax", np.argmax, OTHER),
+        Primitive("argmin", np.argmin, OTHER),
+        Primitive("argsort", lambda x, axis: np.argsort(x, axis=axis, stable=True), OTHER),
         Primitive("reshape", np.reshape, VIEW),
         Primitive("permute_dims", np.permute_dims, VIEW),
         Primitive("broadcast_to", np.broadcast_to, VIEW),
@@ -91,6 +112,11 @@ PRIMITIVES = {
         # The axis taken from follows ``batch_dims`` axes that x and indices share.
         Primitive("take", _take, OTHER),
         Primitive("scatter_add", _scatter_add, OTHER),
+        # Matrices in the last two axes.
+        Primitive("solve", np.linalg.solve, OTHER),
+        Primitive("cholesky", _cholesky, OTHER),
+        Primitive("log_abs_det", lambda x: np.linalg.slogdet(x)[1], OTHER),
+        Primitive("sign_of_det", lambda x: np.linalg.slogdet(x)[0], OTHER),
     ]
 }
 

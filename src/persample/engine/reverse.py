@@ -12,113 +12,10 @@ import numpy as np
 
 from .. import trees
 from . import namespace as xp
-from .contraction import split
 from .core import Trace, as_tracer, bind, new_trace, transformed
-from .primitives import apply, number_in
+from .operations import constant
 from .tracer import Tracer, is_array, own
-
-
-def _expand(x, like, axes):
-    """Undo a reduction: put ``axes`` back with length 1 and repeat to the shape of ``like``."""
-    kept = tuple([1 if a in axes else n for a, n in enumerate(like.shape)])
-    return xp.broadcast_to(xp.reshape(x, kept), like.shape)
-
-
-def _unbroadcast(ct, x):
-    """Sum ``ct`` over the axes along which x was repeated."""
-    new = ct.ndim - x.ndim
-    repeated = [new + a for a, n in enumerate(x.shape) if n == 1 and ct.shape[new + a] != 1]
-    return xp.reshape(xp.sum(ct, (*range(new), *repeated)), x.shape)
-
-
-def _wins(x, y):
-    """1 where x > y, 1/2 at a tie, 0 elsewhere: the convention of PyTorch and JAX."""
-    zero, half, one = x.dtype.type(0.0), x.dtype.type(0.5), x.dtype.type(1.0)
-    return xp.where(x > y, one, xp.where(xp.equal(x, y), half, zero))
-
-
-def _max_vjp(ct, out, x, axes):
-    hit = xp.astype(xp.equal(x, _expand(out, x, axes)), x.dtype)
-    return _expand(ct / xp.sum(hit, axes), x, axes) * hit  # ties share
-
-
-def _power_base(ct, out, x, y):
-    number = number_in(y)
-    if number is None:
-        zero = xp.equal(y, 0.0)  # x ** 0 is constant, also at x = 0
-        return ct * xp.where(zero, 0.0, y * xp.pow(x, xp.where(zero, 1.0, y - 1.0)))
-    return ct * (number * xp.pow(x, number - 1)) if number else xp.zeros_like(x)
-
-
-def _power_exponent(ct, out, x, y):
-    return ct * out * xp.log(xp.where(xp.equal(x, 0.0), 1.0, x))
-
-
-def _einsum_x(ct, out, x, y, subscripts):
-    a, b, c = split(subscripts)
-    return xp.einsum(f"{c},{b}->{a}", ct, y)
-
-
-def _einsum_y(ct, out, x, y, subscripts):
-    a, b, c = split(subscripts)
-    return xp.einsum(f"{c},{a}->{b}", ct, x)
-
-
-def _take_vjp(ct, out, x, i, batch_dims):
-    return apply("scatter_add", ct, i, length=x.shape[batch_dims], batch_dims=batch_dims)
-
-
-class _Concat(dict):
-    """A row with a rule for input i, whatever i is."""
-
-    def __missing__(self, i: int) -> Callable:
-        def rule(ct, out, *xs, axis):
-            start = sum(x.shape[axis] for x in xs[:i])
-            return ct[(slice(None),) * axis + (slice(start, start + xs[i].shape[axis]),)]
-
-        return rule
-
-
-# One row for each primitive, one rule for each input: rule(ct, out, *inputs, **params) returns
-# the input's cotangent, of its shape and dtype. None: the output does not depend on that input
-# differentiably. Beside the input that a rule is for, others of an elementwise primitive may be
-# numbers (NumPy scalars); a number is a constant, so the rule for it never runs.
-vjp_rules = {
-    "negative": (lambda ct, out, x: -ct,),
-    "exp": (lambda ct, out, x: ct * out,),
-    "log": (lambda ct, out, x: ct / x,),
-    "log1p": (lambda ct, out, x: ct / (1.0 + x),),
-    "tanh": (lambda ct, out, x: ct * (1.0 - out * out),),
-    "sqrt": (lambda ct, out, x: 0.5 * ct / out,),
-    "stop_gradient": (None,),
-    "astype": (lambda ct, out, x, dtype: xp.astype(ct, x.dtype),),
-    "add": (lambda ct, out, x, y: ct, lambda ct, out, x, y: ct),
-    "subtract": (lambda ct, out, x, y: ct, lambda ct, out, x, y: -ct),
-    "multiply": (lambda ct, out, x, y: ct * y, lambda ct, out, x, y: ct * x),
-    "divide": (lambda ct, out, x, y: ct / y, lambda ct, out, x, y: -ct * out / y),
-    "power": (_power_base, _power_exponent),
-    "maximum": (lambda ct, out, x, y: ct * _wins(x, y), lambda ct, out, x, y: ct * _wins(y, x)),
-    "equal": (None, None),
-    "not_equal": (None, None),
-    "less": (None, None),
-    "less_equal": (None, None),
-    "where": (
-        None,
-        lambda ct, out, c, x, y: xp.where(c, ct, 0.0),
-        lambda ct, out, c, x, y: xp.where(c, 0.0, ct),
-    ),
-    "einsum": (_einsum_x, _einsum_y),
-    "sum": (lambda ct, out, x, axes: _expand(ct, x, axes),),
-    "max": (_max_vjp,),
-    "reshape": (lambda ct, out, x, shape: xp.reshape(ct, x.shape),),
-    "permute_dims": (lambda ct, out, x, axes: xp.permute_dims(ct, np.argsort(axes).tolist()),),
-    "broadcast_to": (lambda ct, out, x, shape: _unbroadcast(ct, x),),
-    "concat": _Concat(),
-    "slice": (lambda ct, out, x, slices: apply("pad", ct, shape=x.shape, slices=slices),),
-    "pad": (lambda ct, out, x, shape, slices: apply("slice", ct, slices=slices),),
-    "take": (_take_vjp, None),
-    "scatter_add": (lambda ct, out, x, i, length, **dims: apply("take", ct, i, **dims), None),
-}
+from .vjps import vjp_rules
 
 
 class Node:
@@ -141,7 +38,7 @@ class Node:
         rules = vjp_rules.get(self.primitive.name)
         if rules is None:
             raise NotImplementedError(
-                f"grad: {self.primitive.name} has no VJP rule; add a row to reverse.vjp_rules "
+                f"grad: {self.primitive.name} has no VJP rule; add a row to vjps.vjp_rules "
                 f"(there are rows for {', '.join(vjp_rules)})."
             )
         for i, parent in enumerate(self.parents):
@@ -177,7 +74,7 @@ class ReverseTrace(Trace):
         self.tape: list[Node] = []
 
     def lift(self, value):
-        return ReverseTracer(self, xp.constant(value), None)
+        return ReverseTracer(self, constant(value), None)
 
     def process(self, primitive, inputs, params):
         values = [x.value for x in inputs]

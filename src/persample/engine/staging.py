@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from .. import trees
-from . import namespace as xp
 from .core import Primitive, Trace, as_tracer, bind, new_trace, refuse
+from .operations import constant
 from .primitives import PRIMITIVES
 from .tracer import Tracer, is_array
 
@@ -109,7 +109,7 @@ class StageTrace(Trace):
         self.equations: list[Equation] = []
 
     def lift(self, value):
-        value = xp.constant(value)
+        value = constant(value)
         if isinstance(value, Tracer):
             raise TypeError(f"jit: the function uses {value!r} from outside; pass it as argument.")
         return StageTracer(self, value, value)  # a constant is its own atom

@@ -10,7 +10,18 @@ import operator
 import numpy as np
 
 from . import namespace as xp
-from .primitives import apply
+from .indexing import index
+
+# What else NumPy's arrays have, and what to use in its place.
+INSTEAD = {
+    "cumsum": "xp.cumulative_sum(x)",
+    "cumprod": "xp.cumulative_prod(x)",
+    "diagonal": "xp.linalg.diagonal(x)",
+    "fill": "xp.full_like(x, value)",
+    "item": "x itself, or float(stop_gradient(x)) for a Python number",
+    "swapaxes": "xp.moveaxis(x, source, destination)",
+    "tolist": "xp.unstack(x)",
+}
 
 
 class Tracer:
@@ -32,8 +43,14 @@ class Tracer:
     def __repr__(self):
         return f"{type(self).__name__}({self.dtype}{list(self.shape)} in {self._trace.name})"
 
-    def __neg__(self):
-        return apply("negative", self)
+    def __getattr__(self, name):
+        if name.startswith("_"):  # a protocol that someone asks for
+            raise AttributeError(name)
+        instead = INSTEAD.get(name) or (f"xp.{name}(x)" if hasattr(xp, name) else "the functions")
+        raise AttributeError(
+            f"x.{name} with x = {self!r}: arrays inside {self._trace.name} have no {name}; use "
+            f"{instead} of xp = ps.namespace_of(x)."
+        )
 
     __add__, __radd__ = xp.add, (lambda x, y: xp.add(y, x))
     __sub__, __rsub__ = xp.subtract, (lambda x, y: xp.subtract(y, x))
@@ -41,19 +58,57 @@ class Tracer:
     __truediv__, __rtruediv__ = xp.divide, (lambda x, y: xp.divide(y, x))
     __pow__, __rpow__ = xp.pow, (lambda x, y: xp.pow(y, x))
     __matmul__, __rmatmul__ = xp.matmul, (lambda x, y: xp.matmul(y, x))
+    __floordiv__, __rfloordiv__ = xp.floor_divide, (lambda x, y: xp.floor_divide(y, x))
+    __mod__, __rmod__ = xp.remainder, (lambda x, y: xp.remainder(y, x))
+    __and__, __rand__ = xp.bitwise_and, (lambda x, y: xp.bitwise_and(y, x))
+    __or__, __ror__ = xp.bitwise_or, (lambda x, y: xp.bitwise_or(y, x))
+    __xor__, __rxor__ = xp.bitwise_xor, (lambda x, y: xp.bitwise_xor(y, x))
+    __lshift__, __rlshift__ = xp.bitwise_left_shift, (lambda x, y: xp.bitwise_left_shift(y, x))
+    __rshift__, __rrshift__ = xp.bitwise_right_shift, (lambda x, y: xp.bitwise_right_shift(y, x))
     __lt__, __le__ = xp.less, xp.less_equal
     __gt__, __ge__ = xp.greater, xp.greater_equal
     __eq__, __ne__ = xp.equal, xp.not_equal
-    __invert__, __abs__ = xp.logical_not, xp.abs
+    __neg__, __pos__, __abs__, __invert__ = xp.negative, xp.positive, xp.abs, xp.bitwise_invert
+
+    def __divmod__(self, other):
+        return xp.floor_divide(self, other), xp.remainder(self, other)
+
+    def __rdivmod__(self, other):
+        return xp.floor_divide(other, self), xp.remainder(other, self)
+
+    # The methods that arrays of NumPy, PyTorch and JAX share, and no more: the rest is in xp.
+    sum, mean, prod, var, std = xp.sum, xp.mean, xp.prod, xp.var, xp.std
+    max, min, argmax, argmin = xp.max, xp.min, xp.argmax, xp.argmin
+    all, any, clip, round, squeeze = xp.all, xp.any, xp.clip, xp.round, xp.squeeze
+    astype, copy, dot = xp.astype, xp.positive, xp.matmul
+    device = "cpu"
+
+    def reshape(self, *shape):
+        """Return the array in another shape, given as one tuple or number by number."""
+        return xp.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def transpose(self, *axes):
+        """Return the array with its axes in another order, reversed by default."""
+        axes = axes[0] if len(axes) == 1 and axes[0] is not None else axes
+        return xp.permute_dims(self, axes if axes and axes != (None,) else range(self.ndim)[::-1])
+
+    def flatten(self):
+        """Return the elements along one axis."""
+        return xp.reshape(self, (-1,))
+
+    ravel = flatten
 
     def __getitem__(self, key):
-        return _index(self, key)
+        return index(self, key)
 
     def __setitem__(self, key, value):
         raise TypeError(
             f"x[...] = value on {self!r}: arrays inside {self._trace.name} cannot be changed in "
             "place; build a new one with xp.where, xp.concat or xp.stack."
         )
+
+    def __format__(self, spec):
+        return format(self.concrete().item() if spec else repr(self), spec)
 
     def __len__(self):
         if not self.shape:
@@ -83,6 +138,9 @@ class Tracer:
             "xp = ps.namespace_of(x), which every backend has."
         )
 
+    def __array_function__(self, function, types, args, kwargs):
+        return self.__array__()
+
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         # ndarray * tracer arrives here as well as np.exp(tracer): let what is binary through.
         name = "pow" if ufunc is np.power else ufunc.__name__
@@ -109,41 +167,3 @@ def own(values: list, given: list = ()) -> list:
 
 def _memory(x):
     return {id(x), id(getattr(x, "base", None))} - {id(None)}
-
-
-def _index(x, key):
-    """x[key] for integers, slices, None, ..., and one integer array."""
-    key = list(key) if isinstance(key, tuple) else [key]
-    used = len([k for k in key if k is not None and k is not Ellipsis])
-    if used > x.ndim:
-        raise IndexError(f"{used} indices for an array of shape {x.shape}.")
-    where_dots = [i for i, k in enumerate(key) if k is Ellipsis] or [len(key)]
-    key[where_dots[0] : where_dots[0] + 1] = [slice(None)] * (x.ndim - used)
-    slices, shape, takes, axis = [], [], [], 0
-    for k in key:
-        if k is None:
-            shape.append(1)
-            continue
-        n, axis = x.shape[axis], axis + 1
-        if isinstance(k, slice):
-            slices.append(_static(k, n))
-            shape.append(len(range(n)[k]))
-        elif isinstance(k, int | np.integer) and not isinstance(k, bool):
-            if not -n <= k < n:
-                raise IndexError(f"index {k} is out of range for axis {axis - 1}, length {n}.")
-            slices.append((k % n, k % n + 1, 1))
-        else:
-            takes.append((len(shape), k))
-            slices.append((0, n, 1))
-            shape.append(n)
-    if slices != [(0, n, 1) for n in x.shape]:
-        x = apply("slice", x, slices=tuple(slices))
-    x = xp.reshape(x, tuple(shape))
-    if len(takes) > 1:
-        raise NotImplementedError("x[i, j] with two index arrays: take along one axis at a time.")
-    return xp.take(x, takes[0][1], takes[0][0]) if takes else x
-
-
-def _static(k, n):
-    start, stop, step = k.indices(n)
-    return (0, 0, 1) if not range(n)[k] else (start, None if stop < 0 else stop, step)

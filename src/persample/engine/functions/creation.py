@@ -1,0 +1,135 @@
+"""Functions that make arrays, and those that speak of dtypes.
+
+An array made from numbers is a constant, so NumPy's own functions serve where no tracer can come
+in: arange, empty, eye, linspace, ones, zeros, from_dlpack.
+"""
+
+import numpy as np
+
+from ..operations import asarray, broadcast, broadcast_to, where
+from .shapes import expand_dims
+
+NUMBERS = np.__array_namespace_info__()
+
+
+def full(shape, fill_value, dtype=None, *, device=None):
+    """Return an array of a shape, filled with one number."""
+    value = asarray(fill_value, dtype, device=device)
+    shape = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+    return broadcast_to(value, shape) if hasattr(value, "_trace") else np.full(shape, value)
+
+
+def full_like(x, /, fill_value, dtype=None, *, device=None):
+    """Return an array of x's shape and dtype (or another), filled with one number."""
+    value = asarray(fill_value, dtype or x.dtype, device=device)
+    return value if hasattr(value, "_trace") else np.broadcast_to(value, x.shape)
+
+
+def zeros_like(x, /, dtype=None, *, device=None):
+    """Return zeros of x's shape and dtype (or another)."""
+    return full_like(x, 0, dtype, device=device)
+
+
+def ones_like(x, /, dtype=None, *, device=None):
+    """Return ones of x's shape and dtype (or another)."""
+    return full_like(x, 1, dtype, device=device)
+
+
+def empty_like(x, /, *, dtype=None, device=None):
+    """Return an array of x's shape and dtype (or another) with whatever numbers."""
+    return np.empty(x.shape, dtype or x.dtype, device=device)
+
+
+def tril(x, /, *, k=0):
+    """Return x with zeros above diagonal k of the last two axes."""
+    x = asarray(x)
+    return where(np.tri(*x.shape[-2:], k, dtype=np.bool), x, full_like(x, 0))
+
+
+def triu(x, /, *, k=0):
+    """Return x with zeros below diagonal k of the last two axes."""
+    x = asarray(x)
+    return where(np.tri(*x.shape[-2:], k - 1, dtype=np.bool), full_like(x, 0), x)
+
+
+def meshgrid(*arrays, indexing="xy"):
+    """Return each 1-d array as a grid of all their combinations."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f'meshgrid: indexing is {indexing!r}; give "xy" or "ij".')
+    arrays = [asarray(x) for x in arrays]
+    order = list(range(len(arrays)))
+    if indexing == "xy":
+        order[:2] = order[:2][::-1]
+    spread = []
+    for place, x in zip(order, arrays, strict=True):
+        for axis in range(len(arrays)):
+            x = x if axis == place else expand_dims(x, axis)
+        spread.append(x)
+    return tuple(broadcast(*spread))
+
+
+def broadcast_arrays(*arrays):
+    """Repeat arrays to one common shape."""
+    return tuple(broadcast(*map(asarray, arrays)))
+
+
+def broadcast_shapes(*shapes):
+    """Return the shape that arrays of these shapes broadcast to."""
+    return np.broadcast_shapes(*shapes)
+
+
+def _dtype(x):
+    """Return the dtype of an array; a dtype or a number is returned as it is."""
+    return x if isinstance(x, type) else getattr(x, "dtype", x)
+
+
+def result_type(*arrays_and_dtypes):
+    """Return the dtype that a result of these arrays, dtypes and numbers has."""
+    return np.result_type(*map(_dtype, arrays_and_dtypes))
+
+
+def can_cast(from_, to, /):
+    """Say whether every number of one dtype is one of another."""
+    return np.can_cast(_dtype(from_), to)
+
+
+def isdtype(dtype, kind):
+    """Say whether a dtype is of a kind: "real floating", "integral", ..., or a dtype."""
+    return np.isdtype(dtype, kind)
+
+
+def finfo(type, /):
+    """Return the limits of a floating-point dtype."""
+    return np.finfo(_dtype(type))
+
+
+def iinfo(type, /):
+    """Return the limits of an integer dtype."""
+    return np.iinfo(_dtype(type))
+
+
+class __array_namespace_info__:  # the standard's name
+    """What the engine has: real numbers, on the CPU, in shapes that no value decides."""
+
+    def capabilities(self):
+        """Return what the standard leaves to the library."""
+        whole = NUMBERS.capabilities()
+        return {**whole, "boolean indexing": False, "data-dependent shapes": False}
+
+    def default_device(self):
+        """Return "cpu"."""
+        return "cpu"
+
+    def default_dtypes(self, *, device=None):
+        """Return the dtypes that numbers without one get."""
+        dtypes = NUMBERS.default_dtypes(device=device)
+        return {kind: dtype for kind, dtype in dtypes.items() if kind != "complex floating"}
+
+    def devices(self):
+        """Return the devices."""
+        return ["cpu"]
+
+    def dtypes(self, *, device=None, kind=None):
+        """Return the dtypes of a kind by name, all by default."""
+        dtypes = NUMBERS.dtypes(device=device, kind=kind)
+        return {name: dtype for name, dtype in dtypes.items() if dtype.kind != "c"}

@@ -1,0 +1,142 @@
+"""Functions that rearrange: the same elements in other places."""
+
+import itertools
+
+import numpy as np
+
+from ..operations import (
+    asarray,
+    axes_of,
+    axis_of,
+    broadcast_to,
+    concat,
+    index_array,
+    permute_dims,
+    reshape,
+    take,
+)
+from ..primitives import apply
+
+
+def expand_dims(x, /, axis=0):
+    """Insert an axis of length 1."""
+    x = asarray(x)
+    axis = axis_of(x.ndim + 1, axis)
+    return reshape(x, x.shape[:axis] + (1,) + x.shape[axis:])
+
+
+def matrix_transpose(x, /):
+    """Swap the last two axes."""
+    x = asarray(x)
+    if x.ndim < 2:
+        raise ValueError(f"matrix_transpose: shape {x.shape} is no matrix; give two axes or more.")
+    return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+def squeeze(x, /, axis):
+    """Drop axes of length 1."""
+    x = asarray(x)
+    axes = axes_of(x, axis)
+    if any(x.shape[a] != 1 for a in axes):
+        raise ValueError(f"squeeze: axes {axes} of shape {x.shape} are not all of length 1.")
+    return reshape(x, tuple([n for a, n in enumerate(x.shape) if a not in axes]))
+
+
+def stack(arrays, /, *, axis=0):
+    """Join arrays of one shape along a new axis."""
+    arrays = [asarray(x) for x in arrays]
+    if any(x.shape != arrays[0].shape for x in arrays):
+        raise ValueError(f"stack: the shapes {[x.shape for x in arrays]} differ; give one shape.")
+    return concat([expand_dims(x, axis) for x in arrays], axis=axis)
+
+
+def unstack(x, /, *, axis=0):
+    """Return the parts of x along an axis, as a tuple."""
+    x = moveaxis(x, axis, 0)
+    return tuple([x[i] for i in range(x.shape[0])])
+
+
+def moveaxis(x, source, destination, /):
+    """Move axes to other places; the rest keep their order."""
+    x = asarray(x)
+    source, destination = [[a] if isinstance(a, int) else list(a) for a in (source, destination)]
+    source = [axis_of(x.ndim, a) for a in source]
+    destination = [axis_of(x.ndim, a) for a in destination]
+    distinct = len({*source}) == len(source) and len({*destination}) == len(destination)
+    if not distinct or len(source) != len(destination):
+        raise ValueError(f"moveaxis: {source} and {destination} are not distinct axes in pairs.")
+    order = [a for a in range(x.ndim) if a not in source]
+    for place, a in sorted(zip(destination, source, strict=True)):
+        order.insert(place, a)
+    return permute_dims(x, order)
+
+
+def flip(x, /, *, axis=None):
+    """Reverse the order along axes (all by default)."""
+    x = asarray(x)
+    axes = axes_of(x, axis)
+    return x[tuple([slice(None, None, -1 if a in axes else None) for a in range(x.ndim)])]
+
+
+def roll(x, /, shift, *, axis=None):
+    """Shift the elements along axes; those that leave at the end come back at the start."""
+    x = asarray(x)
+    if axis is None:
+        return reshape(roll(reshape(x, (-1,)), shift, axis=0), x.shape)
+    for shift_by, a in zip(*_paired(shift, axis), strict=True):
+        a = axis_of(x.ndim, a)
+        if x.shape[a]:
+            cut = -shift_by % x.shape[a]
+            parts = [(slice(None),) * a + (s,) for s in (slice(cut, None), slice(cut))]
+            x = concat([x[part] for part in parts], axis=a)
+    return x
+
+
+def _paired(shift, axis):
+    shifts = [shift] if isinstance(shift, int) else list(shift)
+    axes = [axis] if isinstance(axis, int) else list(axis)
+    if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
+        raise ValueError(f"roll: {len(shifts)} shifts for {len(axes)} axes; give one for each.")
+    many = max(len(shifts), len(axes))
+    return [list(itertools.islice(itertools.cycle(v), many)) for v in (shifts, axes)]
+
+
+def repeat(x, repeats, /, *, axis=None):
+    """Repeat each element along an axis; ``axis=None`` flattens first."""
+    x = asarray(x)
+    if axis is None:
+        x, axis = reshape(x, (-1,)), 0
+    axis = axis_of(x.ndim, axis)
+    return take(x, np.repeat(np.arange(x.shape[axis]), np.asarray(repeats)), axis=axis)
+
+
+def tile(x, repetitions, /):
+    """Repeat the whole of x along each axis."""
+    x = asarray(x)
+    missing = len(repetitions) - x.ndim
+    shape = (1,) * missing + x.shape
+    repetitions = (1,) * -missing + tuple(repetitions)
+    spread = reshape(x, [m for n in shape for m in (1, n)])
+    many = [m for n, r in zip(shape, repetitions, strict=True) for m in (r, n)]
+    whole = [n * r for n, r in zip(shape, repetitions, strict=True)]
+    return reshape(broadcast_to(spread, many), whole)
+
+
+def take_along_axis(x, indices, /, *, axis=-1):
+    """Pick along an axis with an index array that has x's other axes."""
+    x, indices = asarray(x), index_array("take_along_axis", indices)
+    if x.ndim != indices.ndim:
+        raise ValueError(
+            f"take_along_axis: {x.ndim} axes and indices with {indices.ndim}; give as many."
+        )
+    axis = axis_of(x.ndim, axis)
+    x, indices = moveaxis(x, axis, -1), moveaxis(indices, axis, -1)
+    shape = np.broadcast_shapes(x.shape[:-1], indices.shape[:-1])
+    x, indices = [broadcast_to(v, (*shape, v.shape[-1])) for v in (x, indices)]
+    return moveaxis(apply("take", x, indices, batch_dims=x.ndim - 1), -1, axis)
+
+
+def one_hot(indices, length, dtype=np.float64):
+    """Return (..., length) arrays with 1 at each index and 0 elsewhere; not in the standard."""
+    ones = asarray(indices)[..., None] == np.arange(length)
+    return apply("astype", ones, dtype=np.dtype(dtype))

@@ -1,0 +1,297 @@
+"""The operations that rules and tracers are written with: arithmetic, shapes, sums, products.
+
+Broadcasting and type promotion are settled here, once, so that the rules of the transforms see
+equal shapes and equal dtypes. Works on plain arrays and on tracers alike, by ``bind``. The rest
+of the Array API is derived from these, in ``functions``; ``namespace`` lists them all.
+"""
+
+import builtins
+import math
+import operator
+from string import ascii_letters
+
+import numpy as np
+
+from .primitives import apply, number_in
+
+
+def asarray(x, /, dtype=None, *, device=None, copy=None):
+    """Return x as an array; a tracer stays what it is."""
+    if device not in (None, "cpu"):
+        raise ValueError(f'asarray: no device {device!r}; the NumPy engine has "cpu" only.')
+    if hasattr(x, "_trace"):
+        return x if dtype is None else astype(x, dtype)
+    array = np.asarray(x, dtype, copy=copy)
+    if array.dtype.kind == "c":
+        raise TypeError(
+            f"{type(x).__name__} {x!r:.60} is complex; the NumPy engine computes with real "
+            "numbers: give real and imaginary parts as two arrays."
+        )
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{type(x).__name__} {x!r:.60} is not an array of numbers; give one.")
+    return array
+
+
+def promote(*values):
+    """Give all inputs one dtype; a Python number takes its partners'."""
+    values = [x if type(x) in (int, float, builtins.bool) else asarray(x) for x in values]
+    dtype = np.result_type(*[getattr(x, "dtype", x) for x in values])
+    return [asarray(x, dtype) for x in values]
+
+
+def constant(x):
+    """Return what a trace holds for a value that is not its own: an array, or a number."""
+    x = asarray(x)
+    return x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x
+
+
+def _common_shape(values):
+    shapes = [x.shape for x in values]
+    if all(shape == shapes[0] for shape in shapes):
+        return shapes[0]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(f"arrays of shapes {shapes} do not broadcast together.") from None
+
+
+def broadcast(*values):
+    """Give all inputs one shape."""
+    shape = _common_shape(values)
+    return [broadcast_to(x, shape) for x in values]
+
+
+def elementwise(name, *values):
+    """Apply an elementwise primitive: arrays get one shape, numbers stay numbers."""
+    shape, numbers = _common_shape(values), [number_in(x) for x in values]
+    if all(number is not None for number in numbers):
+        return broadcast_to(apply(name, *numbers), shape)
+    pairs = zip(values, numbers, strict=True)
+    return apply(name, *[broadcast_to(x, shape) if n is None else n for x, n in pairs])
+
+
+def binary(name, x1, x2):
+    """Apply an elementwise primitive to two inputs of any shapes and dtypes that fit."""
+    return elementwise(name, *promote(x1, x2))
+
+
+def add(x1, x2, /):
+    """Return x1 + x2 for each element."""
+    return binary("add", x1, x2)
+
+
+def subtract(x1, x2, /):
+    """Return x1 - x2 for each element."""
+    return binary("subtract", x1, x2)
+
+
+def multiply(x1, x2, /):
+    """Return x1 * x2 for each element."""
+    return binary("multiply", x1, x2)
+
+
+def divide(x1, x2, /):
+    """Return x1 / x2 for each element, a real number also for integers."""
+    return binary("divide", x1, x2)
+
+
+def pow(x1, x2, /):
+    """Return x1 ** x2 for each element; a square is a product."""
+    number = x2 if isinstance(x2, int | float) else number_in(x2)
+    if number is not None and number == 2:
+        return multiply(x1, x1)
+    return binary("power", x1, x2)
+
+
+def maximum(x1, x2, /):
+    """Return the larger of x1 and x2 for each element; where they tie, each has slope 1/2."""
+    return binary("maximum", x1, x2)
+
+
+def minimum(x1, x2, /):
+    """Return the smaller of x1 and x2 for each element; where they tie, each has slope 1/2."""
+    return binary("minimum", x1, x2)
+
+
+def equal(x1, x2, /):
+    """Say for each element whether x1 equals x2."""
+    return binary("equal", x1, x2)
+
+
+def not_equal(x1, x2, /):
+    """Say for each element whether x1 differs from x2."""
+    return binary("not_equal", x1, x2)
+
+
+def less(x1, x2, /):
+    """Say for each element whether x1 < x2."""
+    return binary("less", x1, x2)
+
+
+def less_equal(x1, x2, /):
+    """Say for each element whether x1 <= x2."""
+    return binary("less_equal", x1, x2)
+
+
+def where(condition, x1, x2, /):
+    """Choose from x1 where condition holds, else from x2."""
+    return elementwise("where", asarray(condition), *promote(x1, x2))
+
+
+def negative(x, /):
+    """Return -x for each element."""
+    return apply("negative", asarray(x))
+
+
+def stop_gradient(x, /):
+    """Return x, with derivative zero."""
+    return apply("stop_gradient", asarray(x))
+
+
+def astype(x, dtype, /, *, copy=True, device=None):
+    """Return x in another dtype."""
+    x = asarray(x, device=device)
+    return x if x.dtype == dtype else apply("astype", x, dtype=np.dtype(dtype))
+
+
+def reshape(x, /, shape, *, copy=None):
+    """Return x in another shape; one entry may be -1."""
+    x = asarray(x)
+    shape = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+    if shape.count(-1) > 1:
+        raise ValueError(f"reshape: {shape} leaves two lengths open; give all but one.")
+    if -1 in shape:
+        rest = math.prod(n for n in shape if n != -1)
+        shape = tuple([x.size // builtins.max(rest, 1) if n == -1 else n for n in shape])
+    if math.prod(shape) != x.size:
+        raise ValueError(f"reshape: {x.shape} has {x.size} elements, {shape} needs others.")
+    return x if shape == x.shape else apply("reshape", x, shape=shape)
+
+
+def broadcast_to(x, /, shape):
+    """Repeat x to ``shape``, without copying."""
+    x, shape = asarray(x), tuple(shape)
+    if x.shape == shape:
+        return x
+    axes = zip(x.shape[::-1], shape[::-1], strict=False)
+    if x.ndim > len(shape) or any(n not in (1, m) for n, m in axes):
+        raise ValueError(f"broadcast_to: an array of shape {x.shape} does not fill {shape}.")
+    return apply("broadcast_to", x, shape=shape)
+
+
+def permute_dims(x, /, axes):
+    """Return x with its axes in another order."""
+    x = asarray(x)
+    axes, order = tuple([axis_of(x.ndim, a) for a in axes]), tuple(range(x.ndim))
+    if tuple(sorted(axes)) != order:
+        raise ValueError(f"permute_dims: {axes} does not name each axis of {x.shape} once.")
+    return x if axes == order else apply("permute_dims", x, axes=axes)
+
+
+def concat(arrays, /, *, axis=0):
+    """Join arrays along an axis that they have; ``axis=None`` flattens them first."""
+    if not len(arrays):
+        raise ValueError("concat: there are no arrays to join; give at least one.")
+    arrays = promote(*arrays)
+    if axis is None:
+        arrays, axis = [reshape(x, (-1,)) for x in arrays], 0
+    axis = axis_of(arrays[0].ndim, axis)
+    others = [x.shape[:axis] + x.shape[axis + 1 :] for x in arrays]
+    if any(shape != others[0] for shape in others) or any(x.ndim == 0 for x in arrays):
+        raise ValueError(
+            f"concat: shapes {[x.shape for x in arrays]} differ in more than axis {axis}."
+        )
+    return apply("concat", *arrays, axis=axis)
+
+
+def axis_of(ndim, axis):
+    """Return an axis counted from the start."""
+    axis = operator.index(axis)
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"axis {axis} is out of range for an array with {ndim} axes.")
+    return axis % ndim
+
+
+def axes_of(x, axis):
+    """Return the axes that ``axis`` names, counted from the start: all for None."""
+    axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
+    axes = sorted(axis_of(x.ndim, a) for a in axes)
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"axis {axis} names an axis of shape {x.shape} twice.")
+    return tuple(axes)
+
+
+def reduce(name, x, axis, keepdims):
+    """Apply a reduction to the axes named, which stay with length 1 if ``keepdims``."""
+    x = asarray(x)
+    axes = axes_of(x, axis)
+    reduced = apply(name, x, axes=axes)
+    kept = tuple([1 if a in axes else n for a, n in enumerate(x.shape)])
+    return reshape(reduced, kept) if keepdims else reduced
+
+
+def sum(x, /, axis=None, keepdims=False, *, dtype=None):
+    """Add the elements along axes (all by default)."""
+    return reduce("sum", x if dtype is None else astype(x, dtype), axis, keepdims)
+
+
+def max(x, /, axis=None, keepdims=False):
+    """Return the largest element along axes (all by default); ties share the slope."""
+    return reduce("max", x, axis, keepdims)
+
+
+def min(x, /, axis=None, keepdims=False):
+    """Return the smallest element along axes (all by default); ties share the slope."""
+    return reduce("min", x, axis, keepdims)
+
+
+def matmul(x1, x2, /):
+    """Multiply matrices as the Array API does: 1-d and up, leading axes broadcast."""
+    x, y = promote(x1, x2)
+    if x.ndim == 0 or y.ndim == 0 or x.shape[-1] != y.shape[-2 if y.ndim > 1 else -1]:
+        raise ValueError(f"matmul: shapes {x.shape} and {y.shape} do not fit (n,k) @ (k,m).")
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    *letters, row, inner, column = ascii_letters[: len(batch) + 3]
+    x, x_batch = _batch_letters(x, batch, letters)
+    y, y_batch = _batch_letters(y, batch, letters)
+    row, column = row if x.ndim > len(x_batch) + 1 else "", column * (y.ndim > len(y_batch) + 1)
+    out = "".join(letters) + row + column
+    return product(f"{x_batch}{row}{inner},{y_batch}{inner}{column}->{out}", x, y)
+
+
+def _batch_letters(x, batch, letters):
+    """Drop leading axes of length 1 that broadcast; return the letters of those that stay."""
+    own, new = x.shape[:-2], len(batch) - builtins.max(x.ndim - 2, 0)
+    pairs = zip(own, letters[new:], batch[new:], strict=True)
+    kept = [(n, letter) for n, letter, m in pairs if n == m]
+    x = reshape(x, tuple([n for n, _ in kept]) + x.shape[len(own) :])
+    return x, "".join(letter for _, letter in kept)
+
+
+def product(subscripts, x1, x2):
+    """Multiply and sum: ``einsum`` of two arrays where nothing remains to be settled before.
+
+    Every letter of an operand stands in the other or in the output, at most once each.
+    """
+    return apply("einsum", *promote(x1, x2), subscripts=subscripts)
+
+
+def take(x, indices, /, *, axis=None):
+    """Pick entries along ``axis`` with an integer array of any shape."""
+    x = asarray(x)
+    if axis is None and x.ndim != 1:
+        raise ValueError(f"take: an array of shape {x.shape} needs an axis; give axis=.")
+    axis = axis_of(x.ndim, 0 if axis is None else axis)
+    indices = index_array("take", indices)
+    k = indices.ndim
+    rest = [a for a in range(x.ndim) if a != axis]
+    taken = apply("take", permute_dims(x, (axis, *rest)), indices, batch_dims=0)
+    return permute_dims(taken, (*range(k, k + axis), *range(k), *range(k + axis, k + len(rest))))
+
+
+def index_array(where, indices):
+    """Return indices as an array of integers."""
+    indices = asarray(indices)
+    if indices.dtype.kind not in "iu":
+        raise TypeError(f"{where}: indices are {indices.dtype}; give integers (no masks).")
+    return indices

@@ -1,0 +1,283 @@
+"""A tracer is used as an array is: operators, methods, indexing, einsum; or says what to use."""
+
+import operator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from persample.engine import grad, jit, make_graph, vmap
+from persample.engine import namespace as xp
+
+from .tolerances import FLOAT64, assert_close
+
+X = np.random.default_rng(3).uniform(0.5, 3.0, (4, 2, 3))
+N = np.arange(24).reshape(4, 2, 3) % 7 + 1
+B = N % 2 == 0
+
+
+def everywhere(f, *args):
+    """Return what f gives of the whole batch by vmap, by jit of vmap, and sample by sample."""
+    return (
+        vmap(f)(*args),
+        jit(vmap(f))(*args),
+        np.stack([f(*xs) for xs in zip(*args, strict=True)]),
+    )
+
+
+# Operators -------------------------------------------------------------------------------------
+
+BINARY = {
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "divmod": lambda x, y: divmod(x, y)[1] + divmod(x, y)[0],
+    "**": operator.pow,
+    "<": operator.lt,
+    ">=": operator.ge,
+}
+BITS = {"&": operator.and_, "|": operator.or_, "^": operator.xor}
+SHIFTS = {"<<": operator.lshift, ">>": operator.rshift}
+UNARY = {"+": operator.pos, "-": operator.neg, "abs": abs}
+
+
+@pytest.mark.parametrize("symbol", BINARY)
+@pytest.mark.parametrize(("x", "y"), [(X, X[::-1]), (N, N[::-1]), (X, N)], ids=["ff", "ii", "fi"])
+def test_operators_of_numbers_as_in_numpy(symbol, x, y):
+    f = BINARY[symbol]
+    for result in everywhere(f, x, y):
+        assert_close(result, f(x, y))
+        assert result.dtype == f(x, y).dtype
+    number = 2 if x.dtype.kind == "i" else 1.5
+    for g in (lambda x: f(x, number), lambda x: f(number, x)):
+        for result in everywhere(g, x):
+            assert_close(result, g(x))
+
+
+@pytest.mark.parametrize("symbol", BITS)
+def test_operators_of_booleans_and_bits_as_in_numpy(symbol):
+    f = BITS[symbol]
+    for x, y, other in ((B, B[::-1], True), (N, N[::-1], 3)):
+        for result in everywhere(f, x, y):
+            np.testing.assert_array_equal(result, f(x, y))
+            assert result.dtype == x.dtype
+        for result in everywhere(lambda x, other=other: f(other, x), x):
+            np.testing.assert_array_equal(result, f(other, x))
+    inside = vmap(lambda x: f(x > 1.0, x < 2.0))(X)
+    np.testing.assert_array_equal(inside, f(X > 1.0, X < 2.0))
+
+
+@pytest.mark.parametrize("symbol", SHIFTS)
+def test_shifts_as_in_numpy(symbol):
+    f = SHIFTS[symbol]
+    for result in everywhere(lambda n: f(n, 2) + f(64, n), N):
+        np.testing.assert_array_equal(result, f(N, 2) + f(64, N))
+
+
+def test_unary_operators_as_in_numpy():
+    for f in UNARY.values():
+        for x in (X - 1.5, N - 3):
+            for result in everywhere(f, x):
+                np.testing.assert_array_equal(result, f(x))
+    for x in (B, N):
+        for result in everywhere(operator.invert, x):
+            np.testing.assert_array_equal(result, ~x)
+
+
+def test_operators_have_gradients():
+    g = grad(lambda x, y: xp.sum(+x % y), (0, 1))
+    x, y = np.array([5.3, -5.3]), np.array([2.0, 2.0])
+    assert_close(g(x, y), ([1.0, 1.0], [-2.0, 3.0]))
+    assert_close(grad(lambda x: xp.sum(x // 2.0 + x))(x), [1.0, 1.0])
+
+
+# Methods ---------------------------------------------------------------------------------------
+
+METHODS = {
+    "sum": lambda x: x.sum() + x.sum(axis=0) + x.sum(1)[:, None].sum(axis=(0, 1), keepdims=True),
+    "mean and var": lambda x: x.mean(axis=-1) + x.var(axis=1) + x.std(-1),
+    "prod": lambda x: x.prod(axis=0),
+    "max and min": lambda x: x.max(axis=0) - x.min(axis=0),
+    "argmax": lambda x: x.argmax(axis=1) + x.argmin(),
+    "all and any": lambda x: (x > 1.0).all() | (x > 2.0).any(axis=0),
+    "clip": lambda x: x.clip(1.0, 2.0) + x.clip(min=2.0) + x.clip(max=1.5),
+    "round": lambda x: x.round(),
+    "reshape": lambda x: x.reshape(3, 2) + x.reshape((3, 2)) + x.reshape(-1).reshape((3, -1)),
+    "transposes": lambda x: x.transpose() + x.T + x.mT + x.transpose(1, 0) + x.transpose((1, 0)),
+    "flat": lambda x: x.flatten() + x.ravel(),
+    "squeeze": lambda x: x[None].squeeze(0) + x[:, None].squeeze(axis=1) + x.copy(),
+    "dot": lambda x: x.dot(x.T),
+    "astype": lambda x: x.astype(np.float32) + x.astype("float32"),
+}
+
+
+@pytest.mark.parametrize("what", METHODS)
+def test_methods_as_in_numpy(what):
+    f = METHODS[what]
+    expected = np.stack([f(x) for x in X])  # NumPy's own methods
+    for result in everywhere(f, X):
+        assert_close(result, expected, FLOAT64 if expected.dtype != np.float32 else 1e-6)
+        assert result.dtype == expected.dtype
+
+
+def test_a_method_is_differentiated_like_its_function():
+    w = X[0]
+    method = grad(lambda x: (w * x).sum().reshape(1).squeeze(0))
+    assert_close(method(X[1]), grad(lambda x: xp.sum(w * x))(X[1]))
+
+
+OTHERS = {
+    "sort": "xp.sort(x)",
+    "nonzero": "the functions",
+    "cumsum": "xp.cumulative_sum(x)",
+    "cumprod": "xp.cumulative_prod(x)",
+    "tolist": "xp.unstack(x)",
+    "diagonal": "xp.linalg.diagonal(x)",
+    "swapaxes": "xp.moveaxis(x, source, destination)",
+    "fill": "xp.full_like(x, value)",
+    "repeat": "xp.repeat(x)",
+    "searchsorted": "xp.searchsorted(x)",
+    "strides": "the functions",
+    "item": "x itself, or float(stop_gradient(x)) for a Python number",
+}
+
+
+@pytest.mark.parametrize("name", [n for n in dir(np.ndarray) if not n.startswith("_")])
+def test_what_an_array_has_and_a_tracer_has_not_names_the_function_to_use(name):
+    seen = []
+    vmap(lambda x: seen.append(x) or x)(X)
+    if hasattr(type(seen[0]), name):
+        return
+    with pytest.raises(AttributeError) as caught:
+        getattr(seen[0], name)
+    start = f"x.{name} with x = BatchTracer(float64[2, 3] in vmap): arrays inside vmap have no"
+    assert str(caught.value).startswith(f"{start} {name}; use {OTHERS.get(name, '')}")
+    assert str(caught.value).endswith(" of xp = ps.namespace_of(x).")
+
+
+def test_every_row_of_others_is_used():
+    assert set(OTHERS) <= set(dir(np.ndarray))
+
+
+def test_numpy_functions_that_call_methods_are_refused_as_well():
+    for f in (np.sum, np.mean, np.max, np.var, np.transpose, np.ravel, np.linalg.norm):
+        with pytest.raises(TypeError, match="a NumPy function was applied to ReverseTracer"):
+            grad(lambda x, f=f: f(x))(X)
+
+
+def test_a_format_asks_for_a_number():
+    seen = []
+    grad(lambda x: seen.append(f"{x} and {xp.stop_gradient(x):.2f}") or x)(np.float64(1.0))
+    assert seen == ["ReverseTracer(float64[] in grad) and 1.00"]
+    with pytest.raises(TypeError, match="a Python value was asked of StageTracer"):
+        jit(lambda x: f"{x:.2f}")(np.float64(1.0))
+
+
+# Indexing --------------------------------------------------------------------------------------
+
+INDICES = {
+    "int": st.integers(-2, 1),
+    "slice": st.sampled_from([slice(None), slice(None, None, -1), slice(1, None), slice(0, 1)]),
+    "none": st.none(),
+    "one": st.just(np.array([1, 0, -1])),
+    "two": st.just(np.array([[1], [0]])),
+    "0-d": st.just(np.array(-1)),
+    "list": st.just([0, 1, 1]),
+}
+
+
+@st.composite
+def keys(draw):
+    """An array of up to four axes, and a key with integers, slices, arrays, None and dots."""
+    ndim = draw(st.integers(1, 4))
+    x = np.arange(np.prod([2, 3, 4, 5][:ndim]), dtype=float).reshape([2, 3, 4, 5][:ndim])
+    kinds = draw(st.lists(st.sampled_from(sorted(INDICES)), max_size=ndim + 1))
+    while len([k for k in kinds if k != "none"]) > ndim:
+        kinds.pop()
+    key = [draw(INDICES[kind]) for kind in kinds]
+    if draw(st.booleans()):
+        key.insert(draw(st.integers(0, len(key))), Ellipsis)
+    return x, tuple(key)
+
+
+@settings(max_examples=400, deadline=None)
+@given(keys())
+def test_any_key_as_in_numpy(drawn):
+    x, key = drawn
+    expected = x[key]
+    scattered = np.zeros_like(x)
+    np.add.at(scattered, key, expected)
+    np.testing.assert_array_equal(grad(lambda x: xp.sum(x[key] ** 2) * 0.5)(x), scattered)
+    np.testing.assert_array_equal(vmap(lambda x: x[key])(np.stack([x, -x]))[1], -expected)
+    np.testing.assert_array_equal(jit(lambda x: x[key])(x), expected)
+
+
+@pytest.mark.parametrize(
+    "key", ["x[0, :, i]", "x[0, ..., i]", "x[i, :, 0]", "x[:, i, j]", "x[i, j]"]
+)
+def test_arrays_of_each_sample_as_indices(key):
+    i, j = np.array([[1, 0, 1], [0, 0, 1]]), np.array([[2, 0, 1], [1, 1, 0]])
+    x = np.arange(36.0).reshape(3, 3, 4)
+    f = lambda i, j, x: eval(key, {"x": x, "i": i, "j": j})  # noqa: E731
+    rows = vmap(f, (0, 0, None))(i, j, x)
+    np.testing.assert_array_equal(rows, np.stack([f(a, b, x) for a, b in zip(i, j, strict=True)]))
+
+
+# Products --------------------------------------------------------------------------------------
+
+PATTERNS = [
+    *("ij,jk->ik", "ij,jk", "ij , jk -> ki", "ii,i->i", "ii->i", "ii->", "ii", "ijj->i"),
+    *("ij,j->", "ij->", "ij->ji", "ij", "ji", "ij,k->k", "ij,jj->i", "i,ij,j->", "iij,j->ji"),
+    *("ij,ij,ij->i", "i,j,k->kij", "ijk,k->i", "ij,kl->", "i,i,i", "iii->i", "ii,jj->ij", "->"),
+    *("ij,jk,ki->", "ij,kj,k,i->", "a,ab,abc->abc", "ij,jk,kl->il", ",i->i"),
+]
+LENGTHS = {"i": 3, "j": 4, "k": 2, "l": 5, "a": 2, "b": 3, "c": 4}
+
+
+@pytest.mark.parametrize("subscripts", PATTERNS)
+def test_einsum_as_in_numpy(subscripts):
+    rng = np.random.default_rng(0)
+    operands = subscripts.replace(" ", "").partition("->")[0].split(",")
+    xs = [rng.normal(size=[LENGTHS[a] for a in letters]) for letters in operands]
+    expected = np.einsum(subscripts, *xs)
+    assert_close(xp.einsum(subscripts, *xs), expected)
+    w = rng.normal(size=expected.shape)
+    f = lambda *xs: xp.sum(xp.einsum(subscripts, *xs) * w)  # noqa: E731
+    gradients = grad(f, tuple(range(len(xs))))(*xs)
+    for i, (x, g) in enumerate(zip(xs, gradients, strict=True)):
+        d = rng.normal(size=x.shape)  # linear in each operand: the difference is the derivative
+        ahead = np.sum(np.einsum(subscripts, *xs[:i], x + d, *xs[i + 1 :]) * w)
+        assert_close(np.sum(g * d), ahead - np.sum(expected * w))
+    many = [np.stack([x, 2 * x]) for x in xs]
+    rows = vmap(lambda *xs: xp.einsum(subscripts, *xs))(*many)
+    assert_close(rows, np.stack([expected, 2.0 ** len(xs) * expected]))
+
+
+def test_einsum_promotes():
+    small, large = np.ones((2, 3), np.float32), np.ones((3, 2))
+    assert xp.einsum("ij,jk->ik", small, large).dtype == np.float64
+    a, b = grad(lambda x, y: xp.einsum("ij,ji->", x, y), (0, 1))(small, large)
+    assert (a.dtype, b.dtype) == (np.float32, np.float64)
+    for f in (
+        lambda x, y: xp.sum(xp.matmul(x, y)),
+        lambda x, y: xp.sum(xp.tensordot(x, y, axes=1)),
+    ):
+        a, b = grad(f, (0, 1))(small, large)
+        assert (a.dtype, b.dtype) == (np.float32, np.float64)
+
+
+def test_a_square_root_of_a_norm_has_no_slope_at_zero():
+    assert_close(grad(lambda x: xp.linalg.vector_norm(x))(np.zeros(3)), np.zeros(3))
+
+
+def test_a_graph_prints_the_names_of_the_functions():
+    def loss(x):
+        return xp.sum(xp.sin(x) % 2.0)
+
+    assert str(make_graph(loss)(np.ones(3))) == (
+        "loss(x: float64[3]):\n"
+        "    a: float64[3] = sin x\n"
+        "    b: float64[3] = remainder a 2.0\n"
+        "    c: float64[] = sum[axes=(0,)] b\n"
+        "    return c"
+    )
