@@ -93,7 +93,20 @@ class Outer:
         return (self.delta * weights[:, None]).T @ self.h
 
     def squared_sum(self) -> Any:
-        return (self.delta * self.delta).T @ (self.h * self.h)
+        (delta, largest), (h, other) = _over_largest(self.delta), _over_largest(self.h)
+        return (delta * delta).T @ (h * h) * (largest * other) ** 2
+
+    def products(self, other: Any) -> Any:
+        if not isinstance(other, Outer):
+            return None
+        return (self.delta @ other.delta.T) * (self.h @ other.h.T)
+
+
+def _over_largest(x):
+    """Return x / m and m, the largest magnitude in x: squares of the first neither overflow nor
+    vanish."""
+    largest = float(abs(x).max())
+    return (x / largest, largest) if largest and math.isfinite(largest) else (x, 1.0)
 
 
 def _outer(delta, h, out):
@@ -140,6 +153,9 @@ class OuterSum:
     def squared_sum(self) -> None:
         return None  # the square of a sum over positions is no product
 
+    def products(self, other: Any) -> None:
+        return None
+
 
 def _gram_squares(delta, h):
     grams = delta @ delta.swapaxes(1, 2)
@@ -171,3 +187,8 @@ class Formed:
 
     def squared_sum(self) -> Any:
         return (self.g * self.g).sum(0)
+
+    def products(self, other: Any) -> Any:
+        if not isinstance(other, Formed):
+            return None
+        return self.g.reshape(len(self.g), -1) @ other.g.reshape(len(other.g), -1).T

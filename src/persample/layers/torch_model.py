@@ -1,0 +1,62 @@
+"""What of a PyTorch model takes part, and what is said of models and losses without rows."""
+
+from typing import Any
+
+from torch import Tensor, nn
+
+
+def trainable(model: nn.Module) -> dict[str, Tensor]:
+    """Return name -> parameter of those that require grad, named as in named_parameters()."""
+    named = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    if not named:
+        raise ValueError(
+            f"layerwise: the model, a {type(model).__name__}, has no parameter that requires "
+            "grad; give one that is to be trained, or call requires_grad_() on its parameters."
+        )
+    for name, p in named.items():
+        lazy = nn.parameter.is_lazy(p)
+        if lazy or p.is_complex():
+            raise TypeError(
+                f"layerwise: the parameter {name} is {'not initialised' if lazy else 'complex'}; "
+                "it must hold real numbers: a lazy layer gets them when the model is run once on "
+                "a batch."
+            )
+    return named
+
+
+def check_losses(losses: Any) -> None:
+    """Say what is wrong with the losses of a batch: one number for each sample is needed."""
+    if not isinstance(losses, Tensor):
+        raise TypeError(
+            f"backward: the losses are of type {type(losses).__name__}; give a tensor with one "
+            'loss for each sample, such as F.cross_entropy(model(x), y, reduction="none").'
+        )
+    if losses.ndim == 0:
+        raise ValueError(
+            "backward: the loss is one number, and a mean or a sum no longer tells the samples "
+            'apart; give one loss for each sample, shape (B,): with reduction="none" in a loss '
+            "of PyTorch, or without .mean() at the end."
+        )
+    if losses.ndim > 1:
+        raise ValueError(
+            f"backward: the losses have shape {tuple(losses.shape)}; give one number for each "
+            "sample, shape (B,): sum or average what belongs to one sample, such as "
+            "losses.flatten(1).mean(1)."
+        )
+    if not len(losses):
+        raise ValueError("backward: the batch is empty; give at least one sample.")
+    if not losses.requires_grad:
+        raise RuntimeError(
+            "backward: the losses carry no gradient; compute them from model(x) with gradients "
+            "on, outside torch.no_grad()."
+        )
+
+
+def refuse_batch_norm(where: str, module: nn.Module, args: tuple) -> None:
+    """Stop a layer that mixes the samples of a batch."""
+    if module.training or module.running_mean is None:
+        raise ValueError(
+            f"layerwise: {where or 'the model'} is a {type(module).__name__} that normalises by "
+            "the mean and variance of the batch, so no sample has a gradient of its own; call "
+            "model.eval(), or build the model with GroupNorm or LayerNorm."
+        )
