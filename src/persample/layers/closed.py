@@ -93,8 +93,8 @@ class Outer:
         return (self.delta * weights[:, None]).T @ self.h
 
     def squared_sum(self) -> Any:
-        (delta, largest), (h, other) = _over_largest(self.delta), _over_largest(self.h)
-        return (delta * delta).T @ (h * h) * (largest * other) ** 2
+        (delta, largest), (h, other) = _scaled_squares(self.delta), _scaled_squares(self.h)
+        return delta.T @ h * (largest * other) ** 2
 
     def products(self, other: Any) -> Any:
         if not isinstance(other, Outer):
@@ -102,11 +102,13 @@ class Outer:
         return (self.delta @ other.delta.T) * (self.h @ other.h.T)
 
 
-def _over_largest(x):
-    """Return x / m and m, the largest magnitude in x: squares of the first neither overflow nor
-    vanish."""
-    largest = float(abs(x).max())
-    return (x / largest, largest) if largest and math.isfinite(largest) else (x, 1.0)
+def _scaled_squares(x):
+    """Return (x / m)^2 and m, the largest magnitude in x: no square overflows or vanishes."""
+    largest = max(float(x.max()), -float(x.min()))
+    largest = largest if largest and math.isfinite(largest) else 1.0
+    squares = x / largest
+    squares *= squares
+    return squares, largest
 
 
 def _outer(delta, h, out):

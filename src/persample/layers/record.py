@@ -164,7 +164,7 @@ class Record:
             if products is not None:
                 return products
         total = self._source.xp.zeros_like(self._work(name, size, (count,)))
-        for samples, rows in self._few(name, uses, size) if uses and more else ():
+        for samples, rows in self._few(name, uses, size):
             for others, columns in other._few(name, more, count):
                 flat = columns.reshape(columns.shape[0], -1)
                 total[samples, others] = rows.reshape(rows.shape[0], -1) @ flat.T
@@ -214,9 +214,7 @@ class Record:
     def _write(self, uses, samples, out, scale):
         """Write the rows of some samples; the uses of one parameter add up."""
         wide = self._source.wide(out.dtype)
-        if not uses:
-            out[...] = 0
-        elif wide != out.dtype:
+        if wide != out.dtype:
             for part in slices(out.shape[0], 2 * out[0].nbytes):
                 work = self._source.empty(tuple(out[part].shape), out, wide)
                 self._add_up(uses, _within(samples, part), work, scale)
@@ -225,6 +223,9 @@ class Record:
             self._add_up(uses, samples, out, scale)
 
     def _add_up(self, uses, samples, out, scale):
+        if not uses:
+            out[...] = 0
+            return
         uses[0].rows(samples, out, scale)
         if len(uses) == 1:
             return
@@ -258,10 +259,9 @@ class Record:
         """Return ||g_i||, unscaled, as m ||g_i / m|| with m the largest entry of g_i."""
         xp, parts = self._source.xp, []
         for name, uses in forms.items():
-            if uses:
-                row = self._work(name, 1)
-                self._add_up(uses, slice(i, i + 1), row, 1.0)
-                parts.append(row)
+            row = self._work(name, 1)
+            self._add_up(uses, slice(i, i + 1), row, 1.0)
+            parts.append(row)
         largest = max((float(abs(row).max()) for row in parts), default=0.0)
         if largest == 0 or not math.isfinite(largest):
             return largest
@@ -271,7 +271,7 @@ class Record:
         norms = uses[0].squared_norms(squares) if len(uses) == 1 else None
         if norms is None:
             norms = self._source.xp.zeros_like(self._work(name, size, ()))
-            for samples, rows in self._few(name, uses, size) if uses else ():
+            for samples, rows in self._few(name, uses, size):
                 rows *= rows
                 norms[samples] = rows.reshape(rows.shape[0], -1).sum(1)
         return norms

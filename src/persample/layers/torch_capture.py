@@ -22,7 +22,7 @@ from .closed import Formed
 from .torch_check import check_rows
 from .torch_forms import Pulled, Replay, Replayed, merged, turned
 from .torch_graph import Graph
-from .torch_model import check_losses, refuse_batch_norm, trainable
+from .torch_model import check_losses, named_checkpoints, refuse_batch_norm, trainable
 from .torch_own import OwnBackward, output_cotangents
 from .torch_owners import UNUSED, Along, find_owners
 from .torch_plan import Plan, make_plan
@@ -40,7 +40,8 @@ class TorchCapture:
 
     def __init__(self, model: nn.Module, reduction: str | None) -> None:
         self.model, self.reduction = model, reduction
-        self.parameters = trainable(model)
+        self.modules = list(model.named_modules())
+        self.parameters = trainable(model, self.modules)
         self.names = {id(p): name for name, p in self.parameters.items()}
         self.size: int | None = None  # known once the backward pass has run
         self.losses: Tensor | None = None  # kept for `check`, with their graph
@@ -52,7 +53,7 @@ class TorchCapture:
     # The block.
     def __enter__(self) -> "TorchCapture":
         self.leave = ExitStack()
-        for where, module in self.model.named_modules():
+        for where, module in self.modules:
             if isinstance(module, _BatchNorm):
                 hook = module.register_forward_pre_hook(partial(refuse_batch_norm, where))
                 self.leave.callback(hook.remove)
@@ -158,7 +159,10 @@ class TorchCapture:
         def sweep(r):
             cotangents = [_weighted(ct, along, r, size) for _, ct, along in roots]
             edges = [edge for edge, _, _ in roots]
-            torch.autograd.grad(edges, wanted, cotangents, retain_graph=True, allow_unused=True)
+            with named_checkpoints():
+                torch.autograd.grad(
+                    edges, wanted, cotangents, retain_graph=True, allow_unused=True
+                )
 
         covered = set().union(*(graph.reach(place) for place, _ in tops))
         plan = make_plan(graph, find_owners(graph, covered, size, sweep), size)

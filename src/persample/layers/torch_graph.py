@@ -37,25 +37,22 @@ class Graph:
         self.uses: list[list[tuple[int, int]]] = [[]]  # for each node: (consumer, input of it)
         self.leaves: dict[str, int] = {}  # parameter -> its AccumulateGrad node
         self.targets: list[tuple] = []  # for each node: (place of the next node, its output)
-        for node in self.nodes:  # grows while it is walked
-            here = len(self.targets)
-            self.targets.append(tuple(self._follow(node, here)))
-            variable = getattr(node, "variable", None)
-            if variable is not None and id(variable) in names:
-                self.leaves[names[id(variable)]] = here
-
-    def _follow(self, node, here):
-        for slot, (other, number) in enumerate(node.next_functions):
-            if other is None:
-                yield None
-                continue
-            there = self.place.get(other)
-            if there is None:
-                there = self.place[other] = len(self.nodes)
-                self.nodes.append(other)
-                self.uses.append([])
-            self.uses[there].append((here, slot))
-            yield there, number
+        for here, node in enumerate(self.nodes):  # grows while it is walked
+            targets = []
+            for slot, (other, number) in enumerate(node.next_functions):
+                if other is None:
+                    targets.append(None)
+                    continue
+                there = self.place.get(other)
+                if there is None:
+                    there = self.place[other] = len(self.nodes)
+                    self.nodes.append(other)
+                    self.uses.append([])
+                self.uses[there].append((here, slot))
+                targets.append((there, number))
+            self.targets.append(tuple(targets))
+            if not targets and hasattr(node, "variable") and id(node.variable) in names:
+                self.leaves[names[id(node.variable)]] = here
 
     def shape(self, place: int, number: int = 0) -> tuple[int, ...]:
         """Return the shape of one output of a node."""

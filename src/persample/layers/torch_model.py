@@ -1,13 +1,23 @@
 """What of a PyTorch model takes part, and what is said of models and losses without rows."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from torch import Tensor, nn
 
 
-def trainable(model: nn.Module) -> dict[str, Tensor]:
-    """Return name -> parameter of those that require grad, named as in named_parameters()."""
-    named = {name: p for name, p in model.named_parameters() if p.requires_grad}
+def trainable(model: nn.Module, modules: list[tuple[str, nn.Module]]) -> dict[str, Tensor]:
+    """Return name -> parameter of those that require grad, named as in named_parameters().
+
+    ``modules`` are the model's named_modules(): walked once, since a small model's pass is short.
+    """
+    named, seen = {}, set()
+    for where, module in modules:
+        for key, p in module._parameters.items():
+            if p is not None and p.requires_grad and id(p) not in seen:
+                seen.add(id(p))
+                named[f"{where}.{key}" if where else key] = p
     if not named:
         raise ValueError(
             f"layerwise: the model, a {type(model).__name__}, has no parameter that requires "
@@ -60,3 +70,18 @@ def refuse_batch_norm(where: str, module: nn.Module, args: tuple) -> None:
             "the mean and variance of the batch, so no sample has a gradient of its own; call "
             "model.eval(), or build the model with GroupNorm or LayerNorm."
         )
+
+
+@contextmanager
+def named_checkpoints() -> Iterator[None]:
+    """Say what to do about the one kind of activation checkpointing that has no graph to read."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "use_reentrant" not in str(error):
+            raise
+        raise NotImplementedError(
+            "layerwise: a part of the model is under activation checkpointing with "
+            "use_reentrant=True, which hides its graph; call torch.utils.checkpoint.checkpoint "
+            "with use_reentrant=False."
+        ) from error

@@ -28,6 +28,10 @@ class Use:
     shape: Shape
     dtype: torch.dtype  # of the rows while they are worked out
 
+    def is_plain(self, x: Tensor) -> bool:
+        """Say whether axis 0 counts the samples and nothing else."""
+        return self.along.axis == 0 and x.shape[0] == self.size
+
     def first(self, x: Tensor) -> Tensor:
         """Return x with the samples first; floating-point numbers in the dtype of the rows."""
         x = self.along.split(x, self.size)
@@ -67,6 +71,8 @@ class Rule:
 
 # A sum over whatever the operation repeated: biases, scales, positions, class tokens.
 def _summed(use: Use, ct: Tensor) -> Formed:
+    if use.is_plain(ct) and ct.shape[1:] == use.shape:
+        return Formed(ct.to(use.dtype))
     x = use.first(ct)
     shape = (1,) * (x.ndim - 1 - len(use.shape)) + use.shape
     axes = [n for n, length in enumerate(shape, 1) if length == 1 and x.shape[n] != 1]
@@ -97,6 +103,20 @@ def _divided(use, ct, saved):
     return _summed(use, ct / saved["other"])
 
 
+def _divisor(use, ct, saved):
+    return _summed(use, -ct * saved["self"] / saved["other"].square())
+
+
+def _copies(use, ct, saved):
+    return Formed(use.first(ct))
+
+
+def _one_copy_each(use, output):
+    """Say whether an array was repeated once for each sample."""
+    axis = use.along.axis
+    return (*output[:axis], output[axis] // use.size, *output[axis + 1 :]) == use.shape
+
+
 def _below_zero(use, ct, saved):
     x = saved["self"]
     return _summed(use, torch.where(x < 0, ct * x, 0))
@@ -104,11 +124,11 @@ def _below_zero(use, ct, saved):
 
 # Products of matrices: the weight is the second factor, (d, p), so a row is h^T delta.
 def _product(use, ct, saved, h):
-    h, delta = use.first(h), use.first(ct)
     if saved.get("alpha", 1) != 1:
-        delta = delta * saved["alpha"]
-    if h.shape[1] == 1:
-        return Outer(h[:, 0], delta[:, 0])
+        ct = ct * saved["alpha"]
+    if use.is_plain(ct):
+        return Outer(h.to(use.dtype), ct.to(use.dtype))
+    h, delta = use.first(h), use.first(ct)
     return OuterSum(h, delta)
 
 
@@ -190,8 +210,12 @@ RULES: dict[str, dict[int, Rule]] = {
     "AddBackward0": {0: Rule(_spread), 1: Rule(_add, ("alpha",))},
     "SubBackward0": {0: Rule(_spread), 1: Rule(_subtract, ("alpha",))},
     "MulBackward0": {0: Rule(_times("other"), ("other",)), 1: Rule(_times("self"), ("self",))},
-    "DivBackward0": {0: Rule(_divided, ("other",))},
+    "DivBackward0": {
+        0: Rule(_divided, ("other",)),
+        1: Rule(_divisor, ("self", "other")),
+    },
     "ExpandBackward0": {0: Rule(_spread)},
+    "RepeatBackward0": {0: Rule(_copies, (), _one_copy_each)},
     "PreluKernelBackward0": {1: Rule(_below_zero, ("self",))},
     "ConvolutionBackward0": {
         1: Rule(_convolution, CONVOLUTION, _on_axis_0),
