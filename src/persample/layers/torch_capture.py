@@ -231,7 +231,7 @@ class TorchCapture:
         if there is not None:
             return there
         edge, metadata = graph.nodes[target], graph.nodes[target]._input_metadata[number]
-        return Pulled(form, GradientEdge(edge, number), shape, metadata.dtype, parameter)
+        return Pulled(form, GradientEdge(edge, number), shape, metadata.dtype, name, parameter)
 
     def _replay(self, graph, plan, arrived, roots, size):
         """Add the forms of parameters whose rows need autograd once for each sample."""

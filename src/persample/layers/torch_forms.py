@@ -3,7 +3,8 @@
 They answer the questions that `closed` states; None where only the rows tell.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -129,6 +130,21 @@ class Lookup:
         return self.delta.new_zeros(self.count, self.delta.shape[2])
 
 
+@contextmanager
+def second_run(name: str) -> Iterator[None]:
+    """Say whose rows need autograd again, if a tensor of the graph is no longer what it was."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "modified by an inplace operation" not in str(error):
+            raise
+        raise RuntimeError(
+            f"layerwise: the rows of {name} need autograd a second time, and a tensor it needs "
+            "was changed in place after the backward pass; read the record before the "
+            "optimiser's step."
+        ) from error
+
+
 class RowsOnly:
     """A form that has nothing cheaper than its rows."""
 
@@ -199,6 +215,7 @@ class Pulled(RowsOnly):
     edge: GradientEdge
     shape: tuple[int, ...]
     dtype: torch.dtype  # of the array
+    name: str  # of the parameter
     parameter: Tensor
 
     def rows(self, samples: slice, out: Tensor, scale: float) -> None:
@@ -216,9 +233,10 @@ class Pulled(RowsOnly):
             return torch.stack([self._grad(row) for row in rows])
 
     def _grad(self, rows, **options):
-        return torch.autograd.grad(
-            [self.edge], [self.parameter], [rows], retain_graph=True, **options
-        )[0]
+        with second_run(self.name):
+            return torch.autograd.grad(
+                [self.edge], [self.parameter], [rows], retain_graph=True, **options
+            )[0]
 
     def weighted_sum(self, weights: Tensor) -> Tensor | None:
         total = self.form.weighted_sum(weights)
@@ -255,9 +273,10 @@ class Replay:
             for along, ct in zip(self.along, self.cotangents, strict=True)
         ]
         parameters = list(self.parameters.values())
-        return torch.autograd.grad(
-            self.edges, parameters, cotangents, retain_graph=True, materialize_grads=True
-        )
+        with second_run(", ".join(self.parameters)):
+            return torch.autograd.grad(
+                self.edges, parameters, cotangents, retain_graph=True, materialize_grads=True
+            )
 
 
 @dataclass(frozen=True, eq=False)
