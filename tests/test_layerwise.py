@@ -279,3 +279,21 @@ def test_an_optimiser_step_before_reading_changes_no_row_of_a_layer_with_a_rule(
     torch.optim.SGD(model.parameters(), lr=1.0).step()
     assert_close(record.rows(), expected)
     assert_close(record.squared_norms(), norms_of(expected))
+
+
+def test_retained_gradients_inside_the_model_are_those_of_one_pass():
+    model, x = build("MLP")
+    with ps.layerwise(model) as record:
+        z = model[0](x)
+        z.retain_grad()
+        record.backward(losses(model[2](model[1](z))))
+    assert_close(z.grad, torch.autograd.grad(losses(model[2](model[1](z))).sum(), z)[0])
+    for reduction in REDUCTIONS:
+        for _ in range(2):
+            with ps.layerwise(model, reduction=reduction):
+                output = model(x)
+                output.retain_grad()
+                loss = getattr(losses(output), reduction)()
+                loss.backward()
+            loss = getattr(losses(output), reduction)()
+            assert_close(output.grad, torch.autograd.grad(loss, output)[0])

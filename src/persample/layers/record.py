@@ -11,6 +11,8 @@ from numbers import Real
 from operator import add
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..checks import check_out, is_count
 from .closed import slices, squares_once
 
@@ -250,7 +252,9 @@ class Record:
         A square overflows, or is rounded to 0, long before its root does.
         """
         squares, xp = squares_once(), self._source.xp
-        norms = reduce(add, [self._norms_of(name, forms[name], size, squares) for name in forms])
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = [self._norms_of(name, forms[name], size, squares) for name in forms]
+            norms = reduce(add, parts)
         limits = xp.finfo(norms.dtype)
         fine = (norms >= limits.tiny / limits.eps) & (norms <= limits.max)
         return norms, () if bool(fine.all()) else [i for i in range(size) if not bool(fine[i])]

@@ -20,12 +20,18 @@ from torch.utils import _pytree as pytree
 
 from .closed import Formed
 from .torch_check import check_rows
-from .torch_forms import Pulled, Replay, Replayed, merged, turned
 from .torch_graph import Graph
-from .torch_model import check_losses, named_checkpoints, refuse_batch_norm, trainable
-from .torch_own import OwnBackward, output_cotangents
+from .torch_model import (
+    check_losses,
+    named_checkpoints,
+    refuse_batch_norm,
+    retained_gradients,
+    trainable,
+)
+from .torch_own import OwnBackward, batch_of, output_cotangents
 from .torch_owners import UNUSED, Along, find_owners
 from .torch_plan import Plan, make_plan
+from .torch_replay import Pulled, Replay, Replayed, merged, turned
 from .torch_rules import RULES, Use
 
 HUGE = 2**22  # bytes from which NumPy asks for huge pages
@@ -46,7 +52,7 @@ class TorchCapture:
         self.size: int | None = None  # known once the backward pass has run
         self.losses: Tensor | None = None  # kept for `check`, with their graph
         self.inputs: tuple | None = None  # of the model's last call
-        self.outputs: list[GradientEdge] = []  # of all its calls, for a backward pass of one's own
+        self.outputs: list[tuple] = []  # (edge, shape) of all its calls, for a pass of one's own
         self.forms: dict[str, list] = {name: [] for name in self.parameters}
         self.versions: list[tuple[str, Tensor, int]] = []
 
@@ -73,7 +79,7 @@ class TorchCapture:
             self.inputs = args, kwargs
             if self.reduction is not None:
                 self.outputs += [
-                    get_gradient_edge(x)
+                    (get_gradient_edge(x), tuple(x.shape))
                     for x in pytree.tree_leaves(output)
                     if isinstance(x, Tensor) and x.requires_grad and x.ndim
                 ]
@@ -89,15 +95,16 @@ class TorchCapture:
                 "record.backward(losses)."
             )
         self._refuse_second()
-        ones = torch.ones_like(losses)
-        roots = [(get_gradient_edge(losses), ones, Along(0, 1))]
+        ones, edge = torch.ones_like(losses), get_gradient_edge(losses)
+        roots = lambda: [(edge, ones, Along(0, 1))]  # noqa: E731
         graph = Graph(losses.grad_fn, self.names)
         if not graph.leaves:
             raise RuntimeError(
                 "backward: the losses do not depend on any parameter of the model that requires "
                 "grad; compute them from model(x)."
             )
-        self._run(graph, roots, partial(losses.backward, ones), retain_graph)
+        backward = partial(losses.backward, ones)
+        self._run(graph, [edge], len(losses), roots, backward, retain_graph)
         self.losses = losses if retain_graph else None
 
     def own_backward(self, loss: Tensor, options: dict) -> None:
@@ -108,8 +115,9 @@ class TorchCapture:
         self._refuse_second()
         options = dict(options)
         retain_graph = bool(options.pop("retain_graph", None))
-        roots = output_cotangents(loss, options.get("gradient"), self.outputs, graph)
-        self._run(graph, roots, partial(loss.backward, **options), retain_graph)
+        edges, size = batch_of(self.outputs, graph)
+        roots = partial(output_cotangents, loss, options.get("gradient"), edges)
+        self._run(graph, edges, size, roots, partial(loss.backward, **options), retain_graph)
 
     def _refuse_second(self):
         if self.size is not None:
@@ -118,16 +126,16 @@ class TorchCapture:
                 "pass; add the losses and call backward once, or open a new with block."
             )
 
-    def _run(self, graph, roots, backward, retain_graph):
+    def _run(self, graph, edges, size, roots, backward, retain_graph):
         """Run ``backward`` with hooks on the sites.
 
-        ``roots`` are (edge, cotangent, where the samples lie): what is known from the beginning.
+        ``roots()`` gives (edge, cotangent, where the samples lie) for those of the ``edges`` that
+        have a cotangent: what is known from the beginning.
         """
-        size = roots[0][1].shape[0]
         if size == 1:
             self._run_single(graph, partial(backward, retain_graph=retain_graph))
         else:
-            plan = self._plan(graph, roots, size)
+            plan = self._plan(graph, edges, roots, size)
             self._capture(graph, plan, roots, size, backward, retain_graph)
         self.size = size
 
@@ -148,24 +156,15 @@ class TorchCapture:
                 row = ct.detach().to_dense()[None]
                 self.forms[name].append(Formed(row.to(self.wide(row.dtype))))
 
-    def _plan(self, graph, roots, size):
-        tops = tuple((graph.place[edge.node], edge.output_nr) for edge, _, _ in roots)
+    def _plan(self, graph, edges, roots, size):
+        """Return where to put hooks, from an earlier pass of equal structure and shapes if any."""
+        tops = tuple((graph.place[edge.node], edge.output_nr) for edge in edges)
         key = graph.key(tops), size
         plans = PLANS.setdefault(self.model, {})
         if key in plans:
             return plans[key]
-        wanted = [self.parameters[name] for name in graph.leaves]
-
-        def sweep(r):
-            cotangents = [_weighted(ct, along, r, size) for _, ct, along in roots]
-            edges = [edge for edge, _, _ in roots]
-            with named_checkpoints():
-                torch.autograd.grad(
-                    edges, wanted, cotangents, retain_graph=True, allow_unused=True
-                )
-
-        covered = set().union(*(graph.reach(place) for place, _ in tops))
-        plan = make_plan(graph, find_owners(graph, covered, size, sweep), size)
+        with retained_gradients(graph.place):
+            plan = make_plan(graph, self._owners(graph, roots(), size), size)
         if plan.whole and self.reduction is not None:
             raise NotImplementedError(
                 f"layerwise: what {plan.whole[0]} contributes to the loss cannot be told apart by "
@@ -178,6 +177,20 @@ class TorchCapture:
                 plans.clear()
             plans[key] = plan
         return plan
+
+    def _owners(self, graph, roots, size):
+        wanted = [self.parameters[name] for name in graph.leaves]
+        edges = [edge for edge, _, _ in roots]
+
+        def sweep(r):
+            cotangents = [_weighted(ct, along, r, size) for _, ct, along in roots]
+            with named_checkpoints():
+                torch.autograd.grad(
+                    edges, wanted, cotangents, retain_graph=True, allow_unused=True
+                )
+
+        covered = set().union(*(graph.reach(graph.place[edge.node]) for edge in edges))
+        return find_owners(graph, covered, size, sweep)
 
     def _capture(self, graph, plan: Plan, roots, size, backward, retain_graph):
         saved = {
@@ -248,7 +261,7 @@ class TorchCapture:
             if used:
                 self._add_replay(used, names, size)
         if plan.whole:
-            self._add_replay(roots, plan.whole, size)
+            self._add_replay(roots(), plan.whole, size)
 
     def _add_replay(self, used, names, size):
         edges, cotangents, along = zip(*used, strict=True)

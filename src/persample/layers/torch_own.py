@@ -37,34 +37,37 @@ class OwnBackward(TorchFunctionMode):
         self.capture = None  # no circle: the batch goes with the last reference to the record
 
 
-def output_cotangents(
-    loss: Tensor, gradient: Tensor | None, outputs: list[GradientEdge], graph: Graph
-) -> list[tuple[GradientEdge, Tensor, Along]]:
-    """Return (output, its cotangent, where the samples lie) for what the loss is made from."""
-    edges = [edge for edge in outputs if edge.node in graph.place]
-    cotangents = (
-        torch.autograd.grad(loss, edges, gradient, retain_graph=True, allow_unused=True)
-        if edges
-        else ()
-    )
-    roots = [
-        (edge, ct.detach(), Along(0, 1))
-        for edge, ct in zip(edges, cotangents, strict=True)
-        if ct is not None
-    ]
-    if not roots:
+def batch_of(outputs: list[tuple[GradientEdge, tuple]], graph: Graph) -> tuple[list, int]:
+    """Return the outputs of the model that the loss is made from, and how many samples they have.
+
+    ``outputs`` are (edge, shape) of all that the model returned inside the block.
+    """
+    used = [(edge, shape) for edge, shape in outputs if edge.node in graph.place]
+    if not used:
         raise RuntimeError(
             "backward: the loss does not come from an output of the model that was called inside "
             "the with block; call the model there, or give record.backward(losses) one loss for "
             "each sample."
         )
-    sizes = {len(ct) for _, ct, _ in roots}
+    sizes = {shape[0] for _, shape in used}
     if len(sizes) > 1:
-        listed = ", ".join(str(tuple(ct.shape)) for _, ct, _ in roots)
+        listed = ", ".join(str(shape) for _, shape in used)
         raise ValueError(
             f"backward: the outputs of the model have the shapes {listed}, so axis 0 cannot count "
             "the samples in all; give record.backward(losses) one loss for each sample."
         )
     if 0 in sizes:
         raise ValueError("backward: the batch is empty; give at least one sample.")
-    return roots
+    return [edge for edge, _ in used], sizes.pop()
+
+
+def output_cotangents(
+    loss: Tensor, gradient: Tensor | None, edges: list[GradientEdge]
+) -> list[tuple[GradientEdge, Tensor, Along]]:
+    """Return (output, its cotangent, where the samples lie)."""
+    cotangents = torch.autograd.grad(loss, edges, gradient, retain_graph=True, allow_unused=True)
+    return [
+        (edge, ct.detach(), Along(0, 1))
+        for edge, ct in zip(edges, cotangents, strict=True)
+        if ct is not None
+    ]
