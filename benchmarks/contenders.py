@@ -94,15 +94,25 @@ def fill(case: Case) -> Callable:
     return lambda: [buffer.fill_(1.0) for buffer in buffers]
 
 
+def _recorded(case):
+    """Return an ordinary pass that ends in a record; its losses are not yet averaged."""
+    model, (x, y) = case.model(), case.batch()
+
+    def run():
+        model.zero_grad(set_to_none=True)
+        with ps.layerwise(model) as record:
+            record.backward(cross_entropy(model(x), y, reduction="none"))
+        return record
+
+    return run
+
+
 def _layerwise(read):
     def build(case):
-        run, model = _pass(case)
-        state: dict = {}
+        run, state = _recorded(case), {}
 
         def call():
-            with ps.layerwise(model) as record:
-                run()
-            return read(record, state)
+            return read(run(), state)
 
         return call
 
@@ -132,9 +142,7 @@ def _after_the_pass(read):
     """What an answer costs on top of the ordinary pass: the record is there already."""
 
     def build(case):
-        run, model = _pass(case)
-        with ps.layerwise(model) as record:
-            run()
+        record = _recorded(case)()
         return lambda: read(record)
 
     return build
@@ -157,7 +165,7 @@ def numpy_layers(case: Case) -> Callable:
     def call():
         with ps.layerwise(network) as record:
             z = np.exp(network(x))
-            network.backward((z / z.sum(1, keepdims=True) - y) / case.size)
+            network.backward(z / z.sum(1, keepdims=True) - y)
         state["rows"] = record.rows(state.get("rows"))
         return state["rows"]
 

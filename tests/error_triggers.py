@@ -214,25 +214,36 @@ ours("float64", "64 bits in JAX's 32-bit mode")
 
 
 # Rows of layers, and memory used again
-def layerwise(model, loss=torch.sum, backwards=1):
-    with ps.layerwise(model.double()) as record:
-        total = loss(model(S))
+def layerwise(model, loss_of=lambda z: z.sum(1), backwards=1, **options):
+    with ps.layerwise(model.double(), **options) as record:
+        loss = loss_of(model(S))
         for _ in range(backwards):
-            total.backward(retain_graph=True)
+            if options:
+                loss.backward()
+            else:
+                record.backward(loss, retain_graph=True)
     record.rows()
 
 
 LINEAR = torch.nn.Linear(3, 2)
-FOLDED = LINEAR, torch.nn.Flatten(0), torch.nn.Unflatten(0, (10, 1)), torch.nn.Linear(1, 2)
+CENTRED = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Softmax(0))
 TRIGGERS["persample.layers-batch-norm"] = lambda: layerwise(
     torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
 )
 TRIGGERS["persample.layers-outside"] = lambda: layerwise(
-    LINEAR, lambda z: z.sum() + (LINEAR.weight**2).sum()
+    LINEAR, lambda z: z.sum() + (LINEAR.weight**2).sum(), reduction="sum"
 )
-TRIGGERS["persample.layers-sizes"] = lambda: layerwise(torch.nn.Sequential(*FOLDED))
+TRIGGERS["persample.layers-scalar"] = lambda: layerwise(LINEAR, torch.sum)
+TRIGGERS["persample.layers-tokens"] = lambda: layerwise(LINEAR, lambda z: z)
 TRIGGERS["persample.layers-second"] = lambda: layerwise(LINEAR, backwards=2)
 TRIGGERS["persample.layers-none"] = lambda: layerwise(LINEAR, backwards=0)
+
+
+@trigger("persample.layers-mixed")
+def _():
+    with ps.layerwise(CENTRED.double()) as record:
+        record.backward(CENTRED(S).square().sum(1), retain_graph=True)
+    record.check()
 
 
 @trigger("jax.deleted")

@@ -224,9 +224,14 @@ def oracle(model, x):
     return {k: torch.stack([row[k] for row in rows]) for k in named}
 
 
-def record_of(model, x, reduction="mean"):
-    with ps.layerwise(model, reduction) as record:
-        getattr(losses(model(x)), reduction)().backward()
+def record_of(model, x, reduction=None):
+    """Record one pass; with a reduction, by a backward pass of one's own."""
+    with ps.layerwise(model, reduction=reduction) as record:
+        each = losses(model(x))
+        if reduction is None:
+            record.backward(each)
+        else:
+            getattr(each, reduction)().backward()
     return record
 
 

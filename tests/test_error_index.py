@@ -129,8 +129,8 @@ def test_a_loss_that_averages_over_the_batch_has_rows_off_by_its_size():
 
 def test_chunks_kept_in_a_list_hold_the_last_rows():
     layer = torch.nn.Linear(3, 2).double()
-    with ps.layerwise(layer, reduction="sum") as record:
-        (layer(torch.as_tensor(states)) ** 2).sum().backward()
+    with ps.layerwise(layer) as record:
+        record.backward((layer(torch.as_tensor(states)) ** 2).sum(1))
     first, last = [part["weight"] for part in record.chunks(3)]
     rows = record.rows()["weight"]
     assert_close(first[:2], last)
@@ -148,3 +148,15 @@ def test_a_wrong_reduction_shows_in_one_row_and_not_in_the_mean():
         rows = record.rows()["weight"]
         assert_close(rows[0], factor * alone)
         assert_close(rows.mean(0), layer.weight.grad * factor / len(x))
+
+
+def test_a_weighted_mean_has_no_factor_that_fits_all_rows():
+    layer, x = torch.nn.Linear(3, 2).double(), torch.as_tensor(states)
+    y, weight = torch.tensor([0, 1, 0, 1, 1]), torch.tensor([1.0, 3.0]).double()
+    cross_entropy = torch.nn.functional.cross_entropy
+    with ps.layerwise(layer) as record:
+        record.backward(cross_entropy(layer(x), y, weight, reduction="none"))
+    right = record.rows()["weight"]
+    with ps.layerwise(layer, reduction="mean") as record:
+        cross_entropy(layer(x), y, weight).backward()
+    assert_close(record.rows()["weight"], right * len(x) / weight[y].sum())

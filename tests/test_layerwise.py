@@ -9,7 +9,6 @@ from torch import nn
 
 import persample as ps
 from persample.layers import REDUCTIONS, closed
-from persample.layers.torch_rules import RULES, rule_for
 
 from .layer_models import MODELS, B, build, losses, norms_of, oracle, record_of
 from .tolerances import OF_DTYPE, assert_close
@@ -22,7 +21,7 @@ CHUNKED = [
 
 
 @pytest.mark.parametrize("dtype", OF_DTYPE)
-@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("reduction", [None, *REDUCTIONS])
 @pytest.mark.parametrize("name", MODELS)
 def test_everything_agrees_with_the_loop(name, reduction, dtype):
     model, x = build(name, dtype)
@@ -60,18 +59,19 @@ def test_one_sample_has_the_ordinary_gradient(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_grad_is_what_backward_alone_leaves_and_no_hook_stays(name):
-    (model, x), (plain, _) = build(name), build(name)
-    for m in (model, plain):
-        losses(m(x)).sum().backward()  # what was there before is kept
-    losses(plain(x)).mean().backward()
-    record_of(model, x)
-    for p, q in zip(model.parameters(), plain.parameters(), strict=True):
-        assert (p.grad is None) == (q.grad is None)
-        assert p.grad is None or torch.equal(p.grad, q.grad)
-    for module in model.modules():
-        assert not module._forward_hooks
-        assert not module._forward_pre_hooks
+def test_grad_is_what_the_sum_of_the_losses_leaves_and_no_hook_stays(name):
+    for reduction in (None, "mean"):
+        (model, x), (plain, _) = build(name), build(name)
+        for m in (model, plain):
+            losses(m(x)).sum().backward()  # what was there before is kept
+        getattr(losses(plain(x)), reduction or "sum")().backward()
+        record_of(model, x, reduction)
+        for p, q in zip(model.parameters(), plain.parameters(), strict=True):
+            assert (p.grad is None) == (q.grad is None)
+            assert p.grad is None or torch.equal(p.grad, q.grad)
+        for module in model.modules():
+            assert not module._forward_hooks
+            assert not module._forward_pre_hooks
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -199,44 +199,9 @@ def test_the_cheaper_form_of_the_norm_is_taken(T, cheaper, monkeypatch):
 def test_samples_whose_norm_is_zero_are_not_divided_by_it():
     x = torch.tensor([[0.0, 0], [3, 4]])
     model = nn.Linear(2, 1, bias=False)
-    with ps.layerwise(model, "sum") as record:
-        model(x).sum().backward()
+    with ps.layerwise(model) as record:
+        record.backward(model(x)[:, 0])
     assert_close(record.clipped_sum(1.0)["weight"], torch.tensor([[0.6, 0.8]]), 1e-6)
-
-
-def test_every_row_of_the_table_is_taken_and_has_its_cases():
-    covered = set()
-    for name in MODELS:
-        for module in build(name)[0].modules():
-            rule = rule_for(module)
-            covered |= {kind for kind, row in RULES.items() if row is rule}
-    assert covered == set(RULES)
-
-
-def test_a_layer_with_a_forward_of_its_own_does_not_take_the_rule():
-    class Doubled(nn.Linear):
-        def forward(self, x):
-            return 2 * super().forward(x)
-
-    class Renamed(nn.Linear):
-        pass
-
-    assert rule_for(Doubled(4, 3)) == {}
-    assert rule_for(Renamed(4, 3)) is RULES[nn.Linear]
-    model, x = Doubled(4, 3), torch.randn(B, 4)
-    assert_close(record_of(model, x).rows(), oracle(model, x), OF_DTYPE["float32"])
-
-
-def test_dropout_keeps_the_mask_of_the_pass():
-    torch.manual_seed(0)
-    first, dropout, last = nn.Linear(4, 6), nn.Dropout(0.5), nn.Linear(6, 3)
-    model, x = nn.Sequential(first, dropout, last), torch.randn(B, 4)
-    seen = []
-    dropout.register_forward_hook(lambda module, args, output: seen.append(output.detach()))
-    rows = record_of(model, x, "sum").rows()
-    masked = seen[0]
-    expected = oracle(last, masked)
-    assert_close(rows["2.weight"], expected["weight"], OF_DTYPE["float32"])
 
 
 def test_what_runs_without_gradients_is_not_recorded():
@@ -244,26 +209,19 @@ def test_what_runs_without_gradients_is_not_recorded():
     with ps.layerwise(model) as record:
         with torch.no_grad():
             model(x[:2])
-        losses(model(x)).mean().backward()
+        record.backward(losses(model(x)))
         with torch.no_grad():
             model(x[:3])
         model[0].weight.square().sum()  # after the backward pass, of no consequence
     assert_close(record.rows(), oracle(model, x))
 
 
-def test_what_only_touches_a_parameter_is_no_use_of_it():
-    model, x = build("Linear")
-    with ps.layerwise(model) as record:
-        model.weight.requires_grad_().detach().square()
-        losses(model(x)).mean().backward()
-    assert_close(record.rows(), oracle(model, x))
-
-
-def test_another_models_backward_does_not_count():
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_another_models_backward_does_not_count(reduction):
     (model, x), (other, _) = build("MLP"), build("MLP")
-    with ps.layerwise(model) as record:
+    with ps.layerwise(model, reduction=reduction) as record:
         losses(other(x)).sum().backward()
-        losses(model(x)).mean().backward()
+        getattr(losses(model(x)), reduction)().backward()
         losses(other(x)).sum().backward()
     assert_close(record.rows(), oracle(model, x))
 
@@ -271,10 +229,42 @@ def test_another_models_backward_does_not_count():
 def test_the_record_can_be_read_inside_the_block():
     for name in ("MLP", "attention"):
         model, x = build(name)
-        expected = oracle(model, x)
         with ps.layerwise(model) as record:
-            losses(model(x)).mean().backward()
-            assert_close(record.rows(), expected)
+            record.backward(losses(model(x)))
+            assert_close(record.rows(), oracle(model, x))
+
+
+@pytest.mark.parametrize("name", ["MLP", "Conv2d, groups", "tied", "attention"])
+def test_inner_products_of_rows(name):
+    (model, x), (_, other) = build(name), build(name, size=3, seed=1)
+    rows, more = (
+        torch.cat([g.flatten(1) for g in oracle(model, z).values()], 1) for z in (x, other)
+    )
+    record, second = record_of(model, x, "mean"), record_of(model, other)
+    assert_close(record.gram(), rows @ rows.T)
+    assert_close(record.gram(second), rows @ more.T)
+    assert_close(second.gram(record), more @ rows.T)
+
+
+def test_a_second_pass_of_the_same_shapes_is_not_probed_again():
+    model, x = build("attention")
+    for size, passes in ((B, 3), (B, 1), (B - 1, 3), (B - 1, 1), (1, 1)):
+        seen = []
+        handle = model.out.register_full_backward_hook(lambda *_, seen=seen: seen.append(1))
+        record_of(model, x[:size])
+        handle.remove()
+        assert len(seen) == passes
+
+
+def test_a_pass_whose_losses_are_partly_zero_is_probed_again():
+    model, x = build("MLP")
+    for weights in (torch.zeros(B), torch.eye(B)[1], torch.ones(B)):
+        with ps.layerwise(model) as record:
+            record.backward(losses(model(x)) * weights)
+        expected = {
+            k: g * weights.view(-1, *[1] * (g.ndim - 1)) for k, g in oracle(model, x).items()
+        }
+        assert_close(record.rows(), expected)
 
 
 def test_a_hook_of_the_users_own_does_not_disturb():
@@ -289,3 +279,21 @@ def test_an_optimiser_step_before_reading_changes_no_row_of_a_layer_with_a_rule(
     torch.optim.SGD(model.parameters(), lr=1.0).step()
     assert_close(record.rows(), expected)
     assert_close(record.squared_norms(), norms_of(expected))
+
+
+def test_retained_gradients_inside_the_model_are_those_of_one_pass():
+    model, x = build("MLP")
+    with ps.layerwise(model) as record:
+        z = model[0](x)
+        z.retain_grad()
+        record.backward(losses(model[2](model[1](z))))
+    assert_close(z.grad, torch.autograd.grad(losses(model[2](model[1](z))).sum(), z)[0])
+    for reduction in REDUCTIONS:
+        for _ in range(2):
+            with ps.layerwise(model, reduction=reduction):
+                output = model(x)
+                output.retain_grad()
+                loss = getattr(losses(output), reduction)()
+                loss.backward()
+            loss = getattr(losses(output), reduction)()
+            assert_close(output.grad, torch.autograd.grad(loss, output)[0])

@@ -1,104 +1,67 @@
 """Wrong use of layerwise gets one sentence each: where, what was given, what is needed."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 import persample as ps
+from persample import layers
 from persample.layers import Linear, Network, Tanh
 
-from .layer_models import VOCABULARY, B, Scaled, losses, record_of
+from .layer_models import B, losses, record_of
+from .layer_programs import Made, Squared, centred
 from .test_layerwise_numpy import networks
-
-pytestmark = pytest.mark.filterwarnings("ignore:There is a performance drop")
-
-
-def used(model, x, *, inside=lambda record, loss: loss.backward(), reduction="mean"):
-    """Run a block, then ask for rows."""
-    with ps.layerwise(model, reduction) as record:
-        inside(record, losses(model(x)).mean())
-    record.rows()
 
 
 def linear():
     return nn.Linear(4, 3)
 
 
-class Functional(nn.Module):
-    """A weight used by its own layer and, out of sight, as an output layer."""
-
-    def __init__(self, call):
-        super().__init__()
-        self.embed, self.call = nn.Embedding(VOCABULARY, 4), call
-
-    def forward(self, i):
-        h = self.embed(i) if self.call else nn.functional.embedding(i, self.embed.weight)
-        return nn.functional.linear(h, self.embed.weight).mean(1)
+def used(model=None, x=None, *, inside=lambda record, each: record.backward(each), **options):
+    """Run a block, then ask for rows."""
+    model, x = model or linear(), torch.randn(B, 4) if x is None else x
+    with ps.layerwise(model, **options) as record:
+        inside(record, losses(model(x)))
+    record.rows()
+    return record
 
 
-class Beside(Scaled):
-    """It has no rule and uses the weight of a layer that it calls as well."""
-
-    def forward(self, x):
-        return super().forward(x) + nn.functional.linear(x, self.inner.weight)
-
-
-class Flattened(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first, self.second = linear(), linear()
-
-    def forward(self, x):
-        return self.first(x.flatten(0, 1)).view(B, -1) + self.second(x[:, 0]).repeat(1, 2)
+def own(loss_of, model=None, x=None):
+    """Run a backward pass of one's own."""
+    inside = lambda record, each: loss_of(record._source.model, each).backward()  # noqa: E731
+    return used(model, x, inside=inside, reduction="mean")
 
 
-class Random(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(4))
-
-    def forward(self, x):
-        return nn.functional.dropout(x * self.weight, 0.5)
+def enter(*args, **options):
+    with ps.layerwise(*args, **options):
+        pass
 
 
-def penalised(record, loss):
-    (loss + model_of(record).weight.square().sum()).backward()
+def checked(model, x=None, keep=True, samples=(0,), spoil=lambda record: None):
+    with ps.layerwise(model) as record:
+        each = losses(model(torch.randn(B, 4) if x is None else x))
+        record.backward(each, retain_graph=keep)
+    spoil(record)
+    return record.check(samples)
 
 
-def stacked(record, loss):
-    (loss + torch.stack([model_of(record).weight]).sum()).backward()
-
-
-def model_of(record):
-    return record._source.modules[0][1]
-
-
-def twice(record, loss):
-    loss.backward(retain_graph=True)
-    loss.backward()
-
-
-def two_losses(record, loss):
-    other = losses(model_of(record)(torch.randn(B, 4))).mean()
-    loss.backward()
-    other.backward()
-
-
-def two_batches(record, loss):
-    loss.backward()
-    losses(model_of(record)(torch.randn(B, 4))).mean().backward()
+def spoiled(record):
+    record._source.forms["weight"][0].delta[1] *= 1.01
 
 
 def overwritten():
     x = torch.randn(B, 4)
-    used(linear(), x, inside=lambda record, loss: (loss.backward(), x.zero_()))
+    used(x=x, inside=lambda record, each: (record.backward(each), x.zero_()))
 
 
 def stepped():
-    model = Scaled()
-    with ps.layerwise(model) as record:
-        losses(model(torch.randn(B, 4))).mean().backward()
+    model = Made(lambda m, x: Squared.apply(x, m.w), w=nn.Parameter(torch.randn(4)))
+    record = record_of(model, torch.randn(B, 4))
     torch.optim.SGD(model.parameters(), lr=1.0).step()
     record.rows()
 
@@ -111,12 +74,38 @@ def with_buffers(change):
     return run
 
 
+def without_grad(record, each):
+    record.backward(each.detach())
+
+
+def two_sizes(m, x):
+    return m.l(x), m.l(x)[:2]
+
+
+def several_outputs():
+    model = Made(two_sizes, l=linear())
+    with ps.layerwise(model, reduction="sum") as record:
+        first, second = model(torch.randn(B, 4))
+        (first.sum() + second.sum()).backward()
+    record.rows()
+
+
+def nothing_called():
+    model, x = linear(), torch.randn(B, 4)
+    output = model(x)
+    with ps.layerwise(model, reduction="sum"):
+        output.sum().backward()
+
+
+def checkpointed(m, x):
+    return m.b(checkpoint(m.a, m.b(x), use_reentrant=True))
+
+
 def numpy_used(inside, x=None):
     def run():
         network = networks()[0]
-        x_ = np.ones((B, 4)) if x is None else x
         with ps.layerwise(network) as record:
-            inside(network, x_)
+            inside(network, np.ones((B, 4)) if x is None else x)
         record.rows()
 
     return run
@@ -127,29 +116,39 @@ def numpy_pass(network, x, times=1):
         network.backward(np.ones_like(network(x)))
 
 
-def recurrent(**options):
-    return lambda: used(FirstOf(nn.LSTM(4, 3, **options)), torch.randn(B, B, 4))
+def numpy_record(call):
+    def run():
+        network = networks()[0]
+        with ps.layerwise(network) as record:
+            numpy_pass(network, np.ones((B, 4)))
+            call(record)
+
+    return run
 
 
-class FirstOf(nn.Module):
-    def __init__(self, layer):
-        super().__init__()
-        self.layer = layer
-
-    def forward(self, x):
-        return self.layer(x)[0]
-
-
-def enter(*args):
-    with ps.layerwise(*args):
-        pass
+def two_records(other):
+    record_of(linear(), torch.randn(B, 4)).gram(record_of(other, torch.randn(B, 4)))
 
 
 LINEAR_RECORD = lambda: record_of(linear(), torch.randn(B, 4))  # noqa: E731
-NOTHING = lambda record, loss: None  # noqa: E731
+SECOND = (
+    "backward: this record has its backward pass already, and one record holds one pass; add the "
+    "losses and call backward once, or open a new with block."
+)
+NO_PASS = (
+    "layerwise: no backward pass was recorded; call record.backward(losses) with one loss for "
+    "each sample. For a backward pass of your own, loss.backward(), say in layerwise(model, "
+    'reduction="mean") or "sum" what the loss does over the batch.'
+)
+OUTSIDE = (
+    "layerwise: what weight contributes to the loss cannot be told apart by sample from the "
+    "model's output alone: it is used outside the model, such as in a penalty, or shared by the "
+    "samples up to there; give one loss for each sample to record.backward(losses), without "
+    "reduction=."
+)
 ERRORS = {
     "unknown reduction": (
-        lambda: enter(linear(), "none"),
+        lambda: enter(linear(), reduction="none"),
         ValueError,
         "layerwise: reduction='none' is not one of mean, sum; say what the loss does over the "
         "batch.",
@@ -178,7 +177,7 @@ ERRORS = {
         "layerwise: the parameter 0 is complex; it must hold real numbers",
     ),
     "batch norm": (
-        lambda: used(nn.Sequential(linear(), nn.BatchNorm1d(3)), torch.randn(B, 4)),
+        lambda: used(nn.Sequential(linear(), nn.BatchNorm1d(3))),
         ValueError,
         "layerwise: 1 is a BatchNorm1d that normalises by the mean and variance of the batch, so "
         "no sample has a gradient of its own; call model.eval(), or build the model with "
@@ -187,166 +186,148 @@ ERRORS = {
     "batch norm without statistics": (
         lambda: used(
             nn.Sequential(
-                nn.Conv2d(1, 2, 1), nn.BatchNorm2d(2, affine=False, track_running_stats=False)
-            ).eval(),
-            torch.randn(B, 1, 2, 2),
+                linear(), nn.BatchNorm1d(3, affine=False, track_running_stats=False)
+            ).eval()
         ),
         ValueError,
-        "layerwise: 1 is a BatchNorm2d that normalises by the mean and variance of the batch",
+        "layerwise: 1 is a BatchNorm1d that normalises by the mean and variance of the batch",
     ),
-    "no forward": (
-        lambda: enter_and_read(linear()),
-        RuntimeError,
-        "layerwise: no layer of the model ran inside the with block, or none with gradients on; "
-        "call the model and backward inside it.",
+    # The losses
+    "no tensor": (
+        lambda: used(inside=lambda record, each: record.backward(each.tolist())),
+        TypeError,
+        "backward: the losses are of type list; give a tensor with one loss for each sample, such "
+        'as F.cross_entropy(model(x), y, reduction="none").',
     ),
-    "no backward": (
-        lambda: used(linear(), torch.randn(B, 4), inside=NOTHING),
-        RuntimeError,
-        "layerwise: no backward pass was recorded; call backward() on the loss of the batch, "
-        "then read the record.",
-    ),
-    "a second backward": (
-        lambda: used(linear(), torch.randn(B, 4), inside=twice),
-        RuntimeError,
-        "layerwise: a second backward pass reached the model; add the losses and call backward "
-        "once, or open a new with block for the second.",
-    ),
-    "a second loss": (
-        lambda: used(linear(), torch.randn(B, 4), inside=two_losses),
-        RuntimeError,
-        "layerwise: a second backward pass reached the model; add the losses",
-    ),
-    "a second batch": (
-        lambda: used(linear(), torch.randn(B, 4), inside=two_batches),
-        RuntimeError,
-        "layerwise: the model ran again after the backward pass had begun; one with block records "
-        "one forward and one backward pass: open a new block for the next batch, and put "
-        "torch.no_grad() around what is only evaluated.",
-    ),
-    "batch sizes": (
-        lambda: used(Flattened(), torch.randn(B, 2, 4)),
+    "one number": (
+        lambda: used(inside=lambda record, each: record.backward(each.mean())),
         ValueError,
-        "layerwise: the layers see different batch sizes: 10 (first), 5 (second); axis 0 of every "
-        "layer's input and output must count the samples: keep other axes apart from it, "
-        "(B, T, d) and not (B T, d), and give each sample its own copy of what all share.",
+        "backward: the loss is one number, and a mean or a sum no longer tells the samples apart; "
+        'give one loss for each sample, shape (B,): with reduction="none" in a loss of PyTorch, '
+        "or without .mean() at the end.",
+    ),
+    "a number for each token": (
+        lambda: used(inside=lambda record, each: record.backward(each[:, None].expand(B, 7))),
+        ValueError,
+        "backward: the losses have shape (5, 7); give one number for each sample, shape (B,): sum "
+        "or average what belongs to one sample, such as losses.flatten(1).mean(1).",
     ),
     "empty batch": (
-        lambda: used(linear(), torch.randn(0, 4)),
+        lambda: used(x=torch.randn(0, 4)),
         ValueError,
-        "layerwise: the batch is empty; give at least one sample.",
+        "backward: the batch is empty; give at least one sample.",
     ),
-    "no axis for samples": (
-        lambda: enter_and_read(linear(), lambda model: model(torch.randn(4)).sum().backward()),
-        ValueError,
-        "layerwise: the input of Linear has shape (4,), without an axis for the samples; it must "
-        "be (B, ..., d): add one with x[None].",
+    "no gradient": (
+        lambda: used(inside=without_grad),
+        RuntimeError,
+        "backward: the losses carry no gradient; compute them from model(x) with gradients on, "
+        "outside torch.no_grad().",
     ),
-    "no axis for samples, images": (
-        lambda: enter_and_read(
-            nn.Conv2d(1, 2, 1), lambda model: model(torch.randn(1, 3, 3)).sum().backward()
+    "another model's losses": (
+        lambda: used(
+            inside=lambda record, each: record.backward(linear()(torch.randn(B, 4)).sum(1))
         ),
-        ValueError,
-        "layerwise: the input of Conv2d has shape (1, 3, 3), without an axis for the samples; it "
-        "must be (B, channels, ...): add one with x[None].",
+        RuntimeError,
+        "backward: the losses do not depend on any parameter of the model that requires grad; "
+        "compute them from model(x).",
     ),
-    "no axis for samples, norm": (
-        lambda: enter_and_read(
-            nn.LayerNorm(4), lambda model: model(torch.randn(4)).sum().backward()
+    "no backward": (lambda: used(inside=lambda *_: None), RuntimeError, NO_PASS),
+    "a backward of one's own, unannounced": (
+        lambda: used(inside=lambda record, each: each.mean().backward()),
+        RuntimeError,
+        NO_PASS,
+    ),
+    "a second backward": (
+        lambda: used(
+            inside=lambda record, each: (
+                record.backward(each, retain_graph=True),
+                record.backward(each),
+            )
         ),
-        ValueError,
-        "layerwise: the input of LayerNorm has shape (4,), without an axis for the samples; it "
-        "must be (B, ..., *normalized_shape): add one with x[None].",
+        RuntimeError,
+        SECOND,
     ),
-    "an index, not a batch": (
-        lambda: enter_and_read(
-            nn.Embedding(4, 2), lambda model: model(torch.tensor(1)).sum().backward()
+    # A backward pass of one's own
+    "both ways": (
+        lambda: used(reduction="sum"),
+        RuntimeError,
+        "backward: the block was opened with reduction='sum', for a backward pass of your own, "
+        "loss.backward(); open it with layerwise(model) for record.backward(losses).",
+    ),
+    "a second backward of one's own": (
+        lambda: used(
+            inside=lambda record, each: (
+                each.sum().backward(retain_graph=True),
+                each.sum().backward(),
+            ),
+            reduction="sum",
         ),
-        ValueError,
-        "layerwise: the input of Embedding has shape (), without an axis for the samples; it "
-        "must be (B,) or (B, ...): add one with x[None].",
-    ),
-    "samples on axis 1": (
-        recurrent(),
-        ValueError,
-        "layerwise: layer, a LSTM, has batch_first=False, so its samples are on axis 1; build it "
-        "with batch_first=True.",
-    ),
-    "a layer that vmap refuses": (
-        recurrent(batch_first=True),
-        NotImplementedError,
-        "layerwise: layer is a LSTM, which has no rule, and running it again one sample at a time "
-        "failed; build it from layers with a rule, or use ps.loop_grad. "
-        "PyTorch says: ",
-    ),
-    "a layer that draws numbers": (
-        lambda: used(Random(), torch.randn(B, 4)),
-        NotImplementedError,
-        "layerwise: the model is a Random, which has no rule, and running it again one sample at "
-        "a time failed",
-    ),
-    "a functional use": (
-        lambda: used(Functional(call=False), torch.randint(0, VOCABULARY, (B, 2))),
-        NotImplementedError,
-        "layerwise: the parameter embed.weight is used by embedding() outside a call of its own "
-        "layer, where no hook sees its input; call the layer itself, keep penalties on the "
-        "parameters out of the loss, or use ps.per_sample_grad and torch.func.functional_call.",
-    ),
-    "a functional use beside the layer": (
-        lambda: used(Functional(call=True), torch.randint(0, VOCABULARY, (B, 2))),
-        NotImplementedError,
-        "layerwise: the parameter embed.weight is used by linear() outside a call of its own",
-    ),
-    "a functional use in a layer without a rule": (
-        lambda: used(Beside(), torch.randn(B, 4)),
-        NotImplementedError,
-        "layerwise: the parameter inner.weight is used by linear() outside a call of its own",
+        RuntimeError,
+        SECOND,
     ),
     "a penalty": (
-        lambda: used(linear(), torch.randn(B, 4), inside=penalised),
+        lambda: own(lambda model, each: each.mean() + model.weight.square().sum()),
         NotImplementedError,
-        "layerwise: the parameter weight is used by square() outside a call of its own layer",
+        OUTSIDE,
     ),
-    "a use in a list": (
-        lambda: used(linear(), torch.randn(B, 4), inside=stacked),
+    "a penalty alone": (
+        lambda: own(lambda model, each: model.weight.square().sum()),
+        RuntimeError,
+        "backward: the loss does not come from an output of the model that was called inside the "
+        "with block; call the model there, or give record.backward(losses) one loss for each "
+        "sample.",
+    ),
+    "called before": (
+        nothing_called,
+        RuntimeError,
+        "backward: the loss does not come from an output of the model",
+    ),
+    "outputs of several lengths": (
+        several_outputs,
+        ValueError,
+        "backward: the outputs of the model have the shapes (5, 3), (2, 3), so axis 0 cannot "
+        "count the samples in all; give record.backward(losses) one loss for each sample.",
+    ),
+    "one's own, empty": (
+        lambda: own(lambda model, each: each.sum(), x=torch.randn(0, 4)),
+        ValueError,
+        "backward: the batch is empty; give at least one sample.",
+    ),
+    "re-entrant checkpointing": (
+        lambda: used(Made(checkpointed, a=nn.Linear(3, 4), b=linear())),
         NotImplementedError,
-        "layerwise: the parameter weight is used by stack() outside a call of its own layer",
+        "layerwise: a part of the model is under activation checkpointing with "
+        "use_reentrant=True, which hides its graph; call torch.utils.checkpoint.checkpoint with "
+        "use_reentrant=False.",
     ),
-    "counts over the batch": (
-        lambda: used(nn.Embedding(4, 2, scale_grad_by_freq=True), torch.tensor([1, 2])),
-        NotImplementedError,
-        "layerwise: an Embedding has scale_grad_by_freq=True, which divides by counts over the "
-        "whole batch, so a sample has no gradient of its own; build it without.",
-    ),
+    # Reading
     "an input overwritten": (
         overwritten,
         RuntimeError,
-        "layerwise: the input of the model was changed in place after the forward pass; read the "
-        "record before its tensors are overwritten.",
+        "layerwise: what weight was applied to was changed in place after the forward pass; read "
+        "the record before its tensors are overwritten.",
     ),
-    "a step before a second run": (
+    "a step before autograd runs again": (
         stepped,
         RuntimeError,
-        "layerwise: a parameter of the model was changed in place after the forward pass",
+        "layerwise: the rows of w need autograd a second time, and a tensor it needs was changed "
+        "in place after the backward pass; read the record before the optimiser's step.",
     ),
     "buffers without an entry": (
         with_buffers(lambda out: {"weight": out["weight"]}),
         ValueError,
-        "rows: out has the entries weight; it must have bias, weight: give the dict of an earlier "
-        "call with this model.",
+        "rows: out is {'weight': '*'} and the rows are {'bias': '*', 'weight': '*'}, with * for "
+        "an array; give the rows of an earlier call with these parameters, or no out.",
     ),
     "buffers of another size": (
         with_buffers(lambda out: {k: g[:2] for k, g in out.items()}),
         ValueError,
-        "rows: out['weight'] has shape (2, 3, 4) and type torch.float32; the rows need (5, 3, 4) "
-        "and torch.float32: for a smaller batch give a part of each buffer, {k: x[:B] for k, x in "
-        "out.items()}, or give no out.",
+        "rows: out",
     ),
     "buffers of another type": (
         with_buffers(lambda out: {k: g.double() for k, g in out.items()}),
         ValueError,
-        "rows: out['weight'] has shape (5, 3, 4) and type torch.float64; the rows need (5, 3, 4) "
-        "and torch.float32",
+        "rows: out",
     ),
     "a norm below 0": (
         lambda: LINEAR_RECORD().clipped_sum(-1.0),
@@ -361,7 +342,35 @@ ERRORS = {
     "chunks of nothing": (
         lambda: LINEAR_RECORD().chunks(0),
         ValueError,
-        "chunks: size=0; give a number of samples, 1 or more.",
+        "chunks: chunk_size=0; give a number of samples, 1 or more.",
+    ),
+    "inner products with another model": (
+        lambda: two_records(nn.Linear(4, 2)),
+        ValueError,
+        "gram: the two records have different parameters; give one of the same model.",
+    ),
+    # Checking
+    "a check without a graph": (
+        lambda: checked(linear(), keep=False),
+        RuntimeError,
+        "check: the graph of the pass is gone; call record.backward(losses, retain_graph=True) "
+        "before you check.",
+    ),
+    "a check of no sample": (
+        lambda: checked(linear(), samples=(B,)),
+        IndexError,
+        "check: there is no sample 5; the batch has 5.",
+    ),
+    "a check that fails": (
+        lambda: checked(linear(), samples=(0, 1), spoil=spoiled),
+        RuntimeError,
+        "check: the row of weight for sample 1 differs from the gradient of that sample's loss by "
+        "0.01 of its norm; use ps.per_sample_grad for this model.",
+    ),
+    "a check of mixed samples": (
+        lambda: checked(Made(lambda m, x: centred(m.l(x)), l=linear())),
+        RuntimeError,
+        "check: alone in its batch, sample 0 has another output, by ",
     ),
     # NumPy
     "numpy: no parameters": (
@@ -374,6 +383,17 @@ ERRORS = {
         RuntimeError,
         "layerwise: no backward pass was recorded; call the network and its backward inside the "
         "with block.",
+    ),
+    "numpy: record.backward": (
+        numpy_record(lambda record: record.backward(np.ones(B))),
+        TypeError,
+        "backward: a Network has no graph to go back through; call network.backward(cotangent) "
+        "with the derivative of each sample's loss by its output.",
+    ),
+    "numpy: check": (
+        numpy_record(lambda record: record.check()),
+        TypeError,
+        "check: a Network keeps no graph to compare with; run one sample through it alone.",
     ),
     "numpy: two batches": (
         numpy_used(lambda network, x: numpy_pass(network, x, times=2)),
@@ -422,12 +442,7 @@ ERRORS = {
 }
 
 
-def enter_and_read(model, inside=lambda model: None):
-    with ps.layerwise(model) as record:
-        inside(model)
-    record.rows()
-
-
+@pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad")
 @pytest.mark.parametrize("name", ERRORS)
 def test_wrong_use_gets_one_clear_sentence(name):
     call, kind, text = ERRORS[name]
@@ -436,3 +451,30 @@ def test_wrong_use_gets_one_clear_sentence(name):
     assert type(caught.value) is kind
     assert str(caught.value).startswith(text)
     assert str(caught.value) == text or not text.endswith(".")
+
+
+def test_every_raise_of_the_package_has_a_row():
+    """Each raise has a row of the table: its first words open one of the texts."""
+    texts = [text for _, _, text in ERRORS.values()]
+    source = "\n".join(p.read_text() for p in sorted(Path(layers.__file__).parent.glob("*.py")))
+    raised = re.findall(r"raise \w+\(\s*(f?\"[^\n]*)", source)
+    assert len(raised) == len(re.findall(r"^ +raise \w+\(", source, re.MULTILINE))
+    for line in raised:
+        words = re.split(r"[{\"]", line.removeprefix("f").removeprefix('"'))[0]
+        assert any(text.startswith(words) for text in texts), line
+
+
+def fails(model, x):
+    with ps.layerwise(model, reduction="sum"):
+        model(x).sum().backward()
+        raise RuntimeError
+
+
+@pytest.mark.parametrize("width", [3, 4])
+def test_the_model_is_as_before_after_an_error(width):
+    model = linear()
+    with pytest.raises(RuntimeError):
+        fails(model, torch.randn(B, width))
+    assert not model._forward_hooks
+    assert not model._forward_pre_hooks
+    assert not torch.overrides._len_torch_function_stack()

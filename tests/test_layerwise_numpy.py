@@ -26,7 +26,7 @@ def networks(activation=Tanh, dtype="float64"):
 
 
 def numpy_record(network, x, reduction="mean"):
-    with ps.layerwise(network, reduction) as record:
+    with ps.layerwise(network, reduction=reduction) as record:
         output = torch.tensor(network(x), requires_grad=True)
         getattr(losses(output), reduction)().backward()
         network.backward(output.grad.numpy())
@@ -115,7 +115,7 @@ def test_an_activation_first_and_last_takes_any_order(activation):
     delta = torch.autograd.grad(f(z), z, torch.from_numpy(ct))[0]
     expected = torch.einsum("bp,bd->bpd", delta, f(x)).detach().numpy()
     for order in "CF":
-        with ps.layerwise(network, "sum") as record:
+        with ps.layerwise(network) as record:
             network(np.asarray(x.numpy(), order=order))
             network.backward(np.asarray(ct, order=order))
         assert_close(record.rows()["1.weight"], expected)
@@ -141,7 +141,7 @@ def test_numpy_layers_take_no_fresh_memory_the_second_time():
     network, x, ct = Network(layers), rng.normal(size=(100, 60)), rng.normal(size=(100, 2))
 
     def rows(out=None):
-        with ps.layerwise(network, "sum") as record:
+        with ps.layerwise(network) as record:
             network(x)
             network.backward(ct)
         return record.rows(out)

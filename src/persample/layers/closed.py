@@ -93,7 +93,22 @@ class Outer:
         return (self.delta * weights[:, None]).T @ self.h
 
     def squared_sum(self) -> Any:
-        return (self.delta * self.delta).T @ (self.h * self.h)
+        (delta, largest), (h, other) = _scaled_squares(self.delta), _scaled_squares(self.h)
+        return delta.T @ h * (largest * other) ** 2
+
+    def products(self, other: Any) -> Any:
+        if not isinstance(other, Outer):
+            return None
+        return (self.delta @ other.delta.T) * (self.h @ other.h.T)
+
+
+def _scaled_squares(x):
+    """Return (x / m)^2 and m, the largest magnitude in x: no square overflows or vanishes."""
+    largest = max(float(x.max()), -float(x.min()))
+    largest = largest if largest and math.isfinite(largest) else 1.0
+    squares = x / largest
+    squares *= squares
+    return squares, largest
 
 
 def _outer(delta, h, out):
@@ -140,6 +155,9 @@ class OuterSum:
     def squared_sum(self) -> None:
         return None  # the square of a sum over positions is no product
 
+    def products(self, other: Any) -> None:
+        return None
+
 
 def _gram_squares(delta, h):
     grams = delta @ delta.swapaxes(1, 2)
@@ -171,3 +189,8 @@ class Formed:
 
     def squared_sum(self) -> Any:
         return (self.g * self.g).sum(0)
+
+    def products(self, other: Any) -> Any:
+        if not isinstance(other, Formed):
+            return None
+        return self.g.reshape(len(self.g), -1) @ other.g.reshape(len(other.g), -1).T

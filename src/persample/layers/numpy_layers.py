@@ -22,6 +22,11 @@ class _Buffer:
             self.array = fresh(shape, dtype) if len(shape) == 2 else np.empty(shape, dtype)
         return self.array
 
+    def copy_of(self, x):
+        x = np.asarray(x)
+        self.like(x)[...] = x
+        return self.array
+
     def like(self, x):
         """Take the order of x's memory as well: two arrays in two orders are slow to combine."""
         if self.array.shape != x.shape or self.array.dtype != x.dtype:
@@ -116,8 +121,8 @@ class Network:
     >>> from persample.layers import Linear, Network
     >>> network = Network([Linear(np.array([[1.0, 1.0]]))])
     >>> x, y = np.array([[1.0, 2], [3, 4]]), np.array([[1.0], [6]])
-    >>> with ps.layerwise(network, reduction="sum") as record:
-    ...     network.backward(network(x) - y)  # the loss is the sum of (output - y)^2 / 2
+    >>> with ps.layerwise(network) as record:
+    ...     network.backward(network(x) - y)  # of each sample's loss, (output - y)^2 / 2
     >>> record.squared_norms()
     array([20., 25.])
     """
@@ -130,9 +135,11 @@ class Network:
                 "two layers that share one weight array."
             )
         self.forwards = self.backwards = 0
+        self._input, self._cotangent = _Buffer(), _Buffer()
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         self.forwards, self.backwards = self.forwards + 1, 0
+        x = self._input.copy_of(x)  # the caller may fill x with the next batch before rows()
         for layer in self.layers:
             x = layer.forward(x)
         self._output = x
@@ -151,9 +158,9 @@ class Network:
                 f"Network.backward: the cotangent has shape {cotangent.shape}; it must be {need}."
             )
         self.backwards = 1
-        if cotangent.strides != self._output.strides:  # bring it into the order of the layers'
-            cotangent, given = np.empty_like(self._output, cotangent.dtype), cotangent
-            cotangent[...] = given
+        kept = self._cotangent.like(self._output)  # a copy, in the order of the layers' memory
+        kept[...] = cotangent
+        cotangent = kept
         first = next(n for n, layer in enumerate(self.layers) if hasattr(layer, "uses"))
         for n, layer in reversed(list(enumerate(self.layers))[first:]):
             cotangent = layer.backward(cotangent, needed=n > first)
@@ -188,9 +195,23 @@ class NetworkCapture:
     def __exit__(self, *error: object) -> None:
         pass
 
-    def empty(self, shape: tuple[int, ...], like: np.ndarray) -> np.ndarray:
+    def backward(self, losses: Any, retain_graph: bool) -> None:
+        raise TypeError(
+            "backward: a Network has no graph to go back through; call "
+            "network.backward(cotangent) with the derivative of each sample's loss by its output."
+        )
+
+    def check(self, row: Any, samples: tuple[int, ...]) -> None:
+        raise TypeError(
+            "check: a Network keeps no graph to compare with; run one sample through it alone."
+        )
+
+    def wide(self, dtype: Any) -> np.dtype:
+        return np.promote_types(dtype, np.float32)
+
+    def empty(self, shape: tuple[int, ...], like: np.ndarray, dtype: Any) -> np.ndarray:
         flat = self.network._output.ndim == 2  # of a sequence a row is a product of matrices
-        return fresh(shape, like.dtype) if flat else np.empty(shape, like.dtype)
+        return fresh(shape, dtype) if flat else np.empty(shape, dtype)
 
     def collect(self) -> tuple[int, dict[str, list]]:
         network, count = self.network, self.network.forwards - self.start

@@ -1,16 +1,19 @@
-"""What one recorded pass tells about each sample: rows, norms, clipped sum, moments.
+"""What one recorded pass tells about each sample: rows, norms, clipped sum, moments, products.
 
 `Record` puts the forms of `closed` together, parameter by parameter, for NumPy and PyTorch alike;
 where a parameter has no closed form, or is used twice, it forms rows a few samples at a time.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import reduce
-from numbers import Integral, Real
+from numbers import Real
 from operator import add
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from ..checks import check_out, is_count
 from .closed import slices, squares_once
 
 
@@ -24,16 +27,33 @@ class Moments(NamedTuple):
 class Record:
     """One forward and backward pass, read sample by sample.
 
+    Row i is g_i = d loss_i / d params. Rows have the dtype of their parameter; norms, sums and
+    moments are worked out and returned in float32 where that is float16 or bfloat16.
+
     ``source`` is what collects the pass; it has ``xp`` (numpy or torch), ``parameters`` (name ->
-    array), ``empty(shape, like)`` for fresh memory of an array's type and device, and
-    ``collect()`` -> (B, name -> forms, one for each use of the parameter).
+    array), ``wide(dtype)``, ``empty(shape, like, dtype)`` for fresh memory, and ``collect()`` ->
+    (B, name -> forms, one for each use of the parameter).
     """
 
-    def __init__(self, source: Any, reduction: str) -> None:
+    def __init__(self, source: Any, reduction: str | None) -> None:
         self._source, self._reduction = source, reduction
 
+    def backward(self, losses: Any, retain_graph: bool = False) -> None:
+        """Run the backward pass of a batch from its losses, (B,): one number for each sample.
+
+        What a loss does inside a sample, such as a mean over the tokens that count, is yours to
+        write; nothing is divided by B. As after ``losses.sum().backward()``, the sum of the rows
+        is added to each parameter's ``.grad``. ``retain_graph=True`` keeps what `check` needs.
+
+        Raises
+        ------
+        TypeError, ValueError : no tensor, one number, or more than one number for each sample.
+        RuntimeError : losses without a gradient, a second backward pass.
+        """
+        self._source.backward(losses, retain_graph)
+
     def rows(self, out: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return parameter name -> (B, \\*shape): g_i of each sample's own loss, no factor 1/B.
+        """Return parameter name -> (B, \\*shape): the gradient of each sample's own loss.
 
         ``out`` is the dict of an earlier call: it is overwritten and returned, and no fresh
         memory is touched, which is most of what rows cost.
@@ -41,19 +61,22 @@ class Record:
         size, forms = self._source.collect()
         if out is None:
             out = {name: self._empty(name, size) for name in forms}
-        self._check_buffers(out, size, forms)
+        else:
+            check_out("rows", (self._source.parameters,), (None,), size, out)
         for name in forms:
             self._write(forms[name], slice(0, size), out[name], self._scale(size))
         return out
 
-    def chunks(self, size: int) -> Iterator[dict[str, Any]]:
-        """Yield the rows of ``size`` samples at a time: memory stays flat in B.
+    def chunks(self, chunk_size: int) -> Iterator[dict[str, Any]]:
+        """Yield the rows of ``chunk_size`` samples at a time: memory stays flat in B.
 
         Each dict is the one before, overwritten: use it, then ask for the next.
         """
-        if not isinstance(size, Integral) or isinstance(size, bool) or size < 1:
-            raise ValueError(f"chunks: size={size!r}; give a number of samples, 1 or more.")
-        return self._chunks(int(size))
+        if not is_count(chunk_size):
+            raise ValueError(
+                f"chunks: chunk_size={chunk_size!r}; give a number of samples, 1 or more."
+            )
+        return self._chunks(int(chunk_size))
 
     def _chunks(self, step):
         total, forms = self._source.collect()
@@ -68,7 +91,10 @@ class Record:
     def squared_norms(self) -> Any:
         """Return (B,): ||g_i||^2 over all parameters together, without forming the rows."""
         size, forms = self._source.collect()
-        return self._unscaled_norms(size, forms) * self._scale(size) ** 2
+        squares, doubtful = self._squares(size, forms)
+        for i in doubtful:
+            squares[i] = self._careful_norm(i, forms) ** 2
+        return squares * self._scale(size) ** 2
 
     def clipped_sum(self, max_norm: float) -> dict[str, Any]:
         """Return sum_i g_i min(1, max_norm / ||g_i||): name -> (\\*shape), without the rows.
@@ -82,7 +108,10 @@ class Record:
                 "above 0."
             )
         (size, forms), xp = self._source.collect(), self._source.xp
-        scale, norms = self._scale(size), xp.sqrt(self._unscaled_norms(size, forms))
+        scale, (squares, doubtful) = self._scale(size), self._squares(size, forms)
+        norms = xp.sqrt(squares)
+        for i in doubtful:
+            norms[i] = self._careful_norm(i, forms)
         if math.isfinite(max_norm):
             # The forms lack the factor scale: scale min(1, max_norm / (scale norm)).
             weights = max_norm / xp.clip(norms, min=max_norm / scale)
@@ -100,29 +129,102 @@ class Record:
         scale, xp = self._scale(size), self._source.xp
         mean, second = {}, {}
         for name, uses in forms.items():
-            template = self._empty(name, size, ())
-            weights = xp.full_like(template, scale / size)
+            weights = xp.full_like(self._work(name, size, ()), scale / size)
             mean[name] = self._weighted_sum(name, uses, weights)
             squares = uses[0].squared_sum() if len(uses) == 1 else None
             if squares is None:
-                squares = xp.zeros_like(self._empty(name, 1))[0]
+                squares = xp.zeros_like(self._work(name, 1))[0]
                 for _, rows in self._few(name, uses, size):
                     rows *= rows
                     squares += rows.sum(0)
             second[name] = squares * (scale * scale / size)
         return Moments(mean, second)
 
+    def gram(self, other: "Record | None" = None) -> Any:
+        """Return (B, B'): the inner product of each row with each row of ``other``, or of itself.
+
+        The squared norms are on the diagonal. ``other`` is a record of the same model.
+        """
+        other = self if other is None else other
+        (size, forms), (count, others) = self._source.collect(), other._source.collect()
+        needed = {name: tuple(p.shape) for name, p in self._source.parameters.items()}
+        given = {name: tuple(p.shape) for name, p in other._source.parameters.items()}
+        if given != needed:
+            raise ValueError(
+                "gram: the two records have different parameters; give one of the same model."
+            )
+        parts = [
+            self._products(name, (size, forms[name]), other, (count, others[name]))
+            for name in forms
+        ]
+        return reduce(add, parts) * (self._scale(size) * other._scale(count))
+
+    def _products(self, name, mine, other, theirs):
+        (size, uses), (count, more) = mine, theirs
+        if len(uses) == len(more) == 1:
+            products = uses[0].products(more[0])
+            if products is not None:
+                return products
+        total = self._source.xp.zeros_like(self._work(name, size, (count,)))
+        for samples, rows in self._few(name, uses, size):
+            for others, columns in other._few(name, more, count):
+                flat = columns.reshape(columns.shape[0], -1)
+                total[samples, others] = rows.reshape(rows.shape[0], -1) @ flat.T
+        return total
+
+    def check(self, samples: Iterable[int] = (0,)) -> dict[str, float]:
+        """Compare the rows of a few samples with the gradients of their losses; do this once for
+        a new model.
+
+        Needs ``record.backward(losses, retain_graph=True)``. Sample i's row must be
+        ``torch.autograd.grad(losses[i], parameters)`` on the same graph, so with the same
+        dropout. Apart from that, sample i goes through the model alone, in evaluation mode: its
+        output must not depend on the others.
+
+        Returns
+        -------
+        parameter name -> the largest difference found, relative to the norm of the gradient.
+
+        Raises
+        ------
+        RuntimeError : which parameter differs, for which sample and by how much.
+        """
+        return self._source.check(self._row, tuple(samples))
+
+    def _row(self, i):
+        """Return name -> the row of sample i."""
+        size, forms = self._source.collect()
+        row = {name: self._empty(name, 1) for name in forms}
+        for name in forms:
+            self._write(forms[name], slice(i, i + 1), row[name], self._scale(size))
+        return {name: x[0] for name, x in row.items()}
+
     def _scale(self, size):
         """Return what turns a cotangent of the batch's loss into one of the sample's own."""
         return float(size) if self._reduction == "mean" else 1.0
 
-    def _empty(self, name, size, shape=None):
+    def _empty(self, name, size):
+        like = self._source.parameters[name]
+        return self._source.empty((size, *like.shape), like, like.dtype)
+
+    def _work(self, name, size, shape=None):
+        """Return memory to work in, at least float32."""
         like = self._source.parameters[name]
         shape = tuple(like.shape) if shape is None else shape
-        return self._source.empty((size, *shape), like)
+        return self._source.empty((size, *shape), like, self._source.wide(like.dtype))
 
     def _write(self, uses, samples, out, scale):
         """Write the rows of some samples; the uses of one parameter add up."""
+        wide = self._source.wide(out.dtype)
+        if wide != out.dtype:
+            for part in slices(out.shape[0], 2 * out[0].nbytes):
+                work = self._source.empty(tuple(out[part].shape), out, wide)
+                self._add_up(uses, _within(samples, part), work, scale)
+                out[part] = work
+        else:
+            self._add_up(uses, samples, out, scale)
+
+    def _add_up(self, uses, samples, out, scale):
         if not uses:
             out[...] = 0
             return
@@ -132,7 +234,7 @@ class Record:
         for part in slices(out.shape[0], out[0].nbytes):
             more = self._source.xp.empty_like(out[part])
             for use in uses[1:]:
-                use.rows(slice(samples.start + part.start, samples.start + part.stop), more, scale)
+                use.rows(_within(samples, part), more, scale)
                 out[part] += more
 
     def _few(self, name, uses, size):
@@ -140,20 +242,40 @@ class Record:
         each, buffer = self._source.parameters[name].nbytes, None
         for samples in slices(size, each):
             count = samples.stop - samples.start
-            buffer = self._empty(name, count) if buffer is None else buffer[:count]
-            self._write(uses, samples, buffer, 1.0)
+            buffer = self._work(name, count) if buffer is None else buffer[:count]
+            self._add_up(uses, samples, buffer, 1.0)
             yield samples, buffer
 
-    def _unscaled_norms(self, size, forms):
-        squares = squares_once()
-        norms = (self._norms_of(name, forms[name], size, squares) for name in forms)
-        return reduce(add, norms)  # `sum` begins with a 0: one operation more
+    def _squares(self, size, forms):
+        """Return (B,) squared norms, unscaled, and the samples where they may be lost.
+
+        A square overflows, or is rounded to 0, long before its root does.
+        """
+        squares, xp = squares_once(), self._source.xp
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = [self._norms_of(name, forms[name], size, squares) for name in forms]
+            norms = reduce(add, parts)
+        limits = xp.finfo(norms.dtype)
+        fine = (norms >= limits.tiny / limits.eps) & (norms <= limits.max)
+        return norms, () if bool(fine.all()) else [i for i in range(size) if not bool(fine[i])]
+
+    def _careful_norm(self, i, forms):
+        """Return ||g_i||, unscaled, as m ||g_i / m|| with m the largest entry of g_i."""
+        xp, parts = self._source.xp, []
+        for name, uses in forms.items():
+            row = self._work(name, 1)
+            self._add_up(uses, slice(i, i + 1), row, 1.0)
+            parts.append(row)
+        largest = max((float(abs(row).max()) for row in parts), default=0.0)
+        if largest == 0 or not math.isfinite(largest):
+            return largest
+        return largest * math.sqrt(sum(float(xp.square(row / largest).sum()) for row in parts))
 
     def _norms_of(self, name, uses, size, squares):
         norms = uses[0].squared_norms(squares) if len(uses) == 1 else None
         if norms is None:
-            norms = self._source.xp.zeros_like(self._empty(name, size, ()))
-            for samples, rows in self._few(name, uses, size) if uses else ():
+            norms = self._source.xp.zeros_like(self._work(name, size, ()))
+            for samples, rows in self._few(name, uses, size):
                 rows *= rows
                 norms[samples] = rows.reshape(rows.shape[0], -1).sum(1)
         return norms
@@ -162,8 +284,8 @@ class Record:
         """Return sum_i w_i g_i. It is linear, so the uses of one parameter add up."""
         xp = self._source.xp
         if not uses:
-            return xp.zeros_like(self._empty(name, 1))[0]
-        weights = xp.asarray(weights, dtype=self._source.parameters[name].dtype)
+            return xp.zeros_like(self._work(name, 1))[0]
+        weights = xp.asarray(weights, dtype=self._source.wide(self._source.parameters[name].dtype))
         return reduce(add, [self._weighted_use(name, use, weights) for use in uses])
 
     def _weighted_use(self, name, use, weights):
@@ -175,18 +297,7 @@ class Record:
                 total = total + (weights[samples] @ flat).reshape(rows.shape[1:])
         return total
 
-    def _check_buffers(self, out, size, forms):
-        if set(out) != set(forms):
-            raise ValueError(
-                f"rows: out has the entries {', '.join(sorted(out)) or 'none'}; it must have "
-                f"{', '.join(sorted(forms))}: give the dict of an earlier call with this model."
-            )
-        for name in forms:
-            like, x = self._source.parameters[name], out[name]
-            need = (size, *like.shape)
-            if tuple(x.shape) != need or x.dtype != like.dtype:
-                raise ValueError(
-                    f"rows: out[{name!r}] has shape {tuple(x.shape)} and type {x.dtype}; the rows "
-                    f"need {need} and {like.dtype}: for a smaller batch give a part of each "
-                    "buffer, {k: x[:B] for k, x in out.items()}, or give no out."
-                )
+
+def _within(samples, part):
+    """Return the part of a slice of samples."""
+    return slice(samples.start + part.start, samples.start + part.stop)

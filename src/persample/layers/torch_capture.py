@@ -1,36 +1,42 @@
-"""Hooks that collect, in one ordinary pass, each layer's input and its output's cotangent.
+"""One backward pass of a PyTorch model, with the cotangents kept that its rows are made of.
 
-Nothing of the model changes: the hooks are put on at the start of the with block and taken off at
-its end. What a hook cannot see, a parameter used outside its own layer, is watched for and named.
+Nothing of the model changes: hooks are put on nodes of the graph that autograd recorded, for the
+duration of that pass. Where they go is worked out once for a model and its shapes.
 """
 
 import math
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
-from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils import _pytree as pytree
 
-from .torch_fallback import Fallback, Pause, Rerun, differentiable
-from .torch_modules import Layer, batch_size, layers_of, refuse_batch_norm, trainable
-from .torch_watch import Watch
+from .closed import Formed
+from .torch_check import check_rows
+from .torch_graph import Graph
+from .torch_model import (
+    check_losses,
+    named_checkpoints,
+    refuse_batch_norm,
+    retained_gradients,
+    trainable,
+)
+from .torch_own import OwnBackward, batch_of, output_cotangents
+from .torch_owners import UNUSED, Along, find_owners
+from .torch_plan import Plan, make_plan
+from .torch_replay import Pulled, Replay, Replayed, merged, turned
+from .torch_rules import RULES, Use
 
 HUGE = 2**22  # bytes from which NumPy asks for huge pages
-
-
-@dataclass(eq=False)
-class Call:
-    """One call of a layer: what went in, and the cotangents of what came out."""
-
-    layer: Layer
-    args: tuple
-    kwargs: dict
-    cotangents: list[Tensor | None]
-    versions: list[tuple[str, Tensor, int]] = field(default_factory=list)
+PLANS: WeakKeyDictionary = WeakKeyDictionary()  # model -> key of a graph -> Plan
+MOST_PLANS = 64  # for each model
 
 
 class TorchCapture:
@@ -38,182 +44,272 @@ class TorchCapture:
 
     xp = torch
 
-    def __init__(self, model: nn.Module) -> None:
-        self.modules = list(model.named_modules())  # walked once: a small model's pass is short
+    def __init__(self, model: nn.Module, reduction: str | None) -> None:
+        self.model, self.reduction = model, reduction
+        self.modules = list(model.named_modules())
         self.parameters = trainable(model, self.modules)
         self.names = {id(p): name for name, p in self.parameters.items()}
-        self.layers = list(layers_of(self.modules, self.names))
-        self.calls: list[Call] = []
-        self.watch = Watch(self.names)
-        self.has_cotangents = False
-        self.pause = Pause()
-        self.backward = 0  # which backward pass the cotangents came from
-        self._collected: tuple | None = None
+        self.size: int | None = None  # known once the backward pass has run
+        self.losses: Tensor | None = None  # kept for `check`, with their graph
+        self.inputs: tuple | None = None  # of the model's last call
+        self.outputs: list[tuple] = []  # (edge, shape) of all its calls, for a pass of one's own
+        self.forms: dict[str, list] = {name: [] for name in self.parameters}
+        self.versions: list[tuple[str, Tensor, int]] = []
 
-    # The hooks.
+    # The block.
     def __enter__(self) -> "TorchCapture":
-        self.handles: list[Any] = []
-        for layer in self.layers:
-            before, after = partial(self._before, layer), partial(self._after, layer)
-            self.handles += [
-                layer.module.register_forward_pre_hook(before, prepend=True),
-                layer.module.register_forward_hook(after, prepend=True, with_kwargs=True),
-            ]
+        self.leave = ExitStack()
         for where, module in self.modules:
             if isinstance(module, _BatchNorm):
-                refuse = partial(refuse_batch_norm, where)
-                self.handles.append(module.register_forward_pre_hook(refuse))
-        self.watch.__enter__()
+                hook = module.register_forward_pre_hook(partial(refuse_batch_norm, where))
+                self.leave.callback(hook.remove)
+        hook = self.model.register_forward_hook(self._called, with_kwargs=True)
+        self.leave.callback(hook.remove)
+        if "torch._dynamo" in sys.modules:  # a compiled model runs as it was written
+            self.leave.enter_context(torch.compiler.set_stance("force_eager"))
+        if self.reduction is not None:
+            self.leave.enter_context(OwnBackward(self))
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.watch.__exit__(*error)
-        for handle in self.handles:
-            handle.remove()
+        self.leave.close()
 
-    def _before(self, layer, module, args):
-        self.watch.running.append(layer)
+    def _called(self, model, args, kwargs, output):
+        if torch.is_grad_enabled() and self.size is None:
+            self.inputs = args, kwargs
+            if self.reduction is not None:
+                self.outputs += [
+                    (get_gradient_edge(x), tuple(x.shape))
+                    for x in pytree.tree_leaves(output)
+                    if isinstance(x, Tensor) and x.requires_grad and x.ndim
+                ]
 
-    def _after(self, layer, module, args, kwargs, output):
-        self.watch.running.pop()
-        if self.pause.is_on:
-            return None
-        with torch._C.DisableTorchFunction():  # what the hook does is not the model's doing
-            return self._record(layer, module, args, kwargs, output)
-
-    def _record(self, layer, module, args, kwargs, output):
-        outputs = differentiable(output)
-        if not any(x.requires_grad for x in outputs):
-            return None
-        if self.has_cotangents:
+    # The backward pass.
+    def backward(self, losses: Tensor, retain_graph: bool = False) -> None:
+        """Run backward on the sum of the losses, and keep what the rows are made of."""
+        check_losses(losses)
+        if self.reduction is not None:
             raise RuntimeError(
-                f"layerwise: {layer.where} ran again after the backward pass had begun; one with "
-                "block records one forward and one backward pass: open a new block for the next "
-                "batch, and put torch.no_grad() around what is only evaluated."
+                f"backward: the block was opened with reduction={self.reduction!r}, for a "
+                "backward pass of your own, loss.backward(); open it with layerwise(model) for "
+                "record.backward(losses)."
             )
-        if not layer.rule and (len(outputs) > 1 or outputs[0]._is_view()):
-            # One output may be made from another, or be part of a tensor that is used elsewhere:
-            # a copy's cotangent comes from what happens outside the layer alone.
-            output = pytree.tree_map_only(Tensor, torch.clone, output)
-            outputs = differentiable(output)
-        if layer.rule:
-            given = (next(iter((*args, *kwargs.values()))).detach(),), {}
-            held = [("the input", given[0][0])]
-        else:  # it will run again
-            given = pytree.tree_map_only(Tensor, Tensor.detach, (args, kwargs))
-            held = [("the input", x) for x in pytree.tree_leaves(given)]
-            held += [("a parameter", p) for p in module.parameters()]
-        call = Call(layer, *given, [None] * len(outputs))
-        for what, x in held:
-            if isinstance(x, Tensor) and not x.is_inference():
-                call.versions.append((what, x, x._version))
-        for n, x in enumerate(outputs):
-            if x.requires_grad:
-                # A change in place of a view leaves the view's hook behind, never that of its
-                # base: the output of Linear for (B, T, d) is a view of all of (B T, d).
-                x = x._base if x._is_view() else x
-                x.register_hook(partial(self._receive, call, n, outputs[n].shape))
-        self.calls.append(call)
-        return output
-
-    def _receive(self, call, n, shape, cotangent):
-        if not self.has_cotangents:
-            self.backward = self.watch.backwards
-        if call.cotangents[n] is not None or self.watch.backwards != self.backward:
+        self._refuse_second()
+        ones, edge = torch.ones_like(losses), get_gradient_edge(losses)
+        roots = lambda: [(edge, ones, Along(0, 1))]  # noqa: E731
+        graph = Graph(losses.grad_fn, self.names)
+        if not graph.leaves:
             raise RuntimeError(
-                f"layerwise: a second backward pass reached {call.layer.where}; add the losses "
-                "and call backward once, or open a new with block for the second."
+                "backward: the losses do not depend on any parameter of the model that requires "
+                "grad; compute them from model(x)."
             )
-        self.has_cotangents = self.watch.is_over = True
-        call.cotangents[n] = cotangent.detach().reshape(shape)
+        backward = partial(losses.backward, ones)
+        self._run(graph, [edge], len(losses), roots, backward, retain_graph)
+        self.losses = losses if retain_graph else None
 
-    def empty(self, shape: tuple[int, ...], like: Tensor) -> Tensor:
+    def own_backward(self, loss: Tensor, options: dict) -> None:
+        """Run the user's ``loss.backward(**options)``, and keep what the rows are made of."""
+        graph = Graph(loss.grad_fn, self.names) if loss.grad_fn is not None else None
+        if graph is None or not graph.leaves:
+            return loss.backward(**options)  # another model's
+        self._refuse_second()
+        options = dict(options)
+        retain_graph = bool(options.pop("retain_graph", None))
+        edges, size = batch_of(self.outputs, graph)
+        roots = partial(output_cotangents, loss, options.get("gradient"), edges)
+        self._run(graph, edges, size, roots, partial(loss.backward, **options), retain_graph)
+
+    def _refuse_second(self):
+        if self.size is not None:
+            raise RuntimeError(
+                "backward: this record has its backward pass already, and one record holds one "
+                "pass; add the losses and call backward once, or open a new with block."
+            )
+
+    def _run(self, graph, edges, size, roots, backward, retain_graph):
+        """Run ``backward`` with hooks on the sites.
+
+        ``roots()`` gives (edge, cotangent, where the samples lie) for those of the ``edges`` that
+        have a cotangent: what is known from the beginning.
+        """
+        if size == 1:
+            self._run_single(graph, partial(backward, retain_graph=retain_graph))
+        else:
+            plan = self._plan(graph, edges, roots, size)
+            self._capture(graph, plan, roots, size, backward, retain_graph)
+        self.size = size
+
+    def _run_single(self, graph, backward):
+        """One sample: its rows are what arrives at the parameters."""
+        arrived: dict = {}
+        handles = [
+            graph.nodes[leaf].register_prehook(partial(arrived.__setitem__, name))
+            for name, leaf in graph.leaves.items()
+        ]
+        try:
+            backward()
+        finally:
+            for handle in handles:
+                handle.remove()
+        for name, (ct,) in arrived.items():
+            if ct is not None:
+                row = ct.detach().to_dense()[None]
+                self.forms[name].append(Formed(row.to(self.wide(row.dtype))))
+
+    def _plan(self, graph, edges, roots, size):
+        """Return where to put hooks, from an earlier pass of equal structure and shapes if any."""
+        tops = tuple((graph.place[edge.node], edge.output_nr) for edge in edges)
+        key = graph.key(tops), size
+        plans = PLANS.setdefault(self.model, {})
+        if key in plans:
+            return plans[key]
+        with retained_gradients(graph.place):
+            plan = make_plan(graph, self._owners(graph, roots(), size), size)
+        if plan.whole and self.reduction is not None:
+            raise NotImplementedError(
+                f"layerwise: what {plan.whole[0]} contributes to the loss cannot be told apart by "
+                "sample from the model's output alone: it is used outside the model, such as in a "
+                "penalty, or shared by the samples up to there; give one loss for each sample to "
+                "record.backward(losses), without reduction=."
+            )
+        if plan.sure:
+            if len(plans) >= MOST_PLANS:
+                plans.clear()
+            plans[key] = plan
+        return plan
+
+    def _owners(self, graph, roots, size):
+        wanted = [self.parameters[name] for name in graph.leaves]
+        edges = [edge for edge, _, _ in roots]
+
+        def sweep(r):
+            cotangents = [_weighted(ct, along, r, size) for _, ct, along in roots]
+            with named_checkpoints():
+                torch.autograd.grad(
+                    edges, wanted, cotangents, retain_graph=True, allow_unused=True
+                )
+
+        covered = set().union(*(graph.reach(graph.place[edge.node]) for edge in edges))
+        return find_owners(graph, covered, size, sweep)
+
+    def _capture(self, graph, plan: Plan, roots, size, backward, retain_graph):
+        saved = {
+            (name, n): self._saved(graph, name, site)
+            for name, sites in plan.sites.items()
+            if name not in plan.replayed
+            for n, site in enumerate(sites)
+        }
+        places = {site.place for sites in plan.sites.values() for site in sites}
+        arrived: dict = {}
+        handles = [
+            graph.nodes[place].register_prehook(partial(arrived.__setitem__, place))
+            for place in places
+        ]
+        try:
+            backward(retain_graph=retain_graph or plan.keeps_graph)
+        finally:
+            for handle in handles:
+                handle.remove()
+        for (name, n), values in saved.items():
+            site = plan.sites[name][n]
+            ct = arrived.get(site.place, (None,))[0]
+            if ct is not None:
+                self.forms[name].append(self._form(graph, name, site, ct.detach(), values, size))
+        for name in self.forms:
+            self.forms[name] = merged(self.forms[name])
+        self._replay(graph, plan, arrived, roots, size)
+
+    def _saved(self, graph, name, site):
+        """Return what a rule needs of the forward pass; its graph is not kept alive by it."""
+        node = graph.nodes[site.place]
+        values = {}
+        for need in RULES[node.name()][site.slot].needs:
+            x = getattr(node, f"_saved_{need}")
+            if isinstance(x, Tensor):
+                x = x.detach()
+                if not x.is_inference():
+                    self.versions.append((name, x, x._version))
+            values[need] = x
+        return values
+
+    def _form(self, graph, name, site, ct, values, size):
+        parameter, node = self.parameters[name], graph.nodes[site.place]
+        target, number = graph.targets[site.place][site.slot]
+        shape = graph.shape(target, number)
+        use = Use(site.along[0], size, shape, self.wide(parameter.dtype))
+        form = RULES[node.name()][site.slot].make(use, ct, values)
+        if not site.way:
+            return form
+        there = turned(form, site.way, tuple(parameter.shape)) if site.way != "pull" else None
+        if there is not None:
+            return there
+        edge, metadata = graph.nodes[target], graph.nodes[target]._input_metadata[number]
+        return Pulled(form, GradientEdge(edge, number), shape, metadata.dtype, name, parameter)
+
+    def _replay(self, graph, plan, arrived, roots, size):
+        """Add the forms of parameters whose rows need autograd once for each sample."""
+        groups: dict[int, list[str]] = {}
+        for name, place in plan.replayed.items():
+            groups.setdefault(place, []).append(name)
+        for place, names in groups.items():
+            along = plan.sites[names[0]][0].along
+            used = [
+                (GradientEdge(graph.nodes[place], n), ct.detach(), where)
+                for n, (ct, where) in enumerate(zip(arrived.get(place, ()), along, strict=False))
+                if ct is not None and where != UNUSED
+            ]
+            if used:
+                self._add_replay(used, names, size)
+        if plan.whole:
+            self._add_replay(roots(), plan.whole, size)
+
+    def _add_replay(self, used, names, size):
+        edges, cotangents, along = zip(*used, strict=True)
+        parameters = {name: self.parameters[name] for name in names}
+        run = Replay(list(edges), list(cotangents), list(along), size, parameters)
+        for name in names:
+            self.forms[name].append(Replayed(run, name))
+
+    # What a record asks for.
+    def wide(self, dtype: torch.dtype) -> torch.dtype:
+        """Return the type to work in: numbers of 16 bits are too short for sums and squares."""
+        return torch.promote_types(dtype, torch.float32)
+
+    def check(self, row: Callable, samples: tuple[int, ...]) -> dict[str, float]:
+        """Compare ``row(i)`` with the gradient of sample i's loss."""
+        return check_rows(self, row, samples)
+
+    def empty(self, shape: tuple[int, ...], like: Tensor, dtype: torch.dtype) -> Tensor:
         """Return memory for rows; large ones from NumPy, whose pages are large as well.
 
         Fresh memory costs a page fault a page, and Linux gives pages of 2 MiB instead of 4 KiB
         to a program that asks: NumPy does; PyTorch with THP_MEM_ALLOC_ENABLE=1 alone.
         """
-        size = math.prod(shape) * like.itemsize
+        size = math.prod(shape) * dtype.itemsize
         if like.device.type != "cpu" or size < HUGE:
-            return torch.empty(shape, dtype=like.dtype, device=like.device)
-        return torch.from_numpy(np.empty(size, np.uint8)).view(like.dtype).view(shape)
+            return torch.empty(shape, dtype=dtype, device=like.device)
+        return torch.from_numpy(np.empty(size, np.uint8)).view(dtype).view(shape)
 
-    # What was collected.
     def collect(self) -> tuple[int, dict[str, list]]:
         """Return the batch size and, for each parameter, the forms of its uses."""
-        if self._collected is None:
-            self._collected = self._collect()
-        for call in self.calls:
-            for what, x, version in call.versions:
-                if x._version != version:
-                    raise RuntimeError(
-                        f"layerwise: {what} of {call.layer.where} was changed in place after the "
-                        "forward pass; read the record before its tensors are overwritten."
-                    )
-        return self._collected
-
-    def _collect(self):
-        called = {call.layer.where for call in self.calls}
-        extra = {layer.where: dict(layer.names) for layer in self.layers}
-        for (name, layer), function in self.watch.uses.items():
-            self._attribute(name, layer, function, called, extra)
-        if not self.calls:
+        if self.size is None:
             raise RuntimeError(
-                "layerwise: no layer of the model ran inside the with block, or none with "
-                "gradients on; call the model and backward inside it."
+                "layerwise: no backward pass was recorded; call record.backward(losses) with one "
+                "loss for each sample. For a backward pass of your own, loss.backward(), say in "
+                'layerwise(model, reduction="mean") or "sum" what the loss does over the batch.'
             )
-        calls = [call for call in self.calls if any(ct is not None for ct in call.cotangents)]
-        if not calls:
-            raise RuntimeError(
-                "layerwise: no backward pass was recorded; call backward() on the loss of the "
-                "batch, then read the record."
-            )
-        size = batch_size(calls)
-        forms: dict = {name: [] for name in self.parameters}
-        for call in calls:
-            for name, form in self._forms(call, size, extra[call.layer.where]):
-                forms[name].append(form)
-        return size, forms
+        for name, x, version in self.versions:
+            if x._version != version:
+                raise RuntimeError(
+                    f"layerwise: what {name} was applied to was changed in place after the "
+                    "forward pass; read the record before its tensors are overwritten."
+                )
+        return self.size, self.forms
 
-    def _attribute(self, name, layer, function, called, names):
-        """Account for a use of a parameter: its own layer's, or one that a re-run will repeat."""
-        if layer is not None and name in layer.names.values():
-            return
-        owners = [other.where for other in self.layers if name in other.names.values()]
-        if layer is not None and not layer.rule and not called.intersection(owners):
-            local = [
-                f"{prefix}.{key}" if prefix else key
-                for prefix, module in layer.module.named_modules()  # each module once
-                for key, p in module._parameters.items()
-                if self.names.get(id(p)) == name
-            ]
-            names[layer.where].update(dict.fromkeys(local, name))
-            if local:
-                return
-        raise NotImplementedError(
-            f"layerwise: the parameter {name} is used by {function}() outside a call of its own "
-            "layer, where no hook sees its input; call the layer itself, keep penalties on the "
-            "parameters out of the loss, or use ps.per_sample_grad and torch.func.functional_call."
-        )
 
-    def _forms(self, call, size, names):
-        """Yield (parameter name, form) for one call of a layer."""
-        layer, module = call.layer, call.layer.module
-        if not layer.rule:
-            run = Rerun(
-                layer.where,
-                module,
-                names,
-                call.args,
-                call.kwargs,
-                call.cotangents,
-                size,
-                self.pause,
-            )
-            yield from ((name, Fallback(run, name)) for name in dict.fromkeys(names.values()))
-            return
-        x, delta = call.args[0], call.cotangents[0]
-        for name, full_name in layer.names.items():
-            dtype = self.parameters[full_name].dtype
-            h = x.to(dtype) if x.is_floating_point() else x
-            yield full_name, layer.rule[name](module, h, delta.to(dtype))
+def _weighted(cotangent, along, r, size):
+    if r is None:
+        return cotangent
+    shape = [1] * cotangent.ndim
+    shape[along.axis] = size
+    return cotangent * r.to(cotangent).view(shape)

@@ -1,7 +1,7 @@
-"""The table: for each PyTorch layer and each of its parameters, the form its rows have.
+"""The table: for each operation and each of its inputs, the form that a parameter's rows have.
 
-A rule takes (module, x, delta), the layer, its input and the cotangent of its output, and returns
-a form of `closed` or one of the two here, which need PyTorch: Convolution and Lookup.
+A rule gets the cotangent of the operation's output and what the forward pass saved for it, and
+returns a form of `closed` or `torch_forms`. Operations have the names of PyTorch's autograd nodes.
 """
 
 from collections.abc import Callable
@@ -10,209 +10,228 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-from .closed import Formed, Outer, OuterSum, slices
+from .closed import Formed, Outer, OuterSum
+from .torch_forms import Convolution, ConvolutionLoop, Groups, Lookup
+from .torch_owners import Along
 
-
-def rule_for(module: nn.Module) -> dict[str, Callable]:
-    """Return the module's row of the table; empty if it has none or computes something else."""
-    for base in type(module).__mro__:
-        if base in RULES:
-            return RULES[base] if type(module).forward is base.forward else {}
-    return {}
+Shape = tuple[int, ...]
 
 
-def _batched(module, x, least, axes):
-    """Say so if the input has no axis left that could count the samples."""
-    if x.ndim < least:
-        raise ValueError(
-            f"layerwise: the input of {type(module).__name__} has shape {tuple(x.shape)}, without "
-            f"an axis for the samples; it must be {axes}: add one with x[None]."
-        )
+@dataclass(frozen=True)
+class Use:
+    """One use of a parameter: where the samples lie, and the shape of what the operation took."""
+
+    along: Along
+    size: int
+    shape: Shape
+    dtype: torch.dtype  # of the rows while they are worked out
+
+    def is_plain(self, x: Tensor) -> bool:
+        """Say whether axis 0 counts the samples and nothing else."""
+        return self.along.axis == 0 and x.shape[0] == self.size
+
+    def first(self, x: Tensor) -> Tensor:
+        """Return x with the samples first; floating-point numbers in the dtype of the rows."""
+        x = self.along.split(x, self.size)
+        return x.to(self.dtype) if x.is_floating_point() else x
+
+    def one_by_one(self, x: Tensor) -> tuple[Tensor, int]:
+        """Return (B k, ...) and k: what of axis 0 belongs to one sample stands together."""
+        x = self.first(x)
+        return x.flatten(0, 1), x.shape[1]
 
 
-def _linear_weight(module, x, delta):
-    _batched(module, x, 2, "(B, ..., d)")
-    if x.ndim == 2:
-        return Outer(delta, x)
-    return OuterSum(_positions(delta), _positions(x))
+def _repeated(use, output):
+    """Say whether the operation took the same input for all samples, not a part for each."""
+    missing = len(output) - len(use.shape)
+    return use.along.axis < missing or use.shape[use.along.axis - missing] == 1
 
 
-def _positions(x):
-    """Return (B, ..., d) as (B, T, d)."""
-    return x.flatten(1, -2)
+def _on_axis_0(use, output):
+    return use.along.axis == 0
 
 
-def _linear_bias(module, x, delta):
-    return Formed(delta if delta.ndim == 2 else _positions(delta).sum(1))
+def _always(use, output):
+    return True
 
 
-def _convolution(module, x, delta):
-    _batched(module, x, 2 + len(module.kernel_size), "(B, channels, ...)")
-    spread = module._reversed_padding_repeated_twice  # PyTorch's own form of every `padding`
-    if any(spread):
-        x = F.pad(x, spread, "constant" if module.padding_mode == "zeros" else module.padding_mode)
-    sizes = module.kernel_size, module.stride, module.dilation
-    if x.ndim == 3:  # one dimension is two, the first of length 1
-        x, delta, sizes = x[:, :, None], delta[:, :, None], [(1, *size) for size in sizes]
-    return Convolution(delta, x, *sizes, module.groups, module.weight.shape)
+@dataclass(frozen=True)
+class Rule:
+    """``make(use, cotangent, saved)`` -> form; ``saved`` has the ``needs`` by name.
+
+    ``fits(use, shape of the output)`` says whether the samples lie as the rule wants them.
+    """
+
+    make: Callable[[Use, Tensor, dict], Any]
+    needs: tuple[str, ...] = ()
+    fits: Callable[[Use, Shape], bool] = _repeated
 
 
-def _channels(module, x, delta):
-    """The bias of channels at axis 1: each position adds its cotangent."""
-    return Formed(delta.flatten(2).sum(2) if delta.ndim > 2 else delta)
+# A sum over whatever the operation repeated: biases, scales, positions, class tokens.
+def _summed(use: Use, ct: Tensor) -> Formed:
+    if use.is_plain(ct) and ct.shape[1:] == use.shape:
+        return Formed(ct.to(use.dtype))
+    x = use.first(ct)
+    shape = (1,) * (x.ndim - 1 - len(use.shape)) + use.shape
+    axes = [n for n, length in enumerate(shape, 1) if length == 1 and x.shape[n] != 1]
+    return Formed((x.sum(axes) if axes else x).reshape(use.size, *use.shape))
 
 
-def _layer_shift(module, x, delta):
-    count = delta.ndim - 1 - len(module.normalized_shape)
-    _batched(module, x, 1 + len(module.normalized_shape), "(B, ..., *normalized_shape)")
-    return Formed(delta.sum(tuple(range(1, 1 + count))) if count else delta)
+def _spread(use, ct, saved):
+    return _summed(use, ct)
 
 
-def _layer_scale(module, x, delta):
-    if isinstance(module, nn.LayerNorm):
-        normal = F.layer_norm(x, module.normalized_shape, eps=module.eps)
+def _add(use, ct, saved):
+    return _summed(use, ct if saved["alpha"] == 1 else ct * saved["alpha"])
+
+
+def _subtract(use, ct, saved):
+    return _summed(use, ct * -saved["alpha"])
+
+
+def _added(use, ct, saved):
+    return _summed(use, ct if saved["beta"] == 1 else ct * saved["beta"])
+
+
+def _times(other):
+    return lambda use, ct, saved: _summed(use, ct * saved[other])
+
+
+def _divided(use, ct, saved):
+    return _summed(use, ct / saved["other"])
+
+
+def _divisor(use, ct, saved):
+    return _summed(use, -ct * saved["self"] / saved["other"].square())
+
+
+def _copies(use, ct, saved):
+    return Formed(use.first(ct))
+
+
+def _one_copy_each(use, output):
+    """Say whether an array was repeated once for each sample."""
+    axis = use.along.axis
+    return (*output[:axis], output[axis] // use.size, *output[axis + 1 :]) == use.shape
+
+
+def _below_zero(use, ct, saved):
+    x = saved["self"]
+    return _summed(use, torch.where(x < 0, ct * x, 0))
+
+
+# Products of matrices: the weight is the second factor, (d, p), so a row is h^T delta.
+def _product(use, ct, saved, h):
+    if saved.get("alpha", 1) != 1:
+        ct = ct * saved["alpha"]
+    if use.is_plain(ct):
+        return Outer(h.to(use.dtype), ct.to(use.dtype))
+    h, delta = use.first(h), use.first(ct)
+    return OuterSum(h, delta)
+
+
+def _add_product(use, ct, saved):
+    return _product(use, ct, saved, saved["mat1"])
+
+
+def _plain_product(use, ct, saved):
+    return _product(use, ct, saved, saved["self"])
+
+
+# Convolutions: (B, channels, ...), or (B k, channels, ...) where a sample has k images.
+def _convolution(use, ct, saved):
+    x, k = use.one_by_one(saved["input"])
+    delta, _ = use.one_by_one(ct)
+    sizes = [tuple(saved[name]) for name in ("stride", "padding", "dilation")]
+    stride, padding, dilation = sizes
+    if saved["transposed"] or x.ndim > 4:
+        options = saved["transposed"], tuple(saved["output_padding"]), saved["groups"]
+        form = ConvolutionLoop(delta, x, (stride, padding, dilation, *options), use.shape)
     else:
-        normal = F.rms_norm(x, module.normalized_shape, eps=module.eps)
-    return _layer_shift(module, x, delta * normal)
+        if any(padding):
+            x = F.pad(x, [n for side in reversed(padding) for n in (side, side)])
+        kernel = use.shape[2:]
+        if x.ndim == 3:  # one dimension is two, the first of length 1
+            x, delta = x[:, :, None], delta[:, :, None]
+            kernel, stride, dilation = (1, *kernel), (1, *stride), (1, *dilation)
+        form = Convolution(delta, x, kernel, stride, dilation, saved["groups"], use.shape)
+    return form if k == 1 else Groups(form, k)
 
 
-def _group_scale(module, x, delta):
-    normal = F.group_norm(x, module.num_groups, eps=module.eps)
-    return _channels(module, x, delta * normal)
+def _channels(use, ct, saved):
+    """Sum over all axes but the samples' and the channels', which are axis 1 of the output."""
+    x = use.first(ct)  # (B, k, channels, ...)
+    return Formed(x.sum([n for n in range(1, x.ndim) if n != 2]))
 
 
-def _lookup(module, x, delta):
-    if module.scale_grad_by_freq:
-        raise NotImplementedError(
-            "layerwise: an Embedding has scale_grad_by_freq=True, which divides by counts over "
-            "the whole batch, so a sample has no gradient of its own; build it without."
-        )
-    _batched(module, x, 1, "(B,) or (B, ...)")
-    index = x.reshape(x.shape[0], -1)
-    delta = delta.reshape(*index.shape, -1)
-    if module.padding_idx is not None:
-        delta = delta.masked_fill((index == module.padding_idx)[..., None], 0)
-    return Lookup(delta, index, module.num_embeddings)
+# Normalisations: the scale multiplies what was normalised.
+def _layer_scale(use, ct, saved):
+    return _summed(use, ct * (saved["input"] - saved["result1"]) * saved["result2"])
 
 
-# Layer -> parameter -> rule(module, x, delta) -> form. Parameters not listed, and layers whose
-# forward is not the one of the type listed here, fall back to `torch_fallback`.
-RULES: dict[type, dict[str, Callable]] = {
-    nn.Linear: {"weight": _linear_weight, "bias": _linear_bias},
-    nn.Conv1d: {"weight": _convolution, "bias": _channels},
-    nn.Conv2d: {"weight": _convolution, "bias": _channels},
-    nn.Embedding: {"weight": _lookup},
-    nn.LayerNorm: {"weight": _layer_scale, "bias": _layer_shift},
-    nn.RMSNorm: {"weight": _layer_scale},
-    nn.GroupNorm: {"weight": _group_scale, "bias": _channels},
+def _group_scale(use, ct, saved):
+    x, mean, rstd = (saved[name] for name in ("input", "result1", "result2"))
+    groups = x.reshape(*mean.shape, -1)
+    normal = (groups - mean[..., None]) * rstd[..., None]
+    return _channels(use, ct * normal.view_as(x), saved)
+
+
+def _batch_scale(use, ct, saved):
+    shape = (-1,) + (1,) * (ct.ndim - 2)
+    mean, variance = (saved[name].view(shape) for name in ("running_mean", "running_var"))
+    return _channels(use, ct * (saved["input"] - mean) * (variance + saved["eps"]).rsqrt(), saved)
+
+
+def _lookup(use, ct, saved):
+    index = use.first(saved["indices"]).reshape(use.size, -1)
+    delta = use.first(ct).reshape(*index.shape, -1)
+    if saved["padding_idx"] >= 0:
+        delta = delta.masked_fill((index == saved["padding_idx"])[..., None], 0)
+    return Lookup(delta, index, use.shape[0])
+
+
+def _not_last(use, output):
+    return use.along.axis < len(output) - 1
+
+
+CONVOLUTION = (
+    "input", "stride", "padding", "dilation", "transposed", "output_padding", "groups",
+)  # fmt: skip
+LOOKUP = ("indices", "padding_idx", "scale_grad_by_freq")
+# Operation -> number of the input -> rule.
+RULES: dict[str, dict[int, Rule]] = {
+    "AddmmBackward0": {
+        0: Rule(_added, ("beta",)),
+        2: Rule(_add_product, ("mat1", "alpha"), _on_axis_0),
+    },
+    "MmBackward0": {1: Rule(_plain_product, ("self",), _on_axis_0)},
+    "AddBackward0": {0: Rule(_spread), 1: Rule(_add, ("alpha",))},
+    "SubBackward0": {0: Rule(_spread), 1: Rule(_subtract, ("alpha",))},
+    "MulBackward0": {0: Rule(_times("other"), ("other",)), 1: Rule(_times("self"), ("self",))},
+    "DivBackward0": {
+        0: Rule(_divided, ("other",)),
+        1: Rule(_divisor, ("self", "other")),
+    },
+    "ExpandBackward0": {0: Rule(_spread)},
+    "RepeatBackward0": {0: Rule(_copies, (), _one_copy_each)},
+    "PreluKernelBackward0": {1: Rule(_below_zero, ("self",))},
+    "ConvolutionBackward0": {
+        1: Rule(_convolution, CONVOLUTION, _on_axis_0),
+        2: Rule(_channels, (), _on_axis_0),
+    },
+    "NativeLayerNormBackward0": {
+        1: Rule(_layer_scale, ("input", "result1", "result2")),
+        2: Rule(_spread),
+    },
+    "NativeGroupNormBackward0": {
+        1: Rule(_group_scale, ("input", "result1", "result2"), _on_axis_0),
+        2: Rule(_channels, (), _on_axis_0),
+    },
+    "NativeBatchNormBackward0": {
+        1: Rule(_batch_scale, ("input", "running_mean", "running_var", "eps"), _on_axis_0),
+        2: Rule(_channels, (), _on_axis_0),
+    },
+    "EmbeddingBackward0": {0: Rule(_lookup, LOOKUP, _not_last)},
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Convolution:
-    """g_i = sum over output positions of delta_i times the window of x it saw; x is padded.
-
-    delta (B, p, l, m), x (B, c, ., .): a linear layer over positions whose input is the windows.
-    """
-
-    delta: Tensor
-    x: Tensor
-    kernel: tuple[int, int]
-    stride: tuple[int, int]
-    dilation: tuple[int, int]
-    groups: int
-    shape: tuple[int, ...]  # the parameter's, with one or two window axes
-
-    def _parts(self) -> Any:
-        """Yield (samples, delta, windows), few samples at a time: the windows stay in the cache.
-
-        delta (n groups, p / groups, T), windows (n groups, c / groups k l, T).
-        """
-        (size, p, *places), (_, c, *_), g = self.delta.shape, self.x.shape, self.groups
-        windows = self.x.new_empty(0)
-        for samples in slices(size, c * places[0] * places[1] * self._taps() * self.x.itemsize):
-            x, n = self.x[samples], samples.stop - samples.start
-            s = x.stride()
-            steps = [a * b for a, b in zip(s[2:] * 2, self.dilation + self.stride, strict=True)]
-            seen = x.as_strided((n, c, *self.kernel, *places), (*s[:2], *steps))
-            windows = windows[:n] if windows.numel() else seen.new_empty(seen.shape)
-            windows.copy_(seen)
-            flat = windows.view(n * g, c // g * self._taps(), -1)
-            yield samples, self.delta[samples].reshape(n * g, p // g, -1), flat
-
-    def _taps(self) -> int:
-        return self.kernel[0] * self.kernel[1]
-
-    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
-        chosen = Convolution(self.delta[samples], self.x[samples], *self._geometry())
-        for part, delta, windows in chosen._parts():
-            flat = out[part].view(-1, delta.shape[1], windows.shape[1])
-            torch.baddbmm(flat, delta, windows.mT, beta=0, alpha=scale, out=flat)
-
-    def _geometry(self) -> tuple:
-        return self.kernel, self.stride, self.dilation, self.groups, self.shape
-
-    def squared_norms(self, squares: Callable) -> Tensor:
-        norms = [
-            OuterSum(delta.mT, windows.mT).squared_norms(squares).view(-1, self.groups).sum(1)
-            for _, delta, windows in self._parts()
-        ]
-        return torch.cat(norms)
-
-    def weighted_sum(self, weights: Tensor) -> Tensor:
-        shape = (self.delta.shape[1], self.x.shape[1] // self.groups, *self.kernel)
-        weighted = self.delta * weights[:, None, None, None]
-        total = torch.nn.grad.conv2d_weight(
-            self.x, shape, weighted, self.stride, 0, self.dilation, self.groups
-        )
-        return total.reshape(self.shape)
-
-    def squared_sum(self) -> None:
-        return None
-
-
-@dataclass(frozen=True, eq=False)
-class Lookup:
-    """g_i is 0 but where sample i looked: row index_it of the table gets delta_it.
-
-    delta (B, T, d), index (B, T), a table of ``count`` rows.
-    """
-
-    delta: Tensor
-    index: Tensor
-    count: int
-
-    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
-        delta = self.delta[samples]
-        out.zero_()
-        flat = out.view(-1, delta.shape[2])
-        flat.index_add_(0, self._places(samples), delta.flatten(0, 1), alpha=scale)
-
-    def _places(self, samples):
-        index = self.index[samples]
-        first = torch.arange(index.shape[0], device=index.device) * self.count
-        return (first[:, None] + index).flatten()
-
-    def _looked_up(self):
-        """Return (place, sum of cotangents there), one for each row some sample looked at."""
-        places, inverse = self._places(slice(None)).unique(return_inverse=True)
-        sums = self.delta.new_zeros(len(places), self.delta.shape[2])
-        return places, sums.index_add_(0, inverse, self.delta.flatten(0, 1))
-
-    def squared_norms(self, squares: Callable) -> Tensor:
-        places, sums = self._looked_up()
-        norms = sums.new_zeros(len(self.delta))
-        return norms.index_add_(0, places // self.count, sums.square_().sum(1))
-
-    def weighted_sum(self, weights: Tensor) -> Tensor:
-        weighted = (self.delta * weights[:, None, None]).flatten(0, 1)
-        return self._table().index_add_(0, self.index.flatten(), weighted)
-
-    def squared_sum(self) -> Tensor:
-        places, sums = self._looked_up()
-        return self._table().index_add_(0, places % self.count, sums.square_())
-
-    def _table(self):
-        return self.delta.new_zeros(self.count, self.delta.shape[2])

@@ -1,0 +1,89 @@
+"""The graph that autograd recorded: its nodes in order, who uses whom, and what makes two alike.
+
+A node is one operation of the forward pass. ``next_functions`` lead from the loss towards the
+parameters; a parameter ends in an AccumulateGrad node.
+"""
+
+import hashlib
+from typing import Any
+
+from torch import Tensor
+
+Node = Any  # torch.autograd.graph.Node
+
+# Operations that choose among their input's numbers by an index or a mask: with another index
+# the samples may lie elsewhere, so the index is part of what makes two graphs alike.
+CHOOSING = (
+    "Index",
+    "Gather",
+    "Scatter",
+    "Take",
+    "Put",
+    "Sort",
+    "Topk",
+    "Masked",
+    "Pack",
+    "Unique",
+)
+INDICES = ("_saved_indices", "_saved_index", "_saved_mask")
+
+
+class Graph:
+    """The nodes that can be reached from ``root``, each once, in a fixed order."""
+
+    def __init__(self, root: Node, names: dict[int, str]) -> None:
+        self.nodes: list[Node] = [root]
+        self.place: dict[Node, int] = {root: 0}
+        self.uses: list[list[tuple[int, int]]] = [[]]  # for each node: (consumer, input of it)
+        self.leaves: dict[str, int] = {}  # parameter -> its AccumulateGrad node
+        self.targets: list[tuple] = []  # for each node: (place of the next node, its output)
+        for here, node in enumerate(self.nodes):  # grows while it is walked
+            targets = []
+            for slot, (other, number) in enumerate(node.next_functions):
+                if other is None:
+                    targets.append(None)
+                    continue
+                there = self.place.get(other)
+                if there is None:
+                    there = self.place[other] = len(self.nodes)
+                    self.nodes.append(other)
+                    self.uses.append([])
+                self.uses[there].append((here, slot))
+                targets.append((there, number))
+            self.targets.append(tuple(targets))
+            if not targets and hasattr(node, "variable") and id(node.variable) in names:
+                self.leaves[names[id(node.variable)]] = here
+
+    def shape(self, place: int, number: int = 0) -> tuple[int, ...]:
+        """Return the shape of one output of a node."""
+        return tuple(self.nodes[place]._input_metadata[number].shape)
+
+    def key(self, roots: tuple) -> tuple:
+        """Return what two passes of one structure and of equal shapes have in common."""
+        parts = []
+        for node, targets in zip(self.nodes, self.targets, strict=True):
+            name = node.name()
+            shapes = tuple((tuple(x.shape), x.dtype) for x in node._input_metadata)
+            chosen = _fingerprint(node) if name.startswith(CHOOSING) else None
+            parts.append((name, targets, shapes, chosen))
+        return tuple(parts), tuple(self.leaves.items()), roots
+
+    def reach(self, place: int) -> set[int]:
+        """Return the places of all nodes from here towards the parameters, this one included."""
+        seen, waiting = {place}, [place]
+        while waiting:
+            for target in self.targets[waiting.pop()]:
+                if target is not None and target[0] not in seen:
+                    seen.add(target[0])
+                    waiting.append(target[0])
+        return seen
+
+
+def _fingerprint(node):
+    digest = hashlib.sha1(usedforsecurity=False)
+    for attribute in INDICES:
+        saved = getattr(node, attribute, None)
+        for x in saved if isinstance(saved, list | tuple) else (saved,):
+            if isinstance(x, Tensor):
+                digest.update(x.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,104 @@
+"""What of a PyTorch model takes part, and what is said of models and losses without rows."""
+
+import gc
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torch import Tensor, nn
+
+
+def trainable(model: nn.Module, modules: list[tuple[str, nn.Module]]) -> dict[str, Tensor]:
+    """Return name -> parameter of those that require grad, named as in named_parameters().
+
+    ``modules`` are the model's named_modules(): walked once, since a small model's pass is short.
+    """
+    named, seen = {}, set()
+    for where, module in modules:
+        for key, p in module._parameters.items():
+            if p is not None and p.requires_grad and id(p) not in seen:
+                seen.add(id(p))
+                named[f"{where}.{key}" if where else key] = p
+    if not named:
+        raise ValueError(
+            f"layerwise: the model, a {type(model).__name__}, has no parameter that requires "
+            "grad; give one that is to be trained, or call requires_grad_() on its parameters."
+        )
+    for name, p in named.items():
+        lazy = nn.parameter.is_lazy(p)
+        if lazy or p.is_complex():
+            raise TypeError(
+                f"layerwise: the parameter {name} is {'not initialised' if lazy else 'complex'}; "
+                "it must hold real numbers: a lazy layer gets them when the model is run once on "
+                "a batch."
+            )
+    return named
+
+
+def check_losses(losses: Any) -> None:
+    """Say what is wrong with the losses of a batch: one number for each sample is needed."""
+    if not isinstance(losses, Tensor):
+        raise TypeError(
+            f"backward: the losses are of type {type(losses).__name__}; give a tensor with one "
+            'loss for each sample, such as F.cross_entropy(model(x), y, reduction="none").'
+        )
+    if losses.ndim == 0:
+        raise ValueError(
+            "backward: the loss is one number, and a mean or a sum no longer tells the samples "
+            'apart; give one loss for each sample, shape (B,): with reduction="none" in a loss '
+            "of PyTorch, or without .mean() at the end."
+        )
+    if losses.ndim > 1:
+        raise ValueError(
+            f"backward: the losses have shape {tuple(losses.shape)}; give one number for each "
+            "sample, shape (B,): sum or average what belongs to one sample, such as "
+            "losses.flatten(1).mean(1)."
+        )
+    if not len(losses):
+        raise ValueError("backward: the batch is empty; give at least one sample.")
+    if not losses.requires_grad:
+        raise RuntimeError(
+            "backward: the losses carry no gradient; compute them from model(x) with gradients "
+            "on, outside torch.no_grad()."
+        )
+
+
+def refuse_batch_norm(where: str, module: nn.Module, args: tuple) -> None:
+    """Stop a layer that mixes the samples of a batch."""
+    if module.training or module.running_mean is None:
+        raise ValueError(
+            f"layerwise: {where or 'the model'} is a {type(module).__name__} that normalises by "
+            "the mean and variance of the batch, so no sample has a gradient of its own; call "
+            "model.eval(), or build the model with GroupNorm or LayerNorm."
+        )
+
+
+@contextmanager
+def named_checkpoints() -> Iterator[None]:
+    """Say what to do about the one kind of activation checkpointing that has no graph to read."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "use_reentrant" not in str(error):
+            raise
+        raise NotImplementedError(
+            "layerwise: a part of the model is under activation checkpointing with "
+            "use_reentrant=True, which hides its graph; call torch.utils.checkpoint.checkpoint "
+            "with use_reentrant=False."
+        ) from error
+
+
+@contextmanager
+def retained_gradients(nodes: Container) -> Iterator[None]:
+    """Keep the ``.grad`` of tensors inside the graph, which ``retain_grad()`` would have grow.
+
+    Only the garbage collector knows which tensors there are; one that nobody holds has no reader.
+    """
+    objects = (x for x in gc.get_objects() if issubclass(type(x), Tensor))
+    inner = [(x, x.grad) for x in objects if x.retains_grad and x.grad_fn in nodes]
+    before = [None if grad is None else grad.clone() for _, grad in inner]
+    try:
+        yield
+    finally:
+        for (x, _), grad in zip(inner, before, strict=True):
+            x.grad = grad

@@ -1,0 +1,119 @@
+"""Norms, clipped sums and moments where rows are near the ends of their type's range."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import persample as ps
+from persample.layers import Linear, Network
+
+from .layer_models import losses
+from .tolerances import assert_close
+
+B = 4
+
+
+def record_of(model, x, losses_of=lambda y: y.flatten(1).sum(1)):
+    with ps.layerwise(model) as record:
+        record.backward(losses_of(model(x)))
+    return record
+
+
+def flat(rows):
+    return torch.cat([g.double().flatten(1) for g in rows.values()], 1)
+
+
+MODELS = {
+    "Linear": (lambda: nn.Linear(8, 6), (8,)),
+    "Linear, T = 5": (lambda: nn.Linear(8, 6), (5, 8)),
+    "Conv2d": (lambda: nn.Conv2d(2, 4, 2), (2, 4, 4)),
+    "LayerNorm": (lambda: nn.Sequential(nn.Linear(8, 6), nn.LayerNorm(6)), (8,)),
+    "twice": (lambda: nn.Sequential(*[nn.Linear(8, 8)] * 2), (8,)),
+}
+SCALES = {  # dtype -> factors of the losses: rows and their squares beyond the range, or below it
+    torch.float16: (1.0, 2000.0, 2e-3),
+    torch.bfloat16: (1.0, 1e12, 1e-12),
+    torch.float32: (1.0, 1e25, 1e-28),
+    torch.float64: (1.0, 1e200, 1e-200),
+}
+
+
+@pytest.mark.parametrize("dtype", SCALES, ids=str)
+@pytest.mark.parametrize("name", MODELS)
+def test_clipped_sums_neither_overflow_nor_vanish(name, dtype):
+    torch.manual_seed(0)
+    model, x = MODELS[name][0]().to(dtype), torch.randn(B, *MODELS[name][1])
+    wide = torch.promote_types(dtype, torch.float32)
+    for scale in SCALES[dtype]:
+        weigh = lambda y, scale=scale: losses(y.to(wide)) * scale  # noqa: E731
+        record = record_of(model, x.to(dtype), weigh)
+        rows = flat(record.rows())
+        assert bool(rows.isfinite().all())
+        largest = rows.abs().max()
+        norms = largest * (rows / largest).square().sum(1).sqrt()
+        max_norm = float(norms.median())
+        expected = ((max_norm / norms).clip(max=1)[:, None] * rows).sum(0) / max_norm
+        clipped = record.clipped_sum(max_norm)
+        assert {g.dtype for g in clipped.values()} == {wide}
+        got = torch.cat([g.double().flatten() for g in clipped.values()]) / max_norm
+        # the rows, which are rounded to 16 bits, are the less exact ones
+        assert_close(got, expected, {2: 4e-2, 4: 1e-5, 8: 1e-9}[dtype.itemsize])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_norms_and_moments_of_16_bits_are_worked_out_in_32(dtype):
+    torch.manual_seed(0)
+    model, x = nn.Linear(8, 6).to(dtype), torch.randn(B, 8).mul(2000).to(dtype)
+    record = record_of(model, x)
+    rows = flat(record.rows())
+    norms = record.squared_norms()
+    assert norms.dtype == torch.float32
+    assert float(norms.max()) > 65504  # the largest float16
+    assert_close(norms.double() / 1e8, rows.square().sum(1) / 1e8, 1e-2)
+    mean, second = record.moments()
+    assert {g.dtype for g in (*mean.values(), *second.values())} == {torch.float32}
+    got = torch.cat([g.double().flatten() for g in second.values()])
+    assert_close(got / 1e7, rows.square().mean(0) / 1e7, 1e-2)
+
+
+def test_second_moments_whose_factors_lie_far_apart():
+    model = nn.Linear(3, 2, bias=False)
+    with ps.layerwise(model) as record:
+        record.backward(1e-25 * model(torch.ones(B, 3) * 1e25).sum(1))
+    assert_close(record.moments().second_moment["weight"], torch.ones(2, 3), 1e-5)
+    assert_close(record.squared_norms(), torch.full((B,), 6.0), 1e-5)
+
+
+def test_a_sample_of_zeros_beside_a_large_one():
+    model = nn.Linear(2, 1, bias=False)
+    record = record_of(model, torch.tensor([[0.0, 0.0], [3e25, 4e25]]))
+    assert_close(record.clipped_sum(1.0)["weight"], torch.tensor([[0.6, 0.8]]), 1e-5)
+
+
+def test_numpy_layers_as_well():
+    for dtype, scale in (("float32", 1e25), ("float32", 1e-28), ("float16", 1000.0)):
+        network = Network([Linear(np.ones((2, 3), dtype))])
+        x = (np.arange(1.0, 7).reshape(2, 3) * scale).astype(dtype)
+        with ps.layerwise(network) as record:
+            network.backward(np.ones_like(network(x)))
+        rows = np.asarray(record.rows()["0.weight"], "float64") / scale
+        norms = np.sqrt((rows**2).sum((1, 2)))
+        clipped = record.clipped_sum(float(norms[0] * scale))["0.weight"] / scale
+        expected = rows[0] + rows[1] * norms[0] / norms[1]
+        assert_close(np.asarray(clipped, "float64"), expected, 1e-3)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_autocast_and_a_scaled_loss(dtype):
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 3)), torch.randn(B, 8)
+    with ps.layerwise(model) as record, torch.autocast("cpu", dtype=dtype):
+        each = losses(model(x).float()) * 256
+        record.backward(each, retain_graph=True)
+    rows = record.rows()
+    assert {g.dtype for g in rows.values()} == {torch.float32}
+    for i in range(B):
+        alone = torch.autograd.grad(each[i], list(model.parameters()), retain_graph=True)
+        for g, expected in zip(rows.values(), alone, strict=True):
+            assert_close(g[i] / 256, expected / 256, 2e-2)
