@@ -48,18 +48,27 @@ def curves(
 
 
 def name_ends(axes, ends: Mapping[str, tuple[float, float]]) -> None:
-    """Write each curve's name at its end, to the right of the axes, in the curve's colour."""
-    for line in axes.lines:
-        if line.get_label() in ends:
-            axes.annotate(
-                line.get_label(),
-                ends[line.get_label()],
-                (6, 0),
-                textcoords="offset points",
-                color=line.get_color(),
-                va="center",
-                annotation_clip=False,
-            )
+    """Write each curve's name at its end, to the right of the axes, in the curve's colour.
+
+    Names that would overlap are moved apart. Set the scales and limits of the axes beforehand.
+    """
+    axes.get_ylim()  # or what was drawn last has not changed the limits yet
+    pixels = 72 / axes.figure.dpi  # to points
+    lines = [line for line in axes.lines if line.get_label() in ends]
+    heights = [axes.transData.transform(ends[line.get_label()])[1] * pixels for line in lines]
+    lowest = -float("inf")
+    for height, line in sorted(zip(heights, lines, strict=True), key=lambda pair: pair[0]):
+        place = max(height, lowest + 14)
+        lowest = place
+        axes.annotate(
+            line.get_label(),
+            ends[line.get_label()],
+            (6, place - height),
+            textcoords="offset points",
+            color=line.get_color(),
+            va="center",
+            annotation_clip=False,
+        )
 
 
 def ladder(times: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:

@@ -48,16 +48,17 @@ def _squares(axes, values, colour):
 
 
 def lifetimes(panels: Mapping[str, Sequence[tuple[float, float, float]]]) -> Figure:
-    """Draw when each graph is alive: {title: [(built, walked, freed), ...]}, a panel each.
+    """Draw when graphs are alive: {title: [(built, walked, freed), ...]}, up to three panels.
 
     A bar lasts from the building of a graph until it is freed; a triangle marks its backward pass.
     """
     figure, all_axes = plt.subplots(
-        len(panels), 1, figsize=(5.6, 1.25 * len(panels) + 0.4), sharex=True
+        len(panels), 1, figsize=(5.6, 1.15 * len(panels) + 0.4), sharex=True
     )
-    colours = LISTS["in a list"], LISTS["at once"], LISTS["one forward"]
     end = max(freed for lives in panels.values() for _, _, freed in lives)
-    for axes, colour, (title, lives) in zip(all_axes, colours, panels.items(), strict=True):
+    for axes, colour, (title, lives) in zip(
+        all_axes, LISTS.values(), panels.items(), strict=False
+    ):
         for i, (built, walked, freed) in enumerate(lives):
             axes.plot([built, freed], [i, i], color=colour, linewidth=8, linestyle="-",
                       solid_capstyle="butt")  # fmt: skip

@@ -82,6 +82,7 @@ def clouds(panels: Mapping[str, np.ndarray], xlabel: str, ylabel: str) -> Figure
         )
         axes.set(ylabel=ylabel)
         axes.set_title(title, loc="left")
+        axes.locator_params(nbins=5)
     all_axes[-1].set_xlabel(xlabel)
     figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return finished(figure)
@@ -105,7 +106,6 @@ def spread(
         low, middle, high = np.quantile(values, [0.25, 0.5, 0.75], axis=0)
         (line,) = axes.plot(x, middle, label=name)
         axes.fill_between(x, low, high, color=line.get_color(), alpha=0.2, hatch=hatch, lw=0)
-    name_ends(axes, {name: (x[-1], np.median(values[:, -1])) for name, values in runs.items()})
     if level is not None:
         axes.axhline(level[0], color="grey", linewidth=1, linestyle=":")
         axes.annotate(
@@ -117,6 +117,7 @@ def spread(
             color="#555",
         )
     axes.set(xlabel=xlabel, ylabel=ylabel)
+    name_ends(axes, {name: (x[-1], np.median(values[:, -1])) for name, values in runs.items()})
     return finished(figure)
 
 
