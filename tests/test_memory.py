@@ -49,3 +49,10 @@ def test_nodes_are_counted_once_and_stay_after_the_backward_pass():
     assert memory.nodes_kept(total.detach()) == memory.nodes_kept(3.0) == 0
     total.backward()
     assert memory.nodes_kept(total) == 5  # backward frees values, not nodes
+
+
+def test_weights_and_data_are_not_counted_and_results_are():
+    w, data = torch.ones(3, dtype=torch.float64, requires_grad=True), torch.ones(3)
+    assert memory.bytes_saved(lambda: (w * data).sum()) == (0, 0)
+    double = 2 * w
+    assert memory.bytes_saved(lambda: (double * double).sum()) == (48, 48)  # by both operands

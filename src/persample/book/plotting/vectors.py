@@ -35,7 +35,7 @@ def arrows(
     shapes = [_frame(rows, marked, circle) for rows, marked in panels.values()]
     heights = [(high - low)[1] / (high - low)[0] for low, high in shapes]
     figure, all_axes = plt.subplots(
-        len(panels), 1, figsize=(5.2, sum(4.6 * height + 0.7 for height in heights)),
+        len(panels), 1, figsize=(5.0, sum(4.4 * height + 0.7 for height in heights)),
         squeeze=False, gridspec_kw={"height_ratios": heights},
     )  # fmt: skip
     for axes, (low, high), (title, (rows, marked)) in zip(
@@ -70,13 +70,18 @@ def _frame(rows, marked, circle):
     return points.min(0) - room, points.max(0) + room + for_names
 
 
-def clouds(panels: Mapping[str, np.ndarray], xlabel: str, ylabel: str) -> Figure:
-    """Draw rows (B, 2) as points, one panel for each set, on one scale; a cross marks a mean."""
+def clouds(
+    panels: Mapping[str, np.ndarray], xlabel: str, ylabel: str, *, point: str = "one sample"
+) -> Figure:
+    """Draw rows (B, 2) as points, one panel for each set, on one scale; a cross marks a mean.
+
+    ``point`` says what one point is.
+    """
     figure, all_axes = plt.subplots(
         len(panels), 1, figsize=(5.4, 2.5 * len(panels) + 0.4), sharex=True, sharey=True
     )
     for axes, (title, points) in zip(all_axes, panels.items(), strict=True):
-        axes.scatter(*points.T, s=16, alpha=0.45, color="#0072B2", lw=0, label="one episode")
+        axes.scatter(*points.T, s=22, alpha=0.45, color="#0072B2", lw=0, label=point)
         axes.plot(
             *points.mean(0), "P", markersize=13, color="#D55E00", mec="white", label="their mean"
         )
