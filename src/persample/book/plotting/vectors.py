@@ -66,8 +66,11 @@ def _frame(rows, marked, circle):
     reach = circle or 0.0
     points = np.array([[0.0, 0.0], *rows, *marked.values(), [reach, reach], [-reach, -reach]])
     room = 0.13 * np.ptp(points, axis=0).max()
-    for_names = np.array([2.6 * room, 0.0]) if any(marked) else 0.0
-    return points.min(0) - room, points.max(0) + room + for_names
+    # A name stands beside its tip, to the left of one that points to the left.
+    tips = [vector[0] for name, vector in marked.items() if name]
+    left = np.array([1.6 * room * any(x < 0 for x in tips), 0.0])
+    right = np.array([3.0 * room * any(x >= 0 for x in tips), 0.0])
+    return points.min(0) - room - left, points.max(0) + room + right
 
 
 def clouds(
@@ -127,7 +130,8 @@ def spread(
 
 
 def _arrow(axes, tip, colour, width):
-    """Draw an arrow from 0: the shaft as a line, whose numbers a figure's fingerprint has."""
-    axes.plot(*zip((0, 0), tip, strict=True), color=colour, linewidth=width, linestyle="-")
+    """Draw an arrow from 0, and in it a thin line, whose numbers a figure's fingerprint has."""
+    axes.plot(*zip((0, 0), tip, strict=True), color=colour, linewidth=0.5, linestyle="-")
     properties = {"arrowstyle": "-|>", "color": colour, "linewidth": width, "shrinkA": 0}
-    axes.annotate("", tip, (0, 0), arrowprops={**properties, "shrinkB": 0})
+    properties |= {"shrinkB": 0, "mutation_scale": 10 + 2 * width, "joinstyle": "miter"}
+    axes.annotate("", tip, (0, 0), arrowprops=properties)
