@@ -16,7 +16,7 @@ ROOT = Path(persample.__file__).parent
 LAYERS = [
     ["book.notebook"],
     ["book.plotting"],
-    ["book.problems", "book.diagrams", "book.leaf_programs"],
+    ["book.problems", "book.diagrams", "book.leaf_programs", "book.memory"],
     ["statistics"],
     ["per_sample"],
     ["plans"],
@@ -72,6 +72,7 @@ FRAMEWORKS = {
         ("layers.torch_rules", "top"),
         ("book.notebook", "function"),
         ("book.diagrams", "function"),
+        ("book.memory", "function"),
     },
     "jax": {("backends.jax_backend", "top"), ("book.notebook", "function")},
 }

@@ -1,4 +1,4 @@
-"""The cart pole's episodes: what chapter 3 relies on, and that they are equal on every machine."""
+"""The cart pole: what the chapter on noise relies on, and that it is equal on every machine."""
 
 import gymnasium
 import numpy as np

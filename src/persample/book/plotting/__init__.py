@@ -8,11 +8,13 @@ from .curves import curves, ladder
 from .decisions import which_method, why_none
 from .graph_drawing import break_even, graph, graphs, timeline
 from .leaves import attack, leaf_states, stacked, tensor_graph
+from .linearity import LISTS, lifetimes, token_weights, walks
 from .tables import overview, rows
 from .vectors import arrows, clouds, spread
 from .worlds import chain, grid_paths, grid_policy, values_on_plane
 
 __all__ = [
+    "LISTS",
     "arrows",
     "attack",
     "bars",
@@ -27,6 +29,7 @@ __all__ = [
     "grid_policy",
     "ladder",
     "leaf_states",
+    "lifetimes",
     "outer_products",
     "overview",
     "rows",
@@ -34,7 +37,9 @@ __all__ = [
     "stacked",
     "tensor_graph",
     "timeline",
+    "token_weights",
     "values_on_plane",
+    "walks",
     "which_method",
     "why_none",
 ]

@@ -17,15 +17,19 @@ def curves(
     log: str = "",
     level: tuple[float, str] | None = None,
     legend: str = "best",
+    colours: Mapping[str, str] | None = None,
 ) -> Figure:
-    """Draw one curve an entry of ``lines``; ``log`` names logarithmic axes: "x", "y", "xy".
+    """Draw one curve for each entry of ``lines``; ``log`` names log axes: "x", "y", "xy".
 
     ``level`` draws a horizontal line with a name: what the curves should reach. ``legend`` is
-    "best" (where it covers least) or "above" the axes.
+    "best" (where it covers least), "above" the axes, or "ends": each name at its curve's end.
+    ``colours`` gives some curves a colour of their own.
     """
     figure, axes = plt.subplots(figsize=(5.6, 3.4))
     for name, y in lines.items():
         axes.plot(x[: len(y)], y, label=name)
+        if name in (colours or {}):
+            axes.lines[-1].set_color(colours[name])
     if level is not None:
         axes.axhline(level[0], color="grey", linewidth=1, linestyle=":")
         place = {"xy": (1, level[0]), "xycoords": ("axes fraction", "data")}
@@ -36,9 +40,35 @@ def curves(
     if legend == "above":
         figure.set_figheight(4.0)
         figure.legend(loc="outside upper center", ncols=2)
+    elif legend == "ends":
+        name_ends(axes, {name: (x[len(y) - 1], y[-1]) for name, y in lines.items()})
     else:
         axes.legend()
     return finished(figure)
+
+
+def name_ends(axes, ends: Mapping[str, tuple[float, float]]) -> None:
+    """Write each curve's name at its end, to the right of the axes, in the curve's colour.
+
+    Names that would overlap are moved apart. Set the scales and limits of the axes beforehand.
+    """
+    axes.get_ylim()  # or what was drawn last has not changed the limits yet
+    pixels = 72 / axes.figure.dpi  # to points
+    lines = [line for line in axes.lines if line.get_label() in ends]
+    heights = [axes.transData.transform(ends[line.get_label()])[1] * pixels for line in lines]
+    lowest = -float("inf")
+    for height, line in sorted(zip(heights, lines, strict=True), key=lambda pair: pair[0]):
+        place = max(height, lowest + 14)
+        lowest = place
+        axes.annotate(
+            line.get_label(),
+            ends[line.get_label()],
+            (6, place - height),
+            textcoords="offset points",
+            color=line.get_color(),
+            va="center",
+            annotation_clip=False,
+        )
 
 
 def ladder(times: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:

@@ -6,12 +6,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
+from .curves import name_ends
 from .style import finished
 
 # The first marked vector is broad and pale, so that the second shows on top of it.
 MARKS = (
-    {"color": "#56B4E9", "linewidth": 7, "linestyle": "-", "marker": "o"},
-    {"color": "#D55E00", "linewidth": 2.5, "linestyle": "--", "marker": "D"},
+    {"colour": "#56B4E9", "width": 6},
+    {"colour": "#D55E00", "width": 2.5},
+    {"colour": "#0072B2", "width": 2.5},
 )
 
 
@@ -22,53 +24,74 @@ def arrows(
     *,
     circle: float | None = None,
 ) -> Figure:
-    """Draw rows (B, 2) as thin arrows from 0, and up to two named vectors a panel on top.
+    """Draw rows (B, 2) as thin numbered arrows from 0, and up to three named vectors on top.
 
     Parameters
     ----------
-    panels : {title: (rows, {name: vector})}, side by side on one scale.
-    circle : a radius to draw: the length that rows are clipped to.
+    panels : {title: (rows, {name: vector})}, one below the other, each on a scale of its own. A
+        vector's name stands at its tip.
+    circle : a radius to draw: the norm that rows are clipped to.
     """
-    everything = [
-        np.array([[0.0, 0.0], *rows, *marked.values()]) for rows, marked in panels.values()
-    ]
-    reach = circle or 0.0
-    low = np.minimum(np.min([points.min(0) for points in everything], axis=0), -reach) - 0.6
-    high = np.maximum(np.max([points.max(0) for points in everything], axis=0), reach) + 0.6
-    one = len(panels) == 1
+    shapes = [_frame(rows, marked, circle) for rows, marked in panels.values()]
+    heights = [(high - low)[1] / (high - low)[0] for low, high in shapes]
     figure, all_axes = plt.subplots(
-        1, len(panels), figsize=(5.0, 4.0) if one else (5.8, 3.4), sharey=True, squeeze=False
-    )
-    legend = {}
-    for axes, (title, (rows, marked)) in zip(all_axes[0], panels.items(), strict=True):
+        len(panels), 1, figsize=(5.0, sum(4.4 * height + 0.7 for height in heights)),
+        squeeze=False, gridspec_kw={"height_ratios": heights},
+    )  # fmt: skip
+    for axes, (low, high), (title, (rows, marked)) in zip(
+        all_axes[:, 0], shapes, panels.items(), strict=True
+    ):
         for i, row in enumerate(np.asarray(rows), start=1):
             _arrow(axes, row, "#444444", 1.5)
-            outside = row + 0.28 * row / (np.hypot(*row) or 1.0)
-            axes.text(*outside, str(i), ha="center", va="center")
+            outside = 11 * row / (np.hypot(*row) or 1.0)
+            axes.annotate(str(i), row, outside, textcoords="offset points",
+                          ha="center", va="center", in_layout=False)  # fmt: skip
         for style, (name, vector) in zip(MARKS, marked.items(), strict=False):
-            (line,) = axes.plot(*zip((0, 0), vector, strict=True), markevery=[1], **style)
-            line.set_label(name)
-            legend[name] = line
+            _arrow(axes, vector, style["colour"], style["width"])
+            right = vector[0] >= 0
+            axes.annotate(name, vector, (9 if right else -9, 0), textcoords="offset points",
+                          ha="left" if right else "right", va="center",
+                          in_layout=False)  # fmt: skip
         if circle is not None:
             turn = np.linspace(0, 2 * np.pi, 121)
             axes.plot(circle * np.cos(turn), circle * np.sin(turn), color="#777", lw=1, ls=":")
-        axes.set(title=title, xlabel=xlabel, aspect="equal")
+        axes.set(title=title, ylabel=ylabel, aspect="equal")
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    all_axes[0][0].set_ylabel(ylabel)
-    figure.legend(legend.values(), legend.keys(), loc="outside lower center", ncols=len(legend))
+    all_axes[-1, 0].set_xlabel(xlabel)
     return finished(figure)
 
 
-def clouds(panels: Mapping[str, np.ndarray], xlabel: str, ylabel: str) -> Figure:
-    """Draw rows (B, 2) as points, one panel a set, on one scale; a cross marks each mean."""
-    figure, all_axes = plt.subplots(1, len(panels), figsize=(5.8, 3.0), sharex=True, sharey=True)
+def _frame(rows, marked, circle):
+    """Return the corners of a panel that has room for all arrows and for the circle."""
+    reach = circle or 0.0
+    points = np.array([[0.0, 0.0], *rows, *marked.values(), [reach, reach], [-reach, -reach]])
+    room = 0.13 * np.ptp(points, axis=0).max()
+    # A name stands beside its tip, to the left of one that points to the left.
+    tips = [vector[0] for name, vector in marked.items() if name]
+    left = np.array([1.6 * room * any(x < 0 for x in tips), 0.0])
+    right = np.array([3.0 * room * any(x >= 0 for x in tips), 0.0])
+    return points.min(0) - room - left, points.max(0) + room + right
+
+
+def clouds(
+    panels: Mapping[str, np.ndarray], xlabel: str, ylabel: str, *, point: str = "one sample"
+) -> Figure:
+    """Draw rows (B, 2) as points, one panel for each set, on one scale; a cross marks a mean.
+
+    ``point`` says what one point is.
+    """
+    figure, all_axes = plt.subplots(
+        len(panels), 1, figsize=(5.4, 2.5 * len(panels) + 0.4), sharex=True, sharey=True
+    )
     for axes, (title, points) in zip(all_axes, panels.items(), strict=True):
-        axes.scatter(*points.T, s=6, alpha=0.5, color="#0072B2", label="one episode")
+        axes.scatter(*points.T, s=22, alpha=0.45, color="#0072B2", lw=0, label=point)
         axes.plot(
-            *points.mean(0), "P", markersize=11, color="#D55E00", mec="white", label="their mean"
+            *points.mean(0), "P", markersize=13, color="#D55E00", mec="white", label="their mean"
         )
-        axes.set(title=title, xlabel=xlabel)
-    all_axes[0].set_ylabel(ylabel)
+        axes.set(ylabel=ylabel)
+        axes.set_title(title, loc="left")
+        axes.locator_params(nbins=5)
+    all_axes[-1].set_xlabel(xlabel)
     figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return finished(figure)
 
@@ -83,7 +106,8 @@ def spread(
 ) -> Figure:
     """Draw repeated runs (runs, len(x)): their median, and a band from quartile to quartile.
 
-    ``level`` draws a horizontal line with a name: what the curves should reach.
+    Each name stands at its median's end. ``level`` draws a horizontal line with a name: what
+    the curves should reach.
     """
     figure, axes = plt.subplots(figsize=(5.6, 3.6))
     for (name, values), hatch in zip(runs.items(), ("//", "", "\\\\", ".."), strict=False):
@@ -101,12 +125,13 @@ def spread(
             color="#555",
         )
     axes.set(xlabel=xlabel, ylabel=ylabel)
-    axes.legend(loc="lower right")
+    name_ends(axes, {name: (x[-1], np.median(values[:, -1])) for name, values in runs.items()})
     return finished(figure)
 
 
 def _arrow(axes, tip, colour, width):
-    """Draw an arrow from 0: the shaft as a line, whose numbers a figure's fingerprint has."""
-    axes.plot(*zip((0, 0), tip, strict=True), color=colour, linewidth=width, linestyle="-")
+    """Draw an arrow from 0, and in it a thin line, whose numbers a figure's fingerprint has."""
+    axes.plot(*zip((0, 0), tip, strict=True), color=colour, linewidth=0.5, linestyle="-")
     properties = {"arrowstyle": "-|>", "color": colour, "linewidth": width, "shrinkA": 0}
-    axes.annotate("", tip, (0, 0), arrowprops={**properties, "shrinkB": 0})
+    properties |= {"shrinkB": 0, "mutation_scale": 10 + 2 * width, "joinstyle": "miter"}
+    axes.annotate("", tip, (0, 0), arrowprops=properties)

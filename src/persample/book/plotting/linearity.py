@@ -1,0 +1,102 @@
+"""What happens to the losses of a list: walks through graphs, graphs' lives, tokens' weights."""
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+
+from ..colours import METHODS
+from .style import INK, finished
+
+# How the losses of a list are back-propagated: a colour each.
+LISTS = {"in a list": METHODS["one pass"], "at once": METHODS["loop"], "one forward": "#000000"}
+_ZERO = "#d9dde2"
+
+
+def walks(samples: int) -> Figure:
+    """Draw what each backward pass carries for each sample: a loop over one graph, and vmap.
+
+    A dark square is a cotangent of 1, a pale one a cotangent of 0, which is multiplied as well.
+    """
+    figure, (top, below) = plt.subplots(
+        2, 1, figsize=(3.8, 3.9), gridspec_kw={"height_ratios": [samples, 1.2]}
+    )
+    _squares(top, np.eye(samples), METHODS["loop"])
+    top.set(title="loop over one batch graph", ylabel="backward pass")
+    top.set_yticks(range(samples), range(1, samples + 1))
+    _squares(below, np.ones((1, samples)), METHODS["vmap"])
+    below.set(title="vmap(grad(loss))", xlabel="sample")
+    below.set_yticks([0], ["1"])
+    for axes in (top, below):
+        axes.set_xticks(range(samples), range(1, samples + 1))
+    return finished(figure)
+
+
+def _squares(axes, values, colour):
+    """Draw a table of zeros and ones as squares with their number in them."""
+    for (line, column), value in np.ndenumerate(values):
+        corner = column - 0.44, line - 0.44
+        axes.add_patch(plt.Rectangle(corner, 0.88, 0.88, color=colour if value else _ZERO))
+        ink = "white" if value else INK
+        axes.text(column, line, f"{value:.0f}", ha="center", va="center", color=ink)
+    height, width = values.shape
+    axes.set(xlim=(-0.6, width - 0.4), ylim=(height - 0.4, -0.6), aspect="equal")
+    axes.grid(False)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+
+
+def lifetimes(panels: Mapping[str, Sequence[tuple[float, float, float]]]) -> Figure:
+    """Draw when graphs are alive: {title: [(built, walked, freed), ...]}, up to three panels.
+
+    A bar lasts from the building of a graph until it is freed; a triangle marks its backward pass.
+    """
+    figure, all_axes = plt.subplots(
+        len(panels), 1, figsize=(5.6, 1.15 * len(panels) + 0.4), sharex=True
+    )
+    end = max(freed for lives in panels.values() for _, _, freed in lives)
+    for axes, colour, (title, lives) in zip(
+        all_axes, LISTS.values(), panels.items(), strict=False
+    ):
+        for i, (built, walked, freed) in enumerate(lives):
+            axes.plot([built, freed], [i, i], color=colour, linewidth=8, linestyle="-",
+                      solid_capstyle="butt")  # fmt: skip
+            axes.plot(walked, i, marker="<", color="white", mec=INK, markersize=8)
+        axes.set_title(title, loc="left")
+        axes.set_yticks(range(len(lives)), range(1, len(lives) + 1))
+        axes.set(ylim=(len(lives) - 0.4, -0.6), xlim=(0, end), ylabel="graph")
+        axes.set_xticks([])
+        axes.grid(False)
+    all_axes[-1].set_xlabel("time")
+    return finished(figure)
+
+
+def token_weights(lengths: Sequence[int], level: str) -> Figure:
+    """Draw the weight of each token in a mean of means, and as a line what it has in the mean.
+
+    Parameters
+    ----------
+    lengths : the number of tokens in each micro-batch. level : a name for the line.
+    """
+    each = [1 / (len(lengths) * length) for length in lengths]
+    weights, wanted = np.repeat(each, lengths), 1 / sum(lengths)
+    figure, axes = plt.subplots(figsize=(5.6, 3.0))
+    start, colours = 0, (METHODS["vmap"], METHODS["one pass"])
+    for i, length in enumerate(lengths):
+        places = np.arange(start, start + length)
+        axes.bar(places, weights[places], width=0.8, color=colours[i % 2])
+        name = f"micro-batch {i + 1}:\n{length} tokens"
+        middle = places.mean()
+        top = max(weights[places[0]], wanted)
+        above = 5 if weights[places[0]] > wanted else 24  # clear of the line's name
+        axes.annotate(name, (middle, top), (0, above), textcoords="offset points",
+                      ha="center", va="bottom")  # fmt: skip
+        start += length
+    axes.axhline(wanted, color=INK, linewidth=1.5, linestyle="--")
+    axes.annotate(level, (start - 0.5, wanted), (0, 3), textcoords="offset points",
+                  ha="right", va="bottom")  # fmt: skip
+    axes.set(ylabel="weight of a token", ylim=(0, 1.32 * weights.max()), xlabel="token")
+    axes.set_xticks(range(start), range(1, start + 1))
+    axes.grid(False)
+    return finished(figure)

@@ -1,0 +1,89 @@
+"""Figures of rows, of the losses of a list, and of repeated runs: each draws what it is given."""
+
+import numpy as np
+import pytest
+
+from persample.book.plotting import (
+    arrows,
+    clouds,
+    curves,
+    lifetimes,
+    spread,
+    token_weights,
+    walks,
+)
+
+
+def texts(axes):
+    return [text.get_text() for text in axes.texts if text.get_text()]
+
+
+def test_arrows_end_at_the_rows_and_the_named_vectors():
+    rows, mean = np.array([[1.0, 2], [3, -4]]), np.array([2.0, -1])
+    figure = arrows({"rows": (rows, {"mean": mean}), "none": (rows / 9, {})}, "x", "y", circle=0.5)
+    top, below = figure.axes
+    tips = [tuple(line.get_xydata()[-1]) for line in top.lines[:3]]
+    assert tips == [(1, 2), (3, -4), (2, -1)]
+    assert texts(top) == ["1", "2", "mean"]
+    assert (top.get_title(), below.get_xlabel(), top.get_ylabel()) == ("rows", "x", "y")
+    assert below.get_xlim()[1] < top.get_xlim()[1]  # a scale of its own
+    for axes, points in (top, [*rows, mean]), (below, rows / 9):
+        (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+        assert all(left < x < right and low < y < high for x, y in points)
+        assert left < -0.5
+        assert high > 0.5
+
+
+def test_clouds_mark_the_means():
+    points = np.array([[0.0, 0], [2, 4]])
+    figure = clouds({"a": points, "b": -points}, "x", "y")
+    assert [tuple(axes.lines[0].get_xydata()[0]) for axes in figure.axes] == [(1, 2), (-1, -2)]
+    first, second = figure.axes
+    assert first.get_xlim() == second.get_xlim()
+
+
+def test_spread_draws_the_median_between_the_quartiles():
+    runs = np.arange(5.0)[:, None] * np.ones(3)
+    (axes,) = spread([0, 1, 2], {"a": runs}, "x", "y", level=(4, "limit")).axes
+    assert np.array_equal(axes.lines[0].get_ydata(), [2, 2, 2])
+    heights = axes.collections[0].get_paths()[0].vertices[:, 1]
+    assert (heights.min(), heights.max()) == (1, 3)
+    assert texts(axes) == ["limit", "a"]
+
+
+@pytest.mark.parametrize("log", ["", "y"])
+def test_names_stand_at_the_ends_and_apart(log):
+    lines = {"high": [1, 9.9], "low": [1, 2.0], "highest": [1, 10.0]}
+    figure = curves([1, 5], lines, "x", "y", log=log, legend="ends", colours={"low": "#010203"})
+    (axes,) = figure.axes
+    assert axes.get_legend() is None
+    figure.canvas.draw()
+    names = {text.get_text(): text for text in axes.texts}
+    boxes = {name: text.get_window_extent() for name, text in names.items()}
+    assert not boxes["high"].overlaps(boxes["highest"])
+    assert boxes["low"].y1 < boxes["high"].y0 < boxes["highest"].y0
+    assert names["low"].get_color() == axes.lines[1].get_color() == "#010203"
+    assert names["low"].xy == (5, 2.0)
+
+
+def test_a_loop_carries_zeros_and_vmap_does_not():
+    loop, vmap = walks(3).axes
+    assert texts(loop) == ["1", "0", "0", "0", "1", "0", "0", "0", "1"]
+    assert texts(vmap) == ["1", "1", "1"]
+    assert len({patch.get_facecolor() for patch in loop.patches}) == 2
+
+
+def test_a_graph_lives_from_its_building_to_its_end():
+    (one, other) = lifetimes({"a": [(0, 2, 3), (1, 2, 5)], "b": [(0, 1, 4)]}).axes
+    assert one.get_title(loc="left") == "a"
+    assert [tuple(line.get_xdata()) for line in one.lines[::2]] == [(0, 3), (1, 5)]
+    assert [line.get_xdata()[0] for line in one.lines[1::2]] == [2, 2]
+    assert other.get_xlim() == (0, 5)
+
+
+def test_the_weights_of_tokens_add_up_to_one():
+    (axes,) = token_weights([1, 4], "wanted").axes
+    heights = [patch.get_height() for patch in axes.patches]
+    assert np.allclose(heights, [0.5, 0.125, 0.125, 0.125, 0.125])
+    assert np.allclose(axes.lines[0].get_ydata(), 0.2)
+    assert texts(axes) == ["micro-batch 1:\n1 tokens", "micro-batch 2:\n4 tokens", "wanted"]
