@@ -8,7 +8,7 @@ import torch
 import persample as ps
 
 from .layer_models import losses, norms_of
-from .layer_programs import PROGRAMS, B
+from .layer_programs import PROGRAMS, B, Made
 from .tolerances import assert_close
 
 pytestmark = [
@@ -83,3 +83,14 @@ def test_a_record_leaves_the_model_and_the_generators_as_an_ordinary_pass_does(n
         if p.grad is not None:
             assert_close(p.grad, q.grad)
     assert all(m.training for m in model.modules())
+
+
+@pytest.mark.parametrize("then", [[5, 4, 3, 2, 1, 0], [1, 0, 2, 3, 4, 5]])
+def test_samples_in_their_own_order_first_and_in_another_one_later(then):
+    torch.manual_seed(0)
+    model = Made(lambda m, x, order: m.l(x)[order], l=torch.nn.Linear(4, 3)).double()
+    for order in (range(B), then, range(B)):
+        x = torch.randn(B, 4, dtype=torch.float64)
+        record, expected = record_and_oracle(model, (x, torch.tensor(list(order))))
+        assert_close(record.rows(), expected)
+        assert_close(record.squared_norms(), norms_of(expected))
