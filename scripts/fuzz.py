@@ -14,15 +14,11 @@ import os
 import sys
 import time
 from collections import Counter
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # also in the processes it starts
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")  # many small calls, one process for each core
 
 import fuzz_calls
 import fuzz_modules
 import numpy as np
+import torch
 from fuzz_outcomes import FAILED, REFUSED, RIGHT, Outcome
 
 CALLS, SEED = 10_000, 20_260
@@ -52,7 +48,7 @@ def run(numbers, seed: int = SEED, workers: int = 1) -> list[tuple[int, Outcome,
     if workers == 1:
         return [_numbered(pair) for pair in pairs]
     context = multiprocessing.get_context("spawn")
-    with context.Pool(workers, maxtasksperchild=50) as pool:  # of chunks: JAX's caches grow
+    with context.Pool(workers, torch.set_num_threads, (1,)) as pool:
         return list(_watched(pool.imap_unordered(_numbered, pairs, chunksize=10), len(pairs)))
 
 

@@ -61,7 +61,7 @@ class Units(np.ndarray):
 
 # Arrays of the three backends.
 def carried(tree: Any, name: str) -> Any:
-    """Return the tree with NumPy arrays as arrays of a backend; of other leaves nothing changes."""
+    """Return the tree with NumPy arrays as arrays of a backend; other leaves stay."""
     asarray = ps.backend(name).asarray
     return trees.tree_map(lambda x: asarray(x) if isinstance(x, np.ndarray) else x, tree)
 
@@ -245,7 +245,7 @@ def _way(rng, name):
 # "data" or "either"), and the change of one NumPy array. All must be refused by name.
 FOREIGN = {
     "a masked array": ("either", lambda x: np.ma.array(x, mask=x > 0)),
-    "a matrix": ("either", lambda x: np.atleast_2d(x).view(np.matrix)),
+    "a matrix": ("either", lambda x: x.reshape(*(x.shape[:1] or (1,)), -1).view(np.matrix)),
     "a subclass": ("either", lambda x: x.view(Units)),
     "an array of objects": ("either", lambda x: x.astype(object)),
     "the other byte order": ("either", lambda x: x.astype(np.dtype("f8").newbyteorder())),
@@ -273,7 +273,10 @@ FOREIGN = {
     "a memory view": ("params", lambda x: memoryview(np.ascontiguousarray(x))),
 }
 # What the engine's own transforms take for the numbers that it is.
-NUMBERS = ("a number for a parameter", "a memory view", "a subclass", "nested lists of numbers")
+NUMBERS = (
+    *("a number for a parameter", "a memory view", "a subclass", "nested lists of numbers"),
+    *("an array of another backend", "a column with an index"),
+)
 
 
 def foreign(rng: np.random.Generator) -> Outcome:

@@ -231,6 +231,8 @@ def recorded(rng: np.random.Generator) -> Outcome:
     size = int(rng.choice([1, 2, 3, 4, 6]))
     dtype = [torch.float64, torch.float64, torch.float32][int(rng.integers(3))]
     model, make, words = built(rng, size)
+    if dtype == torch.float32 and "group_norm" in words:
+        dtype = torch.float64  # of two equal numbers: their difference is rounding, 300 times
     model.to(dtype)
     loss_of = LOSSES[int(rng.integers(len(LOSSES)))]
     cast = bool(rng.random() < 0.1) and dtype == torch.float32
