@@ -9,11 +9,13 @@ engine. A call follows from the seed and its number alone.
 """
 
 import argparse
+import gc
 import multiprocessing
 import os
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 
 import fuzz_calls
 import fuzz_modules
@@ -48,12 +50,20 @@ def run(numbers, seed: int = SEED, workers: int = 1) -> list[tuple[int, Outcome,
     if workers == 1:
         return [_numbered(pair) for pair in pairs]
     context = multiprocessing.get_context("spawn")
-    with context.Pool(workers, torch.set_num_threads, (1,)) as pool:
-        return list(_watched(pool.imap_unordered(_numbered, pairs, chunksize=10), len(pairs)))
+    with ProcessPoolExecutor(workers, context, _prepare) as pool:  # a crash of one is an error
+        return list(_watched(pool.map(_numbered, pairs, chunksize=10), len(pairs)))
+
+
+def _prepare():
+    """One thread for each process; what is loaded by now need not be looked through again."""
+    torch.set_num_threads(1)
+    gc.freeze()
 
 
 def _watched(results, total):
     for n, result in enumerate(results, 1):
+        if result[1].kind == FAILED:
+            print(f"call {result[0]} failed: {result[1].what}", file=sys.stderr, flush=True)
         if n % 500 == 0:
             print(f"{n} of {total}", file=sys.stderr, flush=True)
         yield result

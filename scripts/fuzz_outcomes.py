@@ -4,7 +4,6 @@ Separate because both kinds of calls, and the tests of the harness itself, are j
 """
 
 import ast
-import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,10 +60,9 @@ def documented(error: Exception) -> bool:
     if place is None or type(error) not in DOCUMENTED or len(str(error)) < SHORTEST:
         return False
     path = Path(place.tb_frame.f_code.co_filename).resolve()
-    return PACKAGE in path.parents and place.tb_lineno in raises_of(path)
+    return place.tb_lineno in RAISES.get(path, ())
 
 
-@functools.cache
 def raises_of(path: Path) -> frozenset[int]:
     """Return the lines of a file that belong to a ``raise`` with an error of its own."""
     lines: set[int] = set()
@@ -72,6 +70,9 @@ def raises_of(path: Path) -> frozenset[int]:
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             lines.update(range(node.lineno, node.end_lineno + 1))
     return frozenset(lines)
+
+
+RAISES = {path: raises_of(path) for path in PACKAGE.rglob("*.py")}  # as it was loaded
 
 
 def compare(what: str, actual: Any, expected: Any, tolerance: float) -> None:

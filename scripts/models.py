@@ -51,8 +51,9 @@ def of_language(model, length=7):
 
 def of_masked_language(model):
     x, counts = tokens(), torch.rand(B, 7) < 0.5
+    counts[:, 0] = True  # at least one token of each sample
     each = F.cross_entropy(model(x).logits.mT, tokens(), reduction="none")
-    return (each * counts).sum(1) / counts.sum(1).clamp(min=1)
+    return (each * counts).sum(1) / counts.sum(1)
 
 
 def of_classes(model, x):
@@ -77,7 +78,7 @@ def without_batch_norm(model):
 
 
 def with_batch_norm_held(model):
-    """Leave the model in training mode, its batch normalisation in evaluation mode."""
+    """Set training mode, and evaluation mode for batch normalisation alone."""
     model.train()
     for module in model.modules():
         if isinstance(module, nn.modules.batchnorm._BatchNorm):
@@ -225,9 +226,7 @@ def _of_torchvision():
         "ResNet-18, GroupNorm": partial(
             image_model, partial(v.resnet18, norm_layer=group, **classes)
         ),
-        "ResNet-18, BatchNorm held": partial(
-            image_model, partial(v.resnet18, **classes), change=with_batch_norm_held
-        ),
+        "ResNet-18, BatchNorm held": partial(image_model, partial(v.resnet18, **classes)),
         "MobileNetV3, GroupNorm": partial(
             image_model, partial(v.mobilenet_v3_small, **classes), change=without_batch_norm
         ),
@@ -250,21 +249,17 @@ def _declare_missing_operators():
 
 
 def _of_timm():
-    import timm
+    from timm.models import beit, cait, mlp_mixer
 
-    def made(name, size, **options):
-        model = timm.create_model(name, num_classes=10, **options)
-        return model, lambda m: of_classes(m, images(size))
+    def made(kind, **options):
+        small = {"img_size": 32, "patch_size": 8, "embed_dim": 16, "num_classes": 10}
+        return kind(**small, **options), lambda m: of_classes(m, images(32))
 
-    small = {"img_size": 32, "patch_size": 8, "embed_dim": 16, "depth": 2}
+    deep = {"depth": 2, "num_heads": 2, "drop_path_rate": 0.1}
     return {
-        "Mixer": partial(
-            made, "mixer_s32_224", 32, img_size=32, patch_size=8, embed_dim=16, num_blocks=2
-        ),
-        "DeiT": partial(
-            made, "deit_tiny_patch16_224", 32, **small, num_heads=2, drop_path_rate=0.1
-        ),
-        "CaiT": partial(made, "cait_xxs24_224", 32, **small, num_heads=2, drop_path_rate=0.1),
+        "Mixer": partial(made, mlp_mixer.MlpMixer, num_blocks=2, drop_path_rate=0.1),
+        "CaiT": partial(made, cait.Cait, **deep),
+        "BEiT": partial(made, beit.Beit, **deep, use_rel_pos_bias=True),
     }
 
 
@@ -274,10 +269,7 @@ def verdict(name, make):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model, losses_of = make()
-        held = [m for m in model.modules() if "BatchNorm" in type(m).__name__]
-        model.train()
-        for module in held:
-            module.eval()
+        with_batch_norm_held(model)
         row = {"model": name, "parameters": sum(p.numel() for p in model.parameters())}
         try:
             worst = max(largest_error(model, losses_of) for _ in range(2))
