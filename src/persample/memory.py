@@ -53,17 +53,22 @@ def repeats(x: Any) -> bool:
     return 0 in strides and any(n > 1 and s == 0 for n, s in zip(x.shape, strides, strict=True))
 
 
+def can_be_written(x: Any) -> bool:
+    """Say whether each number of an array has memory of its own, which is not read-only."""
+    return getattr(getattr(x, "flags", None), "writeable", True) and not repeats(x)
+
+
 def apart(tree: Any, fresh: Callable) -> Any:
     """Return arrays that can be written to one by one: ``fresh(x)`` where x shares its memory.
 
     Rows of an ordinary call may be a broadcast, or one array for two parameters.
     """
     if not isinstance(tree, trees.CONTAINERS):
-        return fresh(tree) if repeats(tree) else tree
+        return tree if can_be_written(tree) else fresh(tree)
     taken: list = []
 
     def own(x):
-        if repeats(x) or any(shared(x, other) for other in taken):
+        if not can_be_written(x) or any(shared(x, other) for other in taken):
             return fresh(x)
         taken.append(x)
         return x

@@ -21,6 +21,11 @@ def asarray(x, /, dtype=None, *, device=None, copy=None):
         raise ValueError(f'asarray: no device {device!r}; the NumPy engine has "cpu" only.')
     if hasattr(x, "_trace"):
         return x if dtype is None else astype(x, dtype)
+    if isinstance(x, np.ma.MaskedArray | np.matrix):
+        raise TypeError(
+            f"asarray: a {type(x).__name__} has rules of its own, which would be lost; give "
+            "x.filled(value), or np.asarray(x)."
+        )
     array = np.asarray(x, dtype, copy=copy)
     if array.dtype.kind == "c":
         raise TypeError(

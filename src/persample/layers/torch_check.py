@@ -25,6 +25,7 @@ def check_rows(capture: Any, row_of: Callable, samples: tuple[int, ...]) -> dict
         alone = torch.autograd.grad(
             capture.losses[i], list(parameters.values()), retain_graph=True, materialize_grads=True
         )
+        alone = [g.to_dense() for g in alone]
         whole = torch.linalg.vector_norm(torch.stack([g.float().norm() for g in alone]))
         for (name, row), expected in zip(row_of(i % size).items(), alone, strict=True):
             wide = torch.promote_types(expected.dtype, torch.float32)

@@ -69,8 +69,8 @@ def readings(shape: tuple[int, ...], size: int) -> Iterator[tuple[Along, int]]:
     They have an axis of their own, or share one: (B k) or (k B).
     """
     ahead = 1
-    for axis, length in enumerate(shape):
-        if length and length % size == 0:
+    for axis, length in enumerate(shape if 0 not in shape else ()):
+        if length % size == 0:
             for outer in dict.fromkeys((1, length // size)):
                 yield Along(axis, outer), ahead * outer
         ahead *= length

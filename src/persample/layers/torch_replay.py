@@ -64,9 +64,10 @@ class Pulled(RowsOnly):
 
     def _grad(self, rows, **options):
         with second_run(self.name):
-            return torch.autograd.grad(
+            (gradient,) = torch.autograd.grad(
                 [self.edge], [self.parameter], [rows], retain_graph=True, **options
-            )[0]
+            )
+            return gradient.to_dense()  # of an embedding it may be sparse
 
     def weighted_sum(self, weights: Tensor) -> Tensor | None:
         total = self.form.weighted_sum(weights)
@@ -104,9 +105,10 @@ class Replay:
         ]
         parameters = list(self.parameters.values())
         with second_run(", ".join(self.parameters)):
-            return torch.autograd.grad(
+            gradients = torch.autograd.grad(
                 self.edges, parameters, cotangents, retain_graph=True, materialize_grads=True
             )
+            return [g.to_dense() for g in gradients]  # of an embedding it may be sparse
 
 
 @dataclass(frozen=True, eq=False)

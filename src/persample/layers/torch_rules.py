@@ -119,7 +119,7 @@ def _one_copy_each(use, output):
 
 def _below_zero(use, ct, saved):
     x = saved["self"]
-    return _summed(use, torch.where(x < 0, ct * x, 0))
+    return _summed(use, torch.where(x > 0, 0, ct * x))  # as PyTorch: NaN stays NaN
 
 
 # Products of matrices: the weight is the second factor, (d, p), so a row is h^T delta.
@@ -189,6 +189,8 @@ def _lookup(use, ct, saved):
     delta = use.first(ct).reshape(*index.shape, -1)
     if saved["padding_idx"] >= 0:
         delta = delta.masked_fill((index == saved["padding_idx"])[..., None], 0)
+    if saved["scale_grad_by_freq"]:  # how often in the whole batch, as the layer is defined
+        delta = delta / index.flatten().bincount()[index][..., None]
     return Lookup(delta, index, use.shape[0])
 
 

@@ -1,0 +1,122 @@
+"""What generated calls have found: each gave wrong rows, or an error that said nothing.
+
+Its row i is compared with torch.autograd.grad(losses[i], parameters) on the recorded graph.
+"""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import persample as ps
+
+from .layer_programs import Made
+from .tolerances import assert_close
+
+B = 4
+
+
+def rows_and_oracle(model, x):
+    with ps.layerwise(model) as record:
+        losses = model(x).flatten(1).cos().sum(1)
+        record.backward(losses, retain_graph=True)
+    parameters = dict(model.named_parameters())
+    alone = [
+        torch.autograd.grad(loss, list(parameters.values()), retain_graph=True) for loss in losses
+    ]
+    return record, {
+        name: torch.stack([g[n].to_dense() for g in alone]) for n, name in enumerate(parameters)
+    }
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
+def test_a_gradient_divided_by_how_often_a_word_occurs_in_the_batch():
+    model = nn.Embedding(7, 3, scale_grad_by_freq=True).double()
+    record, expected = rows_and_oracle(model, torch.tensor([[1, 1, 2], [1, 3, 3], [5, 5, 5]]))
+    assert_close(record.rows(), expected)
+    assert_close(record.squared_norms(), (expected["weight"] ** 2).sum((1, 2)), 1e-12)
+
+
+def test_an_expert_that_no_sample_has_chosen():
+    def forward(m, x):
+        first = torch.zeros(len(x), dtype=torch.bool)
+        out = torch.zeros_like(x).index_put((first.nonzero()[:, 0],), m.a(x[first]))
+        return out.index_put(((~first).nonzero()[:, 0],), m.b(x[~first]))
+
+    model = Made(forward, a=nn.Linear(3, 3), b=nn.Linear(3, 3)).double()
+    record, expected = rows_and_oracle(model, torch.randn(B, 3, dtype=torch.float64))
+    assert_close(record.rows(), expected)
+    assert not record.rows()["a.weight"].any()
+
+
+def test_nan_in_front_of_a_prelu_stays_nan():
+    model = nn.PReLU(init=0.3).double()
+    x = torch.randn(B, 5, dtype=torch.float64)
+    rows_and_oracle(model, x)  # where the samples lie is found out without NaN
+    x[1, 2] = torch.nan
+    record, _ = rows_and_oracle(model, x)
+    assert torch.isnan(record.rows()["weight"]).flatten().tolist() == [False, True, False, False]
+
+
+def sparse_model(mixed):
+    mix = (lambda m, i: m.e(i) - 0.1 * m.e(i).mean(0)) if mixed else (lambda m, i: m.e(i))
+    return Made(mix, e=nn.Embedding(7, 3, sparse=True)).double()
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_sparse_gradients_of_an_embedding(mixed):
+    model = sparse_model(mixed)
+    record, expected = rows_and_oracle(model, torch.randint(0, 7, (B, 5)))
+    assert_close(record.rows(), expected)
+
+
+def test_check_of_a_model_with_sparse_gradients():
+    record, _ = rows_and_oracle(sparse_model(False), torch.randint(0, 7, (B, 5)))
+    assert max(record.check((0, 2)).values()) < 1e-12
+
+
+theta, x, y = np.array([0.5, -1.0, 2.0]), np.arange(12.0).reshape(4, 3), np.arange(4.0)
+
+
+def test_a_masked_array_as_out_is_refused():
+    out = np.ma.array(np.zeros((4, 3)), mask=x > 5)
+    text = r"^per_sample_grad: out is a MaskedArray, .*give x.filled\(value\)\.$"
+    with pytest.raises(TypeError, match=text):
+        ps.per_sample_grad(ps.squared_loss)(theta, x, y, out=out)
+
+
+def test_rows_that_are_read_only_are_not_written():
+    rows_of = ps.per_sample_grad(ps.squared_loss)
+    out = np.zeros((4, 3))
+    out.flags.writeable = False
+    assert_close(rows_of(theta, x, y, out=out), rows_of(theta, x, y))
+    assert not out.any()
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+@pytest.mark.parametrize("kind", [np.ma.array, np.matrix])
+def test_the_transforms_take_no_array_with_rules_of_its_own(kind):
+    rows_of = ps.engine.vmap(ps.engine.grad(lambda p, x: (p * x)[0, 0]), (None, 0))
+    p, x = np.ones((1, 3)), np.ones((4, 1, 3))
+    text = f"^asarray: a {kind(p).__class__.__name__} has rules of its own, which would be lost; "
+    with pytest.raises(TypeError, match=text):
+        rows_of(kind(p), x)
+    with pytest.raises(TypeError, match=text):
+        ps.engine.jit(rows_of)(kind(p), x)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize("dtype", ["int64", "bool"])
+def test_a_loss_that_is_no_floating_point_number_is_refused(backend, dtype):
+    def loss(p, x):
+        xp = ps.namespace_of(p)
+        return xp.astype(xp.sum(p * x), getattr(xp, dtype))
+
+    given = [ps.backend(backend).asarray(a, "float32") for a in (theta, x)]
+    for rows_of in (ps.per_sample_grad(loss), ps.loop_grad(loss), ps.mean_grad(loss)):
+        with pytest.raises(TypeError, match=f"^the loss loss returned .*{dtype[:3]}.* for one "):
+            rows_of(*given)
