@@ -32,6 +32,12 @@ ERRORS = {
         ValueError,
         "asarray: no device 'gpu'; the NumPy engine has \"cpu\" only.",
     ),
+    "a masked array": (
+        lambda: xp.asarray(np.ma.array([1.0])),
+        TypeError,
+        "asarray: a MaskedArray has rules of its own, which would be lost; give x.filled(value), "
+        "or np.asarray(x).",
+    ),
     "a complex number": (
         lambda: xp.exp(1j),
         TypeError,

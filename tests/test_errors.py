@@ -194,6 +194,12 @@ ERRORS = {
         "the loss <lambda> returned NoneType for one sample; it must return one number, a 0-d "
         "array: sum or average over the sample's own axes.",
     ),
+    "a whole number": (
+        lambda: ps.loop_grad(lambda t, x: ps.namespace_of(t).sum(t * x) > 0)(theta, states),
+        TypeError,
+        "the loss <lambda> returned bool for one sample; it must return a floating-point number, "
+        "or it has no gradient.",
+    ),
     "a number made of a parameter": (
         lambda: ps.loop_grad(lambda t, x: float(t[0]) * x)(*torch_pair),
         TypeError,
@@ -214,6 +220,12 @@ ERRORS = {
         ValueError,
         "per_sample_grad: out is ['*'] and the rows are {'a': '*'}, with * for an array; give the "
         "rows of an earlier call with these parameters, or no out.",
+    ),
+    "out with a mask": (
+        lambda: rows(theta, states, rewards, out=np.ma.array(states)),
+        TypeError,
+        "per_sample_grad: out is a MaskedArray, a subclass of NumPy's array whose own rules would "
+        "be lost; give x.filled(value).",
     ),
     "out of another shape": (
         lambda: rows(theta, states, rewards, out=states[:2].copy()),

@@ -12,11 +12,10 @@ import numpy as np
 from .. import trees
 from .codegen import generate
 from .core import refuse
-from .operations import asarray
 from .optimise import PASSES, optimise
 from .primitives import PRIMITIVES
 from .staging import Graph, make_graph
-from .tracer import Tracer, is_array
+from .tracer import Tracer, is_array, plain
 
 
 def _no_plan_yet(*args):
@@ -175,9 +174,7 @@ def _signature(args: tuple) -> tuple[tuple | None, list]:
                 return None, []
             if is_array(x):
                 key += (x.shape, x.dtype)
-                arrays.append(
-                    x if type(x) is np.ndarray or isinstance(x, np.generic) else asarray(x)
-                )
+                arrays.append(plain(x))
             elif isinstance(x, Hashable):  # 1, 1.0 and True are equal, so are 0.0 and -0.0
                 key.append((type(x), repr(x) if isinstance(x, float) else x))
             else:

@@ -154,6 +154,11 @@ def is_array(x) -> bool:
     return isinstance(x, Tracer | np.ndarray | np.generic)
 
 
+def plain(x):
+    """Return an array as one of NumPy's own class; a masked array or a matrix is refused."""
+    return x if type(x) is np.ndarray or isinstance(x, np.generic) else xp.asarray(x)
+
+
 def own(values: list, given: list = ()) -> list:
     """Return the arrays, copied where they are read-only or share memory with one before."""
     taken, result = set().union(*map(_memory, given)), []
