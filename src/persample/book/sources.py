@@ -14,21 +14,21 @@ from .. import engine
 
 # The files in the order of reading: what grad and vmap need, then the compiler.
 READING = {
-    "core": "what a primitive and a trace are; `bind`",
+    "core": "what a primitive and a trace are; bind",
     "primitives": "the closed list of operations, each with its NumPy function",
-    "contraction": "how a product in einsum's letters becomes `@` or `*`",
+    "contraction": "how a product in einsum's letters becomes @ or *",
     "operations": "broadcasting, dtypes, sums, products: what the rules are written with",
-    "indexing": "`x[...]` as slices and one `take`",
+    "indexing": "x[...] as slices and one take",
     "tracer": "the array that your function sees inside a transform",
     "vjps": "a VJP rule for each primitive",
-    "reverse": "the tape; `grad`",
-    "batching": "a batch rule for each primitive; `vmap`",
+    "reverse": "the tape; grad",
+    "batching": "a batch rule for each primitive; vmap",
 }
 COMPILER = {
-    "staging": "the trace that writes a graph; `make_graph`",
+    "staging": "the trace that writes a graph; make_graph",
     "optimise": "five passes that shorten a graph",
     "codegen": "from a graph to NumPy source",
-    "jit": "one program for each signature; `jit`",
+    "jit": "one program for each signature; jit",
 }
 # Looked up when in question: a list of names, rules needed less often, and the functions that
 # are derived from those above.
@@ -89,10 +89,10 @@ def show(thing: Any, word: str = "", width: int = 79) -> None:
         print(line)
 
 
-def contents() -> Any:
-    """Return a table of the engine's files in the order of reading, with their sizes."""
-    rows = [(f"`{name}`", size([name]), what) for name, what in {**READING, **COMPILER}.items()]
-    return table(("file", "lines", "what it holds"), *rows)
+def contents() -> None:
+    """Print the engine's files in the order of reading, with their lines of code."""
+    for name, what in {**READING, **COMPILER}.items():
+        print(f"{name:12}{size([name]):4}  {what}")
 
 
 def table(*rows: tuple) -> Any:

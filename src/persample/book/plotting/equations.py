@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from ..colours import COLOURS
 from .style import INK, box, finished
 
-ROW, WIDTH, MIDDLE = 0.4, 5.2, 2.6  # inches: from line to line, of the figure, of its left part
+ROW, WIDTH, MIDDLE = 0.37, 5.2, 2.6  # inches: from line to line, of the figure, of its left part
 GREY = "#60666d"
 PASS_COLOURS = {
     "constants": COLOURS[3],
@@ -34,7 +34,7 @@ def equations(fates: Sequence[tuple[str, str]]) -> Figure:
         stays = not fate
         if stays:
             style = {"facecolor": "#cfe3f2", "linewidth": 1.2, "zorder": 0}
-            box(axes, MIDDLE / 2, y, MIDDLE / 2 - 0.05, 0.16, style)
+            box(axes, MIDDLE / 2, y, MIDDLE / 2 - 0.05, 0.155, style)
         colour = INK if stays else GREY
         axes.text(0.15, y, equation, family="monospace", color=colour, **text)
         name = fate.split(",")[0]
