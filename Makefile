@@ -57,7 +57,7 @@ _build/.shape: $(SHAPE)
 	@rm -rf _build/.doctrees $(HTML) && mkdir -p _build && touch $@
 
 test: html  ## run every unit test and re-execute and compare every notebook
-	$(BIN)/python -m pytest $(NBVAL) -m "not slow" $(PARALLEL) tests src chapters $(TEST_ARGS)
+	$(BIN)/python -m pytest $(NBVAL) -m "not slow" $(PARALLEL) tests src chapters reference $(TEST_ARGS)
 
 # pytest ends with 5 where no test is marked as slow.
 check: $(VENV)/.dev portable-small  ## everything that takes longer than make test

@@ -33,7 +33,7 @@ def main() -> int:
         start = time.perf_counter()
         cells, _, different = compare(notebooks, {}, options.workers)
         same, compared = same + (not different), compared + cells
-        names = " ".join(path.stem[:2] for path in notebooks)
+        names = " ".join(path.stem.split("_")[0] for path in notebooks)
         print(
             f"round {number} of {options.times}, chapters {names}: {cells} cells,"
             f" {len(different)} differ, {time.perf_counter() - start:.0f} s",

@@ -166,3 +166,43 @@ def test_timeline_has_one_row_a_system():
     figure = plotting.timeline(spans, until=2026)
     assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["A", "B"]
     assert len(figure.axes[0].patches) == 3
+
+
+def of_the_rows(loss, *batched):
+    rows = engine.vmap(engine.grad(loss), in_axes=(None,) + (0,) * len(batched))
+    return engine.make_graph(rows)(np.arange(3.0), *batched)
+
+
+@pytest.mark.parametrize("loss", [ps.squared_loss, ps.logistic_loss])
+def test_as_many_equations_survive_as_the_optimiser_leaves(loss):
+    graph = of_the_rows(loss, np.arange(12.0).reshape(4, 3), np.arange(4.0))
+    fates = diagrams.fates(graph)
+    assert [text.split(" = ")[0] for text, _ in fates] == list("abcdefghijklmn"[: len(fates)])
+    assert len(fates) == len(graph.equations)
+    assert sum(not fate for _, fate in fates) == len(engine.optimise(graph).equations)
+
+
+def test_the_first_round_of_each_pass_takes_what_the_pass_takes():
+    """Another route to the same numbers: lengths before and after a pass."""
+    graph = of_the_rows(ps.squared_loss, np.arange(12.0).reshape(4, 3), np.arange(4.0))
+    fates = [fate for _, fate in diagrams.fates(graph)]
+    for name, run in engine.PASSES.items():
+        smaller = run(graph)
+        gone = len(graph.equations) - len(smaller.equations)
+        assert fates.count(f"{name.replace('_', ' ')}, round 1") == gone
+        graph = smaller
+
+
+def test_equations_without_parameters_or_with_several_inputs_are_texts():
+    graph = engine.make_graph(lambda x: ps.namespace_of(x).sum(x, axis=0) * x[0])(np.ones((2, 2)))
+    texts = [text for text, _ in diagrams.fates(graph)]
+    assert texts[0] == "a = sum x"
+    assert not [text for text in texts if "[" in text or ":" in text]
+
+
+def test_the_drawn_equations_are_boxed_if_they_stay():
+    fates = [("a = exp x", ""), ("b = add a a", "dead code, round 1"), ("c = sum a", "")]
+    axes = plotting.equations(fates).axes[0]
+    assert len(axes.patches) == 2
+    texts = [text.get_text() for text in axes.texts]
+    assert texts == ["a = exp x", "stays", "b = add a a", fates[1][1], "c = sum a", "stays"]

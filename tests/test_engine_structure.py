@@ -1,6 +1,5 @@
 """The engine as a text: its size, and that a primitive is added in three rows and one test row."""
 
-import ast
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ from specs import CASE_IDS, CASES, SPECS, case, real
 from tolerances import FLOAT64
 
 from persample import engine
+from persample.book.sources import APART, COMPILER, FUNCTIONS, READING, code_lines, files, size
 from persample.engine import grad, jit, make_graph, vmap
 from persample.engine import namespace as xp
 from persample.engine.batching import _elementwise, batch_rules
@@ -23,42 +23,16 @@ FILES = sorted(Path(engine.__file__).parent.glob("*.py"))
 DERIVED = sorted(Path(engine.__file__).parent.glob("functions/*.py"))
 
 
-def docstring_lines(tree):
-    """Return the numbers of the lines that docstrings take."""
-    lines = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
-            node
-        ):
-            lines |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
-    return lines
-
-
-def code_lines(text):
-    """Count the lines that hold code: no blank lines, comments or docstrings."""
-    docs = docstring_lines(ast.parse(text))
-    lines = enumerate(map(str.strip, text.splitlines()), 1)
-    return sum(bool(x) and not x.startswith("#") and n not in docs for n, x in lines)
-
-
-READING = ["core", "primitives", "contraction", "operations", "indexing", "tracer"]
-READING += ["vjps", "reverse", "batching"]
-COMPILER = ["staging", "optimise", "codegen", "jit"]
-APART = ["__init__", "namespace", "vjps_more"]  # and the folder functions
-
-
-@pytest.mark.parametrize(("files", "budget"), [(READING, 900), (COMPILER, 600)])
-def test_budgets_of_code_lines(files, budget):
+@pytest.mark.parametrize(("names", "budget"), [([*READING], 900), ([*COMPILER], 600)])
+def test_budgets_of_code_lines(names, budget):
     """What a reader needs for grad and vmap, and the compiler: each can be read in an evening."""
-    code = {path.stem: code_lines(path.read_text()) for path in FILES if path.stem in files}
-    assert len(code) == len(files)
-    print(sum(code.values()), code)
-    assert sum(code.values()) <= budget, (sum(code.values()), code)
+    assert size(names) <= budget, {name: size([name]) for name in names}
 
 
 def test_every_file_of_the_engine_is_in_a_budget_or_apart():
     assert {path.stem for path in FILES} - {*READING, *COMPILER} <= {*APART}
     assert {*READING, *COMPILER} <= {path.stem for path in FILES}
+    assert files(FUNCTIONS) == DERIVED
 
 
 def test_no_file_is_long():

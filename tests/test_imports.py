@@ -16,7 +16,7 @@ ROOT = Path(persample.__file__).parent
 LAYERS = [
     ["book.notebook"],
     ["book.plotting"],
-    ["book.problems", "book.diagrams", "book.leaf_programs", "book.memory"],
+    ["book.problems", "book.diagrams", "book.leaf_programs", "book.memory", "book.sources"],
     ["statistics"],
     ["per_sample"],
     ["plans"],

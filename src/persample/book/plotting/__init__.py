@@ -6,6 +6,7 @@ Separate so that a chapter's cell names what it shows and holds no drawing code.
 from .costs import bars, changes, outer_products
 from .curves import curves, ladder
 from .decisions import which_method, why_none
+from .equations import equations
 from .graph_drawing import break_even, graph, graphs, timeline
 from .leaves import attack, leaf_states, stacked, tensor_graph
 from .linearity import LISTS, lifetimes, token_weights, walks
@@ -23,6 +24,7 @@ __all__ = [
     "changes",
     "clouds",
     "curves",
+    "equations",
     "graph",
     "graphs",
     "grid_paths",

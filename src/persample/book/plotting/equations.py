@@ -1,0 +1,43 @@
+"""A graph's equations as a list: which ones the optimiser takes away, and which pass does."""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from ..colours import COLOURS
+from .style import INK, box, finished
+
+ROW, WIDTH, MIDDLE = 0.37, 5.2, 2.6  # inches: from line to line, of the figure, of its left part
+GREY = "#60666d"
+PASS_COLOURS = {
+    "constants": COLOURS[3],
+    "identities": COLOURS[0],
+    "common subexpressions": COLOURS[1],
+    "broadcasts": COLOURS[5],
+    "dead code": COLOURS[2],
+}
+
+
+def equations(fates: Sequence[tuple[str, str]]) -> Figure:
+    """Draw equations below each other: boxed if they stay, else grey, with the reason.
+
+    fates : (equation, which pass takes it away and when, or ""), as ``diagrams.fates`` returns
+    """
+    height = ROW * len(fates) + 0.1
+    figure, axes = plt.subplots(figsize=(WIDTH, height))
+    axes.set(xlim=(0, WIDTH), ylim=(height, 0))
+    axes.axis("off")
+    text = {"va": "center", "fontsize": 11.5}
+    for n, (equation, fate) in enumerate(fates):
+        y = 0.05 + ROW * (n + 0.5)
+        stays = not fate
+        if stays:
+            style = {"facecolor": "#cfe3f2", "linewidth": 1.2, "zorder": 0}
+            box(axes, MIDDLE / 2, y, MIDDLE / 2 - 0.05, 0.155, style)
+        colour = INK if stays else GREY
+        axes.text(0.15, y, equation, family="monospace", color=colour, **text)
+        name = fate.split(",")[0]
+        look = {"color": PASS_COLOURS.get(name, INK), "weight": "bold" if stays else "normal"}
+        axes.text(MIDDLE + 0.1, y, fate or "stays", **text, **look)
+    return finished(figure)

@@ -1,0 +1,104 @@
+"""The engine as a text to read: its source on a page, its size in lines, and tables.
+
+Separate because the page on the engine prints them and the tests hold the engine to its size.
+"""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from .. import engine
+
+# The files in the order of reading: what grad and vmap need, then the compiler.
+READING = {
+    "core": "what a primitive and a trace are; bind",
+    "primitives": "the closed list of operations, each with its NumPy function",
+    "contraction": "how a product in einsum's letters becomes @ or *",
+    "operations": "broadcasting, dtypes, sums, products: what the rules are written with",
+    "indexing": "x[...] as slices and one take",
+    "tracer": "the array that your function sees inside a transform",
+    "vjps": "a VJP rule for each primitive",
+    "reverse": "the tape; grad",
+    "batching": "a batch rule for each primitive; vmap",
+}
+COMPILER = {
+    "staging": "the trace that writes a graph; make_graph",
+    "optimise": "five passes that shorten a graph",
+    "codegen": "from a graph to NumPy source",
+    "jit": "one program for each signature; jit",
+}
+# Looked up when in question: a list of names, rules needed less often, and the functions that
+# are derived from those above.
+APART = ["__init__", "namespace", "vjps_more"]
+FUNCTIONS = ["__init__", "creation", "elementwise", "linalg", "logic", "products", "shapes"]
+FUNCTIONS = [f"functions/{name}" for name in [*FUNCTIONS, "statistics"]]
+
+
+def files(names: Iterable[str]) -> list[Path]:
+    """Return the files of the engine with these names."""
+    folder = Path(engine.__file__).parent
+    return [folder / f"{name}.py" for name in names]
+
+
+def docstring_lines(tree: ast.Module) -> set[int]:
+    """Return the numbers of the lines that docstrings take."""
+    lines = set()
+    for node in ast.walk(tree):
+        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        if documented and ast.get_docstring(node):
+            lines |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return lines
+
+
+def code_lines(text: str) -> int:
+    """Count the lines that hold code: no blank lines, comments or docstrings.
+
+    Example
+    -------
+    >>> code_lines("# comment\\n\\nx = 1  # code\\n")
+    1
+    """
+    documented = docstring_lines(ast.parse(text))
+    lines = enumerate(map(str.strip, text.splitlines()), 1)
+    return sum(bool(x) and not x.startswith("#") and n not in documented for n, x in lines)
+
+
+def size(names: Iterable[str]) -> int:
+    """Return how many lines of code the engine's files with these names hold together."""
+    return sum(code_lines(path.read_text(encoding="utf-8")) for path in files(names))
+
+
+def show(thing: Any, word: str = "", width: int = 79) -> None:
+    """Print the source of a function, class or module, without docstrings.
+
+    ``word`` chooses the lines that contain it. Lines wider than ``width``
+    are folded, and lose their comment.
+    """
+    source = textwrap.dedent(inspect.getsource(thing))
+    documented = docstring_lines(ast.parse(source))
+    for number, line in enumerate(source.splitlines(), 1):
+        if number in documented or word not in line:
+            continue
+        line = line if len(line) <= width else line.split("  #")[0]
+        if len(line) > width:
+            indent = " " * (len(line) - len(line.lstrip()) + 4)
+            line = textwrap.fill(line, width, subsequent_indent=indent)
+        print(line)
+
+
+def contents() -> None:
+    """Print the engine's files in the order of reading, with their lines of code."""
+    for name, what in {**READING, **COMPILER}.items():
+        print(f"{name:12}{size([name]):4}  {what}")
+
+
+def table(*rows: tuple) -> Any:
+    """Return rows, the first being the head, as a Markdown table for a notebook."""
+    from IPython.display import Markdown
+
+    lines = [" | ".join(map(str, row)) for row in rows]
+    lines.insert(1, " | ".join("---" for _ in rows[0]))
+    return Markdown("\n".join(f"| {line} |" for line in lines))
