@@ -88,7 +88,7 @@ GROUPS = {
         "layers/torch_replay.py": TORCH_LAYERS,
         "layers/torch_rules.py": TORCH_LAYERS,
     },
-    "statistics": {"statistics.py": "statistics errors"},
+    "statistics": {"statistics.py": "statistics"},
     "losses": {"losses.py": "losses"},
     "trees": {"trees.py": "trees errors"},
     "tape": {"tape.py": "tape engine_transform_errors"},
