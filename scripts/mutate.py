@@ -62,10 +62,10 @@ GROUPS = {
     "per_sample": {
         "per_sample.py": f"{CALLS} invariants",
         "plans.py": CALLS,
-        "captured.py": "errors foreign_input per_sample_out per_sample",
+        "captured.py": "captured foreign_input per_sample_out errors",
         "checks.py": "errors foreign_input per_sample_out per_sample",
         "batches.py": f"errors engine_transforms {CALLS}",
-        "memory.py": "errors per_sample_out per_sample foreign_input",
+        "memory.py": "memory errors per_sample_out per_sample",
         "arrays.py": f"arrays losses {CALLS}",
         "backends/__init__.py": f"backends arrays {CALLS}",
         "backends/numpy_backend.py": f"backends arrays {CALLS}",

@@ -4,7 +4,15 @@ from collections import namedtuple
 
 import pytest
 
-from persample.trees import flatten, flatten_keys, leaf_names, tree_map, unflatten
+from persample.trees import (
+    flatten,
+    flatten_keys,
+    has_none,
+    leaf_names,
+    leaves_of,
+    tree_map,
+    unflatten,
+)
 
 Pair = namedtuple("Pair", "left right")
 TREES = {
@@ -88,3 +96,19 @@ def test_leaves_have_names_that_say_where_they_are():
     assert leaf_names(tree, "params") == ["params_7", "params_W_0", "params_W_1", "params_b_0_x"]
     assert leaf_names(3.0, "theta") == ["theta"]
     assert len(leaf_names(tree, "p")) == len(flatten(tree)[0])
+
+
+@pytest.mark.parametrize("tree", [None, [1, None], (None, 1), {"a": 1, "b": [(None,)]}])
+def test_none_is_an_empty_place(tree):
+    assert has_none(tree)
+    assert unflatten(flatten(tree)[1], flatten(tree)[0]) == tree
+    assert tree_map(lambda x: x, tree) == tree
+    assert leaves_of(tree) == flatten(tree)[0]
+    assert len(leaf_names(tree, "p")) == len(leaves_of(tree))
+
+
+def test_a_tree_without_none_has_none_nowhere():
+    for tree in (1, [], {}, [1, 2], {"a": (1, [0])}, "None"):
+        assert not has_none(tree)
+    assert leaves_of("leaf") == ["leaf"]
+    assert leaves_of(Pair(1, [2])) == [1, 2]
