@@ -71,8 +71,9 @@ def test_a_leaf_is_shown_as_an_asterisk():
 
 
 def test_the_leaves_themselves_do_not_matter_to_the_structure():
-    assert flatten({"a": 1, "b": ["x"]})[1] == flatten({"b": [None], "a": "*"})[1]
+    assert flatten({"a": 1, "b": ["x"]})[1] == flatten({"b": [0.5], "a": "*"})[1]
     assert flatten(Pair(1, 2))[1] == flatten(Pair(3, 4))[1]
+    assert flatten([1, None])[1] != flatten([1, 2])[1]  # an empty place is part of the structure
 
 
 def test_a_map_of_several_trees_pairs_the_leaves():
