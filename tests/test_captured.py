@@ -122,6 +122,12 @@ def test_every_way_in_which_an_array_reaches_a_function():
     assert names_of(with_defaults) == {"a", "b"}
     assert names_of(functools.partial(plain, cell)) == {"argument 0 of a partial"}
     assert names_of(functools.partial(plain, y=cell)) == {"y"}
+    read_weight = lambda x, m: m.weight * x  # noqa: E731, a loss
+    assert names_of(functools.partial(read_weight, m=model)) == {"m.weight"}
+    assert names_of(functools.partial(functools.partial(read_weight), 1, model)) == {
+        "argument 1 of a partial.weight"
+    }
+    assert names_of(functools.partial(np.add, model)) == set()
     assert names_of(reads_a_global) == {"GLOBAL_ARRAY"}
     assert names_of(outer_loss) == {"GLOBAL_ARRAY"}
     assert names_of(model.loss) == {"self.weight"}
