@@ -209,6 +209,13 @@ def test_modules_and_classes_are_passed_over():
     assert Captured(lambda x: np.exp(x) + types.FunctionType).marks() == []
 
 
+def test_a_wrapper_of_another_package_is_seen_through():
+    wrapper = types.FunctionType(plain.__code__, {"__name__": "elsewhere"})
+    assert names_of(wrapper) == set()
+    wrapper.__wrapped__ = reads_a_global
+    assert names_of(wrapper) == {"GLOBAL_ARRAY"}
+
+
 def test_a_function_that_calls_itself_is_followed_once():
     def loss(n, a=ONES):
         return a if n == 0 else loss(n - 1)
