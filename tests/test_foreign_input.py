@@ -341,6 +341,11 @@ def bound(backend):
     def scaled(t, x, y, c):
         return c[0] * ps.squared_loss(t, x, y)
 
+    config = types.SimpleNamespace(scale=2.0)
+
+    def by_config(t, x, y, config):
+        return config.scale * ps.squared_loss(t, x, y)
+
     def by_default(t, x, y, c=bag):
         return c[0] * ps.squared_loss(t, x, y)
 
@@ -349,6 +354,11 @@ def bound(backend):
         return by_default(*given)
 
     yield "partial", functools.partial(scaled, c=bag), change
+    yield (
+        "attribute by a partial",
+        functools.partial(by_config, config=config),
+        lambda: setattr(config, "scale", 3.0),
+    )
     yield "default", by_default, change
     yield "decorated", decorated, change
     yield (

@@ -1,58 +1,127 @@
-"""What graphs keep alive, as the chapters count it, against counts by hand."""
+"""What memory arrays have: shared, repeated, made apart, and how much is written at a time."""
 
+import jax.numpy as jnp
+import numpy as np
+import pytest
 import torch
 
-from persample.book import memory
+from persample import memory
+
+MAKE = {"numpy": np.zeros, "torch": torch.zeros}
+each_kind = pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
 
 
-def losses(n, w):
-    return [torch.tanh(w * i).sum() for i in range(1, n + 1)]
+@each_kind
+def test_parts_of_one_array_share_memory_and_two_arrays_do_not(make):
+    x, y = make((4, 3)), make((4, 3))
+    assert memory.shared(x, x)
+    assert memory.shared(x, x[1])
+    assert memory.shared(x[:, 1], x[:, 2])  # their spans meet, though no number is common
+    assert not memory.shared(x, y)
+    assert memory.any_shared([y, x], [make(3), x[0]])
+    assert memory.any_shared([x, y], [y])
+    assert not memory.any_shared([x], [y])
+    assert not memory.any_shared([], [x])
+    assert not memory.any_shared([x], [])
 
 
-def test_a_list_holds_every_graph_and_at_once_holds_one():
-    w = torch.ones(5, dtype=torch.float32, requires_grad=True)
-    one = 5 * 4  # tanh saves its result; the product saves a number and no leaf is counted
-    assert memory.bytes_saved(lambda: sum(losses(7, w)).backward()) == (7 * one, 0)
-    assert memory.bytes_saved(lambda: losses(1, w)[0].backward())[0] == one
-
-    def at_once():
-        for i in range(1, 8):
-            torch.tanh(w * i).sum().backward()
-
-    assert memory.bytes_saved(at_once) == (one, 0)
-    assert memory.bytes_saved(losses, 7, w) == (7 * one, 7 * one)
+def test_neighbours_in_memory_share_nothing():
+    x = np.zeros((4, 3))
+    assert not memory.shared(x[:2], x[2:])
+    assert not memory.shared(x[2:], x[:2])
+    assert memory.shared(x[:3], x[2:])
 
 
-def test_what_is_retained_is_counted_as_left():
-    w = torch.ones(5, dtype=torch.float64, requires_grad=True)
-
-    def retained():
-        loss = torch.tanh(2 * w).sum()
-        loss.backward(retain_graph=True)
-        return loss
-
-    assert memory.bytes_saved(retained) == (40, 40)
-
-
-def test_the_gradient_is_not_changed_by_counting():
-    w = torch.tensor([0.3, -0.2], dtype=torch.float64, requires_grad=True)
-    memory.bytes_saved(lambda: (torch.tanh(w) ** 2).sum().backward())
-    t = torch.tanh(w.detach())
-    assert torch.allclose(w.grad, 2 * t * (1 - t**2))
+def test_a_tensor_and_an_array_of_the_same_memory_share_it():
+    x = np.zeros((4, 3))
+    assert memory.shared(torch.from_numpy(x), x)
+    assert memory.shared(x[3], torch.from_numpy(x))
+    assert not memory.shared(torch.from_numpy(x[:2].copy()), x)
+    tensor = torch.from_numpy(x).requires_grad_()
+    assert memory.any_shared([tensor], [np.zeros(2), x])
+    assert memory.any_shared([x[1]], [torch.zeros(2), tensor])
+    assert not memory.any_shared([np.zeros(2)], [tensor])
+    halves = torch.from_numpy(x[:2]), x[2:]
+    assert not memory.shared(*halves)
+    assert not memory.shared(*halves[::-1])
 
 
-def test_nodes_are_counted_once_and_stay_after_the_backward_pass():
-    w = torch.ones(2, requires_grad=True)
-    shared = w * w  # one product that reads w twice
-    total = shared.sum() + shared.sum()
-    assert memory.nodes_kept(total) == 5  # sum, two sums, product, accumulation
-    assert memory.nodes_kept(total.detach()) == memory.nodes_kept(3.0) == 0
-    total.backward()
-    assert memory.nodes_kept(total) == 5  # backward frees values, not nodes
+def test_an_array_of_jax_is_its_own_memory():
+    x, y = jnp.zeros(3), jnp.zeros(3)
+    assert memory.shared(x, x)
+    assert not memory.shared(x, y)
+    assert not memory.shared(x, np.zeros(3))
+    assert memory.span(x) == (id(x), id(x) + 1)
 
 
-def test_weights_and_data_are_not_counted_and_results_are():
-    w, data = torch.ones(3, dtype=torch.float64, requires_grad=True), torch.ones(3)
-    assert memory.bytes_saved(lambda: (w * data).sum()) == (0, 0)
-    double = 2 * w
-    assert memory.bytes_saved(lambda: (double * double).sum()) == (48, 48)  # by both operands
+@each_kind
+def test_the_span_has_the_bytes_of_the_array(make):
+    start, end = memory.span(make((4, 3)))
+    assert end - start == make(1).dtype.itemsize * 12
+
+
+def test_a_broadcast_repeats_its_numbers():
+    numpys = np.broadcast_to(np.zeros(3), (2, 3))
+    torchs = torch.zeros(3).expand(2, 3)
+    for x in (numpys, torchs):
+        assert memory.repeats(x)
+        assert not memory.repeats(x[:1])  # once each
+        assert not memory.repeats(x[0])
+    assert memory.repeats(np.broadcast_to(np.zeros((2, 1)), (2, 5)))
+    assert not memory.repeats(np.zeros((2, 3)))
+    assert not memory.repeats(np.zeros(()))
+    assert not memory.repeats(jnp.zeros((2, 3)))
+
+
+def test_arrays_are_made_apart_only_where_they_share():
+    x, y = np.zeros((2, 3)), np.ones((2, 3))
+    fresh = np.array
+    same = memory.apart({"a": x, "b": y}, fresh)
+    assert same["a"] is x
+    assert same["b"] is y
+    twice = memory.apart([x, y, x], fresh)
+    assert twice[0] is x
+    assert twice[1] is y
+    assert not memory.shared(twice[2], x)
+    np.testing.assert_array_equal(twice[2], x)
+    repeated = np.broadcast_to(x[0], (4, 3))
+    for given in (repeated, [repeated]):
+        apart = memory.apart(given, fresh)
+        apart = apart[0] if isinstance(given, list) else apart
+        assert not memory.repeats(apart)
+        np.testing.assert_array_equal(apart, repeated)
+    assert memory.apart(x, fresh) is x
+
+
+def test_rows_are_written_where_they_belong():
+    write = memory.into(lambda x: ({"w": x * 2}, x + 1), jit=False)
+    x, out = np.arange(1.0, 3.0), {"w": np.zeros(4)}
+    memory_of_out = out["w"]
+    rows, extra = write(out, 1, x)
+    assert rows["w"] is memory_of_out
+    np.testing.assert_array_equal(memory_of_out, [0, 2, 4, 0])
+    np.testing.assert_array_equal(extra, [2, 3])
+    rows, extra = write({"w": memory_of_out[:2]}, None, x)
+    np.testing.assert_array_equal(memory_of_out, [2, 4, 4, 0])
+    np.testing.assert_array_equal(extra, [2, 3])
+
+
+@pytest.mark.parametrize(
+    ("size", "nbytes", "expected"),
+    [
+        (10, 0, 10),
+        (10, 1, 10),
+        (10, memory.CHUNK, 10),
+        (10, memory.CHUNK + 1, 5),
+        (10, 2 * memory.CHUNK, 5),
+        (10, 3 * memory.CHUNK, 4),
+        (10, 100 * memory.CHUNK, 1),
+        (1, 5 * memory.CHUNK, 1),
+    ],
+)
+def test_rows_at_a_time_fit_a_chunk(size, nbytes, expected):
+    assert memory.step(size, nbytes) == expected
+
+
+def test_a_chunk_is_what_a_cache_holds():
+    assert memory.CHUNK == 8 * 1024 * 1024

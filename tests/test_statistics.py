@@ -77,6 +77,31 @@ def test_norms_and_clipping_neither_overflow_nor_vanish(name, dtype, entry, coun
     np.testing.assert_allclose(clipped, rows / 2, rtol=2e-3)
 
 
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize(("dtype", "norm"), [("float16", "float32"), ("float64", "float64")])
+def test_rows_without_entries_have_norm_zero(name, dtype, norm):
+    for shape in [(3, 0), (3, 2, 0), (3, 0, 2)]:
+        empty = ps.backend(name).asarray(np.zeros(shape, dtype))
+        for rows in (empty, {"a": empty, "b": empty}):
+            sizes = ps.to_numpy(statistics.norms(rows))
+            np.testing.assert_array_equal(sizes, np.zeros(3, norm), strict=True)
+
+
+def test_the_largest_entry_may_be_in_any_array_of_the_tree():
+    """Were it not found, its square would overflow."""
+    for last in range(3):
+        rows = [np.array([[3.0]]), np.array([[4.0]]), np.array([[12.0]])]
+        rows[last] = rows[last] * 1e200
+        np.testing.assert_allclose(statistics.norms(rows), np.abs(rows[last][:, 0]), rtol=1e-12)
+
+
+def test_two_samples_are_enough():
+    rows = np.array([[1.0], [3.0]])
+    assert statistics.variance(rows) == 2
+    assert statistics.noise_scale(rows) == pytest.approx(2 / 3)
+    assert statistics.noise_scale(rows, unbiased=False) == 0.5
+
+
 def test_a_row_with_an_infinity_or_a_nan_has_no_finite_norm():
     rows = np.array([[np.inf, 1.0], [np.nan, 1.0], [3.0, 4.0]])
     np.testing.assert_array_equal(statistics.norms(rows), [np.inf, np.nan, 5.0])

@@ -4,7 +4,15 @@ from collections import namedtuple
 
 import pytest
 
-from persample.trees import flatten, flatten_keys, leaf_names, tree_map, unflatten
+from persample.trees import (
+    flatten,
+    flatten_keys,
+    has_none,
+    leaf_names,
+    leaves_of,
+    tree_map,
+    unflatten,
+)
 
 Pair = namedtuple("Pair", "left right")
 TREES = {
@@ -63,8 +71,9 @@ def test_a_leaf_is_shown_as_an_asterisk():
 
 
 def test_the_leaves_themselves_do_not_matter_to_the_structure():
-    assert flatten({"a": 1, "b": ["x"]})[1] == flatten({"b": [None], "a": "*"})[1]
+    assert flatten({"a": 1, "b": ["x"]})[1] == flatten({"b": [0.5], "a": "*"})[1]
     assert flatten(Pair(1, 2))[1] == flatten(Pair(3, 4))[1]
+    assert flatten([1, None])[1] != flatten([1, 2])[1]  # an empty place is part of the structure
 
 
 def test_a_map_of_several_trees_pairs_the_leaves():
@@ -88,3 +97,19 @@ def test_leaves_have_names_that_say_where_they_are():
     assert leaf_names(tree, "params") == ["params_7", "params_W_0", "params_W_1", "params_b_0_x"]
     assert leaf_names(3.0, "theta") == ["theta"]
     assert len(leaf_names(tree, "p")) == len(flatten(tree)[0])
+
+
+@pytest.mark.parametrize("tree", [None, [1, None], (None, 1), {"a": 1, "b": [(None,)]}])
+def test_none_is_an_empty_place(tree):
+    assert has_none(tree)
+    assert unflatten(flatten(tree)[1], flatten(tree)[0]) == tree
+    assert tree_map(lambda x: x, tree) == tree
+    assert leaves_of(tree) == flatten(tree)[0]
+    assert len(leaf_names(tree, "p")) == len(leaves_of(tree))
+
+
+def test_a_tree_without_none_has_none_nowhere():
+    for tree in (1, [], {}, [1, 2], {"a": (1, [0])}, "None"):
+        assert not has_none(tree)
+    assert leaves_of("leaf") == ["leaf"]
+    assert leaves_of(Pair(1, [2])) == [1, 2]

@@ -26,10 +26,7 @@ class Captured:
 
     def __init__(self, f: Callable):
         self._readers: dict[str, Callable] = {}
-        root = f
-        while isinstance(root, functools.partial) or hasattr(root, "__wrapped__"):
-            root = root.func if isinstance(root, functools.partial) else root.__wrapped__
-        self._package = (getattr(root, "__module__", None) or "").partition(".")[0]
+        self._package = (getattr(_root(f), "__module__", None) or "").partition(".")[0]
         self._seen: set = set()
         self._follow(f, frozenset())
 
@@ -62,6 +59,8 @@ class Captured:
             self._follow(f.__wrapped__, names)
         if isinstance(f, functools.partial):
             self._follow(f.func, names)
+            code = getattr(_root(f), "__code__", None)
+            names = names | (_names(code) if code else frozenset())
             for n, value in enumerate(f.args):
                 self._take(f"argument {n} of a partial", lambda value=value: value, names)
             for key, value in f.keywords.items():
@@ -117,6 +116,13 @@ class Captured:
             read = lambda key=key: getattr(value, key)  # noqa: E731, a name in a table
             if kind_of(read()) is not None or _plain(read()):
                 self._readers[f"{owner}.{key}"] = read
+
+
+def _root(f):
+    """Return the function that partials and wrappers lead to."""
+    while isinstance(f, functools.partial) or hasattr(f, "__wrapped__"):
+        f = f.func if isinstance(f, functools.partial) else f.__wrapped__
+    return f
 
 
 def _foreign(value, package):
