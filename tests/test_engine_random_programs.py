@@ -22,6 +22,8 @@ from persample.engine import codegen, grad, jit, value_and_grad, vmap
 from persample.engine import namespace as xp
 from persample.trees import flatten
 
+pytestmark = pytest.mark.slow
+
 PROGRAMS, CHUNKS = 1000, 10
 BATCH = 3
 SHAPES = [(), (3,), (2, 3)]  # of the inputs

@@ -68,6 +68,7 @@ def run(folder: Path) -> subprocess.CompletedProcess:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_noticed_and_unnoticed_faults_are_told_apart(toy):
     done = run(toy)
     assert done.returncode == 1, done.stderr  # some faults are neither noticed nor explained
@@ -86,6 +87,7 @@ def test_noticed_and_unnoticed_faults_are_told_apart(toy):
     assert (toy / "toy.py").read_text() == MODULE
 
 
+@pytest.mark.slow
 def test_tests_that_fail_without_a_mutant_are_refused(toy):
     (toy / "test_toy.py").write_text(TESTS.replace("== 3", "== 4"))
     done = run(toy)
@@ -94,6 +96,7 @@ def test_tests_that_fail_without_a_mutant_are_refused(toy):
     assert "test_toy.py::test_clamp" in done.stderr
 
 
+@pytest.mark.slow
 def test_tests_that_do_not_import_the_module_are_refused(toy):
     (toy / "test_toy.py").write_text("def test_nothing():\n    pass\n")
     done = run(toy)

@@ -54,6 +54,7 @@ def test_vmap_and_jit_give_the_rows_of_the_loop(name):
 
 
 @every_loss
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", PEERS)
 def test_every_backend_gives_the_rows_of_the_loop(name, backend):
     row = LOSSES[name]

@@ -63,6 +63,7 @@ def planted(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_a_cell_that_depends_on_the_last_bit_is_caught(planted, other):
     assert compare([planted], {}, root=planted.parent) == (2, 0, [])
     cells, tests, different = compare([planted], other.env, root=planted.parent)
@@ -76,6 +77,7 @@ def numpy_alone(monkeypatch):
     monkeypatch.setattr(machines, "state", lambda env: state(env, frameworks=False))
 
 
+@pytest.mark.slow
 def test_a_setting_that_does_nothing_does_not_count(own, numpy_alone):
     for env in ({"OPENBLAS_CORETYPE": "Nonesuch"}, {"PERSAMPLE_NONESUCH": "1"}):
         changed, skipped = effect(Setting("none", env, "OpenBLAS kernels"), own, {"own": own})
@@ -84,6 +86,7 @@ def test_a_setting_that_does_nothing_does_not_count(own, numpy_alone):
     assert effect(Setting("empty", {}, "OpenBLAS kernels"), own, {})[0] == ""
 
 
+@pytest.mark.slow
 def test_two_names_of_one_machine_count_once(own, other, numpy_alone):
     seen = {"as it is": own}
     changed, skipped = effect(other, own, seen)

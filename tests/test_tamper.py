@@ -147,6 +147,7 @@ WITHOUT = {
 INSTEAD = {"worst > BLOCK_TOLERANCE": "False", "in (over_black, over_white)": "in (over_white,)"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("removed", WITHOUT, ids=lambda removed: removed or "no guards")
 def test_a_guard_switched_off_leaves_survivors(small, tmp_path, removed):
     guards = (ROOT / "conftest.py").read_text()
@@ -166,6 +167,7 @@ REAL = (
 )
 
 
+@pytest.mark.slow
 def test_the_verdict_is_that_of_a_real_run(small, tmp_path):
     """Run pytest on altered files: noticed, hidden by the sanitiser, and exempt."""
     stored = nbformat.read(small, as_version=4)
