@@ -102,10 +102,10 @@ def divide(x1, x2, /):
 
 def pow(x1, x2, /):
     """Return x1 ** x2 for each element; a square is a product."""
-    number = x2 if isinstance(x2, int | float) else number_in(x2)
-    if number is not None and number == 2:
-        return multiply(x1, x1)
-    return binary("power", x1, x2)
+    x, y = promote(x1, x2)
+    if number_in(y) == 2:
+        return broadcast_to(multiply(x, x), _common_shape([x, y]))
+    return elementwise("power", x, y)
 
 
 def maximum(x1, x2, /):
