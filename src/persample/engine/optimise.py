@@ -112,7 +112,11 @@ def identities(graph: Graph) -> Graph:
     def rule(eq, made_by):
         simplify = IDENTITIES.get(eq.primitive.name)
         new = simplify(eq, made_by) if simplify else eq
-        if isinstance(new, Equation) or new.shape == eq.output.shape:
+        if isinstance(new, Equation):
+            return new
+        if new.dtype != eq.output.dtype:  # integers: x / 1 is a real number
+            return eq
+        if new.shape == eq.output.shape:
             return new
         return _make(eq, "broadcast_to", new, shape=eq.output.shape)
 
