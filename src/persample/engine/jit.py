@@ -14,7 +14,7 @@ from .codegen import generate
 from .core import refuse
 from .operations import asarray
 from .optimise import PASSES, optimise
-from .primitives import PRIMITIVES
+from .primitives import PRIMITIVES, snapshot
 from .staging import Graph, make_graph
 from .tracer import Tracer, is_array
 
@@ -76,9 +76,9 @@ class Jitted:
         graph = optimise(make_graph(self.__wrapped__)(*args), self.passes)
         self.traces += 1
         source, constants = generate(graph)
-        rows = {name: primitive.numpy for name, primitive in PRIMITIVES.items()}
-        kept = {k: x.copy() if x.flags.writeable else x for k, x in constants.items()}
-        scope = {**rows, **kept, "np": np}
+        primitives = {name: primitive.numpy for name, primitive in PRIMITIVES.items()}
+        fixed = {name: snapshot(x) for name, x in constants.items()}
+        scope = {**primitives, **fixed, "np": np}
         exec(compile(source, f"<jit {graph.name}>", "exec"), scope)  # our own text
         plan = Plan(scope[graph.name], graph.structure, graph, source)
         if args and all(type(x) is np.ndarray for x in args):
