@@ -13,6 +13,7 @@ from ..operations import (
     binary,
     broadcast,
     divide,
+    elementwise,
     less,
     multiply,
     negative,
@@ -28,6 +29,11 @@ def real(x):
         return float(x)
     x = asarray(x)
     return x if x.dtype.kind == "f" else astype(x, np.float64)
+
+
+def real_pair(x1, x2):
+    """Return two inputs with one real dtype: a boolean array takes its partner's."""
+    return [asarray(real(x)) for x in promote(x1, x2)]
 
 
 def _of_real(name, x):
@@ -156,24 +162,24 @@ def remainder(x1, x2, /):
 
 def atan2(x1, x2, /):
     """Return the angle of the point with ordinate x1 and abscissa x2, from -pi to pi."""
-    return binary("atan2", real(x1), real(x2))
+    return elementwise("atan2", *real_pair(x1, x2))
 
 
 def hypot(x1, x2, /):
     """Return sqrt(x1 ** 2 + x2 ** 2) without overflow."""
-    return binary("hypot", real(x1), real(x2))
+    return elementwise("hypot", *real_pair(x1, x2))
 
 
 def copysign(x1, x2, /):
     """Return x1 with the sign of x2."""
-    x1, x2 = promote(real(x1), real(x2))
+    x1, x2 = real_pair(x1, x2)
     same = apply("equal", *broadcast(apply("signbit", x1), apply("signbit", x2)))
     return where(same, x1, negative(x1))
 
 
 def logaddexp(x1, x2, /):
     """Return log(exp(x1) + exp(x2)) without overflow."""
-    return binary("logaddexp", real(x1), real(x2))
+    return elementwise("logaddexp", *real_pair(x1, x2))
 
 
 def clip(x, /, min=None, max=None):
