@@ -44,6 +44,10 @@ def _infix(symbol, level):
     return write
 
 
+def _template(form):
+    return lambda eq, *xs: (form.format(*[x.text for x in xs], **eq.params), ATOM)
+
+
 def _reduction(name):
     def write(eq, x):
         axes = eq.params["axes"]
@@ -113,7 +117,9 @@ def _stop_gradient(eq, x):
 
 
 def _astype(eq, x):
-    return f"{x.within(ATOM)}.astype(np.{eq.params['dtype']})", ATOM
+    dtype = eq.params["dtype"]
+    name = f"np.{dtype}" if dtype.isnative else repr(dtype.str)  # big-endian has no name
+    return f"{x.within(ATOM)}.astype({name})", ATOM
 
 
 def _concat(eq, *xs):
@@ -138,6 +144,12 @@ FORMS = {
     "einsum": _einsum,
     "sum": _reduction("sum"),
     "max": _reduction("max"),
+    "min": _reduction("min"),
+    "prod": _reduction("prod"),
+    "argsort": _template("np.argsort({}, axis={axis}, stable=True)"),
+    "log_abs_det": _template("np.linalg.slogdet({})[1]"),
+    "sign_of_det": _template("np.linalg.slogdet({})[0]"),
+    "solve": _template("np.linalg.solve({}, {})"),
     "reshape": _reshape,
     "permute_dims": _permute,
     "concat": _concat,
