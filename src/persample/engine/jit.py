@@ -97,7 +97,11 @@ class Jitted:
         return self._plan(args).graph
 
     def source(self, *args: Any) -> str:
-        """Return the generated NumPy program for these arguments."""
+        """Return the generated NumPy program for these arguments.
+
+        An operation that NumPy has no function for (``scatter_add``, ``pad``) stands there under
+        the name of its primitive, an array from outside as ``constant_0``.
+        """
         return self._plan(args).source
 
     def program(self, *args: Any) -> Callable:
@@ -142,6 +146,10 @@ def jit(f: Callable, passes: Iterable[str] = tuple(PASSES)) -> Jitted:
     from outside, and numbers drawn from ``np.random``. If one of them changes, later calls of a
     signature seen before do not notice; pass it as an argument. Side effects, a print say, happen
     once for each trace.
+
+    The program has the name of the innermost function that was transformed. What it computes is
+    what was transformed: ``jit(grad(loss)).source(...)`` prints ``def loss``, and that function
+    returns the gradient of the loss.
 
     Parameters
     ----------
