@@ -43,7 +43,8 @@ class TapeNode(Node):
     Attributes
     ----------
     keeper : the Tensor whose ``grad`` receives this node's cotangent, or None
-    versions : for each input and the output, the counter of its changes and what it showed
+    versions : for each input and the output, the counter of its in-place changes, and the count
+        when the node was made
     """
 
     __slots__ = ("keeper", "versions")
@@ -209,8 +210,10 @@ class Tensor(Tracer):
         cts = {self.node: ct}
         for node in nodes:
             if node in cts:
-                _visit(node, cts[node])
-                cts = backward([node], cts) if node.primitive else cts
+                _keep(node, cts[node])
+                if node.primitive:
+                    _check_saved(node)
+                    cts = backward([node], cts)
         for node in nodes if not retain_graph else ():
             node.values = None
 
@@ -257,15 +260,17 @@ def _topological(root: TapeNode) -> list[TapeNode]:
     return order[::-1]
 
 
-def _visit(node: TapeNode, ct: np.ndarray) -> None:
-    """Add to the grad of the node's keeper, and refuse values that its rule must not read."""
+def _keep(node: TapeNode, ct: np.ndarray) -> None:
+    """Add the cotangent to the grad of the tensor that keeps it, if there is one."""
     if node.keeper is not None and node.keeper._grad is None:
         node.keeper._grad = Tensor(np.array(ct))
     elif node.keeper is not None:
         node.keeper._grad.data += ct
         node.keeper._grad.version[0] += 1  # a graph may have recorded it
-    if node.primitive is None:
-        return
+
+
+def _check_saved(node: TapeNode) -> None:
+    """Refuse to run the rules of a node whose saved values were freed or changed."""
     if node.values is None:
         raise RuntimeError(
             "backward: a second time through the same graph, whose saved values were freed by "
