@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from persample import tape
+from persample import batches, tape
 from persample.engine import (
     batching,
     codegen,
@@ -184,6 +184,13 @@ ERRORS = {
         "vmap: in_axes has the entry 1; each entry is 0 (axis 0 counts the samples) or None "
         "(shared by all samples).",
     ),
+    "a number as a batched argument": (
+        lambda: vmap(lambda w, k: w, 0)(batch, 2.0),
+        TypeError,
+        "vmap: argument 1 is batched and holds 2.0, a Python value without an axis that counts "
+        "samples (a list is a tree, not an array); make it an array with "
+        "ps.backend(name).asarray, or mark it as shared with None in in_axes.",
+    ),
     "0-d argument": (
         lambda: vmap(lambda w, k: w, 0)(batch, np.float64(2.0)),
         ValueError,
@@ -316,7 +323,7 @@ def in_order(text):
     return re.sub(r"(?<=there are rows for )[^)]*", lambda m: str(sorted(m[0].split(", "))), text)
 
 
-MODULES = [core, primitives, contraction, reverse, batching, staging, codegen, tape]
+MODULES = [batches, core, primitives, contraction, reverse, batching, staging, codegen, tape]
 MODULES += [sys.modules[f.__module__] for f in (optimise, jit)]
 
 

@@ -183,9 +183,8 @@ def _signature(args: tuple) -> tuple[tuple | None, list]:
                 return None, []
             if is_array(x):
                 key += (x.shape, x.dtype)
-                arrays.append(
-                    x if type(x) is np.ndarray or isinstance(x, np.generic) else asarray(x)
-                )
+                plain = type(x) is np.ndarray or isinstance(x, np.generic)
+                arrays.append(x if plain else asarray(x))
             elif isinstance(x, Hashable):  # 1, 1.0 and True are equal, so are 0.0 and -0.0
                 key.append((type(x), repr(x) if isinstance(x, float) else x))
             else:
