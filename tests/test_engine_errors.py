@@ -322,8 +322,9 @@ ERRORS = {
     "an unknown function": (
         lambda: xp.erf(x),
         AttributeError,
-        "the NumPy engine has no function 'erf': write it with those that it has, or add a "
-        "primitive as persample/engine/primitives.py shows.",
+        "the NumPy engine has no function 'erf': write it with those that it has. To add it: a "
+        "ufunc of one input needs a row in persample/engine/primitives.py; another function also "
+        "a function in persample/engine/functions and its name in namespace.py.",
     ),
     "a missing function of matrices": (
         lambda: xp.linalg.svd(x),

@@ -13,7 +13,7 @@ from persample import engine
 from persample.book.sources import APART, COMPILER, FUNCTIONS, READING, code_lines, files, size
 from persample.engine import grad, jit, make_graph, vmap
 from persample.engine import namespace as xp
-from persample.engine.batching import _elementwise, batch_rules
+from persample.engine.batching import _spread_all, batch_rules
 from persample.engine.core import ELEMENTWISE, OTHER, VIEW, Primitive
 from persample.engine.primitives import PRIMITIVES, apply
 from persample.engine.reverse import vjp_rules
@@ -51,7 +51,7 @@ def test_exp2_is_added_in_three_rows_and_one_test_row(monkeypatch):
     assert not hasattr(xp, "exp2")
     monkeypatch.setitem(PRIMITIVES, "exp2", Primitive("exp2", np.exp2, ELEMENTWISE))
     monkeypatch.setitem(vjp_rules, "exp2", (lambda ct, out, x: ct * out * np.log(2.0),))
-    monkeypatch.setitem(batch_rules, "exp2", _elementwise("exp2"))
+    monkeypatch.setitem(batch_rules, "exp2", _spread_all("exp2"))
     monkeypatch.setitem(SPECS, "exp2", [case(real(2, 3)), case(real())])
 
     for one in SPECS["exp2"]:

@@ -465,7 +465,7 @@ ERRORS = {
     "missing function": (
         lambda: xp.erf(x3),
         AttributeError,
-        "the NumPy engine has no function 'erf'.*add a primitive as persample/engine/primitives",
+        "the NumPy engine has no function 'erf'.*needs a row in persample/engine/primitives",
     ),
     "shapes": (
         lambda: grad(lambda x: xp.sum(x + np.ones(2)))(x3),

@@ -41,7 +41,7 @@ LAYERS = [
     ["engine.codegen", "engine.optimise"],
     ["engine.staging", "engine.batching", "engine.reverse"],
     ["engine.tracer", "engine.vjps"],
-    ["engine.vjps_more"],
+    ["engine.vjps_functions"],
     ["engine.namespace"],
     ["engine.functions.linalg"],
     ["engine.functions.statistics", "engine.functions.products"],

@@ -5,6 +5,7 @@ Where the two differ on purpose, a test of its own says so (at the end).
 """
 
 import gc
+import operator
 import warnings
 
 import numpy as np
@@ -40,6 +41,12 @@ class Torch:
     no_grad = staticmethod(torch.no_grad)
     exp, tanh, sum = staticmethod(torch.exp), staticmethod(torch.tanh), staticmethod(torch.sum)
     float32, float64 = torch.float32, torch.float64
+
+
+CHANGES = [operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ipow]
+CHANGES += [operator.ifloordiv, operator.imod]
+CHANGES_OF_BITS = [operator.iand, operator.ior, operator.ixor]
+CHANGES_OF_BITS += [operator.ilshift, operator.irshift, operator.ipow]
 
 
 def numbers(x):
@@ -223,6 +230,21 @@ def in_place_without_grad(m):
     return [x, same is x, *about(x)]
 
 
+def every_in_place_operator(m):
+    seen = []
+    for change in CHANGES:
+        x = m.tensor([7.0, 5.0])
+        same, seen = x, [*seen, x]
+        x = change(x, m.tensor([2.0, 3.0]))
+        seen.append(same is x)
+    for change in CHANGES_OF_BITS:
+        x = m.tensor([7, 5])
+        same, seen = x, [*seen, x]
+        x = change(x, m.tensor([2, 3]))
+        seen.append(same is x)
+    return seen
+
+
 def views_share_memory(m):
     x = m.tensor([[1.0, 2.0], [3.0, 4.0]])
     row = x[0]
@@ -263,6 +285,7 @@ CASES = [
     *(step_under_no_grad, rebinding_is_not_in_place, same_tensor_twice, backward_on_a_leaf),
     *(gradient_argument, to_the_dtype_it_has, to_another_dtype, requires_grad_afterwards),
     *(requires_grad_taken_back, in_place_without_grad, views_share_memory),
+    every_in_place_operator,
     *(change_before_recording_is_fine, python_control_flow, part_of_the_graph_twice),
 ]
 
@@ -366,6 +389,19 @@ def changed_output(m):
     m.sum(y).backward()
 
 
+def changed_gradient(m):
+    x, w = m.tensor([1.0, 2.0], requires_grad=True), m.tensor([1.0, 1.0], requires_grad=True)
+    m.sum(x * x).backward()
+    loss = m.sum(x.grad * w)
+    m.sum(x * x).backward()  # adds to x.grad, which the first graph has recorded
+    loss.backward()
+
+
+def power_in_place_on_a_leaf(m):
+    x = m.tensor([1.0], requires_grad=True)
+    x **= 2
+
+
 def retain_grad_without_grad(m):
     m.tensor([1.0]).retain_grad()
 
@@ -393,6 +429,8 @@ ERRORS = {
     changed_input: "an input of multiply was changed in place.*make a copy",
     changed_through_detach: "was changed in place",
     changed_through_a_view: "was changed in place",
+    changed_gradient: "an input of multiply was changed in place",
+    power_in_place_on_a_leaf: r"in-place change of a leaf tensor.*under no_grad\(\)",
     changed_output: "exp was changed in place",
     retain_grad_without_grad: "does not require grad, so it has none",
     requires_grad_off_in_the_middle: r"leaf tensors only; call x.detach\(\)",
@@ -494,6 +532,34 @@ def test_a_tensor_prints_what_it_is():
     assert repr(x) == "tensor([1., 2.], requires_grad=True)"
     assert repr(x * 2.0) == "tensor([2., 4.], grad_fn=<multiply node>)"
     assert repr(x.detach()) == "tensor([1., 2.])"
+
+
+RECORDED = {
+    "product": lambda x, w: x * w,
+    "product from the left": lambda x, w: w * x,
+    "matrices": lambda x, w: x @ w,
+    "broadcast": lambda x, w: x[None, :] * w,
+    "read-only view": lambda x, w: x * np.broadcast_to(w, (4, 3)),
+}
+
+
+@pytest.mark.parametrize("f", RECORDED.values(), ids=RECORDED)
+def test_an_array_of_numpys_is_copied_as_it_enters_a_graph(f):
+    w, start = np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 4.0])
+    expected = engine.grad(lambda x: xp.sum(f(x, w)))(start)
+    x = tape.tensor(start, requires_grad=True)
+    loss = xp.sum(f(x, w))
+    w[:] = 0.0
+    loss.backward()
+    np.testing.assert_array_equal(x.grad.data, expected)
+
+
+def test_index_arrays_are_copied_as_they_enter_a_graph():
+    places, x = np.array([2, 0]), tape.tensor([1.0, 2.0, 4.0], requires_grad=True)
+    loss = xp.sum(x[places] ** 2)
+    places[:] = 1
+    loss.backward()
+    np.testing.assert_array_equal(x.grad.data, [2.0, 0.0, 8.0])
 
 
 def test_a_failing_block_leaves_recording_on():

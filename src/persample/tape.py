@@ -2,8 +2,8 @@
 
 The engine's transforms return gradients; a Tensor stores them. It is the tracer of one permanent
 trace, at level 0, whose tape is the chain of ``grad_fn`` nodes. The VJP rules are the engine's.
-Stricter than PyTorch: in-place changes are never recorded, every input of a node is watched for
-them, and every node is freed by backward, whether or not its rule reads what it saved.
+Stricter than PyTorch: in-place changes are never recorded, every tensor that a node reads is
+watched for them (an array of NumPy's is copied), and every node is freed by backward.
 """
 
 import threading
@@ -16,6 +16,7 @@ import numpy as np
 
 from .engine import namespace as xp
 from .engine.core import VIEW, Trace
+from .engine.primitives import snapshot
 from .engine.reverse import Node, backward
 from .engine.tracer import Tracer
 
@@ -42,7 +43,8 @@ class TapeNode(Node):
     Attributes
     ----------
     keeper : the Tensor whose ``grad`` receives this node's cotangent, or None
-    versions : for each input and the output, the counter of its changes and what it showed
+    versions : for each input and the output, the counter of its in-place changes, and the count
+        when the node was made
     """
 
     __slots__ = ("keeper", "versions")
@@ -58,7 +60,8 @@ class TapeTrace(Trace):
     name = "a Tensor's tape"
 
     def lift(self, value):
-        return Tensor(value)
+        # A copy: NumPy does not say when it changes an array, and the rules run later.
+        return Tensor(snapshot(value))
 
     def process(self, primitive, inputs, params):
         values = [x.data for x in inputs]
@@ -207,8 +210,10 @@ class Tensor(Tracer):
         cts = {self.node: ct}
         for node in nodes:
             if node in cts:
-                _visit(node, cts[node])
-                cts = backward([node], cts) if node.primitive else cts
+                _keep(node, cts[node])
+                if node.primitive:
+                    _check_saved(node)
+                    cts = backward([node], cts)
         for node in nodes if not retain_graph else ():
             node.values = None
 
@@ -230,6 +235,10 @@ class Tensor(Tracer):
 
     __iadd__, __isub__ = _in_place(np.add), _in_place(np.subtract)
     __imul__, __itruediv__ = _in_place(np.multiply), _in_place(np.divide)
+    __ipow__, __ifloordiv__ = _in_place(np.power), _in_place(np.floor_divide)
+    __imod__, __iand__ = _in_place(np.remainder), _in_place(np.bitwise_and)
+    __ior__, __ixor__ = _in_place(np.bitwise_or), _in_place(np.bitwise_xor)
+    __ilshift__, __irshift__ = _in_place(np.left_shift), _in_place(np.right_shift)
 
 
 def tensor(data: Any, requires_grad: bool = False) -> Tensor:
@@ -251,14 +260,17 @@ def _topological(root: TapeNode) -> list[TapeNode]:
     return order[::-1]
 
 
-def _visit(node: TapeNode, ct: np.ndarray) -> None:
-    """Add to the grad of the node's keeper, and refuse values that its rule must not read."""
+def _keep(node: TapeNode, ct: np.ndarray) -> None:
+    """Add the cotangent to the grad of the tensor that keeps it, if there is one."""
     if node.keeper is not None and node.keeper._grad is None:
         node.keeper._grad = Tensor(np.array(ct))
     elif node.keeper is not None:
         node.keeper._grad.data += ct
-    if node.primitive is None:
-        return
+        node.keeper._grad.version[0] += 1  # a graph may have recorded it
+
+
+def _check_saved(node: TapeNode) -> None:
+    """Refuse to run the rules of a node whose saved values were freed or changed."""
     if node.values is None:
         raise RuntimeError(
             "backward: a second time through the same graph, whose saved values were freed by "

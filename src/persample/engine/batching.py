@@ -25,7 +25,9 @@ def _spread(size, x, batched):
     return x if batched else xp.broadcast_to(x, (size, *x.shape))
 
 
-def _elementwise(name):
+def _spread_all(name):
+    """Return the rule that gives every array the sample axis, and then applies the primitive."""
+
     def rule(size, batched, *xs, **params):
         pairs = zip(xs, batched, strict=True)
         spread = [x if isinstance(x, np.generic) else _spread(size, x, b) for x, b in pairs]
@@ -89,8 +91,8 @@ def _along_axis(name):
 # ``size`` samples along axis 0. ``batched`` says which inputs have that axis; at least one does.
 batch_rules = {
     # An elementwise primitive's rule is itself, once every array has the axis; numbers need none.
-    **{name: _elementwise(name) for name, p in PRIMITIVES.items() if p.kind == ELEMENTWISE},
-    "stop_gradient": _elementwise("stop_gradient"),
+    **{name: _spread_all(name) for name, p in PRIMITIVES.items() if p.kind == ELEMENTWISE},
+    "stop_gradient": _spread_all("stop_gradient"),
     "einsum": _einsum,
     "sum": _shifted("sum"),
     "max": _shifted("max"),
@@ -107,7 +109,7 @@ batch_rules = {
     "take": _take,
     "scatter_add": _scatter_add,
     # These take leading axes as they are.
-    **{name: _elementwise(name) for name in ("solve", "cholesky", "log_abs_det", "sign_of_det")},
+    **{name: _spread_all(name) for name in ("solve", "cholesky", "log_abs_det", "sign_of_det")},
 }
 
 

@@ -113,7 +113,9 @@ def _stop_gradient(eq, x):
 
 
 def _astype(eq, x):
-    return f"{x.within(ATOM)}.astype(np.{eq.params['dtype']})", ATOM
+    dtype = eq.params["dtype"]
+    name = f"np.{dtype}" if dtype.isnative else repr(dtype.str)  # big-endian has no name
+    return f"{x.within(ATOM)}.astype({name})", ATOM
 
 
 def _concat(eq, *xs):
@@ -136,8 +138,7 @@ FORMS = {
     "stop_gradient": _stop_gradient,
     "astype": _astype,
     "einsum": _einsum,
-    "sum": _reduction("sum"),
-    "max": _reduction("max"),
+    **{name: _reduction(name) for name in ("sum", "max", "min", "prod")},
     "reshape": _reshape,
     "permute_dims": _permute,
     "concat": _concat,
@@ -197,28 +198,34 @@ class Program:
 
     def body(self, outputs: list) -> list[str]:
         """Return all lines: large memory is reused, or else released, after its last reader."""
-        last = {v: n for n, (*_, text) in enumerate(self.lines) for v in self.read_by(text)}
-        for x in outputs:
-            last.update(dict.fromkeys(self.read_by(self.text_of(x))))  # read by no line at last
-        names: dict = {}  # variable made by a line -> all names of its memory
-        lines = []
+        ending, names, lines = self.last_reads(outputs), {}, []
         for n, (eq, name, text) in enumerate(self.lines):
-            done = [v for v in self.read_by(text) if v in names and last[v] == n]
+            done = [v for v in ending[n] if v in names]  # not the arguments
             reused = next((v for v in done if _can_hold(eq, v)), None)
-            if reused is None:
-                lines.append(f"{name} = {text.text}")
-            else:
-                operands = ", ".join([self.operand(eq, x).text for x in eq.inputs])
-                ufunc, out = eq.primitive.numpy.__name__, self.texts[reused].text
-                lines.append(f"{name} = np.{ufunc}({operands}, out={out})")
-            if eq.primitive.kind != VIEW:
+            lines.append(self.line(eq, name, text, reused))
+            if eq.primitive.kind != VIEW:  # names: all names of each memory that a line made
                 names[eq.output] = [*names.get(reused, []), name]
             elif self.memory[eq.output][0] in names:
                 names[self.memory[eq.output][0]].append(name)
             gone = [name for v in done if v is not reused and _large(v) for name in names[v]]
-            if gone:
-                lines.append(f"del {', '.join(sorted(gone))}")
+            lines += [f"del {', '.join(sorted(gone))}"] if gone else []
         return [*lines, f"return {self.results(outputs)}"]
+
+    def last_reads(self, outputs: list) -> list[list[Var]]:
+        """Return, for each line, the variables whose memory nothing reads after it."""
+        ending, later = [], {v for x in outputs for v in self.read_by(self.text_of(x))}
+        for *_, text in reversed(self.lines):
+            ending.append([v for v in self.read_by(text) if v not in later])
+            later.update(ending[-1])
+        return ending[::-1]
+
+    def line(self, eq: Equation, name: str, text: Text, reused: Var | None) -> str:
+        """Return ``name = text``, or the ufunc that writes the result into ``reused``."""
+        if reused is None:
+            return f"{name} = {text.text}"
+        operands = ", ".join([self.operand(eq, x).text for x in eq.inputs])
+        ufunc, out = eq.primitive.numpy.__name__, self.texts[reused].text
+        return f"{name} = np.{ufunc}({operands}, out={out})"
 
     def read_by(self, text: Text) -> dict:
         """Return the variables whose memory a text reads, each once, in order."""
@@ -231,9 +238,8 @@ class Program:
         for x in outputs:
             text = self.text_of(x)
             of, repeats = self.memory[x] if isinstance(x, Var) else (None, False)
-            copied = (
-                text.text if of in made_here and not repeats else f"{text.within(ATOM)}.copy()"
-            )
+            shared = repeats or of not in made_here
+            copied = f"{text.within(ATOM)}.copy()" if shared else text.text
             texts.append(copied if x.shape else f"np.array({text.text})")
             made_here.discard(of)  # only the first output may have that memory itself
         if len(texts) > 1 or self.graph.structure is trees.LEAF:

@@ -25,7 +25,7 @@ def expression(subscripts: str) -> str:
     x, y, out = split(subscripts)
     summed = [letter for letter in x if letter in y and letter not in out]
     if not summed:
-        return f"{_spread('{x}', x, out)} * {_spread('{y}', y, out)}"
+        return f"{_lay_out('{x}', x, out)} * {_lay_out('{y}', y, out)}"
     batch = "".join(letter for letter in out if letter in x and letter in y)
     rows = "".join(letter for letter in x if letter not in y)
     columns = "".join(letter for letter in y if letter not in x)
@@ -47,7 +47,7 @@ def split(subscripts: str) -> tuple[str, str, str]:
     return x, y, out
 
 
-def _spread(name: str, letters: str, out: str) -> str:
+def _lay_out(name: str, letters: str, out: str) -> str:
     """Lay an operand's axes out in the order of ``out``, with new axes where it has none."""
     order = [letters.index(letter) for letter in out if letter in letters]
     if order != sorted(order):

@@ -3,6 +3,9 @@
 Separate because the key is read once, whatever the transform.
 """
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from .operations import broadcast, index_array, permute_dims, reshape
@@ -43,33 +46,45 @@ def _per_axis(x, key):
     return key
 
 
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    """What one entry of a key does: read an axis of x by a slice, leave an axis of some length."""
+
+    slice: tuple | None = None  # start, stop, step; None: it reads no axis
+    length: int | None = None  # None: it leaves no axis
+    array: Any = None  # the indices to take from the axis that it leaves
+    advanced: bool = False  # an integer or an array, which count alike for the order of axes
+
+
+def _entry(k, axis, n):
+    """Read what stands in a key for an axis of length n."""
+    if isinstance(k, slice):
+        return _Entry(_static(k, n), len(range(n)[k]))
+    if isinstance(k, int | np.integer) and not isinstance(k, bool):
+        if not -n <= k < n:
+            raise IndexError(f"index {k} is out of range for axis {axis}, length {n}.")
+        return _Entry((k % n, k % n + 1, 1), advanced=True)
+    return _Entry((0, n, 1), n, k, advanced=True)
+
+
 def _basic(x, key):
     """Apply what is static: return x, {axis: index array}, where they begin, if side by side."""
-    slices, shape, arrays, axis = [], [], {}, 0
-    advanced = []  # places in the key of integers and arrays, which count alike
-    for place, k in enumerate(key):
+    entries, axis = [], 0
+    for k in key:
         if k is None or k is Ellipsis:
-            shape += [1] if k is None else []
-            continue
-        n, axis = x.shape[axis], axis + 1
-        if isinstance(k, slice):
-            slices.append(_static(k, n))
-            shape.append(len(range(n)[k]))
-            continue
-        advanced.append((place, len(shape)))
-        if isinstance(k, int | np.integer) and not isinstance(k, bool):
-            if not -n <= k < n:
-                raise IndexError(f"index {k} is out of range for axis {axis - 1}, length {n}.")
-            slices.append((k % n, k % n + 1, 1))
+            entries.append(_Entry(length=1 if k is None else None))
         else:
-            arrays[len(shape)] = k
-            slices.append((0, n, 1))
-            shape.append(n)
-    if slices != [(0, n, 1) for n in x.shape]:
-        x = apply("slice", x, slices=tuple(slices))
-    places = [place for place, _ in advanced]
+            entries.append(_entry(k, axis, x.shape[axis]))
+            axis += 1
+    slices = tuple([e.slice for e in entries if e.slice is not None])
+    if slices != tuple([(0, n, 1) for n in x.shape]):
+        x = apply("slice", x, slices=slices)
+    left = [e for e in entries if e.length is not None]
+    arrays = {axis: e.array for axis, e in enumerate(left) if e.array is not None}
+    places = [place for place, e in enumerate(entries) if e.advanced]
     adjacent = not places or places[-1] - places[0] == len(places) - 1
-    return reshape(x, tuple(shape)), arrays, advanced[0][1] if advanced else 0, adjacent
+    first = len([e for e in entries[: places[0]] if e in left]) if places else 0
+    return reshape(x, tuple([e.length for e in left])), arrays, first, adjacent
 
 
 def _static(k, n):

@@ -13,7 +13,7 @@ from .. import trees
 from .codegen import generate
 from .core import refuse
 from .optimise import PASSES, optimise
-from .primitives import PRIMITIVES
+from .primitives import PRIMITIVES, snapshot
 from .staging import Graph, make_graph
 from .tracer import Tracer, is_array, plain
 
@@ -75,9 +75,9 @@ class Jitted:
         graph = optimise(make_graph(self.__wrapped__)(*args), self.passes)
         self.traces += 1
         source, constants = generate(graph)
-        rows = {name: primitive.numpy for name, primitive in PRIMITIVES.items()}
-        kept = {k: x.copy() if x.flags.writeable else x for k, x in constants.items()}
-        scope = {**rows, **kept, "np": np}
+        primitives = {name: primitive.numpy for name, primitive in PRIMITIVES.items()}
+        fixed = {name: snapshot(x) for name, x in constants.items()}
+        scope = {**primitives, **fixed, "np": np}
         exec(compile(source, f"<jit {graph.name}>", "exec"), scope)  # our own text
         plan = Plan(scope[graph.name], graph.structure, graph, source)
         if args and all(type(x) is np.ndarray for x in args):
@@ -96,7 +96,11 @@ class Jitted:
         return self._plan(args).graph
 
     def source(self, *args: Any) -> str:
-        """Return the generated NumPy program for these arguments."""
+        """Return the generated NumPy program for these arguments.
+
+        An operation that NumPy has no function for (``scatter_add``, ``pad``) stands there under
+        the name of its primitive, an array from outside as ``constant_0``.
+        """
         return self._plan(args).source
 
     def program(self, *args: Any) -> Callable:
@@ -141,6 +145,10 @@ def jit(f: Callable, passes: Iterable[str] = tuple(PASSES)) -> Jitted:
     from outside, and numbers drawn from ``np.random``. If one of them changes, later calls of a
     signature seen before do not notice; pass it as an argument. Side effects, a print say, happen
     once for each trace.
+
+    The program has the name of the innermost function that was transformed. What it computes is
+    what was transformed: ``jit(grad(loss)).source(...)`` prints ``def loss``, and that function
+    returns the gradient of the loss.
 
     Parameters
     ----------

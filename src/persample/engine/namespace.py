@@ -195,6 +195,7 @@ def __getattr__(name: str):
     if name in MISSING:
         raise AttributeError(f"the NumPy engine has no function {name!r}: {MISSING[name]}.")
     raise AttributeError(
-        f"the NumPy engine has no function {name!r}: write it with those that it has, or add "
-        "a primitive as persample/engine/primitives.py shows."
+        f"the NumPy engine has no function {name!r}: write it with those that it has. To add it: "
+        "a ufunc of one input needs a row in persample/engine/primitives.py; another function "
+        "also a function in persample/engine/functions and its name in namespace.py."
     )

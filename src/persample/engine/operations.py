@@ -102,10 +102,10 @@ def divide(x1, x2, /):
 
 def pow(x1, x2, /):
     """Return x1 ** x2 for each element; a square is a product."""
-    number = x2 if isinstance(x2, int | float) else number_in(x2)
-    if number is not None and number == 2:
-        return multiply(x1, x1)
-    return binary("power", x1, x2)
+    x, y = promote(x1, x2)
+    if number_in(y) == 2:
+        return broadcast_to(multiply(x, x), _common_shape([x, y]))
+    return elementwise("power", x, y)
 
 
 def maximum(x1, x2, /):
@@ -217,7 +217,7 @@ def axis_of(ndim, axis):
     return axis % ndim
 
 
-def axes_of(x, axis):
+def axes_named(x, axis):
     """Return the axes that ``axis`` names, counted from the start: all for None."""
     axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
     axes = sorted(axis_of(x.ndim, a) for a in axes)
@@ -229,7 +229,7 @@ def axes_of(x, axis):
 def reduce(name, x, axis, keepdims):
     """Apply a reduction to the axes named, which stay with length 1 if ``keepdims``."""
     x = asarray(x)
-    axes = axes_of(x, axis)
+    axes = axes_named(x, axis)
     reduced = apply(name, x, axes=axes)
     kept = tuple([1 if a in axes else n for a, n in enumerate(x.shape)])
     return reshape(reduced, kept) if keepdims else reduced
@@ -255,11 +255,16 @@ def matmul(x1, x2, /):
     x, y = promote(x1, x2)
     if x.ndim == 0 or y.ndim == 0 or x.shape[-1] != y.shape[-2 if y.ndim > 1 else -1]:
         raise ValueError(f"matmul: shapes {x.shape} and {y.shape} do not fit (n,k) @ (k,m).")
+    # (7, 1, 2, 3) @ (5, 3, 4) has the shape (7, 5, 2, 4): its batch is (7, 5), with the letters
+    # a and b; x has only a (its axis of length 1 is dropped), y only b: "acd,bde->abce".
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     *letters, row, inner, column = ascii_letters[: len(batch) + 3]
+    if x.ndim == 1:
+        row = ""
+    if y.ndim == 1:
+        column = ""
     x, x_batch = _batch_letters(x, batch, letters)
     y, y_batch = _batch_letters(y, batch, letters)
-    row, column = row if x.ndim > len(x_batch) + 1 else "", column * (y.ndim > len(y_batch) + 1)
     out = "".join(letters) + row + column
     return product(f"{x_batch}{row}{inner},{y_batch}{inner}{column}->{out}", x, y)
 

@@ -28,7 +28,7 @@ def rewrite(graph: Graph, rule: Callable) -> Graph:
     replaced: dict = {}
     made_by: dict = {}
     for old in graph.equations:
-        inputs = _replace_all(old.inputs, replaced) if replaced else old.inputs
+        inputs = tuple(_replace_all(old.inputs, replaced)) if replaced else old.inputs
         eq = old if all(map(is_, inputs, old.inputs)) else replace(old, inputs=inputs)
         new = rule(eq, made_by)
         if isinstance(new, Equation):
@@ -38,12 +38,11 @@ def rewrite(graph: Graph, rule: Callable) -> Graph:
     equations = list(made_by.values())
     if not replaced and all(map(is_, equations, graph.equations)):
         return graph
-    outputs = list(_replace_all(graph.outputs, replaced))
-    return replace(graph, equations=equations, outputs=outputs)
+    return replace(graph, equations=equations, outputs=_replace_all(graph.outputs, replaced))
 
 
-def _replace_all(atoms: Iterable, replaced: dict) -> tuple:
-    return tuple([replaced.get(x, x) if isinstance(x, Var) else x for x in atoms])
+def _replace_all(atoms: Iterable, replaced: dict) -> list:
+    return [replaced.get(x, x) if isinstance(x, Var) else x for x in atoms]
 
 
 def dead_code(graph: Graph) -> Graph:
@@ -112,7 +111,11 @@ def identities(graph: Graph) -> Graph:
     def rule(eq, made_by):
         simplify = IDENTITIES.get(eq.primitive.name)
         new = simplify(eq, made_by) if simplify else eq
-        if isinstance(new, Equation) or new.shape == eq.output.shape:
+        if isinstance(new, Equation):
+            return new
+        if new.dtype != eq.output.dtype:  # integers: x / 1 is a real number
+            return eq
+        if new.shape == eq.output.shape:
             return new
         return _make(eq, "broadcast_to", new, shape=eq.output.shape)
 
@@ -135,17 +138,16 @@ def _number_and_rest(eq):
     """Read an equation as number * rest: return the two, or None where it is no such product."""
     if eq is None or eq.output.dtype.kind != "f":
         return None
-    if eq.primitive.name == "negative":
-        return -1.0, eq.inputs[0]
-    if eq.primitive.name == "add" and eq.inputs[0] is eq.inputs[1]:
-        return 2.0, eq.inputs[0]
-    letters = split(eq.params["subscripts"]) if "subscripts" in eq.params else ("", "", "")
-    if eq.primitive.name not in ("multiply", "einsum"):
+    name, x, y = eq.primitive.name, eq.inputs[0], eq.inputs[-1]
+    if name == "negative":
+        return -1.0, x
+    if name == "add" and x is y:
+        return 2.0, x
+    if name not in ("multiply", "einsum"):
         return None
-    for i in (0, 1):
-        number, rest = number_in(eq.inputs[i]), eq.inputs[1 - i]
-        same_axes = rest.shape == eq.output.shape and letters[1 - i] == letters[2]
-        if number is not None and same_axes:
+    *letters, out = split(eq.params["subscripts"]) if name == "einsum" else ("", "", "")
+    for number, rest, axes in ((number_in(x), y, letters[1]), (number_in(y), x, letters[0])):
+        if number is not None and rest.shape == eq.output.shape and axes == out:
             return float(number), rest
     return None
 
@@ -248,9 +250,7 @@ IDENTITIES = {
     "multiply": _scaling,
     "negative": _scaling,
     "add": _add,
-    "subtract": _neutral,
-    "divide": _neutral,
-    "power": _neutral,
+    **dict.fromkeys(NEUTRAL, _neutral),
     "where": _where,
     "einsum": _einsum,
     "reshape": _same_shape,
@@ -258,13 +258,9 @@ IDENTITIES = {
     "permute_dims": _permute,
 }
 
-PASSES = {
-    "constants": constants,
-    "identities": identities,
-    "common_subexpressions": common_subexpressions,
-    "broadcasts": broadcasts,
-    "dead_code": dead_code,
-}
+# By name, in the order in which they run.
+PASSES = [constants, identities, common_subexpressions, broadcasts, dead_code]
+PASSES = {function.__name__: function for function in PASSES}
 
 
 def optimise(graph: Graph, passes: Iterable[str] = tuple(PASSES)) -> Graph:

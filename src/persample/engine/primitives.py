@@ -1,4 +1,4 @@
-"""The closed list of primitives, each with its NumPy implementation.
+"""The complete list of primitives, each with its NumPy implementation.
 
 To add one, say ``exp2``: a row here, a row in ``vjps.vjp_rules``, a row in
 ``batching.batch_rules`` (which an ELEMENTWISE primitive has by itself), and a row of test cases
@@ -12,10 +12,10 @@ from .core import ELEMENTWISE, OTHER, VIEW, Primitive, bind
 
 
 def number_in(x):
-    """Return a constant as a number, a NumPy scalar; None if it is not one number.
+    """Return the number that a constant consists of, as a NumPy scalar; None if there is none.
 
-    A constant is one number if it is 0-d, or an array all of whose entries are the same place in
-    memory, as ``xp.zeros_like`` makes them. No entry is compared with another.
+    A constant consists of one number if it is 0-d, or if all entries of the array are the same
+    place in memory, as ``xp.zeros_like`` makes them. No entry is compared with another.
     """
     if isinstance(x, np.generic):
         return x
@@ -24,6 +24,14 @@ def number_in(x):
     if any(n > 1 and step for n, step in zip(x.shape, x.strides, strict=True)):
         return None
     return x.flat[0]
+
+
+def snapshot(x):
+    """Return a copy of an array that shares memory with nothing; what repeats is stored once."""
+    if isinstance(x, np.generic):
+        return x
+    once = x[tuple([slice(None) if step else slice(1) for step in x.strides])]
+    return np.broadcast_to(np.array(once), x.shape)
 
 
 def _slice(x, slices):
@@ -55,11 +63,12 @@ def _scatter_add(x, indices, length, batch_dims):
 
 
 def _cholesky(x):
-    """Read both triangles alike, so that a change of either is a change of the factor."""
+    """Return the factor of x with its transpose averaged in: NumPy would read one triangle."""
     return np.linalg.cholesky((x + x.mT) / 2)
 
 
-# Names of ufuncs: of one input and of two, with a derivative and without (it is zero).
+# Names of ufuncs. SMOOTH and STEPS have one input, PAIRS and PAIR_STEPS have two; the derivative
+# of a step is zero.
 SMOOTH = ["negative", "abs", "exp", "expm1", "log", "log1p", "log2", "log10", "sqrt"]
 SMOOTH += ["sin", "cos", "tan", "asin", "acos", "atan"]
 SMOOTH += ["sinh", "cosh", "tanh", "asinh", "acosh", "atanh"]

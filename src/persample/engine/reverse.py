@@ -1,8 +1,7 @@
-"""Reverse mode: the VJP rules, the trace that records a tape, and ``grad``.
+"""Reverse mode: the trace that records a tape, the backward pass, and ``grad``.
 
-The forward pass runs with real values and writes one node an operation; the backward pass
-walks the tape once, from the loss to the inputs. The rules are themselves traced functions,
-so a gradient can be differentiated, batched and staged again.
+The forward pass runs with real values and writes one node for each operation. The backward pass
+walks the tape once, from the loss to the inputs; at each node it applies the rules of ``vjps``.
 """
 
 from collections.abc import Callable, Iterable

@@ -89,12 +89,12 @@ def literal(x: np.ndarray) -> str:
 
 
 class StageTracer(Tracer):
-    """A variable of the graph, with an example of its value."""
+    """An atom of the graph (a Var or a constant), with its value in the example."""
 
-    __slots__ = ("value", "var")
+    __slots__ = ("value", "atom")
 
-    def __init__(self, trace, value, var):
-        self._trace, self.value, self.var = trace, value, var
+    def __init__(self, trace, value, atom):
+        self._trace, self.value, self.atom = trace, value, atom
 
     concrete = Tracer.no_value  # the example's value is not the value of the next call
 
@@ -117,7 +117,7 @@ class StageTrace(Trace):
     def process(self, primitive, inputs, params):
         out = bind(primitive, *[x.value for x in inputs], **params)
         var = Var(out.shape, out.dtype)
-        self.equations.append(Equation(primitive, tuple([x.var for x in inputs]), params, var))
+        self.equations.append(Equation(primitive, tuple([x.atom for x in inputs]), params, var))
         return StageTracer(self, out, var)
 
 
@@ -141,7 +141,7 @@ def make_graph(f: Callable) -> Callable[..., Graph]:
                     inputs[var] = identifier(name, taken)
                     leaves[i] = StageTracer(trace, x, var)
             outputs, structure = trees.flatten(f(*trees.unflatten(structure, leaves)))
-            atoms = [as_tracer(trace, x).var for x in outputs]
+            atoms = [as_tracer(trace, x).atom for x in outputs]
         name = getattr(f, "__name__", "function")
         name = identifier("function" if name == "<lambda>" else name, taken)
         return Graph(name, list(inputs.values()), list(inputs), trace.equations, atoms, structure)

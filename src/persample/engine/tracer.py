@@ -23,6 +23,10 @@ INSTEAD = {
     "tolist": "xp.unstack(x)",
 }
 
+# Operators of NumPy's arrays whose ufunc has another name than the function of the namespace.
+OPERATORS = {"power": "pow"}
+OPERATORS |= {"left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift"}
+
 
 class Tracer:
     """An array as a transform sees it. Subclasses say what ``value`` stands behind it."""
@@ -143,7 +147,9 @@ class Tracer:
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         # ndarray * tracer arrives here as well as np.exp(tracer): let what is binary through.
-        name = "pow" if ufunc is np.power else ufunc.__name__
+        if method == "__call__" and ufunc is np.divmod and not kwargs:
+            return xp.floor_divide(*inputs), xp.remainder(*inputs)
+        name = OPERATORS.get(ufunc.__name__, ufunc.__name__)
         if method == "__call__" and ufunc.nin == 2 and not kwargs and hasattr(xp, name):
             return getattr(xp, name)(*inputs)
         return self.__array__()

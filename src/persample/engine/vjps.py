@@ -1,8 +1,8 @@
 """The VJP rules: what each primitive does to the cotangent of its output.
 
 The rules are themselves written with traced functions, so a gradient can be differentiated,
-batched and staged again. Here are those of the operations; of what is needed less often they
-stand in ``vjps_more``, of matrices in ``functions.linalg``.
+batched and staged again. Here are the rules behind ``operations``; those behind ``functions``
+stand in ``vjps_functions``, those of matrices in ``functions.linalg``.
 """
 
 from collections.abc import Callable
@@ -10,11 +10,11 @@ from collections.abc import Callable
 import numpy as np
 
 from . import namespace as xp
-from . import vjps_more
+from . import vjps_functions
 from .contraction import split
 from .operations import product
 from .primitives import apply, number_in
-from .vjps_more import expand
+from .vjps_functions import expand
 
 
 def _unbroadcast(ct, x):
@@ -113,6 +113,6 @@ vjp_rules = {
     "pad": (lambda ct, out, x, shape, slices: apply("slice", ct, slices=slices),),
     "take": (_take_vjp, None),
     "scatter_add": (lambda ct, out, x, i, length, **dims: apply("take", ct, i, **dims), None),
-    **vjps_more.vjp_rules,
+    **vjps_functions.vjp_rules,
     **xp.linalg.vjp_rules,
 }

@@ -31,7 +31,7 @@ def real(x):
     return x if x.dtype.kind == "f" else astype(x, np.float64)
 
 
-def _real_pair(x1, x2):
+def real_pair(x1, x2):
     """Return both with one real dtype: that of the two together, made real."""
     pair = [float(x) if type(x) in (int, float, builtins.bool) else x for x in (x1, x2)]
     return [real(x) for x in promote(*pair)]
@@ -163,24 +163,24 @@ def remainder(x1, x2, /):
 
 def atan2(x1, x2, /):
     """Return the angle of the point with ordinate x1 and abscissa x2, from -pi to pi."""
-    return elementwise("atan2", *_real_pair(x1, x2))
+    return elementwise("atan2", *real_pair(x1, x2))
 
 
 def hypot(x1, x2, /):
     """Return sqrt(x1 ** 2 + x2 ** 2) without overflow."""
-    return elementwise("hypot", *_real_pair(x1, x2))
+    return elementwise("hypot", *real_pair(x1, x2))
 
 
 def copysign(x1, x2, /):
     """Return x1 with the sign of x2."""
-    x1, x2 = _real_pair(x1, x2)
+    x1, x2 = real_pair(x1, x2)
     same = apply("equal", *broadcast(apply("signbit", x1), apply("signbit", x2)))
     return where(same, x1, negative(x1))
 
 
 def logaddexp(x1, x2, /):
     """Return log(exp(x1) + exp(x2)) without overflow."""
-    return elementwise("logaddexp", *_real_pair(x1, x2))
+    return elementwise("logaddexp", *real_pair(x1, x2))
 
 
 def clip(x, /, min=None, max=None):

@@ -146,7 +146,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """Return the norm of vectors: 2, 1, inf, -inf, 0 (a count), or any p; slope 0 at zero."""
     x = real(asarray(x))
     if ord == 2:
-        return _root(sum(multiply(x, x), axis, keepdims))
+        return _power(sum(multiply(x, x), axis, keepdims), 0.5)
     if ord == 0:
         return sum(astype(not_equal(x, 0), x.dtype), axis, keepdims)
     size = abs(x)
@@ -154,13 +154,15 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
         return reduce("max" if ord > 0 else "min", size, axis, keepdims)
     if ord == 1:
         return sum(size, axis, keepdims)
-    return pow(sum(pow(size, ord), axis, keepdims), 1.0 / ord)
+    return _power(sum(_power(size, ord), axis, keepdims), 1.0 / ord)
 
 
-def _root(x):
-    """Return the square root, with slope 0 at 0: the norm's, as in PyTorch."""
-    zero = equal(x, 0)
-    return where(zero, 0.0, sqrt(where(zero, 1.0, x)))
+def _power(x, exponent):
+    """Return x ** exponent for x >= 0, with slope 0 at 0: the norm's, as in PyTorch."""
+    zero, exponent = equal(x, 0), float(exponent)
+    positive = where(zero, 1.0, x)
+    power = sqrt(positive) if exponent == 0.5 else pow(positive, exponent)
+    return where(zero, 0.0 if exponent > 0 else np.inf, power)
 
 
 def matrix_norm(x, /, *, keepdims=False, ord="fro"):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ..operations import asarray, astype, binary, less, less_equal
+from ..operations import asarray, astype, binary, elementwise, less, less_equal
 from ..primitives import apply
-from .elementwise import real
+from .elementwise import real, real_pair
 
 
 def sign(x, /):
@@ -59,7 +59,7 @@ def floor_divide(x1, x2, /):
 
 def nextafter(x1, x2, /):
     """Return the number next to x1 in the direction of x2; its derivative is zero."""
-    return binary("nextafter", real(x1), real(x2))
+    return elementwise("nextafter", *real_pair(x1, x2))
 
 
 def greater(x1, x2, /):

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..operations import (
     asarray,
-    axes_of,
+    axes_named,
     axis_of,
     broadcast_to,
     concat,
@@ -36,7 +36,7 @@ def matrix_transpose(x, /):
 def squeeze(x, /, axis):
     """Drop axes of length 1."""
     x = asarray(x)
-    axes = axes_of(x, axis)
+    axes = axes_named(x, axis)
     if any(x.shape[a] != 1 for a in axes):
         raise ValueError(f"squeeze: axes {axes} of shape {x.shape} are not all of length 1.")
     return reshape(x, tuple([n for a, n in enumerate(x.shape) if a not in axes]))
@@ -74,7 +74,7 @@ def moveaxis(x, source, destination, /):
 def flip(x, /, *, axis=None):
     """Reverse the order along axes (all by default)."""
     x = asarray(x)
-    axes = axes_of(x, axis)
+    axes = axes_named(x, axis)
     return x[tuple([slice(None, None, -1 if a in axes else None) for a in range(x.ndim)])]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from ..operations import (
     asarray,
     astype,
-    axes_of,
+    axes_named,
     axis_of,
     concat,
     divide,
@@ -37,14 +37,14 @@ def prod(x, /, axis=None, keepdims=False, *, dtype=None):
 def mean(x, /, axis=None, keepdims=False):
     """Average over axes (all by default)."""
     x = real(asarray(x))
-    count = math.prod(x.shape[a] for a in axes_of(x, axis))
+    count = math.prod(x.shape[a] for a in axes_named(x, axis))
     return divide(sum(x, axis, keepdims), float(count))
 
 
 def var(x, /, axis=None, *, correction=0.0, keepdims=False):
     """Return the variance over axes; its divisor is the count less ``correction``."""
     x = real(asarray(x))
-    count = math.prod(x.shape[a] for a in axes_of(x, axis))
+    count = math.prod(x.shape[a] for a in axes_named(x, axis))
     off = subtract(x, mean(x, axis, keepdims=True))
     divisor = builtins.max(float(count - correction), 0.0)
     return divide(sum(multiply(off, off), axis, keepdims), divisor)

@@ -1,6 +1,6 @@
-"""The VJP rules of primitives that the operations do without: look one up when it is in question.
+"""The VJP rules of the primitives behind ``functions``, to look one up when it is in question.
 
-Written as those of ``vjps``, in which they are rows of one table.
+They are written as those of ``vjps`` are, and are rows of the same table.
 """
 
 import math
