@@ -51,7 +51,9 @@ GROUPS = {
         "engine/indexing.py": f"engine_arrays engine_errors engine_transforms {COMPILER}",
         "engine/tracer.py": f"engine_arrays engine_errors {TRANSFORMS}",
         "engine/vjps.py": "engine_transforms engine_structure engine_rules engine_numbers",
-        "engine/vjps_functions.py": "engine_transforms engine_structure engine_rules engine_numbers",
+        "engine/vjps_functions.py": (
+            "engine_transforms engine_structure engine_rules engine_numbers"
+        ),
         "engine/reverse.py": f"{TRANSFORMS} errors engine_jit engine_numbers engine_rules",
         "engine/batching.py": f"{TRANSFORMS} errors engine_arrays engine_jit engine_rules",
         "engine/staging.py": f"{TRANSFORMS} {COMPILER}",
