@@ -86,7 +86,7 @@ def clouds(
     room = 0.05 * (high - low).max()
     width, height = high - low + 2 * room
     figure, all_axes = plt.subplots(
-        len(panels), 1, figsize=(5.0, len(panels) * (4.1 * height / width + 0.5) + 0.9),
+        len(panels), 1, figsize=(4.2, len(panels) * (2.9 * height / width + 0.45) + 0.9),
         sharex=True, sharey=True, squeeze=False,
     )  # fmt: skip
     turn = np.linspace(0, 2 * np.pi, 121)
@@ -105,7 +105,10 @@ def clouds(
     all_axes[-1, 0].set_xlabel(xlabel)
     figure.supylabel(ylabel, fontsize=plt.rcParams["axes.labelsize"])
     handles, labels = all_axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3)
+    legend = figure.legend(
+        handles, labels, loc="outside upper center", ncols=3, columnspacing=1.2, handlelength=1.5
+    )
+    legend.legend_handles[-1].set_linewidth(2.5)  # the arrow's own line is thin
     return finished(figure)
 
 
