@@ -86,7 +86,7 @@ def clouds(
     room = 0.05 * (high - low).max()
     width, height = high - low + 2 * room
     figure, all_axes = plt.subplots(
-        len(panels), 1, figsize=(4.2, len(panels) * (2.9 * height / width + 0.45) + 0.9),
+        len(panels), 1, figsize=(4.0, len(panels) * (2.55 * height / width + 0.45) + 0.9),
         sharex=True, sharey=True, squeeze=False,
     )  # fmt: skip
     turn = np.linspace(0, 2 * np.pi, 121)
