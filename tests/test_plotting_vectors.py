@@ -34,12 +34,23 @@ def test_arrows_end_at_the_rows_and_the_named_vectors():
         assert high > 0.5
 
 
-def test_clouds_mark_the_means():
+def test_clouds_show_mean_and_noise():
     points = np.array([[0.0, 0], [2, 4]])
-    figure = clouds({"a": points, "b": -points}, "x", "y")
-    assert [tuple(axes.lines[0].get_xydata()[0]) for axes in figure.axes] == [(1, 2), (-1, -2)]
+    figure = clouds({"a": points, "b": -3 * points}, "x", "y")
     first, second = figure.axes
+    for axes, factor in (first, 1), (second, -3):
+        circle, arrow = (line.get_xydata() for line in axes.lines)
+        assert np.array_equal(arrow, [[0, 0], [factor, 2 * factor]])
+        distances = np.hypot(*(circle - arrow[1]).T)
+        assert np.allclose(distances, abs(factor) * np.sqrt(5))  # each point is that far away
     assert first.get_xlim() == second.get_xlim()
+    assert first.get_ylim() == second.get_ylim()
+
+
+def test_curves_may_mark_their_points():
+    marked = curves([1, 2], {"a": [1, 2]}, "x", "y", marker="o").axes[0].lines[0]
+    plain = curves([1, 2], {"a": [1, 2]}, "x", "y").axes[0].lines[0]
+    assert (marked.get_marker(), plain.get_marker()) == ("o", "")
 
 
 def test_spread_draws_the_median_between_the_quartiles():

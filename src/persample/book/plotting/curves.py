@@ -18,16 +18,17 @@ def curves(
     level: tuple[float, str] | None = None,
     legend: str = "best",
     colours: Mapping[str, str] | None = None,
+    marker: str = "",
 ) -> Figure:
     """Draw one curve for each entry of ``lines``; ``log`` names log axes: "x", "y", "xy".
 
     ``level`` draws a horizontal line with a name: what the curves should reach. ``legend`` is
     "best" (where it covers least), "above" the axes, or "ends": each name at its curve's end.
-    ``colours`` gives some curves a colour of their own.
+    ``colours`` gives some curves a colour of their own; ``marker`` marks their points.
     """
     figure, axes = plt.subplots(figsize=(5.6, 3.4))
     for name, y in lines.items():
-        axes.plot(x[: len(y)], y, label=name)
+        axes.plot(x[: len(y)], y, label=name, marker=marker)
         if name in (colours or {}):
             axes.lines[-1].set_color(colours[name])
     if level is not None:

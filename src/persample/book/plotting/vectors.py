@@ -76,23 +76,39 @@ def _frame(rows, marked, circle):
 def clouds(
     panels: Mapping[str, np.ndarray], xlabel: str, ylabel: str, *, point: str = "one sample"
 ) -> Figure:
-    """Draw rows (B, 2) as points, one panel for each set, on one scale; a cross marks a mean.
+    """Draw vectors (B, 2) as points, one panel for each set, all on one scale.
 
-    ``point`` says what one point is.
+    An arrow leads from 0 to a set's mean. A circle about the mean has the root mean square
+    distance of the points from it as its radius. ``point`` says what one point is.
     """
+    everything = np.concatenate([[[0.0, 0.0]], *panels.values()])
+    low, high = everything.min(0), everything.max(0)
+    room = 0.05 * (high - low).max()
+    width, height = high - low + 2 * room
     figure, all_axes = plt.subplots(
-        len(panels), 1, figsize=(5.4, 2.5 * len(panels) + 0.4), sharex=True, sharey=True
-    )
-    for axes, (title, points) in zip(all_axes, panels.items(), strict=True):
-        axes.scatter(*points.T, s=22, alpha=0.45, color="#0072B2", lw=0, label=point)
-        axes.plot(
-            *points.mean(0), "P", markersize=13, color="#D55E00", mec="white", label="their mean"
-        )
-        axes.set(ylabel=ylabel)
+        len(panels), 1, figsize=(4.0, len(panels) * (2.55 * height / width + 0.45) + 0.9),
+        sharex=True, sharey=True, squeeze=False,
+    )  # fmt: skip
+    turn = np.linspace(0, 2 * np.pi, 121)
+    for axes, (title, points) in zip(all_axes[:, 0], panels.items(), strict=True):
+        mean = points.mean(0)
+        radius = np.sqrt(points.var(0).sum())
+        axes.scatter(*points.T, s=22, alpha=0.35, color="#0072B2", lw=0, label=point)
+        around = mean[:, None] + radius * np.array([np.cos(turn), np.sin(turn)])
+        axes.plot(*around, color="#22262b", lw=1.5, ls="--", label="noise")
+        _arrow(axes, mean, "#D55E00", 2.5)
+        axes.lines[-1].set_label("mean")
+        axes.set(aspect="equal", xlim=(low[0] - room, high[0] + room))
+        axes.set(ylim=(low[1] - room, high[1] + room))
         axes.set_title(title, loc="left")
         axes.locator_params(nbins=5)
-    all_axes[-1].set_xlabel(xlabel)
-    figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    all_axes[-1, 0].set_xlabel(xlabel)
+    figure.supylabel(ylabel, fontsize=plt.rcParams["axes.labelsize"])
+    handles, labels = all_axes[0, 0].get_legend_handles_labels()
+    legend = figure.legend(
+        handles, labels, loc="outside upper center", ncols=3, columnspacing=1.2, handlelength=1.5
+    )
+    legend.legend_handles[-1].set_linewidth(2.5)  # the arrow's own line is thin
     return finished(figure)
 
 
