@@ -86,4 +86,4 @@ def test_the_weights_of_tokens_add_up_to_one():
     heights = [patch.get_height() for patch in axes.patches]
     assert np.allclose(heights, [0.5, 0.125, 0.125, 0.125, 0.125])
     assert np.allclose(axes.lines[0].get_ydata(), 0.2)
-    assert texts(axes) == ["micro-batch 1:\n1 tokens", "micro-batch 2:\n4 tokens", "wanted"]
+    assert texts(axes) == ["micro-batch 1:\n1 tokens", "micro-batch 2: 4 tokens", "wanted"]
