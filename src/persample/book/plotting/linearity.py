@@ -56,7 +56,8 @@ def _squares(axes, values, colour):
 def lifetimes(panels: Mapping[str, Sequence[tuple[float, float, float]]]) -> Figure:
     """Draw when graphs are alive: {title: [(built, walked, freed), ...]}, up to three panels.
 
-    A bar lasts from the building of a graph until it is freed; a triangle marks its backward pass.
+    A bar lasts from the building of a graph until it is freed; a triangle marks a backward
+    pass through it; ``walked`` is a time or several.
     """
     figure, all_axes = plt.subplots(
         len(panels), 1, figsize=(5.6, 1.15 * len(panels) + 0.4), sharex=True
@@ -68,7 +69,9 @@ def lifetimes(panels: Mapping[str, Sequence[tuple[float, float, float]]]) -> Fig
         for i, (built, walked, freed) in enumerate(lives):
             axes.plot([built, freed], [i, i], color=colour, linewidth=8, linestyle="-",
                       solid_capstyle="butt")  # fmt: skip
-            axes.plot(walked, i, marker=">", color="white", mec=INK, markersize=8)
+            times = np.atleast_1d(walked)
+            axes.plot(times, np.full(len(times), i), marker=">", color="white", mec=INK,
+                      markersize=8, linestyle="none")  # fmt: skip
         axes.set_title(title, loc="left")
         axes.set_yticks(range(len(lives)), range(1, len(lives) + 1))
         axes.set(ylim=(len(lives) - 0.4, -0.6), xlim=(0, end), ylabel="graph")
