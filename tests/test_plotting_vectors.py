@@ -34,6 +34,13 @@ def test_arrows_end_at_the_rows_and_the_named_vectors():
         assert high > 0.5
 
 
+@pytest.mark.parametrize(("beside", "alignment"), [((2.0, 1.0), "right"), ((-1.0, 1.0), "left")])
+def test_a_name_stands_away_from_the_other_arrows(beside, alignment):
+    (axes,) = arrows({"": (np.array([beside]), {"mean": np.array([0.2, 1.0])})}, "x", "y").axes
+    (name,) = (text for text in axes.texts if text.get_text() == "mean")
+    assert name.get_horizontalalignment() == alignment  # a name that ends at the tip: "right"
+
+
 def test_clouds_show_mean_and_noise():
     points = np.array([[0.0, 0], [2, 4]])
     figure = clouds({"a": points, "b": -3 * points}, "x", "y")
@@ -97,4 +104,4 @@ def test_the_weights_of_tokens_add_up_to_one():
     heights = [patch.get_height() for patch in axes.patches]
     assert np.allclose(heights, [0.5, 0.125, 0.125, 0.125, 0.125])
     assert np.allclose(axes.lines[0].get_ydata(), 0.2)
-    assert texts(axes) == ["micro-batch 1:\n1 tokens", "micro-batch 2:\n4 tokens", "wanted"]
+    assert texts(axes) == ["micro-batch 1:\n1 tokens", "micro-batch 2: 4 tokens", "wanted"]

@@ -10,7 +10,11 @@ from ..colours import METHODS
 from .style import INK, finished
 
 # How the losses of a list are back-propagated: a colour each.
-LISTS = {"in a list": METHODS["one pass"], "at once": METHODS["loop"], "one forward": "#000000"}
+LISTS = {
+    "in a list": METHODS["one pass"],
+    "immediately": METHODS["loop"],
+    "one forward": "#000000",
+}
 _ZERO = "#d9dde2"
 
 
@@ -23,10 +27,12 @@ def walks(samples: int) -> Figure:
         2, 1, figsize=(3.8, 3.9), gridspec_kw={"height_ratios": [samples, 1.2]}
     )
     _squares(top, np.eye(samples), METHODS["loop"])
-    top.set(title="loop over one batch graph", ylabel="backward pass")
+    top.set_title(f"Loop: {samples} passes, {samples * (samples - 1)} zeros", weight="bold")
+    top.set_ylabel("backward pass")
     top.set_yticks(range(samples), range(1, samples + 1))
     _squares(below, np.ones((1, samples)), METHODS["vmap"])
-    below.set(title="vmap(grad(loss))", xlabel="sample")
+    below.set_title("vmap: 1 pass, no zeros", weight="bold")
+    below.set_xlabel("sample")
     below.set_yticks([0], ["1"])
     for axes in (top, below):
         axes.set_xticks(range(samples), range(1, samples + 1))
@@ -50,7 +56,8 @@ def _squares(axes, values, colour):
 def lifetimes(panels: Mapping[str, Sequence[tuple[float, float, float]]]) -> Figure:
     """Draw when graphs are alive: {title: [(built, walked, freed), ...]}, up to three panels.
 
-    A bar lasts from the building of a graph until it is freed; a triangle marks its backward pass.
+    A bar lasts from the building of a graph until it is freed; a triangle marks a backward
+    pass through it; ``walked`` is a time or several.
     """
     figure, all_axes = plt.subplots(
         len(panels), 1, figsize=(5.6, 1.15 * len(panels) + 0.4), sharex=True
@@ -62,7 +69,9 @@ def lifetimes(panels: Mapping[str, Sequence[tuple[float, float, float]]]) -> Fig
         for i, (built, walked, freed) in enumerate(lives):
             axes.plot([built, freed], [i, i], color=colour, linewidth=8, linestyle="-",
                       solid_capstyle="butt")  # fmt: skip
-            axes.plot(walked, i, marker="<", color="white", mec=INK, markersize=8)
+            times = np.atleast_1d(walked)
+            axes.plot(times, np.full(len(times), i), marker=">", color="white", mec=INK,
+                      markersize=8, linestyle="none")  # fmt: skip
         axes.set_title(title, loc="left")
         axes.set_yticks(range(len(lives)), range(1, len(lives) + 1))
         axes.set(ylim=(len(lives) - 0.4, -0.6), xlim=(0, end), ylabel="graph")
@@ -86,12 +95,10 @@ def token_weights(lengths: Sequence[int], level: str) -> Figure:
     for i, length in enumerate(lengths):
         places = np.arange(start, start + length)
         axes.bar(places, weights[places], width=0.8, color=colours[i % 2])
-        name = f"micro-batch {i + 1}:\n{length} tokens"
-        middle = places.mean()
-        top = max(weights[places[0]], wanted)
-        above = 5 if weights[places[0]] > wanted else 24  # clear of the line's name
-        axes.annotate(name, (middle, top), (0, above), textcoords="offset points",
-                      ha="center", va="bottom")  # fmt: skip
+        # A broad group has room for its name in one line, between its bars and the dashed line.
+        name = f"micro-batch {i + 1}:" + (" " if length > 3 else "\n") + f"{length} tokens"
+        axes.annotate(name, (places.mean(), weights[places[0]]), (0, 3),
+                      textcoords="offset points", ha="center", va="bottom")  # fmt: skip
         start += length
     axes.axhline(wanted, color=INK, linewidth=1.5, linestyle="--")
     axes.annotate(level, (start - 0.5, wanted), (0, 3), textcoords="offset points",

@@ -11,7 +11,7 @@ from .style import finished
 
 # The first marked vector is broad and pale, so that the second shows on top of it.
 MARKS = (
-    {"colour": "#56B4E9", "width": 6},
+    {"colour": "#56B4E9", "width": 4},
     {"colour": "#D55E00", "width": 2.5},
     {"colour": "#0072B2", "width": 2.5},
 )
@@ -48,7 +48,8 @@ def arrows(
                           ha="center", va="center", in_layout=False)  # fmt: skip
         for style, (name, vector) in zip(MARKS, marked.items(), strict=False):
             _arrow(axes, vector, style["colour"], style["width"])
-            right = vector[0] >= 0
+            others = [*rows, *(other for other in marked.values() if other is not vector)]
+            right = _name_stands_right(name, vector, others, (high - low)[0])
             axes.annotate(name, vector, (9 if right else -9, 0), textcoords="offset points",
                           ha="left" if right else "right", va="center",
                           in_layout=False)  # fmt: skip
@@ -65,12 +66,32 @@ def _frame(rows, marked, circle):
     """Return the corners of a panel that has room for all arrows and for the circle."""
     reach = circle or 0.0
     points = np.array([[0.0, 0.0], *rows, *marked.values(), [reach, reach], [-reach, -reach]])
-    room = 0.13 * np.ptp(points, axis=0).max()
-    # A name stands beside its tip, to the left of one that points to the left.
-    tips = [vector[0] for name, vector in marked.items() if name]
-    left = np.array([1.6 * room * any(x < 0 for x in tips), 0.0])
-    right = np.array([3.0 * room * any(x >= 0 for x in tips), 0.0])
-    return points.min(0) - room - left, points.max(0) + room + right
+    span = 1.3 * np.ptp(points, axis=0).max()
+    low, high = points.min(0) - 0.1 * span, points.max(0) + 0.1 * span
+    for name, vector in marked.items():
+        others = [*rows, *(other for other in marked.values() if other is not vector)]
+        right = _name_stands_right(name, vector, others, span)
+        end = vector[0] + (1 if right else -1) * (_width(name) + 0.05) * span
+        low[0], high[0] = min(low[0], end), max(high[0], end)
+    return low, high
+
+
+def _width(name):
+    """Return about how wide a name is, as a part of a panel's width."""
+    return 0.023 * max(map(len, name.split("\n")))
+
+
+def _name_stands_right(name, tip, others, span):
+    """Tell on which side of a vector's tip its name is farther from the other arrows."""
+    along = np.outer(np.linspace(0, 1, 21), [1, 1])
+    lines = np.concatenate([along * other for other in others])
+    places = np.linspace(0.03, 0.03 + _width(name), 9) * span
+
+    def nearest(side):
+        letters = np.stack([tip[0] + side * places, np.full(9, tip[1])], axis=1)
+        return np.linalg.norm(letters[:, None] - lines, axis=-1).min()
+
+    return nearest(1) >= nearest(-1)
 
 
 def clouds(
@@ -149,5 +170,5 @@ def _arrow(axes, tip, colour, width):
     """Draw an arrow from 0, and in it a thin line, whose numbers a figure's fingerprint has."""
     axes.plot(*zip((0, 0), tip, strict=True), color=colour, linewidth=0.5, linestyle="-")
     properties = {"arrowstyle": "-|>", "color": colour, "linewidth": width, "shrinkA": 0}
-    properties |= {"shrinkB": 0, "mutation_scale": 10 + 2 * width, "joinstyle": "miter"}
+    properties |= {"shrinkB": 0, "mutation_scale": 11 + width, "joinstyle": "miter"}
     axes.annotate("", tip, (0, 0), arrowprops=properties)
