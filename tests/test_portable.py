@@ -130,3 +130,7 @@ def test_numeric_tests_are_files_of_the_suite():
     names = {path.name for path in portable.numeric_tests()}
     assert {"test_per_sample.py", "test_engine_rules.py", "test_layerwise.py"} <= names
     assert "test_pages.py" not in names
+
+
+def test_the_long_chapters_are_chapters_of_the_book():
+    assert set(portable.LONG) <= {path.stem for path in portable.chapters(ROOT)}
