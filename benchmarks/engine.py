@@ -171,7 +171,7 @@ def measure(row, dtype, rounds, skip):
 
 
 def show(row, dtype, medians, least, first):
-    """Print one line a contender: median and least, as ratios to hand-written too, first call.
+    """Print one line for each contender: median, least, ratios to hand-written, first call.
 
     The least of many turns is what the machine can do when nobody else wants it.
     """

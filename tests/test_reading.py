@@ -32,6 +32,11 @@ def test_a_page_avoids_odd_phrases(page):
     assert phrases(prose(page)) == []
 
 
+def test_docstrings_and_comments_avoid_odd_phrases():
+    read = [path for path in FILES if path.name != "reading.py"]  # it lists the phrases
+    assert {path.name: found for path in read if (found := phrases(comments(path)))} == {}
+
+
 @pytest.mark.parametrize("text", ["a b\n```{note}\nc\n```", "a b\n:::{tip}\n:name: x\nc\n:::"])
 def test_what_shows_is_counted(text):
     assert visible(text).split() == ["a", "b", "c"]

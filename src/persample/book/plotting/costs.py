@@ -85,7 +85,7 @@ def _logarithmic(axes, steps=(1,)) -> None:
 def outer_products(delta: np.ndarray, images: np.ndarray, classes: str) -> Figure:
     """Draw rows of a linear layer on images: delta_i (p,) times image i (m, n), p pictures.
 
-    One line a sample: the image, then its row; the last line is the mean of the rows. delta
+    One line per sample: the image, then its row; the last line is the mean of the rows. delta
     (B, p), images (B, m, n), one name in ``classes`` for each of the p outputs.
     """
     count, p = delta.shape

@@ -103,7 +103,7 @@ def attack(
     before: Sequence[str],
     after: Sequence[str],
 ) -> Figure:
-    """Draw one column a sample: the image, the gradient of its loss by it, the changed image."""
+    """Draw one column per sample: the image, the gradient of its loss, the changed image."""
     count = len(images)
     figure, panels = plt.subplots(3, count, figsize=(5.8, 4.7))
     limit = np.abs(gradients).max(axis=(1, 2))

@@ -11,7 +11,7 @@ from .style import finished
 
 
 def rows(values: np.ndarray, samples: Sequence[str], parameters: Sequence[str], title: str = ""):
-    """Draw per-sample gradients (B, d) as a table of coloured numbers, one row a sample."""
+    """Draw per-sample gradients (B, d) as a table of coloured numbers, one row per sample."""
     figure, axes = plt.subplots(figsize=(1.5 + 0.75 * len(parameters), 0.9 + 0.42 * len(samples)))
     limit = np.abs(values).max() or 1.0
     axes.imshow(values, cmap=SIGNED, vmin=-1.8 * limit, vmax=1.8 * limit, aspect="auto")
