@@ -9,7 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed"),
+    pytest.mark.slow,
+]
 
 GOOD = "# Page\n\n## Section\n\nSee {cite}`sutton1988` and $x^2$.\n\n```{bibliography}\n```\n"
 # A fault, and what the build says of it.

@@ -382,8 +382,22 @@ def globals_restored():
     globals().update(SCALE=kept[0], helper=kept[1])
 
 
-@each_backend
-@pytest.mark.parametrize("what", programs())
+def changes():
+    """Return what x backend; PyTorch compiles each anew, so most of them are slow there."""
+    fast = ("attribute", "global", "list")
+    return [
+        pytest.param(
+            what,
+            backend,
+            marks=[pytest.mark.slow] * (backend == "torch" and what not in fast),
+            id=f"{what}-{backend}",
+        )
+        for what in programs()
+        for backend in BACKENDS
+    ]
+
+
+@pytest.mark.parametrize(("what", "backend"), changes())
 def test_what_has_changed_outside_is_noticed_under_jit(what, backend, globals_restored):
     loss, change = programs(backend)[what]
     given = arrays((theta, states, rewards), backend)

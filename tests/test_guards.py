@@ -19,6 +19,8 @@ from portable import nbval_flags
 
 ROOT = Path(__file__).resolve().parents[1]
 
+pytestmark = pytest.mark.slow
+
 SETUP = """\
 import numpy as np
 import matplotlib.pyplot as plt

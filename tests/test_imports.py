@@ -4,6 +4,7 @@ Read from the source by ``ast``, so that an import inside a function counts as w
 """
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -78,14 +79,20 @@ FRAMEWORKS = {
 }
 
 
-def modules():
-    """Return name -> syntax tree of every module, named as in LAYERS."""
+@cache
+def source_trees():
+    """Return name -> (syntax tree, whether it is a package) of every module, as in LAYERS."""
     found = {}
     for path in sorted(ROOT.rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         found[name] = ast.parse(path.read_text()), path.name == "__init__.py"
     return found
+
+
+def modules():
+    """Return `source_trees` in a dict of one's own."""
+    return dict(source_trees())
 
 
 def room(name):

@@ -36,6 +36,7 @@ def test_a_failure_and_an_absence_reach_the_table():
     ]
 
 
+@pytest.mark.slow
 def test_failed_tests_are_counted(tmp_path, monkeypatch):
     (tmp_path / "tests").mkdir()
     (tmp_path / "src").mkdir()

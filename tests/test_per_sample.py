@@ -180,7 +180,7 @@ def values_and_aux(params, x, y):
     return 0.5 * (output - y) ** 2, aux
 
 
-@pytest.mark.parametrize("into", [False, True])
+@pytest.mark.parametrize("into", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("chunk_size", "backend", "jit"), lighter(lambda chunk_size: chunk_size == 2, [None, 2])
 )

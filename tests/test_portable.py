@@ -104,6 +104,7 @@ def test_a_setting_is_not_added_to_one_that_is_on_already(monkeypatch):
     assert environment({"OMP_NUM_THREADS": "4"})["OMP_NUM_THREADS"] == "4"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_collected_is_no_success(tmp_path):
     (tmp_path / "conftest.py").write_text("raise SystemExit('broken on purpose')")
     shutil.copy(ROOT / "nbval_sanitize.cfg", tmp_path)

@@ -24,7 +24,7 @@ from tampering.outputs import alterations, spoiled_texts
 from tampering.verdict import Judge, collect, flags
 
 ROOT = Path(__file__).resolve().parents[1]
-CELLS_OF_EACH = 5  # of each chapter, one of them with a figure
+CELLS_OF_EACH = 3  # of each chapter, one of them with a figure
 KEPT = ("conftest.py", "nbval_sanitize.cfg")
 
 
