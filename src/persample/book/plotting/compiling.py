@@ -21,7 +21,7 @@ def select(samples: Sequence[float], branches: Mapping[str, Sequence[float]], ch
     """
     lines = {"x": samples, **branches}
     picked = [branches[name][i] for i, name in enumerate(chosen)]
-    figure, axes = plt.subplots(figsize=(5.2, 0.55 * (len(lines) + 2)))
+    figure, axes = plt.subplots(figsize=(5.2, 0.5 * (len(lines) + 2)))
     right = 2.1 + len(samples)
     text = {"ha": "center", "va": "center", "fontsize": 13}
     for y, (name, values) in enumerate({**lines, "select": picked}.items()):
@@ -53,7 +53,7 @@ def break_even(costs: Mapping[str, Mapping[str, float]]) -> Figure:
 
     costs : {backend: {"title", "first", "later", "break_even"}}, in calls without a compiler
     """
-    figure, panels = plt.subplots(len(costs), 1, figsize=(5.2, 1.85 * len(costs)), squeeze=False)
+    figure, panels = plt.subplots(len(costs), 1, figsize=(5.2, 1.55 * len(costs)), squeeze=False)
     for axes, (name, cost) in zip(panels[:, 0], costs.items(), strict=True):
         even = cost["break_even"]
         n = np.array([1, 2 * even])

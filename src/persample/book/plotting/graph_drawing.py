@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import FancyBboxPatch, Patch
+from matplotlib.patches import FancyBboxPatch
 
 from ..diagrams import CONSTANT, INPUT, LEAF, OUTPUT, VALUE, Diagram
 from .style import finished
@@ -26,18 +25,15 @@ BOXES = {  # kind -> how its box looks: told apart by shape and edge, not by col
         "linestyle": "--",
     },
 }
-NAMES = {
-    LEAF: "requires grad",
-    INPUT: "does not require grad",
-    VALUE: "operation",
-    CONSTANT: "constant",
-}
 GAP, ROW, HEIGHT = 0.59, 0.72, 0.4  # inches between columns, from row to row, of a box
 BOX_FONT, LABEL_FONT = 11, 11
 
 
 def graph(diagram: Diagram) -> Figure:
-    """Draw one graph: values flow along solid arrows, cotangents back along dashed ones."""
+    """Draw one graph: values flow along solid arrows, cotangents back along dashed ones.
+
+    Operations are round, what requires a gradient is blue, constants are dashed.
+    """
     return graphs({"": diagram})
 
 
@@ -49,7 +45,7 @@ def graphs(diagrams: Mapping[str, Diagram]) -> Figure:
     for n, (diagram, place) in enumerate(zip(diagrams.values(), places, strict=True)):
         above[n] += 0.72 * any(_skips(place[e.source], place[e.target]) for e in diagram.edges)
     centres = list(map(_centres, diagrams.values(), places))
-    size = (max(map(max, centres)) + 0.35, sum(rows) * ROW + sum(above) + 0.72)
+    size = (max(map(max, centres)) + 0.35, sum(rows) * ROW + sum(above))
     figure, axes = plt.subplots(figsize=size)
     top = 0.0
     for n, (title, diagram) in enumerate(diagrams.items()):
@@ -61,7 +57,6 @@ def graphs(diagrams: Mapping[str, Diagram]) -> Figure:
     axes.set(xlim=(0, size[0]), ylim=(top, 0))
     axes.set_aspect("equal")
     axes.axis("off")
-    _legend(figure, diagrams.values())
     return finished(figure)
 
 
@@ -175,27 +170,3 @@ def _arrow(axes, ends, colour, bend="arc3") -> None:
     style = {"arrowstyle": "-|>", "color": colour, "linestyle": dashes, "linewidth": 1.4}
     style |= {"shrinkA": 1, "shrinkB": 1, "connectionstyle": bend}
     axes.annotate("", ends[1], ends[0], arrowprops=style, zorder=1)
-
-
-def _legend(figure: Figure, diagrams) -> None:
-    kinds = {vertex.kind for diagram in diagrams for vertex in diagram.vertices}
-    handles = []
-    for kind in (LEAF, INPUT, VALUE, CONSTANT):
-        if kind in kinds:
-            style = {key: x for key, x in BOXES[kind].items() if key != "boxstyle"}
-            handles.append(Patch(label=NAMES[kind], **style))
-    edges = [edge for diagram in diagrams for edge in diagram.edges]
-    if any(edge.forward is not None for edge in edges):
-        handles.append(Line2D([], [], color=FORWARD, linewidth=1.4, label="forward: values"))
-    if any(edge.backward is not None for edge in edges):
-        handles.append(
-            Line2D(
-                [],
-                [],
-                color=BACKWARD,
-                linewidth=1.4,
-                linestyle=(0, (3, 2)),
-                label="backward: cotangents",
-            )
-        )
-    figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=LABEL_FONT)
