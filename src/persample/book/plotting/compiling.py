@@ -37,7 +37,7 @@ def select(samples: Sequence[float], branches: Mapping[str, Sequence[float]], ch
             axes.text(2 + i, y, f"{value:.3g}", color=colour, **text)
     for i, name in enumerate(chosen):
         start, end = list(lines).index(name) + 0.38, len(lines) - 0.38
-        x = 2 + i + 0.3
+        x = 2 + i + 0.36
         style = {"arrowstyle": "-|>", "color": INK, "linewidth": 1.3}
         axes.annotate("", (x, end), (x, start), arrowprops=style, zorder=3)
     unused = len(branches) * len(samples) - len(samples)
@@ -61,7 +61,7 @@ def break_even(costs: Mapping[str, Mapping[str, float]]) -> Figure:
         compiled = cost["first"] + (n - 1) * cost["later"]
         axes.plot(n, compiled, color=BACKENDS[name], linestyle="-")
         axes.plot([even], [even], "o", color=INK, markersize=7, zorder=3)
-        axes.text(1.85 * even, 2.02 * even, "not compiled", color=GREY, ha="right", va="bottom")
+        axes.text(1.6 * even, 1.75 * even, "not compiled", color=GREY, ha="right", va="bottom")
         axes.text(2 * even, compiled[1] - 0.12 * even, "compiled", color=INK, ha="right", va="top")
         axes.text(0.93 * even, 1.1 * even, f"{even:,} calls", ha="right", va="bottom")
         axes.set(xlim=(0, 2.05 * even), ylim=(0, 2.4 * even))
