@@ -3,12 +3,15 @@
 A name is framework.topic; reference/errors.md quotes the message under the same name.
 """
 
+import copy
+import logging
 import warnings
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 import persample as ps
 from persample import engine, tape
@@ -16,6 +19,7 @@ from persample import engine, tape
 from .cases import arrays, rewards, states, theta
 from .precision import enable_x64
 from .test_errors import ERRORS
+from .test_layerwise_errors import ERRORS as LAYER_ERRORS
 
 S, R, THETA = arrays(states, "torch"), arrays(rewards, "torch"), arrays(theta, "torch")
 JS, JR, JTHETA = arrays(states, "jax"), arrays(rewards, "jax"), arrays(theta, "jax")
@@ -34,6 +38,10 @@ def ours(name, key):
     TRIGGERS[f"persample.{name}"] = ERRORS[key][0]
 
 
+def of_layers(name, key):
+    TRIGGERS[f"persample.layers-{name}"] = LAYER_ERRORS[key][0]
+
+
 def branch(theta, x, y):
     return ps.squared_loss(theta, x, y) if y > 0 else 0 * ps.squared_loss(theta, x, y)
 
@@ -41,6 +49,9 @@ def branch(theta, x, y):
 # One number
 ours("scalar", "a loss of many numbers")
 ours("nothing", "a loss of nothing")
+ours("not-floating", "a whole number")
+ours("aux-pair", "aux without a pair")
+ours("aux-arrays", "aux that holds a number")
 TRIGGERS["torch.scalar"] = lambda: torch.func.grad(lambda x: 2 * x)(THETA)
 TRIGGERS["torch.backward-scalar"] = lambda: (2 * leaf()).backward()
 TRIGGERS["jax.scalar"] = lambda: jax.grad(lambda x: 2 * x)(JTHETA)
@@ -48,9 +59,21 @@ TRIGGERS["jax.scalar"] = lambda: jax.grad(lambda x: 2 * x)(JTHETA)
 # Floating point
 ours("integer", "integer parameters")
 ours("list-parameters", "a list of parameters")
+ours("parameter-kind", "a parameter of another kind")
 TRIGGERS["torch.integer"] = lambda: torch.tensor([1, 2]).requires_grad_()
 TRIGGERS["jax.integer"] = lambda: jax.grad(lambda x: x * x)(2)
-TRIGGERS["torch.dtype"] = lambda: torch.ones(3) @ torch.ones(3, dtype=torch.float64)
+TRIGGERS["torch.dtype"] = lambda: S[0].float() @ S[0].double()
+TRIGGERS["torch.dtype-linear"] = lambda: torch.nn.Linear(3, 2).float()(S.double())
+
+# Shapes and memory
+TRIGGERS["torch.target-size"] = lambda: F.mse_loss(R[:, None], R)
+TRIGGERS["torch.cpu-memory"] = lambda: torch.empty(10**15)
+TRIGGERS["jax.memory"] = lambda: jnp.zeros(10**15).block_until_ready()
+ours("out-shape", "out of another shape")
+ours("out-structure", "out of another structure")
+ours("out-shared", "out that shares memory")
+ours("out-inside", "out inside a transform")
+ours("chunk-size", "chunk_size")
 
 # The batch and in_axes
 ours("sizes", "batch sizes")
@@ -70,6 +93,11 @@ ours("mixed", "two backends")
 ours("list", "a list of data")
 ours("empty", "empty batch")
 ours("package", "package not installed")
+ours("backend", "backend")
+ours("no-array", "no arrays")
+ours("axes-kind", "in_axes that is no tuple")
+ours("none-batched", "nothing batched")
+ours("mean-parameters", "parameters a sample in mean_grad")
 
 
 # Python and tracers
@@ -93,7 +121,58 @@ def _():
     ps.per_sample_grad(branch)(JTHETA, JS, JR)
 
 
+@trigger("torch.compile-print")
+def _():
+    def loud(x):
+        print("never seen")
+        return x * x
+
+    torch.compile(loud, backend="eager", fullgraph=True)(R)
+
+
+@trigger("torch.recompile-limit")
+def _():
+    def power(x, n):
+        for _ in range(n):
+            x = x * x
+        return x
+
+    logger = logging.getLogger("torch._dynamo")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)  # its warning would be the first thing to raise
+    try:
+        compiled = torch.compile(power, backend="eager", fullgraph=True)
+        for n in range(1, 10):
+            compiled(R, n)
+    finally:
+        logger.setLevel(before)
+
+
+@trigger("torch.fail-on-recompile")
+def _():
+    compiled = torch.compile(lambda x: x * x, backend="eager")
+    compiled(R)
+    with torch.compiler.set_stance("fail_on_recompile"):
+        compiled(R[:2])
+
+
+@trigger("torch.cond")
+def _():
+    def step(x):
+        return torch.cond(x > 0, lambda x: x * x, torch.sin, (x,))
+
+    torch.func.grad(step)(R[0])
+
+
+TRIGGERS["jax.integer-conversion"] = lambda: jax.jit(lambda x, n: [x for _ in range(n)])(1.0, 3)
+TRIGGERS["jax.static"] = lambda: jax.jit(lambda x, n: x, static_argnums=1)(1.0, np.ones(2))
+TRIGGERS["jax.while"] = lambda: jax.grad(
+    lambda x: jax.lax.while_loop(lambda x: x > 1, lambda x: x / 2, x)
+)(40.0)
 TRIGGERS["jax.float"] = lambda: jax.jit(lambda x: float(x))(1.0)
+TRIGGERS["persample.float"] = lambda: engine.grad(lambda x: float(x) * x)(2.0)
+ours("float-torch", "a number made of a parameter")
+ours("random", "random numbers in a torch loss")
 TRIGGERS["persample.numpy-function"] = lambda: engine.grad(lambda x: np.tanh(x).sum())(theta)
 TRIGGERS["torch.numpy-function"] = lambda: np.tanh(leaf())
 TRIGGERS["jax.numpy-function"] = lambda: jax.grad(lambda x: np.tanh(x).sum())(JTHETA)
@@ -143,6 +222,17 @@ def leaf():
     return torch.tensor([1.0, 2.0], requires_grad=True)
 
 
+TRIGGERS["torch.grad-is-none"] = lambda: leaf().grad.norm()
+TRIGGERS["torch.optimise-non-leaf"] = lambda: torch.optim.SGD([2 * leaf()], lr=0.1)
+TRIGGERS["torch.deepcopy"] = lambda: copy.deepcopy(2 * leaf())
+TRIGGERS["torch.not-required"] = lambda: torch.autograd.grad(leaf().sum(), torch.ones(2))
+
+
+@trigger("torch.in-place-view")
+def _():
+    leaf()[0] = 0.0
+
+
 @trigger("torch.non-leaf-grad")
 def _():
     (2 * leaf()).grad  # noqa: B018, reading is what warns
@@ -173,6 +263,7 @@ def _():
     loss.backward()
 
 
+TRIGGERS["torch.in-place-version"] = TRIGGERS["torch.in-place-saved"]
 TRIGGERS["torch.no-grad-fn"] = lambda: torch.tensor([1.0, 2.0]).sum().backward()
 TRIGGERS["persample.no-grad-fn"] = lambda: tape.tensor([1.0, 2.0]).sum().backward()
 TRIGGERS["torch.unused"] = lambda: torch.autograd.grad(leaf().sum(), leaf())
@@ -183,6 +274,9 @@ def _():
     loss = (leaf() ** 2).sum()
     loss.backward()
     loss.backward()
+
+
+TRIGGERS["torch.second-backward-hint"] = TRIGGERS["torch.second-backward"]
 
 
 @trigger("persample.second-backward")
@@ -204,6 +298,17 @@ def _():
     torch.vmap(torch.nn.BatchNorm1d(3).double())(S[:, None].expand(5, 2, 3))
 
 
+@trigger("torch.backward-inside")
+def _():
+    w = leaf()
+    torch.vmap(lambda x: (w * x).sum().backward())(S[:, :2])
+
+
+TRIGGERS["torch.recurrent"] = lambda: torch.vmap(torch.nn.GRU(3, 2).double())(S[:, None])
+TRIGGERS["torch.data-pointer"] = lambda: torch.vmap(lambda x: x.data_ptr())(S)
+TRIGGERS["torch.performance-drop"] = lambda: torch.vmap(torch.histc)(S)
+
+
 @trigger("jax.float64")
 def _():
     with enable_x64(False):
@@ -213,37 +318,31 @@ def _():
 ours("float64", "64 bits in JAX's 32-bit mode")
 
 
-# Rows of layers, and memory used again
-def layerwise(model, loss_of=lambda z: z.sum(1), backwards=1, **options):
-    with ps.layerwise(model.double(), **options) as record:
-        loss = loss_of(model(S))
-        for _ in range(backwards):
-            if options:
-                loss.backward()
-            else:
-                record.backward(loss, retain_graph=True)
-    record.rows()
+# Rows of layers
+of_layers("batch-norm", "batch norm")
+of_layers("scalar", "one number")
+of_layers("tokens", "a number for each token")
+of_layers("outside", "a penalty")
+of_layers("not-from-output", "called before")
+of_layers("other-model", "another model's losses")
+of_layers("no-gradient", "no gradient")
+of_layers("none", "no backward")
+of_layers("both", "both ways")
+of_layers("second", "a second backward")
+of_layers("overwritten", "an input overwritten")
+of_layers("stepped", "a step before autograd runs again")
+of_layers("mixed", "a check of mixed samples")
+of_layers("check", "a check that fails")
+of_layers("check-graph", "a check without a graph")
+of_layers("reentrant", "re-entrant checkpointing")
+of_layers("model", "no model")
+of_layers("frozen", "nothing to train")
+of_layers("reduction", "unknown reduction")
+of_layers("norm", "a norm below 0")
 
 
-LINEAR = torch.nn.Linear(3, 2)
-CENTRED = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Softmax(0))
-TRIGGERS["persample.layers-batch-norm"] = lambda: layerwise(
-    torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
-)
-TRIGGERS["persample.layers-outside"] = lambda: layerwise(
-    LINEAR, lambda z: z.sum() + (LINEAR.weight**2).sum(), reduction="sum"
-)
-TRIGGERS["persample.layers-scalar"] = lambda: layerwise(LINEAR, torch.sum)
-TRIGGERS["persample.layers-tokens"] = lambda: layerwise(LINEAR, lambda z: z)
-TRIGGERS["persample.layers-second"] = lambda: layerwise(LINEAR, backwards=2)
-TRIGGERS["persample.layers-none"] = lambda: layerwise(LINEAR, backwards=0)
-
-
-@trigger("persample.layers-mixed")
-def _():
-    with ps.layerwise(CENTRED.double()) as record:
-        record.backward(CENTRED(S).square().sum(1), retain_graph=True)
-    record.check()
+# Memory used again
+TRIGGERS["jax.donated"] = lambda: jax.jit(lambda x: x.sum(), donate_argnums=0)(JTHETA + 1)
 
 
 @trigger("jax.deleted")

@@ -8,7 +8,7 @@ import torch
 import persample as ps
 from persample import engine, tape
 from persample.book import diagrams, plotting
-from persample.book.diagrams import CONSTANT, LEAF, OUTPUT, VALUE
+from persample.book.diagrams import CONSTANT, INPUT, LEAF, OUTPUT, VALUE
 
 ARRAYS = np.array([1.0, 1.0]), np.array([2.0, 2.0])
 
@@ -29,23 +29,10 @@ def chain():
     return diagrams.of_grad_fn(total(v1, torch.tensor([2.0, 2.0])), v1=v1)
 
 
-def fx():
-    captured = []
-
-    def record(graph_module, example_inputs):
-        captured.append(graph_module.graph)
-        return graph_module.forward
-
-    torch.compile(total, backend=record)(*map(torch.from_numpy, ARRAYS))
-    return diagrams.of_fx(captured[0])
-
-
 READERS = {
     "tape": recorded,
     "grad_fn": chain,
-    "staged": lambda: diagrams.of_graph(engine.make_graph(total)(*ARRAYS)),
     "jaxpr": lambda: diagrams.of_jaxpr(jax.make_jaxpr(total)(*ARRAYS), "v1", "v2"),
-    "fx": fx,
 }
 
 
@@ -63,9 +50,10 @@ def test_every_reader_finds_the_same_three_operations_in_a_chain(name):
     diagram = READERS[name]()
     assert diagram.operations == 3
     kinds = [vertex.kind for vertex in diagram.vertices]
-    # v2 requires no gradient: a constant, or in the static graphs an input like v1
-    assert kinds.count(LEAF) == (1 if name in ("tape", "grad_fn") else 2)
-    assert kinds.count(LEAF) + kinds.count(CONSTANT) == 3
+    # v2 requires no gradient: an input, which PyTorch's chain does not keep
+    assert kinds.count(LEAF) == (0 if name == "jaxpr" else 1)
+    assert kinds.count(INPUT) == {"tape": 1, "grad_fn": 0, "jaxpr": 2}[name]
+    assert kinds.count(CONSTANT) == 3 - kinds.count(LEAF) - kinds.count(INPUT)
     assert kinds.count(OUTPUT) == 1
     depths = diagram.depths()
     chained = [d for d, kind in zip(depths, kinds, strict=True) if kind in (VALUE, OUTPUT)]
@@ -82,17 +70,18 @@ def test_the_tape_has_values_and_cotangents():
     assert flows(diagram, "sum", "result") == [("12", "1")]
 
 
-def test_the_grad_fn_chain_has_cotangents_only():
+def test_the_grad_fn_chain_holds_the_way_back_and_what_it_saved():
     diagram = chain()
-    assert flows(diagram, "v1", "AddBackward0") == [(None, "[2, 2]")]
-    assert flows(diagram, "MulBackward0", "SumBackward0") == [(None, "[1, 1]")]
-    assert {(e.forward, e.backward) for e in diagram.edges if e.backward is None} == {(None, None)}
+    assert flows(diagram, "v1", "AddBackward0") == [(None, "")]
+    assert flows(diagram, "None", "AddBackward0") == [(None, None)]
+    assert flows(diagram, "2", "MulBackward0") == [(None, None)]
+    assert flows(diagram, "MulBackward0", "SumBackward0") == [(None, "")]
+    assert {edge.forward for edge in diagram.edges} == {None}
 
 
-@pytest.mark.parametrize("name", ["staged", "jaxpr", "fx"])
-def test_static_graphs_have_types_only(name):
-    diagram = READERS[name]()
-    bits = 64 if name != "jaxpr" or jax.config.jax_enable_x64 else 32
+def test_a_jaxpr_has_types_only():
+    diagram = READERS["jaxpr"]()
+    bits = 64 if jax.config.jax_enable_x64 else 32
     assert {edge.forward for edge in diagram.edges} == {f"f{bits}[2]", f"f{bits}[]", ""}
     assert {edge.backward for edge in diagram.edges} == {None}
 
@@ -149,23 +138,27 @@ def test_each_graph_can_be_drawn(name):
 
 
 def test_graphs_below_each_other_carry_their_titles():
-    figure = plotting.graphs({"one": READERS["staged"](), "two": READERS["jaxpr"]()})
+    figure = plotting.graphs({"one": READERS["tape"](), "two": READERS["jaxpr"]()})
     assert {"one", "two"} <= {text.get_text() for text in figure.axes[0].texts}
 
 
-def test_the_stored_costs_give_their_break_even():
-    costs = {"engine": {"first": 11.0, "later": 0.5}}
-    figure = plotting.break_even(costs)
-    x, y = figure.axes[0].lines[0].get_data()
-    assert y[0] == 11.0
-    assert all((value > 1) == (n < 21) for n, value in zip(x, y, strict=True) if n != 21)
+def test_the_lines_of_the_break_even_cross_at_the_marked_call():
+    costs = {"jax": {"title": "JAX", "first": 11.0, "later": 0.5, "break_even": 21}}
+    without, compiled, mark = plotting.break_even(costs).axes[0].lines
+    assert compiled.get_ydata()[0] == 11.0
+    slope = np.diff(compiled.get_ydata()) / np.diff(compiled.get_xdata())
+    assert slope == 0.5
+    assert np.all(without.get_xdata() == without.get_ydata())
+    assert mark.get_ydata() == np.interp(21, compiled.get_xdata(), compiled.get_ydata()) == 21
 
 
-def test_timeline_has_one_row_a_system():
-    spans = [("A", 2010, 2015, "static"), ("A", 2015, None, "both"), ("B", 2016, None, "dynamic")]
-    figure = plotting.timeline(spans, until=2026)
-    assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["A", "B"]
-    assert len(figure.axes[0].patches) == 3
+def test_a_select_takes_each_value_from_its_own_branch():
+    branches = {"square": [4.0, 1.0], "half": [1.0, -0.5]}
+    axes = plotting.select([2.0, -1.0], branches, ["square", "half"]).axes[0]
+    assert len(axes.patches) == 4
+    texts = [text.get_text() for text in axes.texts if text.get_text()]
+    assert texts[-4:-1] == ["select", "4", "-0.5"]
+    assert "4 values computed, 2 of them" in texts[-1]
 
 
 def of_the_rows(loss, *batched):

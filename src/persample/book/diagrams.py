@@ -5,7 +5,7 @@ Nothing here builds a graph: each function walks one that exists already.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +16,12 @@ from ..engine.optimise import PASSES
 from ..engine.staging import Graph, Var
 from ..tape import Tensor
 
-LEAF, VALUE, CONSTANT, OUTPUT = "leaf", "value", "constant", "output"
+LEAF, INPUT, VALUE, CONSTANT, OUTPUT = "leaf", "input", "value", "constant", "output"
 
 
 @dataclass(frozen=True)
 class Vertex:
-    """What a box says, and which kind it is: LEAF, VALUE, CONSTANT or OUTPUT."""
+    """What a box says, and its kind: LEAF (requires grad), INPUT, VALUE, CONSTANT or OUTPUT."""
 
     name: str
     kind: str
@@ -118,107 +118,68 @@ def of_tape(result: Tensor, **tensors: Tensor) -> Diagram:
                     built.places[id(parent)], here, number(value), number(pulled[id(node), i])
                 )
                 continue
-            constant = built.place(value, data.get(id(value), number(value)), CONSTANT)
-            built.edge(constant, here, number(value) if id(value) in data else "")
+            if id(value) in data:
+                built.edge(built.place(value, data[id(value)], INPUT), here, number(value))
+            else:
+                built.edge(built.place(value, number(value), CONSTANT), here, "")
     end = built.place(result, "result", OUTPUT)
     built.edge(built.places[id(root)], end, number(root.out), number(cts[id(root)]))
     return built.diagram()
 
 
 def of_grad_fn(result: Any, **tensors: Any) -> Diagram:
-    """Read the chain of ``grad_fn`` nodes behind a 0-d torch tensor, with its cotangents.
+    """Read the chain of ``grad_fn`` nodes behind a 0-d torch tensor.
 
-    The chain leads from the result to the leaf tensors and holds no forward value. Call it
-    before ``backward()``; no ``.grad`` is changed.
+    The chain leads from the result back to the leaf tensors. An input that needs no gradient is
+    None there; in its place stands the value that the node has saved, if any.
     """
-    import torch
-
     built, root = _Builder(), result.grad_fn
     nexts = lambda node: [after for after, _ in node.next_functions if after is not None]  # noqa: E731
-    order = _inputs_first(root, nexts)
-    seen: dict = {}  # node -> the cotangents that it handed on
-    handles = [
-        node.register_hook(lambda given, taken, node=node: seen.update({node: given}))
-        for node in order
-        if not hasattr(node, "variable")
-    ]
-    leaves = [node.variable for node in order if hasattr(node, "variable")]
-    torch.autograd.grad(result, leaves, retain_graph=True)
-    for handle in handles:
-        handle.remove()
     names = {id(x): name for name, x in tensors.items()}
-    for node in order:
+    for node in _inputs_first(root, nexts):
         if hasattr(node, "variable"):
             name = names.get(id(node.variable), number(node.variable.detach()))
             built.place(node, name, LEAF)
             continue
         here = built.place(node, node.name(), VALUE)
-        for (before, _), ct in zip(node.next_functions, seen[node], strict=True):
+        for before, _ in node.next_functions:
             if before is None:
-                built.edge(built.place(object(), "None", CONSTANT), here)
+                built.edge(built.place(object(), _saved(node), CONSTANT), here)
             else:
-                built.edge(built.places[id(before)], here, None, number(ct))
+                built.edge(built.places[id(before)], here, None, "")
     end = built.place(result, "result", OUTPUT)
-    built.edge(built.places[id(root)], end, None, "1")
+    built.edge(built.places[id(root)], end, None, "")
     return built.diagram()
 
 
-def of_graph(graph: Graph) -> Diagram:
-    """Read a staged graph of the engine: equations, with dtypes and shapes."""
-    built = _Builder()
-    for var, name in zip(graph.inputs, graph.names, strict=True):
-        built.place(var, name, LEAF)
-    equations = ((eq.primitive.name, eq.inputs, eq.output) for eq in graph.equations)
-    is_variable = lambda x: isinstance(x, Var)  # noqa: E731
-    return _of_equations(built, equations, graph.outputs, is_variable, number)
+def _saved(node: Any) -> str:
+    """Return the array that a grad_fn node has saved, as text; "None" if there is none."""
+    values = [getattr(node, name) for name in dir(node) if name.startswith("_saved_")]
+    arrays = [number(value.detach()) for value in values if hasattr(value, "detach")]
+    return arrays[0] if arrays else "None"
 
 
 def of_jaxpr(closed: Any, *names: str) -> Diagram:
     """Read a jaxpr of JAX, as ``jax.make_jaxpr(f)(*args)`` returns it; name its inputs."""
     built = _Builder()
     for i, var in enumerate(closed.jaxpr.invars):
-        built.place(var, names[i] if i < len(names) else f"input {i}", LEAF)
+        built.place(var, names[i] if i < len(names) else f"input {i}", INPUT)
     for var in closed.jaxpr.constvars:
         built.place(var, "constant", CONSTANT)
-    equations = ((eq.primitive.name, eq.invars, eq.outvars[0]) for eq in closed.jaxpr.eqns)
-    is_variable = lambda x: not hasattr(x, "val")  # noqa: E731
-    return _of_equations(
-        built, equations, closed.jaxpr.outvars, is_variable, lambda x: number(x.val)
-    )
-
-
-def of_fx(graph: Any) -> Diagram:
-    """Read a torch.fx graph, such as torch.compile hands to its backend."""
-    built, nodes = _Builder(), list(graph.nodes)
-    equations, outputs = [], []
-    for node in nodes:
-        if node.op == "placeholder":
-            built.place(node, str(node.target).removeprefix("L_").removesuffix("_"), LEAF)
-        elif node.op == "output":
-            outputs = node.args[0] if isinstance(node.args[0], tuple | list) else node.args
-        else:
-            name = getattr(node.target, "__name__", str(node.target)).partition(".")[0]
-            equations.append((name, node.args, node))
-    is_variable = lambda x: hasattr(x, "op")  # noqa: E731
-    return _of_equations(built, equations, outputs, is_variable, number)
-
-
-def _of_equations(
-    built: _Builder, equations: Iterable, outputs: Iterable, is_variable: Callable, name: Callable
-) -> Diagram:
-    """Add one vertex an equation (primitive, inputs, output), and one a constant."""
 
     def source(x):
-        return built.places[id(x)] if is_variable(x) else built.place(x, name(x), CONSTANT)
+        if hasattr(x, "val"):  # a number, in place of a variable
+            return built.place(x, number(x.val), CONSTANT)
+        return built.places[id(x)]
 
-    for primitive, inputs, output in equations:
-        here = built.place(output, primitive, VALUE)
-        for x in inputs:
-            built.edge(source(x), here, kind_of(x) if is_variable(x) else "")
-    for x in outputs:
-        end = Vertex("result", OUTPUT)
-        built.vertices.append(end)
-        built.edge(source(x), len(built.vertices) - 1, kind_of(x))
+    for eq in closed.jaxpr.eqns:
+        here = built.place(eq.outvars[0], eq.primitive.name, VALUE)
+        for x in eq.invars:
+            built.edge(source(x), here, "" if hasattr(x, "val") else kind_of(x))
+    for x in closed.jaxpr.outvars:
+        start, end = source(x), len(built.vertices)
+        built.vertices.append(Vertex("result", OUTPUT))
+        built.edge(start, end, kind_of(x))
     return built.diagram()
 
 
@@ -251,13 +212,9 @@ def number(x: Any) -> str:
 
 
 def kind_of(x: Any) -> str:
-    """Return dtype and shape of a variable of any graph, "f64[2]"; "" where none is stored."""
-    x = getattr(x, "aval", x)
-    x = x.meta.get("example_value", x.meta.get("val")) if hasattr(x, "meta") else x
-    if not hasattr(x, "shape"):
-        return ""
-    dtype = str(x.dtype).removeprefix("torch.").replace("float", "f").replace("int", "i")
-    return f"{dtype}[{','.join(map(str, x.shape))}]"
+    """Return dtype and shape of a variable of a jaxpr, "f64[2]"."""
+    dtype = str(x.aval.dtype).replace("float", "f").replace("int", "i")
+    return f"{dtype}[{','.join(map(str, x.aval.shape))}]"
 
 
 def peak_live(graph: Graph) -> int:

@@ -3,11 +3,12 @@
 Separate so that a chapter's cell names what it shows and holds no drawing code.
 """
 
+from .compiling import break_even, select
 from .costs import bars, changes, outer_products
 from .curves import curves, ladder
 from .decisions import which_method, why_none
 from .equations import equations
-from .graph_drawing import break_even, graph, graphs, timeline
+from .graph_drawing import graph, graphs
 from .leaves import attack, leaf_states, stacked, tensor_graph
 from .linearity import LISTS, lifetimes, token_weights, walks
 from .tables import overview, rows
@@ -35,10 +36,10 @@ __all__ = [
     "outer_products",
     "overview",
     "rows",
+    "select",
     "spread",
     "stacked",
     "tensor_graph",
-    "timeline",
     "token_weights",
     "values_on_plane",
     "walks",

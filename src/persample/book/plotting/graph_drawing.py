@@ -1,18 +1,18 @@
-"""Graphs of operations in one style, whatever framework they come from; and when they pay."""
+"""Graphs of operations in one style, whatever framework they come from."""
 
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import FancyBboxPatch, Patch
+from matplotlib.patches import FancyBboxPatch
 
-from ..diagrams import CONSTANT, LEAF, OUTPUT, VALUE, Diagram
+from ..diagrams import CONSTANT, INPUT, LEAF, OUTPUT, VALUE, Diagram
 from .style import finished
 
 FORWARD, BACKWARD = "#0072B2", "#B34700"
 BOXES = {  # kind -> how its box looks: told apart by shape and edge, not by colour alone
     LEAF: {"boxstyle": "square,pad=0", "facecolor": "#cfe3f2", "edgecolor": "#222"},
+    INPUT: {"boxstyle": "square,pad=0", "facecolor": "white", "edgecolor": "#222"},
     VALUE: {
         "boxstyle": "round,pad=0,rounding_size=0.17",
         "facecolor": "white",
@@ -25,13 +25,15 @@ BOXES = {  # kind -> how its box looks: told apart by shape and edge, not by col
         "linestyle": "--",
     },
 }
-NAMES = {LEAF: "input or leaf tensor", VALUE: "intermediate value", CONSTANT: "constant"}
 GAP, ROW, HEIGHT = 0.59, 0.72, 0.4  # inches between columns, from row to row, of a box
 BOX_FONT, LABEL_FONT = 11, 11
 
 
 def graph(diagram: Diagram) -> Figure:
-    """Draw one graph: values flow along solid arrows, cotangents back along dashed ones."""
+    """Draw one graph: values flow along solid arrows, cotangents back along dashed ones.
+
+    Operations are round, what requires a gradient is blue, constants are dashed.
+    """
     return graphs({"": diagram})
 
 
@@ -43,7 +45,7 @@ def graphs(diagrams: Mapping[str, Diagram]) -> Figure:
     for n, (diagram, place) in enumerate(zip(diagrams.values(), places, strict=True)):
         above[n] += 0.72 * any(_skips(place[e.source], place[e.target]) for e in diagram.edges)
     centres = list(map(_centres, diagrams.values(), places))
-    size = (max(map(max, centres)) + 0.35, sum(rows) * ROW + sum(above) + 0.72)
+    size = (max(map(max, centres)) + 0.35, sum(rows) * ROW + sum(above))
     figure, axes = plt.subplots(figsize=size)
     top = 0.0
     for n, (title, diagram) in enumerate(diagrams.items()):
@@ -55,7 +57,6 @@ def graphs(diagrams: Mapping[str, Diagram]) -> Figure:
     axes.set(xlim=(0, size[0]), ylim=(top, 0))
     axes.set_aspect("equal")
     axes.axis("off")
-    _legend(figure, diagrams.values())
     return finished(figure)
 
 
@@ -64,9 +65,11 @@ def _centres(diagram: Diagram, place: Sequence[tuple[int, int]]) -> list[float]:
     halves = [0.0] * (1 + max(column for column, _ in place))
     for vertex, (column, _) in zip(diagram.vertices, place, strict=True):
         halves[column] = max(halves[column], _half_width(vertex))
+    written = any(edge.forward or edge.backward for edge in diagram.edges)
+    gap = GAP if written else GAP / 2  # arrows without texts may be short
     centres = [0.05 + halves[0]]
     for before, half in zip(halves, halves[1:], strict=False):
-        centres.append(centres[-1] + before + GAP + half)
+        centres.append(centres[-1] + before + gap + half)
     return centres
 
 
@@ -97,7 +100,7 @@ def _lines(name: str) -> str:
 def _half_width(vertex) -> float:
     """Return half the width of a vertex's box: its text, and a margin."""
     letters = max(map(len, _lines(vertex.name).split("\n")))
-    letter = 0.043 if "\n" not in _lines(vertex.name) else 0.036  # two lines, smaller letters
+    letter = 0.043 if "\n" not in _lines(vertex.name) else 0.039  # two lines, smaller letters
     return 0.25 if vertex.kind == OUTPUT else max(0.2, letter * letters + 0.06)
 
 
@@ -119,7 +122,7 @@ def _draw(axes, diagram: Diagram, at: Sequence[tuple[float, float]], place: Sequ
             box = FancyBboxPatch(corner, 2 * half, HEIGHT, zorder=2, **BOXES[vertex.kind])
             axes.add_patch(box)
         text = _lines(vertex.name)
-        look["fontsize"] = BOX_FONT - 2 * ("\n" in text)
+        look["fontsize"] = BOX_FONT - ("\n" in text)
         axes.text(x, y, text, ha="center", va="center", linespacing=1.0, **look)
 
 
@@ -167,71 +170,3 @@ def _arrow(axes, ends, colour, bend="arc3") -> None:
     style = {"arrowstyle": "-|>", "color": colour, "linestyle": dashes, "linewidth": 1.4}
     style |= {"shrinkA": 1, "shrinkB": 1, "connectionstyle": bend}
     axes.annotate("", ends[1], ends[0], arrowprops=style, zorder=1)
-
-
-def _legend(figure: Figure, diagrams) -> None:
-    kinds = {vertex.kind for diagram in diagrams for vertex in diagram.vertices}
-    handles = []
-    for kind in (LEAF, VALUE, CONSTANT):
-        if kind in kinds:
-            style = {key: x for key, x in BOXES[kind].items() if key != "boxstyle"}
-            handles.append(Patch(label=NAMES[kind], **style))
-    edges = [edge for diagram in diagrams for edge in diagram.edges]
-    if any(edge.forward is not None for edge in edges):
-        handles.append(Line2D([], [], color=FORWARD, linewidth=1.4, label="forward: values"))
-    if any(edge.backward is not None for edge in edges):
-        handles.append(
-            Line2D(
-                [],
-                [],
-                color=BACKWARD,
-                linewidth=1.4,
-                linestyle=(0, (3, 2)),
-                label="backward: cotangents",
-            )
-        )
-    figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=LABEL_FONT)
-
-
-def break_even(costs: Mapping[str, Mapping[str, float]], calls: int = 100_000) -> Figure:
-    """Draw, against the number of calls, what compiling has cost so far over not compiling.
-
-    costs : {backend: {"first": ..., "later": ...}}, in calls without a compiler.
-    """
-    figure, axes = plt.subplots(figsize=(5.0, 3.4))
-    numbers = [max(1, round(10 ** (k / 20))) for k in range(101)]
-    numbers = [n for n in dict.fromkeys(numbers) if n <= calls]
-    for name, cost in costs.items():
-        total = [(cost["first"] + (n - 1) * cost["later"]) / n for n in numbers]
-        axes.plot(numbers, total, label=name)
-    axes.axhline(1, color="#555", linewidth=1.2, label="not compiled")
-    axes.set(xscale="log", yscale="log", xlabel="number of calls")
-    axes.set_ylabel("compiled / not compiled,\ntotal time")
-    axes.legend()
-    return finished(figure)
-
-
-def timeline(systems: Sequence[tuple[str, int, int | None, str]], until: int) -> Figure:
-    """Draw one bar a system: name, first year, last year (None: goes on), kind of graph.
-
-    kind : "static", "dynamic" or "both".
-    """
-    looks = {
-        "static": {"facecolor": "#0072B2", "edgecolor": "#222"},
-        "dynamic": {"facecolor": "#f6d8a8", "edgecolor": "#222"},
-        "both": {"facecolor": "#bfe3d5", "edgecolor": "#222", "hatch": "///"},
-    }
-    texts = {"static": "static", "dynamic": "dynamic", "both": "both, as you choose"}
-    figure, axes = plt.subplots(figsize=(5.2, 1.2 + 0.3 * len({s[0] for s in systems})))
-    rows = list(dict.fromkeys(name for name, *_ in systems))
-    for name, first, last, kind in systems:
-        end = until if last is None else last
-        axes.barh(rows.index(name), end - first, left=first, height=0.62, **looks[kind])
-    axes.set_yticks(range(len(rows)), rows)
-    axes.set(xlim=(min(s[1] for s in systems) - 0.5, until), ylim=(len(rows) - 0.4, -0.6))
-    axes.set_xticks(range(min(s[1] for s in systems), until + 1, 4))
-    axes.set_xlabel("year")
-    axes.grid(axis="y", visible=False)
-    handles = [Patch(label=texts[kind], **look) for kind, look in looks.items()]
-    figure.legend(handles=handles, loc="outside upper center", ncols=2)
-    return finished(figure)
