@@ -11,7 +11,6 @@ ROOT = Path(__file__).resolve().parents[1]
 TO_BE_SHORTENED = {
     "01_dynamic_vs_static_graphs",
     "02_leaf_tensors",
-    "04_td0",
     "05_cost",
     "errors",
 }
