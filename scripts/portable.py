@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NUMERIC = ("arrays", "backends", "engine_*", "invariants", "layerwise*", "losses", "per_sample*")
 NUMERIC += ("problems_*", "statistics", "tape")
 # What the short version runs: the chapters that compute something long.
-LONG = ("04_td0", "05_gradient_linearity", "07_noise")
+LONG = ("05_gradient_linearity", "06_td0", "07_noise", "08_td0_control")
 OWN = "as it is"
 
 

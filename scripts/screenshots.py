@@ -1,6 +1,6 @@
 """Take full-page screenshots of the built book, wide and narrow, light and dark.
 
-python scripts/screenshots.py [PAGE ...]      for instance chapters/04_td0.html; all without one
+python scripts/screenshots.py [PAGE ...]      for instance chapters/06_td0.html; all without one
 
 They go to _build/screenshots. Run `make book` first.
 """

@@ -3,6 +3,7 @@
 Separate so that a chapter's cell names what it shows and holds no drawing code.
 """
 
+from ..colours import METHODS
 from .compiling import break_even, select
 from .costs import bars, changes, outer_products
 from .curves import curves, ladder
@@ -11,12 +12,17 @@ from .equations import equations
 from .graph_drawing import graph, graphs
 from .leaves import attack, leaf_states, stacked, tensor_graph
 from .linearity import LISTS, lifetimes, token_weights, walks
+from .states import a_presplit, a_split, seven_states
 from .tables import overview, rows
 from .vectors import arrows, clouds, spread
-from .worlds import chain, grid_paths, grid_policy, values_on_plane
+from .worlds import against_truth, chain, grid_paths, grid_policy, values_of_states
 
 __all__ = [
     "LISTS",
+    "METHODS",
+    "a_presplit",
+    "a_split",
+    "against_truth",
     "arrows",
     "attack",
     "bars",
@@ -37,11 +43,12 @@ __all__ = [
     "overview",
     "rows",
     "select",
+    "seven_states",
     "spread",
     "stacked",
     "tensor_graph",
     "token_weights",
-    "values_on_plane",
+    "values_of_states",
     "walks",
     "which_method",
     "why_none",

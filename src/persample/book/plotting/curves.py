@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
+from ..colours import METHODS
 from .style import finished
 
 
@@ -18,23 +19,31 @@ def curves(
     level: tuple[float, str] | None = None,
     legend: str = "best",
     colours: Mapping[str, str] | None = None,
+    dashes: Mapping[str, object] | None = None,
     marker: str = "",
+    height: float = 3.4,
+    level_side: str = "right",
 ) -> Figure:
     """Draw one curve for each entry of ``lines``; ``log`` names log axes: "x", "y", "xy".
 
     ``level`` draws a horizontal line with a name: what the curves should reach. ``legend`` is
     "best" (where it covers least), "above" the axes, or "ends": each name at its curve's end.
-    ``colours`` gives some curves a colour of their own; ``marker`` marks their points.
+    ``colours`` and ``dashes`` give some curves a colour and a line style of their own; ``marker``
+    marks their points. ``height`` is the figure's, in inches. ``level_side`` is where the level's
+    name stands, "left" or "right".
     """
-    figure, axes = plt.subplots(figsize=(5.6, 3.4))
+    figure, axes = plt.subplots(figsize=(5.6, height))
     for name, y in lines.items():
         axes.plot(x[: len(y)], y, label=name, marker=marker)
         if name in (colours or {}):
             axes.lines[-1].set_color(colours[name])
+        if name in (dashes or {}):
+            axes.lines[-1].set_linestyle(dashes[name])
     if level is not None:
         axes.axhline(level[0], color="grey", linewidth=1, linestyle=":")
-        place = {"xy": (1, level[0]), "xycoords": ("axes fraction", "data")}
-        axes.annotate(level[1], **place, ha="right", va="bottom", color="#555")
+        edge = 1 if level_side == "right" else 0.01
+        place = {"xy": (edge, level[0]), "xycoords": ("axes fraction", "data")}
+        axes.annotate(level[1], **place, ha=level_side, va="bottom", color="#555")
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.set_xscale("log" if "x" in log else "linear")
     axes.set_yscale("log" if "y" in log else "linear")
@@ -73,12 +82,29 @@ def name_ends(axes, ends: Mapping[str, tuple[float, float]]) -> None:
 
 
 def ladder(times: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
-    """Draw {backend: {rung: {batch size: time}}} side by side on common log-log axes."""
-    figure, panels = plt.subplots(1, len(times), figsize=(5.8, 3.2), sharey=True)
+    """Draw {backend: {rung: {batch size: time}}}, one panel below the other, log-log.
+
+    Rungs are named at their curves' ends. A dotted line marks the unit: one gradient.
+    """
+    figure, panels = plt.subplots(
+        len(times), 1, figsize=(5.6, 1.75 * len(times) + 0.3), sharex=True, sharey=True
+    )
     for axes, (backend, rungs) in zip(panels, times.items(), strict=True):
+        ends = {}
         for rung, points in rungs.items():
-            axes.plot([int(size) for size in points], list(points.values()), label=rung)
-        axes.set(xscale="log", yscale="log", title=backend, xlabel="batch size B")
-    panels[0].set_ylabel("time / one grad")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+            sizes, values = [int(size) for size in points], list(points.values())
+            name = "vmap + jit" if rung == "jit" else rung
+            axes.plot(sizes, values, label=name, color=METHODS[name])
+            ends[name] = sizes[-1], values[-1]
+        axes.axhline(1, color="grey", linewidth=1, linestyle=":")
+        axes.set(xscale="log", yscale="log")
+        axes.set_title(backend, loc="left")
+        name_ends(axes, ends)
+    place = {"xy": (0.99, 1), "xycoords": ("axes fraction", "data")}
+    panels[0].annotate(  # below the line, where the first panel has room
+        "one gradient", **place, xytext=(0, -3), textcoords="offset points",
+        ha="right", va="top", color="#555",
+    )  # fmt: skip
+    panels[-1].set_xlabel("batch size B")
+    figure.supylabel("time of all rows / time of one gradient", fontsize=12)
     return finished(figure)

@@ -10,22 +10,42 @@ from ..colours import SIGNED
 from .style import finished
 
 
-def rows(values: np.ndarray, samples: Sequence[str], parameters: Sequence[str], title: str = ""):
-    """Draw per-sample gradients (B, d) as a table of coloured numbers, one row per sample."""
-    figure, axes = plt.subplots(figsize=(1.5 + 0.75 * len(parameters), 0.9 + 0.42 * len(samples)))
-    limit = np.abs(values).max() or 1.0
-    axes.imshow(values, cmap=SIGNED, vmin=-1.8 * limit, vmax=1.8 * limit, aspect="auto")
-    for i, row in enumerate(values):
-        for j, x in enumerate(row):
-            axes.text(j, i, f"{x + 0.0:.2g}", ha="center", va="center")
+def rows(
+    values: np.ndarray, samples: Sequence[str], parameters: Sequence[str], *, key: bool = True
+) -> Figure:
+    """Draw per-sample gradients (B, d) as a table of coloured numbers, their mean below them.
+
+    ``key`` says under the table what a sign does to a weight in a step of descent.
+    """
+    table = np.vstack([values, values.mean(0)]) + 0.0  # no -0
+    names = [*samples, "mean"]
+    figure, axes = plt.subplots(figsize=(5.6, 1.2 + 0.31 * len(names)))
+    shade, limit = plt.get_cmap(SIGNED), 3.6 * (np.abs(values).max() or 1.0)
+    for (i, j), x in np.ndenumerate(table):
+        top = i + 0.4 * (i == len(values))  # the mean stands apart
+        place, look = (j - 0.5, top - 0.5), {"facecolor": shade(0.5 + x / limit), "lw": 1}
+        axes.add_patch(plt.Rectangle(place, 1, 1, edgecolor="white", **look))
+        shown = f"{x:.2g}" if abs(x) > 1e-9 else "0"
+        axes.text(j, top, shown, ha="center", va="center")
     axes.set_xticks(range(len(parameters)), parameters)
-    axes.set_yticks(range(len(samples)), samples)
+    axes.set_yticks([*range(len(values)), len(values) + 0.4], names)
+    axes.get_yticklabels()[-1].set_fontweight("bold")
+    axes.set(xlim=(-0.5, len(parameters) - 0.5), ylim=(len(names), -0.5))
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     axes.grid(False)
     axes.spines[:].set_visible(False)
-    axes.set_title(title)
+    if key:
+        _key(figure, shade)
     return finished(figure)
+
+
+def _key(figure, shade) -> None:
+    """Say below a table what its two colours mean for a step of descent."""
+    meanings = {"negative: the step raises it": 0.25, "positive: the step lowers it": 0.75}
+    patches = [plt.Rectangle((0, 0), 1, 1, facecolor=shade(at)) for at in meanings.values()]
+    figure.legend(patches, meanings, loc="outside lower center", ncols=2, columnspacing=1.2,
+                  handlelength=1.0)  # fmt: skip
 
 
 def overview(batch: np.ndarray, gradients: np.ndarray) -> Figure:

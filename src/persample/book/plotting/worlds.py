@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
+from ..colours import COLOURS
 from .style import finished
 
 
@@ -33,40 +34,59 @@ def chain(names: Sequence[str], left: str, right: str) -> Figure:
     return finished(figure)
 
 
-def values_on_plane(
-    points: np.ndarray, panels: Mapping[str, np.ndarray], xlabel: str, ylabel: str
-):
-    """Draw points (N, 2) once a panel, coloured by the panel's values (N,), on one scale."""
-    figure, all_axes = plt.subplots(1, len(panels), figsize=(5.8, 3.0), sharey=True)
-    low, high = (
-        f(np.min(v) if f is min else np.max(v) for v in panels.values()) for f in (min, max)
-    )
-    for axes, (title, values) in zip(all_axes, panels.items(), strict=True):
-        drawn = axes.scatter(*points.T, c=values, s=5, vmin=low, vmax=high)
-        axes.set(title=title, xlabel=xlabel)
-    all_axes[0].set_ylabel(ylabel)
-    figure.colorbar(drawn, ax=all_axes, label="value")
+def values_of_states(names: Sequence[str], truth: Sequence[float], learned: Mapping) -> Figure:
+    """Draw true values of states as short lines, and {name: values} learned as points on them."""
+    figure, axes = plt.subplots(figsize=(5.6, 2.7))
+    places = np.arange(len(names))
+    axes.hlines(truth, places - 0.32, places + 0.32, color="#22262b", linewidth=1.5)
+    for (name, values), marker, colour in zip(learned.items(), "os", COLOURS, strict=False):
+        axes.plot(places, values, marker, color=colour, markersize=7, linestyle="none")
+        axes.annotate(name, (places[0], values[0]), (0, 11), textcoords="offset points",
+                      ha="center", color=colour)  # fmt: skip
+    axes.annotate("true value", (places[-1], truth[-1]), (0, -8), textcoords="offset points",
+                  ha="center", va="top", color="#22262b")  # fmt: skip
+    axes.set_xticks(places, names)
+    axes.set_yticks(truth, [f"{i}/{len(truth) + 1}" for i in range(1, len(truth) + 1)])
+    axes.set(xlabel="state", ylabel="value", ylim=(0, 1))
+    return finished(figure)
+
+
+def against_truth(counted: np.ndarray, learned: np.ndarray, what: str) -> Figure:
+    """Draw what was learned against what was counted, one point each, and where they are equal."""
+    figure, axes = plt.subplots(figsize=(4.6, 4.2))
+    low, high = min(counted.min(), learned.min()), max(counted.max(), learned.max())
+    axes.plot([low, high], [low, high], color="#555", linewidth=1.2, linestyle=":")
+    axes.annotate("equal", (low, low), (14, 2), textcoords="offset points", ha="left",
+                  color="#555")  # fmt: skip
+    axes.scatter(counted, learned, s=9, alpha=0.35, color=COLOURS[0], lw=0)
+    axes.set(xlabel=f"counted {what}", ylabel=f"learned {what}", aspect="equal")
     return finished(figure)
 
 
 def grid_paths(shape: tuple[int, int], paths: Mapping[str, Sequence[int]], cliff: Sequence[int]):
-    """Draw paths through a grid of cells, numbered row by row, and the cells to avoid."""
+    """Draw paths through a grid of cells, numbered row by row, and the cells to avoid.
+
+    Each path has its name above its topmost row; the letters S and G stand below the paths' ends.
+    """
     figure, axes = _grid(shape, cliff)
     width = shape[1]
     for shift, (name, cells) in zip(np.linspace(0.4, 0.6, len(paths)), paths.items(), strict=True):
         cells = np.asarray(cells)
-        axes.plot(cells % width + shift, cells // width + shift, label=name, marker=".")
+        x, y = cells % width + shift, cells // width + shift
+        (line,) = axes.plot(x, y, label=name, marker=".")
+        top = y.min()
+        axes.annotate(name, (x[y == top].mean(), top), (0, 5), textcoords="offset points",
+                      ha="center", va="bottom", color=line.get_color())  # fmt: skip
     first = next(iter(paths.values()))
     for name, index in (("S", 0), ("G", -1)):
-        axes.text(
-            first[index] % width + 0.12, first[index] // width + 0.25, name, fontweight="bold"
-        )
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(paths))
+        cell = first[index]
+        place = cell % width + 0.5, cell // width + 1.12
+        axes.text(*place, name, fontweight="bold", ha="center", va="top")
     return finished(figure)
 
 
 def grid_policy(shape: tuple[int, int], policy: np.ndarray, cliff: Sequence[int], goal: int):
-    """Draw one arrow a cell for a policy whose actions are up, right, down, left."""
+    """Draw an arrow in each cell for a policy whose actions are up, right, down, left."""
     figure, axes = _grid(shape, cliff)
     cells = np.setdiff1d(np.arange(policy.size), [*cliff, goal])
     across, down = np.array([0, 1, 0, -1])[policy[cells]], np.array([-1, 0, 1, 0])[policy[cells]]
