@@ -12,7 +12,6 @@ TO_BE_SHORTENED = {
     "01_dynamic_vs_static_graphs",
     "02_leaf_tensors",
     "04_td0",
-    "05_cost",
     "errors",
 }
 PAGES = [*chapters(ROOT), ROOT / "index.md", *sorted(ROOT.glob("reference/*.md"))]

@@ -3,9 +3,9 @@
 Separate so that a chapter's cell names what it shows and holds no drawing code.
 """
 
-from .costs import bars, changes, outer_products
+from .costs import dots, gram_or_direct, outer_products
 from .curves import curves, ladder
-from .decisions import which_method, why_none
+from .decisions import why_none
 from .equations import equations
 from .graph_drawing import break_even, graph, graphs, timeline
 from .leaves import attack, leaf_states, stacked, tensor_graph
@@ -18,13 +18,13 @@ __all__ = [
     "LISTS",
     "arrows",
     "attack",
-    "bars",
     "break_even",
     "chain",
-    "changes",
     "clouds",
     "curves",
+    "dots",
     "equations",
+    "gram_or_direct",
     "graph",
     "graphs",
     "grid_paths",
@@ -42,6 +42,5 @@ __all__ = [
     "token_weights",
     "values_on_plane",
     "walks",
-    "which_method",
     "why_none",
 ]
