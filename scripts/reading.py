@@ -11,6 +11,7 @@ from pathlib import Path
 import nbformat
 
 MOST_WORDS = 3000  # about twenty minutes with the code
+MOST_PIXELS = 18_000  # of a page's height, in a window 1280 wide
 
 # Idiosyncratic English, each with what to write in its place.
 PHRASES = {

@@ -17,7 +17,15 @@ ROOT = Path(persample.__file__).parent
 LAYERS = [
     ["book.notebook"],
     ["book.plotting"],
-    ["book.problems", "book.diagrams", "book.leaf_programs", "book.memory", "book.sources"],
+    [
+        "book.problems",
+        "book.diagrams",
+        "book.leaf_programs",
+        "book.measured",
+        "book.memory",
+        "book.sources",
+        "book.work",
+    ],
     ["statistics"],
     ["per_sample"],
     ["plans"],
@@ -74,6 +82,7 @@ FRAMEWORKS = {
         ("book.notebook", "function"),
         ("book.diagrams", "function"),
         ("book.memory", "function"),
+        ("book.work", "function"),
     },
     "jax": {("backends.jax_backend", "top"), ("book.notebook", "function")},
 }

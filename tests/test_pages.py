@@ -12,6 +12,7 @@ from bs4 import BeautifulSoup
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 from browser import HTML, NoBrowser, browser, pages, serve, settle  # noqa: E402
+from reading import MOST_PIXELS  # noqa: E402
 
 BUILT = (HTML / "index.html").is_file()
 pytestmark = pytest.mark.skipif(not BUILT, reason="the book is not built: run make book")
@@ -119,6 +120,41 @@ def test_every_page_is_sound(chromium, address, width, scheme):
     context.close()
     assert theme == scheme
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
+
+
+def heights(chromium, address: str, names: list[str]) -> dict[str, int]:
+    """Return page -> its height in pixels, in a window 1280 wide, boxes folded."""
+    page = chromium.new_page(viewport={"width": 1280, "height": 900})
+    found = {}
+    for name in names:
+        page.goto(f"{address}/{name}")
+        settle(page)
+        found[name] = page.evaluate("document.documentElement.scrollHeight")
+    page.close()
+    return found
+
+
+# Pages that are still to be shortened: each leaves this list when it is.
+TOO_LONG = {
+    "chapters/01_dynamic_vs_static_graphs.html",
+    "chapters/02_leaf_tensors.html",
+    "chapters/04_td0.html",
+    "reference/engine.html",
+}
+
+
+def test_a_page_is_not_too_long(chromium, address):
+    # The index of terms and the results of a search are not read from top to bottom.
+    read = [name for name in pages() if name not in TOO_LONG and name != "genindex.html"]
+    found = heights(chromium, address, read)
+    assert {name: px for name, px in found.items() if px > MOST_PIXELS} == {}
+
+
+def test_a_page_that_is_too_long_is_found_out(chromium, tmp_path):
+    (tmp_path / "favicon.ico").touch()
+    (tmp_path / "page.html").write_text("<body style='margin: 0'><p style='height: 18001px'>")
+    with serve(tmp_path) as at:
+        assert heights(chromium, at, ["page.html"])["page.html"] > MOST_PIXELS
 
 
 FAULTY = {

@@ -1,50 +1,62 @@
 """The figures about cost draw the numbers they are given."""
 
 import numpy as np
-import pytest
 
 from persample.book import plotting
-from persample.book.plotting.decisions import WHICH_METHOD
+from persample.book.plotting.decisions import WHY_NONE
+
+INKS = {"x": "#112233", "y": "#445566"}
 
 
-def test_bars_have_their_lengths_and_their_places():
-    figure = plotting.bars({"a": {"x": 3.0, "y": 40.0}, "b": {"y": 0.5}}, "ratio", dark=["y"])
-    left, right = figure.axes
-    assert [bar.get_width() for bar in left.patches] == [3.0, 40.0]
-    assert np.isnan(right.patches[0].get_width())
-    assert right.patches[1].get_width() == 0.5
-    assert [text.get_text() for text in left.texts] == ["3", "40"]
-    assert left.patches[0].get_facecolor() != left.patches[1].get_facecolor()
-    low, high = left.get_xlim()
-    assert low < 0.5
-    assert high > 40
-    assert left.get_xscale() == "log"
+def test_a_single_dot_stands_at_its_number_and_says_it():
+    figure = plotting.dots({"a": {"x": 3.0, "y": 40.0}, "b": {"y": 0.5}}, "ratio", colours=INKS)
+    first, second = figure.axes
+    dots = [line for line in first.lines if line.get_marker() == "o"]
+    assert [list(dot.get_xdata()) for dot in dots] == [[3.0], [40.0]]
+    assert [list(dot.get_ydata()) for dot in dots] == [[0], [1]]
+    assert [dot.get_color() for dot in dots] == ["#112233", "#445566"]
+    assert [text.get_text() for text in first.texts] == ["3", "40"]
+    assert [text.get_text() for text in second.texts] == ["0.5"]
+    assert [label.get_text() for label in second.get_yticklabels()] == ["y"]
+    assert first.get_xscale() == "log"
 
 
-def test_bars_draw_the_level():
-    figure = plotting.bars({"": {"x": 3.0}}, "ratio", level=2.0)
-    assert list(figure.axes[0].lines[0].get_xdata()) == [2.0, 2.0]
+def test_dots_of_several_states_have_a_marker_for_each_and_leave_out_what_is_not_there():
+    states = ("before", "between", "after")
+    values = {"x": (10.0, 2.0, np.nan), "y": (5.0, 7.0, 4.0)}
+    figure = plotting.dots({"": values}, "time", colours=INKS, states=states)
+    lines = [line for line in figure.axes[0].lines if len(line.get_xdata())]
+    joined = [tuple(line.get_xdata()) for line in lines if line.get_marker() == "None"]
+    assert joined == [(2.0, 10.0), (4.0, 7.0)]
+    squares = [float(line.get_xdata()[0]) for line in lines if line.get_marker() == "s"]
+    assert squares == [2.0, 7.0]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(states)
 
 
-def test_changes_draw_both_states():
-    figure = plotting.changes({"a": (10.0, 2.0), "b": (5.0, 4.0)}, ("before", "after"), "ratio")
-    *_, before, after = figure.axes[0].lines
-    assert list(before.get_xdata()) == [10.0, 5.0]
-    assert list(after.get_xdata()) == [2.0, 4.0]
+def test_dots_draw_the_level_with_its_name():
+    figure = plotting.dots({"": {"x": 3.0}}, "ratio", colours=INKS, level=(2.0, "reference"))
+    axes = figure.axes[0]
+    assert [2.0, 2.0] in [list(line.get_xdata()) for line in axes.lines]
+    assert "reference" in [text.get_text() for text in axes.texts]
+
+
+def test_gram_or_direct_says_on_which_side_which_is_cheaper():
+    axes = plotting.gram_or_direct([1.0, 4.0], {"products": [0.5, 2.0]}).axes[0]
+    places = {text.get_text(): text.get_position()[1] for text in axes.texts}
+    assert places["direct form cheaper"] > places["Gram form cheaper"]
+    assert [list(line.get_ydata()) for line in axes.lines] == [[0.5, 2.0], [1, 1]]
 
 
 def test_outer_products_shows_each_product_and_the_mean():
-    delta, images = np.array([[1.0, -2.0], [0.5, 3.0]]), np.arange(12.0).reshape(2, 2, 3)
-    grid = np.array(plotting.outer_products(delta, images, "ab").axes).reshape(3, 3)
+    z_bar, images = np.array([[1.0, -2.0], [0.5, 3.0]]), np.arange(12.0).reshape(2, 2, 3)
+    grid = np.array(plotting.outer_products(z_bar, images, "ab").axes).reshape(3, 3)
     shown = [[axes.images[0].get_array() for axes in line[1:]] for line in grid]
     np.testing.assert_allclose(shown[1][1], 3.0 * images[1])
     np.testing.assert_allclose(shown[2][0], (images[0] + 0.5 * images[1]) / 2)
     assert [axes.get_title() for axes in grid[0]] == ["h", "a", "b"]
 
 
-@pytest.mark.parametrize("figure", [plotting.which_method, plotting.why_none])
-def test_decisions_ask_every_question(figure):
-    texts = {text.get_text() for text in figure().axes[0].texts}
+def test_decisions_ask_every_question():
+    texts = {text.get_text() for text in plotting.why_none().axes[0].texts}
     assert {"yes", "no"} <= texts
-    if figure is plotting.which_method:
-        assert {question for question, *_ in WHICH_METHOD} <= texts
+    assert {question for question, *_ in WHY_NONE} <= texts

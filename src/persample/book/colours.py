@@ -20,5 +20,10 @@ METHODS = {
     "chunks": "#00798C",
     "Opacus": "#E69F00",
     "BackPACK": "#A6761D",
+    "is_grads_batched": "#9CA3AF",
+    "our engine": "#B5402E",
+    "NumPy layers": "#7B5EA7",
+    "moments": "#AA4499",
+    "reference pass": "#22262b",
 }
 BACKENDS = {"numpy": "#7B5EA7", "torch": "#B5402E", "jax": "#3E7C4F"}

@@ -5,9 +5,9 @@ Separate so that a chapter's cell names what it shows and holds no drawing code.
 
 from ..colours import METHODS
 from .compiling import break_even, select
-from .costs import bars, changes, outer_products
+from .costs import dots, gram_or_direct, outer_products
 from .curves import curves, ladder
-from .decisions import which_method, why_none
+from .decisions import why_none
 from .equations import equations
 from .graph_drawing import graph, graphs
 from .leaves import attack, leaf_states, stacked, tensor_graph
@@ -25,13 +25,13 @@ __all__ = [
     "against_truth",
     "arrows",
     "attack",
-    "bars",
     "break_even",
     "chain",
-    "changes",
     "clouds",
     "curves",
+    "dots",
     "equations",
+    "gram_or_direct",
     "graph",
     "graphs",
     "grid_paths",
@@ -50,6 +50,5 @@ __all__ = [
     "token_weights",
     "values_of_states",
     "walks",
-    "which_method",
     "why_none",
 ]

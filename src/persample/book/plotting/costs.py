@@ -1,104 +1,123 @@
-"""What things cost: bars of ratios, and the rows of one layer as the products they are."""
+"""What things cost: dots on logarithmic axes, and the rows of a layer as the products they are."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from ..colours import COLOURS, SIGNED
+from ..colours import SIGNED
+from .curves import name_ends
 from .style import finished
 
-_PLAIN = "#b9bec4"  # beside COLOURS[0] also in grey: light beside dark
+MARKERS = "os^D"
 
 
-def bars(
-    panels: Mapping[str, Mapping[str, float]],
+def dots(
+    panels: Mapping[str, Mapping[str, float | Sequence[float]]],
     xlabel: str,
     *,
-    dark: Collection[str] = (),
-    level: float | None = None,
+    colours: Mapping[str, str],
+    states: Sequence[str] = (),
+    level: tuple[float, str] | None = None,
 ) -> Figure:
-    """Draw {panel title: {name: ratio}} as horizontal bars on one logarithmic axis a panel.
+    """Draw {panel title: {name: number, or one number for each state}}, panels one below another.
 
-    Names run down in the order of the first panel that has them; one that a panel lacks stays
-    empty there. ``dark`` names the bars in colour, ``level`` is where a dotted line stands.
+    A name has a line of its own and its colour, a state its marker; a single number is written
+    beside its dot. ``level`` draws a vertical line with a name. The common axis is logarithmic.
     """
-    names = list(dict.fromkeys(name for values in panels.values() for name in values))
-    columns = min(2, len(panels))
-    lines = -(-len(panels) // columns)
-    size = (5.8, lines * (0.9 + 0.27 * len(names)))
+    heights = [len(values) for values in panels.values()]
     figure, grid = plt.subplots(
-        lines, columns, figsize=size, sharex=True, sharey=True, squeeze=False
+        len(panels),
+        1,
+        figsize=(5.8, 0.9 + 0.3 * sum(heights) + 0.45 * len(panels)),
+        sharex=True,
+        squeeze=False,
+        height_ratios=heights,
     )
     for axes, (title, values) in zip(grid.flat, panels.items(), strict=True):
-        widths = [values.get(name, np.nan) for name in names]
-        colours = [COLOURS[0] if name in dark else _PLAIN for name in names]
-        drawn = axes.barh(range(len(names)), widths, color=colours, height=0.72)
-        labels = ["" if np.isnan(x) else f"{x:.0f}" if x >= 10 else f"{x:.2g}" for x in widths]
-        axes.bar_label(drawn, labels, padding=3, fontsize=11)
-        axes.set(yticks=range(len(names)), yticklabels=names)
-        _logarithmic(axes)
-        axes.set_title(title, fontsize=11.5)
-        axes.grid(False, axis="y")
+        for place, (name, numbers) in enumerate(values.items()):
+            _line_of_dots(axes, place, np.atleast_1d(numbers), colours[name])
+        axes.set(yticks=range(len(values)), yticklabels=list(values))
+        axes.set_ylim(len(values) - 0.4, -0.6)
+        axes.set_title(title, fontsize=12, loc="left")
         axes.tick_params(axis="y", length=0)
         if level is not None:
-            axes.axvline(level, color="black", linewidth=1.2, linestyle=":")
-    largest, smallest = (
-        pick(x for values in panels.values() for x in values.values()) for pick in (max, min)
-    )
-    grid[0, 0].set_xlim(min(0.5, 0.8 * smallest), 5 * largest)  # room for the numbers
-    grid[0, 0].invert_yaxis()
-    figure.supxlabel(xlabel, fontsize=12)
-    return finished(figure)
-
-
-def changes(values: Mapping[str, Sequence[float]], states: Sequence[str], xlabel: str) -> Figure:
-    """Draw {name: one value a state}: a line a name and a mark a state, logarithmic."""
-    figure, axes = plt.subplots(figsize=(5.8, 1.1 + 0.36 * len(values)))
-    places = range(len(values))
-    for y, row in zip(places, values.values(), strict=True):
-        axes.plot([min(row), max(row)], [y, y], color="#8a8f94", linewidth=1.5, linestyle="-")
-    for state, column, marker, colour in zip(
-        states, zip(*values.values(), strict=True), "os^D", COLOURS, strict=False
-    ):
-        axes.plot(
-            column, places, marker, color=colour, markersize=8, linestyle="none", label=state
+            axes.axvline(level[0], color="#555", linewidth=1.2, linestyle=":")
+        _logarithmic(axes)
+    if level is not None:
+        place = {"xy": (level[0], 1), "xycoords": ("data", "axes fraction")}
+        grid[0, 0].annotate(
+            level[1], **place, xytext=(0, 3), textcoords="offset points", ha="center", color="#555"
         )
-    axes.set(xlabel=xlabel, yticks=places, yticklabels=list(values))
-    _logarithmic(axes, steps=(1, 2, 5))
-    axes.set_ylim(len(values) - 0.5, -0.5)
-    axes.grid(False, axis="y")
-    figure.legend(loc="outside upper right", ncols=len(states))
+    for state, marker in zip(states, MARKERS, strict=False):
+        grid[0, 0].plot([], [], marker, color="#555", markersize=8, label=state)
+    if states:
+        figure.legend(loc="outside upper right", ncols=len(states), handletextpad=0.1)
+    low, high = grid[0, 0].get_xlim()
+    grid[0, 0].set_xlim(low, high * 1.5)  # room for the numbers
+    grid[-1, 0].set_xlabel(xlabel)
     return finished(figure)
 
 
-def _logarithmic(axes, steps=(1,)) -> None:
+def _line_of_dots(axes, place: int, numbers: np.ndarray, colour: str) -> None:
+    """Draw one marker for each number at the height ``place``, joined by a line."""
+    ends = [np.nanmin(numbers), np.nanmax(numbers)]
+    axes.plot(ends, [place, place], "-", color=colour, linewidth=1.5)
+    for number, marker in zip(numbers, MARKERS, strict=False):
+        axes.plot([number], [place], marker, color=colour, markersize=8)
+    if len(numbers) == 1:
+        text = f"{numbers[0]:.0f}" if numbers[0] >= 10 else f"{numbers[0]:.2g}"
+        axes.annotate(
+            text,
+            (numbers[0], place),
+            (9, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=11,
+        )
+
+
+def _logarithmic(axes) -> None:
     """Make the x axis logarithmic, its ticks plain numbers."""
     axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=steps))
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def outer_products(delta: np.ndarray, images: np.ndarray, classes: str) -> Figure:
-    """Draw rows of a linear layer on images: delta_i (p,) times image i (m, n), p pictures.
+def gram_or_direct(positions: Sequence[float], ratios: Mapping[str, Sequence[float]]) -> Figure:
+    """Draw the cost of the Gram form relative to the direct form, and where which is cheaper."""
+    figure, axes = plt.subplots(figsize=(5.6, 3.4))
+    for name, ratio in ratios.items():
+        axes.plot(positions, ratio, label=name)
+    axes.axhline(1, color="#555", linewidth=1)
+    axes.set(xscale="log", yscale="log", xlabel="positions T", ylabel="Gram form / direct form")
+    inside = {"transform": axes.transAxes, "fontweight": "bold"}
+    axes.text(0.03, 0.97, "direct form cheaper", va="top", **inside)
+    axes.text(0.97, 0.03, "Gram form cheaper", ha="right", va="bottom", **inside)
+    name_ends(axes, {name: (positions[-1], ratio[-1]) for name, ratio in ratios.items()})
+    return finished(figure)
 
-    One line per sample: the image, then its row; the last line is the mean of the rows. delta
-    (B, p), images (B, m, n), one name in ``classes`` for each of the p outputs.
+
+def outer_products(z_bar: np.ndarray, images: np.ndarray, classes: str) -> Figure:
+    """Draw rows of a linear layer on images: z_bar_i (m,) times image i, m pictures for each.
+
+    One line of pictures for each sample: the image, then its row; the last line is the mean of
+    the rows. Each line has a scale of its own. z_bar (B, m), images (B, height, width), one name
+    in ``classes`` for each of the m outputs.
     """
-    count, p = delta.shape
-    rows = delta[:, :, None, None] * images[:, None]
-    figure, grid = plt.subplots(count + 1, p + 1, figsize=(5.8, 0.82 * (count + 1) + 0.3))
-    limit = np.abs(rows).max()
+    count, outputs = z_bar.shape
+    rows = z_bar[:, :, None, None] * images[:, None]
+    figure, grid = plt.subplots(count + 1, outputs + 1, figsize=(5.8, 0.82 * (count + 1) + 0.3))
     for axes, image in zip(grid[:, 0], images, strict=False):
         axes.imshow(image, cmap="Greys")
     for line, parts in zip(grid[:, 1:], [*rows, rows.mean(0)], strict=True):
-        scale = np.abs(parts).max() if line is grid[-1, 1:] else limit
+        scale = 0.6 * np.abs(parts).max()  # the strongest are cut, so that the pale are seen
         for axes, part in zip(line, parts, strict=True):
             axes.imshow(part, cmap=SIGNED, vmin=-scale, vmax=scale)
-    for line, numbers in zip(grid[:, 1:], delta, strict=False):
+    for line, numbers in zip(grid[:, 1:], z_bar, strict=False):
         for axes, number in zip(line, numbers, strict=True):
             axes.set_xlabel(f"{number:+.2f}", fontsize=11, labelpad=2)
     for axes, name in zip(grid[0], ["h", *classes], strict=True):

@@ -38,40 +38,11 @@ WHY_NONE = (
     ),
 )
 
-WHICH_METHOD = (
-    (
-        "Is one gradient\nfor the batch enough?",
-        "the ordinary backward pass:\nmean or sum, and nothing else",
-        "loss.backward()",
-    ),
-    (
-        "Are the rows few bytes,\nor are there no layers?",
-        "compile the loss of one sample, best\nin JAX; for large rows out=rows",
-        "per_sample_grad(loss, jit=True)",
-    ),
-    (
-        "Are norms, a clipped sum\nor moments enough?",
-        "one pass and a few products;\na few rows at a time, if any",
-        "squared_norms(), clipped_sum(), moments()",
-    ),
-    (
-        "Is B × parameters\nmore than the memory?",
-        "a summary of your own, part by part:\nuse a chunk, then ask for the next",
-        "chunks(size)",
-    ),
-)
-
 
 def why_none() -> Figure:
     """Draw the five questions that find out why a ``.grad`` is None, with the cures."""
     end = ("x.grad is filled", {"facecolor": "#bcdcf0", "linewidth": 3.0})
     return _questions(WHY_NONE, ("no", "yes"), end, half=0.2)
-
-
-def which_method() -> Figure:
-    """Draw the four questions that choose a way to rows, or to what one wants of them."""
-    end = ("rows(out=rows)", {"facecolor": "#bcdcf0", "linewidth": 3.0})
-    return _questions(WHICH_METHOD, ("yes", "no"), end, half=0.27)
 
 
 def _questions(

@@ -1,0 +1,92 @@
+"""The stored measurements of rows: what benchmarks/rows.py wrote, in ordinary passes.
+
+Separate because the pages draw them and must not hold the names that the files use.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .colours import METHODS
+
+# What the C library did with large blocks, and the file with that run.
+SETTINGS = {
+    "default": "rows.json",
+    "large pages": "rows_large_pages.json",
+    "memory kept": "rows_kept_memory.json",
+}
+REFERENCE = "reference pass"
+# Name on the page -> (part of the file, name there, colour).
+_WAYS = {
+    "is_grads_batched": ("rows", "torch is_grads_batched", "is_grads_batched"),
+    "loop": ("rows", "torch loop", "loop"),
+    "Opacus": ("rows", "Opacus hooks", "Opacus"),
+    "BackPACK": ("rows", "BackPACK BatchGrad", "BackPACK"),
+    "torch.func vmap": ("rows", "torch.func vmap(grad)", "vmap"),
+    "JAX jit(vmap)": ("rows", "jax jit(vmap(grad))", "vmap + jit"),
+    "JAX, donated": ("rows", "per_sample_grad out=, JAX", "vmap + jit"),
+    "one pass": ("rows", "layerwise, fresh", "one pass"),
+    "one pass, out=": ("rows", "layerwise, warm", "one pass"),
+    "our engine, jit": ("rows", "engine jit (NumPy)", "our engine"),
+    "NumPy layers, out=": ("rows", "NumPy layers, warm", "NumPy layers"),
+    "clipped sum": ("sums", "layerwise clipped sum", "clipped sum"),
+    "clipped sum, Opacus": ("sums", "Opacus ghost clipping", "Opacus"),
+    "moments": ("sums", "layerwise moments", "moments"),
+    "norms only": ("sums", "layerwise norms", "norms only"),
+}
+COLOURS = {name: METHODS[colour] for name, (_, _, colour) in _WAYS.items()}
+COLOURS[REFERENCE] = METHODS[REFERENCE]
+# The same for peak memory, which has names of its own.
+PEAKS = {
+    "Opacus": "Opacus hooks",
+    "torch.func vmap": "torch.func vmap(grad)",
+    "one pass": "layerwise, fresh",
+    "chunks of 32": "layerwise, chunks",
+    "clipped sum, Opacus": "Opacus ghost clipping",
+    "clipped sum": "layerwise clipped sum",
+}
+COLOURS["chunks of 32"] = METHODS["chunks"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the benchmark; times are given in ordinary passes of the same model."""
+
+    stored: Mapping[str, Any]
+
+    @property
+    def models(self) -> list[str]:
+        return list(self.stored["cases"])
+
+    def passes(self, way: str, model: str | None = None) -> float:
+        """Return the time of a way, or of the reference pass; nan where it was not measured.
+
+        The reference pass is an ordinary pass and one writing of all rows into old memory.
+        """
+        case = self.stored["cases"][model or self.models[0]]
+        ordinary = min(case[key]["ordinary pass"] for key in case if key.startswith("limits"))
+        if way == REFERENCE:
+            return 1 + case["limits beside rows"]["fill once"] / ordinary
+        part, name, _ = _WAYS[way]
+        time = case[part].get(name)
+        return time / ordinary if isinstance(time, float) else math.nan
+
+    def peak(self, way: str) -> dict[int, float]:
+        """Return batch size -> MiB of the largest memory of a first call, less that of B = 2."""
+        return {int(size): mib for size, mib in self.stored["memory"][PEAKS[way]].items()}
+
+    def growth(self, way: str) -> dict[int, float]:
+        """Return batch size -> milliseconds of the rows of a 64-64-10 network."""
+        name = _WAYS[way][1]
+        return {int(size): times[name] for size, times in self.stored["growth"]["batch"].items()}
+
+
+def load(folder: str | Path) -> dict[str, Run]:
+    """Return setting of memory -> run, from the folder where the benchmark stores its results."""
+    return {
+        setting: Run(json.loads((Path(folder) / name).read_text(encoding="utf-8")))
+        for setting, name in SETTINGS.items()
+    }
