@@ -14,7 +14,7 @@ from tolerances import FLOAT64
 from persample.engine import grad, jit, make_graph, optimise, vmap
 from persample.engine import namespace as xp
 from persample.engine.codegen import LARGE
-from persample.engine.primitives import PRIMITIVES, number_in
+from persample.engine.primitives import PRIMITIVES, only_number
 
 x, y = np.array([0.5, -1.5, 2.0]), np.array([1.0, 2.0, -3.0])
 rows = np.random.default_rng(0).uniform(0.5, 1.5, (4, 3))
@@ -51,17 +51,17 @@ def array_constants(graph):
     ],
 )
 def test_one_number_is_one_place_in_memory(value, number):
-    assert number_in(value) == number
+    assert only_number(value) == number
     if number is not None:
-        assert isinstance(number_in(value), np.generic)
-        assert number_in(value).dtype == value.dtype
+        assert isinstance(only_number(value), np.generic)
+        assert only_number(value).dtype == value.dtype
 
 
 def test_a_variable_is_no_number_even_if_it_is_0_d():
     seen = []
-    grad(lambda t: seen.append(number_in(t)) or t * t)(np.array(2.0))
-    vmap(lambda t: seen.append(number_in(t)) or t * t)(x)
-    jit(lambda t: seen.append(number_in(t)) or t * t)(np.array(2.0))
+    grad(lambda t: seen.append(only_number(t)) or t * t)(np.array(2.0))
+    vmap(lambda t: seen.append(only_number(t)) or t * t)(x)
+    jit(lambda t: seen.append(only_number(t)) or t * t)(np.array(2.0))
     assert seen == [None] * 3
 
 
