@@ -7,9 +7,8 @@ import itertools
 
 import numpy as np
 from tolerances import FINITE_DIFFERENCES as DIFFERENCES
-from tolerances import FLOAT64
+from tolerances import FLOAT64, assert_close
 
-from persample import trees
 from persample.engine import grad, vmap
 from persample.engine import namespace as xp
 from persample.engine.batching import batch_rules
@@ -17,17 +16,6 @@ from persample.engine.primitives import apply
 from persample.engine.reverse import vjp_rules
 
 STEP = 1e-5
-
-
-def close(actual, expected, tolerance, what=""):
-    """Compare trees of arrays: structure, shapes, and values to ``tolerance`` (NaN equals NaN)."""
-    actual, one = trees.flatten(actual)
-    expected, other = trees.flatten(expected)
-    assert one == other, f"{what}: structure {one} and {other}"
-    for x, y in zip(actual, expected, strict=True):
-        x, y = np.asarray(x), np.asarray(y)
-        assert x.shape == y.shape, f"{what}: shape {x.shape} and {y.shape}"
-        np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance, err_msg=what)
 
 
 def slope(f, xs, direction):
@@ -58,7 +46,7 @@ def check_vjp(name, case, seed=0):
         ct = rule(w, out, *xs, **case.params)
         assert ct.shape == xs[i].shape, f"{name}, input {i}: cotangent of shape {ct.shape}"
         assert ct.dtype == xs[i].dtype, f"{name}, input {i}: cotangent of dtype {ct.dtype}"
-        close(np.sum(ct * v), slope(value, [xs[i]], [v]), DIFFERENCES, f"{name}, input {i}")
+        assert_close(np.sum(ct * v), slope(value, [xs[i]], [v]), DIFFERENCES, f"{name}, input {i}")
 
         # The rule as a function of the cotangent and of every floating-point input.
         floats = [j for j, x in enumerate(xs) if x.dtype.kind == "f"]
@@ -73,7 +61,9 @@ def check_vjp(name, case, seed=0):
         along = [rng.normal(size=x.shape) for x in at]
         gradients = grad(pulled, tuple(range(len(at))))(*at)
         exact = sum(np.sum(g * d) for g, d in zip(gradients, along, strict=True))
-        close(exact, slope(pulled, at, along), DIFFERENCES, f"{name}, input {i}, second order")
+        assert_close(
+            exact, slope(pulled, at, along), DIFFERENCES, f"{name}, input {i}, second order"
+        )
 
 
 def subsets(n):
@@ -96,7 +86,7 @@ def check_batching(name, case, size=3, seed=0):
         ]
         rows = batch_rules[name](size, list(batched), *args, **case.params)
         assert rows.dtype == loop[0].dtype, f"{name}: dtype {rows.dtype}, not {loop[0].dtype}"
-        close(rows, np.stack(loop), FLOAT64, f"{name}, batched {batched}")
+        assert_close(rows, np.stack(loop), FLOAT64, f"{name}, batched {batched}")
         axes = tuple(0 if b else None for b in batched)
         mapped = vmap(lambda *xs: apply(name, *xs, **case.params), axes)(*args)
-        close(mapped, np.stack(loop), FLOAT64, f"{name}, vmap {batched}")
+        assert_close(mapped, np.stack(loop), FLOAT64, f"{name}, vmap {batched}")

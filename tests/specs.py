@@ -1,4 +1,4 @@
-"""SPECS: what every primitive is tested on. One row a primitive, one Case or more a row.
+"""SPECS: what every primitive is tested on. One row a primitive, one Example or more a row.
 
 A case names a domain for each input, away from kinks and poles, and the parameters. The tests
 of the rules, of their mutants and of the transforms all draw from here.
@@ -19,8 +19,8 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Case:
-    """Inputs of a primitive, and its parameters."""
+class Example:
+    """Inputs of a primitive to try it on, and its parameters."""
 
     inputs: tuple
     params: dict = field(default_factory=dict)
@@ -118,7 +118,7 @@ def index(length, *shape):
 
 
 def case(*inputs, **params):
-    return Case(inputs, params)
+    return Example(inputs, params)
 
 
 def unary(domain):

@@ -3,6 +3,7 @@
 import gc
 import itertools
 import threading
+import tracemalloc
 import weakref
 from collections import namedtuple
 
@@ -17,7 +18,7 @@ from persample.engine.codegen import LARGE
 from persample.engine.core import bind
 from persample.engine.primitives import PRIMITIVES
 from persample.engine.staging import Var
-from persample.trees import flatten
+from persample.trees import flatten, unflatten
 
 
 def run_graph(graph, inputs):
@@ -473,6 +474,110 @@ def test_results_share_memory_with_nothing(what, passes):
     for a in results:
         a[...] = 7.0  # writing into results must not reach the next call either
     same_bits(run(x), f(kept))
+
+
+# Into given memory ---------------------------------------------------------------------------
+
+
+def into_fresh(run, *args):
+    """Return what ``run.into`` writes into arrays full of NaN, twice, checked to be the same."""
+    results = []
+    for _ in range(2):
+        leaves, structure = flatten(run(*args))
+        outs = [np.full_like(x, 77 if x.dtype.kind in "biu" else np.nan) for x in leaves]
+        out = unflatten(structure, outs)
+        assert run.into(out, *args) is out
+        assert all(a is b for a, b in zip(flatten(out)[0], outs, strict=True))
+        results.append(out)
+    same_bits(*results)
+    return results[0]
+
+
+@pytest.mark.parametrize("passes", [tuple(PASSES), ()], ids=["optimised", "as traced"])
+@pytest.mark.parametrize("what", PROGRAMS)
+def test_programs_write_the_same_bits_into_given_memory(what, passes):
+    f, args = PROGRAMS[what]
+    same_bits(into_fresh(jit(f, passes), *args), f(*args))
+
+
+@pytest.mark.parametrize(("name", "case"), CASES, ids=CASE_IDS)
+def test_every_primitive_writes_into_given_memory(name, case):
+    one, many = case.draw(0), case.draw(0, (3,))
+    f = lambda *xs: bind(PRIMITIVES[name], *xs, **case.params)  # noqa: E731
+    with np.errstate(all="ignore"):
+        same_bits(into_fresh(jit(f), *one), f(*one))
+        same_bits(into_fresh(jit(vmap(f)), *many), vmap(f)(*many))
+        twice = lambda *xs: [f(*xs), (f(*xs),)]  # noqa: E731
+        same_bits(into_fresh(jit(twice, ()), *one), twice(*one))
+
+
+@pytest.mark.parametrize("what", TRICKY)
+def test_tricky_results_are_written_into_given_memory(what):
+    f, x = TRICKY[what], rng.normal(size=(2, 3))
+    kept, run = x.copy(), jit(f)
+    same_bits(into_fresh(run, x), f(x))
+    same_bits(x, kept)
+    for a in flatten(into_fresh(run, x))[0]:
+        a[...] = 7.0  # neither inputs nor constants nor the next call are reached
+    same_bits(into_fresh(run, x), f(kept))
+
+
+def test_large_results_are_computed_where_they_are_wanted():
+    n = LARGE // 8
+    a, b = rng.normal(size=(2, n)), rng.normal(size=(2, n))
+
+    def f(a, b):
+        c = a * b + xp.exp(a)
+        return c * c, [c, c[0] + 1.0], xp.matmul(c, xp.matrix_transpose(b)), xp.sum(c * a)
+
+    run, kept = jit(f), (a.copy(), b.copy())
+    same_bits(into_fresh(run, a, b), f(a, b))
+    same_bits((a, b), kept)
+    writer = next(iter(run._plans.values())).writer
+    called = writer.__code__.co_names
+    assert {"multiply", "add", "matmul"} <= set(called)
+    tracemalloc.start()
+    out = run(a, b)
+    run.into(out, a, b)
+    tracemalloc.reset_peak()
+    held = tracemalloc.get_traced_memory()[0]
+    run.into(out, a, b)
+    needed = tracemalloc.get_traced_memory()[1] - held
+    tracemalloc.stop()
+    assert needed < 2.5 * a.nbytes  # exp(a) and c * a; the three large results need nothing
+
+
+def test_memory_in_any_order_may_be_given():
+    args = theta, s, r, s_next
+    run = jit(td_rows)
+    for out in (np.empty((3, 5)).T, np.empty((10, 6))[::2, ::-2], np.empty((5, 3), order="F")):
+        same_bits(run.into(out, *args), td_rows(*args))
+
+
+def test_a_name_of_the_function_like_that_of_the_memory():
+    run = jit(lambda out_0, out_1: (out_0 * 2.0, out_1 + out_0))
+    same_bits(into_fresh(run, ones, theta), (ones * 2.0, theta + ones))
+
+
+def test_memory_that_does_not_fit_is_refused_before_and_after_memory_that_does():
+    """The check of the latest memory must not let pass what only resembles it."""
+    args = theta, s, r, s_next
+    run, good = jit(td_rows), np.zeros((5, 3))
+    bad = [np.zeros((5, 4)), np.zeros((1, 5, 3)), np.zeros((5, 3), np.float32), [np.zeros((5, 3))]]
+    for _ in range(2):
+        for out in bad:
+            with pytest.raises(ValueError, match="jit: out has another structure, shape or dtype"):
+                run.into(out, *args)
+            assert not np.any(out)
+        same_bits(run.into(good, *args), td_rows(*args))
+    half = s[:2], r[:2], s_next[:2]
+    with pytest.raises(ValueError, match="jit: out has another"):
+        run.into(good, theta, *half)
+    same_bits(run.into(good[:2], theta, *half), td_rows(theta, *half))
+    same_bits(run.into(good, *args), td_rows(*args))
+    assert run.traces == 2
+    with pytest.raises(TypeError, match="a program was asked for with tracers"):
+        grad(lambda w: xp.sum(run.into(good, w, s, r, s_next)))(theta)
 
 
 # Calling -------------------------------------------------------------------------------------

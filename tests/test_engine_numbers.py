@@ -7,14 +7,13 @@ import warnings
 
 import numpy as np
 import pytest
-from rule_checks import close
 from specs import SPECS
-from tolerances import FLOAT64
+from tolerances import FLOAT64, assert_close
 
 from persample.engine import grad, jit, make_graph, optimise, vmap
 from persample.engine import namespace as xp
 from persample.engine.codegen import LARGE
-from persample.engine.primitives import PRIMITIVES, number_in
+from persample.engine.primitives import PRIMITIVES, only_number
 
 x, y = np.array([0.5, -1.5, 2.0]), np.array([1.0, 2.0, -3.0])
 rows = np.random.default_rng(0).uniform(0.5, 1.5, (4, 3))
@@ -51,17 +50,17 @@ def array_constants(graph):
     ],
 )
 def test_one_number_is_one_place_in_memory(value, number):
-    assert number_in(value) == number
+    assert only_number(value) == number
     if number is not None:
-        assert isinstance(number_in(value), np.generic)
-        assert number_in(value).dtype == value.dtype
+        assert isinstance(only_number(value), np.generic)
+        assert only_number(value).dtype == value.dtype
 
 
 def test_a_variable_is_no_number_even_if_it_is_0_d():
     seen = []
-    grad(lambda t: seen.append(number_in(t)) or t * t)(np.array(2.0))
-    vmap(lambda t: seen.append(number_in(t)) or t * t)(x)
-    jit(lambda t: seen.append(number_in(t)) or t * t)(np.array(2.0))
+    grad(lambda t: seen.append(only_number(t)) or t * t)(np.array(2.0))
+    vmap(lambda t: seen.append(only_number(t)) or t * t)(x)
+    jit(lambda t: seen.append(only_number(t)) or t * t)(np.array(2.0))
     assert seen == [None] * 3
 
 
@@ -117,7 +116,7 @@ def test_a_program_shows_numbers_as_numbers():
     assert "np.where(a, np.power(w, 3.0), -np.inf) + np.nan" in source
     assert "np.where(a, 1.0, 0.0)" in source
     with np.errstate(all="ignore"):
-        close(jit(f)(x), f(x), FLOAT64)
+        assert_close(jit(f)(x), f(x), FLOAT64)
         small = jit(f)(x.astype(np.float32))
     assert [a.dtype for a in small] == [np.float32, np.float64]
 
@@ -130,7 +129,7 @@ def test_what_turns_out_to_be_a_number_is_written_as_one():
         return w * xp.reshape(known, ())
 
     assert jit(f).source(x) == "def f(w):\n    return 2.0 * w\n"
-    close(jit(f)(x), 2.0 * x, FLOAT64)
+    assert_close(jit(f)(x), 2.0 * x, FLOAT64)
 
 
 def test_0_d_arguments_are_inputs_and_0_d_constants_are_numbers():
@@ -142,8 +141,8 @@ def test_0_d_arguments_are_inputs_and_0_d_constants_are_numbers():
         "b: float64[3] = add a 3.0",
         "return b",
     ]
-    close(run(x, np.array(2.0)), 2 * x + 3, FLOAT64)
-    close(run(x, np.array(5.0)), 5 * x + 3, FLOAT64)
+    assert_close(run(x, np.array(2.0)), 2 * x + 3, FLOAT64)
+    assert_close(run(x, np.array(5.0)), 5 * x + 3, FLOAT64)
     assert run.traces == 1
 
 
@@ -175,7 +174,7 @@ def test_promotion_is_numpys(name, number, dtype):
             for run in (ours_of, jit(ours_of), vmap(ours_of)):
                 got = run(array)
                 assert got.dtype == expected.dtype, run
-                close(got, expected, 1e-6 if got.dtype == np.float32 else FLOAT64)
+                assert_close(got, expected, 1e-6 if got.dtype == np.float32 else FLOAT64)
 
 
 def test_float32_stays_float32_through_loss_gradient_and_program():
@@ -225,19 +224,19 @@ def test_a_number_and_an_array_of_it_give_the_same_rows(name, number):
                     a = vmap(lambda *vs, g=g: g(*vs, filled=False))(*others)
                     b = vmap(lambda *vs, g=g: g(*vs, filled=True))(*others)
                     c = jit(vmap(lambda *vs, g=g: g(*vs, filled=False)))(*others)
-                close(a, b, FLOAT64, name)
-                close(a, c, FLOAT64, name)
+                assert_close(a, b, FLOAT64, name)
+                assert_close(a, c, FLOAT64, name)
 
 
 def test_zeros_like_and_ones_like_alone_keep_their_shape():
     f = lambda w: xp.zeros_like(w) - 2.0 * xp.ones_like(w)  # noqa: E731
     for run in (f, jit(f), jit(f, ()), vmap(f), jit(vmap(f))):
-        close(run(rows), np.full((4, 3), -2.0), FLOAT64)
+        assert_close(run(rows), np.full((4, 3), -2.0), FLOAT64)
     total = lambda w: xp.sum(w * 0.0 + xp.sum(xp.ones_like(w)))  # noqa: E731
     assert total(x) == jit(total)(x) == 9.0
     g = lambda t: t + xp.zeros((2, 3)) + xp.ones_like(xp.zeros((1, 3)))  # noqa: E731
-    close(vmap(g)(x), np.broadcast_to(x[:, None, None] + 1.0, (3, 2, 3)), FLOAT64)
-    close(jit(vmap(grad(lambda t: xp.sum(g(t)))))(x), np.full(3, 6.0), FLOAT64)
+    assert_close(vmap(g)(x), np.broadcast_to(x[:, None, None] + 1.0, (3, 2, 3)), FLOAT64)
+    assert_close(jit(vmap(grad(lambda t: xp.sum(g(t)))))(x), np.full(3, 6.0), FLOAT64)
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3])
@@ -245,12 +244,12 @@ def test_exponents_of_each_sample(batch):
     """Equal exponents in an array stay an array: its shape is the batch's."""
     t, e = rows[:batch], np.full(batch, 2.0)
     f = vmap(grad(lambda w, k: xp.sum(w**k)))
-    close(jit(f)(t, e), 2.0 * t, FLOAT64)
+    assert_close(jit(f)(t, e), 2.0 * t, FLOAT64)
     g = lambda w, k: xp.sum(xp.tanh(xp.take(w**k, np.array([0, 0]), axis=0)))  # noqa: E731
-    close(jit(vmap(g))(t, e), 2.0 * np.tanh(t[:, 0] ** 2), FLOAT64)
+    assert_close(jit(vmap(g))(t, e), 2.0 * np.tanh(t[:, 0] ** 2), FLOAT64)
     w, k = rows[:3], np.array([0.2, 0.2, 0.2])
-    close(jit(g)(w, k), np.sum(np.tanh((w**k)[[0, 0]])), FLOAT64)
-    close(jit(lambda w: g(w, k))(w), np.sum(np.tanh((w**k)[[0, 0]])), FLOAT64)
+    assert_close(jit(g)(w, k), np.sum(np.tanh((w**k)[[0, 0]])), FLOAT64)
+    assert_close(jit(lambda w: g(w, k))(w), np.sum(np.tanh((w**k)[[0, 0]])), FLOAT64)
 
 
 def test_a_number_as_exponent_takes_numpys_fast_path():
@@ -258,8 +257,8 @@ def test_a_number_as_exponent_takes_numpys_fast_path():
     assert jit(lambda w: w ** np.array(2.0)).source(x) == jit(lambda w: w * w).source(x)
     assert "np.power(w, 3)" not in jit(lambda w: w**3).source(x)
     assert "np.power(w, 3.0)" in jit(lambda w: w**3).source(x)
-    close(grad(lambda w: xp.sum(w**0))(x), np.zeros(3), 0.0)
-    close(grad(lambda w: xp.sum(w**1))(np.zeros(3)), np.ones(3), 0.0)
+    assert_close(grad(lambda w: xp.sum(w**0))(x), np.zeros(3), 0.0)
+    assert_close(grad(lambda w: xp.sum(w**1))(np.zeros(3)), np.ones(3), 0.0)
 
 
 # Array constants beside numbers --------------------------------------------------------------
@@ -277,7 +276,7 @@ def test_a_loss_may_close_over_a_large_array():
     w = np.random.default_rng(4).normal(size=n)
     run = jit(f)
     kept = table.copy()
-    close(run(w), f(w), FLOAT64)
-    close(run(w), f(w), FLOAT64)
+    assert_close(run(w), f(w), FLOAT64)
+    assert_close(run(w), f(w), FLOAT64)
     np.testing.assert_array_equal(table, kept)
     assert "out=" in run.source(w)

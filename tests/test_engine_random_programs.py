@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from precision import enable_x64
-from rule_checks import close
-from tolerances import FLOAT32, FLOAT64
+from tolerances import FLOAT32, FLOAT64, assert_close
 
 from persample import stop_gradient
 from persample.engine import codegen, grad, jit, value_and_grad, vmap
@@ -171,12 +170,12 @@ def test_random_programs(chunk, jax_in_a_hurry):
         one, routes, peer = evaluate(program)
         for route, (value, gradients) in routes.items():
             what = f"{route}, {program}"
-            close((value[0], tuple(g[0] for g in gradients)), one, FLOAT64, what)
-            close((value, gradients), routes["vmap"], FLOAT64, what)
+            assert_close((value[0], tuple(g[0] for g in gradients)), one, FLOAT64, what)
+            assert_close((value, gradients), routes["vmap"], FLOAT64, what)
         np.testing.assert_array_equal(routes["jit"][0], routes["vmap"][0], str(program))
         for a, b in zip(routes["jit"][1], routes["vmap"][1], strict=True):
             np.testing.assert_array_equal(a, b, str(program))  # the same bits
-        close(peer, one, FLOAT64, f"torch, {program}")
+        assert_close(peer, one, FLOAT64, f"torch, {program}")
 
 
 @pytest.mark.parametrize(("batch", "seeds"), [(BATCH, 60), (4000, 20)])
@@ -195,8 +194,8 @@ def test_programs_that_reuse_memory(batch, seeds, monkeypatch):
         rows = vmap(value_and_grad(lambda *xs, p=program: p(xp, *xs), (0, 1, 2)))
         run = jit(rows)
         expected, found = rows(*args), run(*args)
-        close(found, expected, FLOAT64, str(program))
-        close(run(*args), expected, FLOAT64, str(program))
+        assert_close(found, expected, FLOAT64, str(program))
+        assert_close(run(*args), expected, FLOAT64, str(program))
         source = run.source(*args)
         reusing += "out=" in source and "del " in source
         pairs = zip(flatten(found)[0], flatten(expected)[0], strict=True)
@@ -221,7 +220,7 @@ def test_sums_over_memory_in_another_order():
     assert "out=" in run.source(a, b)
     (total, product), (eager_total, eager_product) = run(a, b), f(a, b)
     np.testing.assert_array_equal(product, eager_product)
-    close(total, eager_total, FLOAT64)
+    assert_close(total, eager_total, FLOAT64)
 
 
 def test_the_programs_use_everything_and_differ():
@@ -244,8 +243,8 @@ def test_second_derivatives_of_random_programs():
         out = program(torch_namespace, *others, x) + (x**3).sum()
         (first,) = torch.autograd.grad(out, x, create_graph=True)
         (second,) = torch.autograd.grad((first * torch.tensor(v)).sum(), x)
-        close(grad(along)(args[2]), second.numpy(), FLOAT64, str(program))
-        close(jit(grad(along))(args[2]), second.numpy(), FLOAT64, str(program))
+        assert_close(grad(along)(args[2]), second.numpy(), FLOAT64, str(program))
+        assert_close(jit(grad(along))(args[2]), second.numpy(), FLOAT64, str(program))
 
 
 # Shapes and dtypes ---------------------------------------------------------------------------
@@ -282,7 +281,7 @@ def test_any_shapes_that_broadcast(pair):
     smooth(torch, *tensors).backward()
     for g, a, t in zip(gradients, pair, tensors, strict=True):
         assert (g.shape, g.dtype) == (a.shape, a.dtype)
-        close(g, t.grad.numpy(), tolerance)
+        assert_close(g, t.grad.numpy(), tolerance)
     compiled = jit(grad(lambda x, y: smooth(xp, x, y), (0, 1)))(x, y)
     for g, c in zip(gradients, compiled, strict=True):
         np.testing.assert_array_equal(g, c)
@@ -308,10 +307,10 @@ def test_any_reduction_and_rearrangement(x, data):
     t = torch.tensor(x, requires_grad=True)
     g(Torch, t).backward()
     assert (ours.shape, ours.dtype) == (x.shape, x.dtype)
-    close(ours, t.grad.numpy(), FLOAT64 if x.dtype == np.float64 else 10 * FLOAT32)
+    assert_close(ours, t.grad.numpy(), FLOAT64 if x.dtype == np.float64 else 10 * FLOAT32)
     if x.ndim and x.shape[0]:
         loop = np.stack([grad(lambda x: xp.sum(xp.tanh(x) * x))(row) for row in x])
-        close(vmap(grad(lambda x: xp.sum(xp.tanh(x) * x)))(x), loop, FLOAT32)
+        assert_close(vmap(grad(lambda x: xp.sum(xp.tanh(x) * x)))(x), loop, FLOAT32)
 
 
 @settings(max_examples=100, deadline=None)
@@ -331,4 +330,4 @@ def test_any_matmul(batch, n, k, m, vector_left, vector_right, dtype):
     torch.tanh(torch.matmul(*tensors)).sum().backward()
     for g, a, t in zip(got, (x, y), tensors, strict=True):
         assert (g.shape, g.dtype) == (a.shape, a.dtype)
-        close(g, t.grad.numpy(), FLOAT64 if dtype == np.float64 else 10 * FLOAT32)
+        assert_close(g, t.grad.numpy(), FLOAT64 if dtype == np.float64 else 10 * FLOAT32)

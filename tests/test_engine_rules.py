@@ -12,12 +12,11 @@ from precision import enable_x64
 from rule_checks import (
     check_batching,
     check_vjp,
-    close,
     differentiable,
     subsets,
 )
 from specs import CASE_IDS, CASES, SPECS
-from tolerances import FINITE_DIFFERENCES, FLOAT32, FLOAT64
+from tolerances import FINITE_DIFFERENCES, FLOAT32, FLOAT64, assert_close
 
 from persample.engine import grad, value_and_grad, vmap
 from persample.engine import namespace as xp
@@ -86,7 +85,7 @@ def test_nested_vmap_against_two_loops(name, case):
                 for q in range(3):
                     xs = [x[p] if o else x for x, o in zip(args, outer, strict=True)]
                     xs = [x[q] if i else x for x, i in zip(xs, inner, strict=True)]
-                    close(mapped[p, q], one(*xs), FLOAT64, f"{name} {outer} {inner}")
+                    assert_close(mapped[p, q], one(*xs), FLOAT64, f"{name} {outer} {inner}")
 
 
 @every_case
@@ -96,12 +95,12 @@ def test_gradients_have_the_dtype_of_their_input(name, case):
     out, out32 = apply(name, *xs, **case.params), apply(name, *small, **case.params)
     if out.dtype.kind == "f" and name != "astype":
         assert out32.dtype == np.float32
-    close(out32, out, FLOAT32, name)
+    assert_close(out32, out, FLOAT32, name)
     for i in differentiable(name, xs):
         ct = vjp_rules[name][i](np.ones_like(out), out, *xs, **case.params)
         ct32 = vjp_rules[name][i](np.ones_like(out32), out32, *small, **case.params)
         assert ct32.dtype == np.float32, f"{name}, input {i}: {ct32.dtype}"
-        close(ct32, ct, 10 * FLOAT32, f"{name}, input {i}")
+        assert_close(ct32, ct, 10 * FLOAT32, f"{name}, input {i}")
 
 
 # JAX and PyTorch -----------------------------------------------------------------------------
@@ -223,10 +222,10 @@ def peer(m, name, *xs, **params):
 def test_value_and_gradient_as_in_jax_and_pytorch(name, case):
     xs = case.draw(5)
     out = apply(name, *xs, **case.params)
-    close(np.asarray(peer(JAX, name, *map(jnp.asarray, xs), **case.params)), out, FLOAT64)
+    assert_close(np.asarray(peer(JAX, name, *map(jnp.asarray, xs), **case.params)), out, FLOAT64)
     tensors = [torch.tensor(x, requires_grad=x.dtype.kind == "f") for x in xs]
     torch_out = peer(TORCH, name, *tensors, **case.params)
-    close(torch_out.detach().numpy(), out, FLOAT64)
+    assert_close(torch_out.detach().numpy(), out, FLOAT64)
     if out.dtype.kind != "f" or not any(x.dtype.kind == "f" for x in xs):
         return
     w = np.random.default_rng(6).normal(size=out.shape)
@@ -238,11 +237,11 @@ def test_value_and_gradient_as_in_jax_and_pytorch(name, case):
     theirs = jax.grad(lambda *xs: jnp.sum(peer(JAX, name, *xs, **case.params) * w), floats)(
         *map(jnp.asarray, xs)
     )
-    close(ours, tuple(np.asarray(g) for g in theirs), FLOAT64, name)
+    assert_close(ours, tuple(np.asarray(g) for g in theirs), FLOAT64, name)
     (torch_out * torch.tensor(w)).sum().backward()
     without = [0.0 * x for x in xs]  # what PyTorch calls None
     gradients = [without[i] if tensors[i].grad is None else tensors[i].grad for i in floats]
-    close(ours, tuple(map(np.asarray, gradients)), FLOAT64, name)
+    assert_close(ours, tuple(map(np.asarray, gradients)), FLOAT64, name)
 
 
 @pytest.mark.parametrize("subscripts", [c.params["subscripts"] for c in SPECS["einsum"]])
@@ -250,7 +249,7 @@ def test_a_contraction_is_what_einsum_says(subscripts):
     rng = np.random.default_rng(0)
     lengths = dict(zip("ijklbc", (2, 3, 4, 5, 6, 7), strict=True))
     x, y = [rng.normal(size=[lengths[a] for a in o]) for o in split(subscripts)[:2]]
-    close(contract(subscripts)(x, y), np.einsum(subscripts, x, y), FLOAT64, subscripts)
+    assert_close(contract(subscripts)(x, y), np.einsum(subscripts, x, y), FLOAT64, subscripts)
 
 
 # Special values ------------------------------------------------------------------------------
@@ -328,29 +327,29 @@ def test_special_values_as_in_jax_and_pytorch(what):
         value, ours = value_and_grad(lambda x, y: f(xp, x, y), (0, 1))(*map(np.float64, at))
     theirs = jax.value_and_grad(lambda x, y: f(jnp, x, y), (0, 1))(*map(float, at))
     if what not in AS_PYTORCH_ONLY:
-        close((value, ours), jax.tree.map(np.asarray, theirs), FLOAT64, what)
+        assert_close((value, ours), jax.tree.map(np.asarray, theirs), FLOAT64, what)
     x, y = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in at]
     out = f(torch, x, y)
     out.backward()
     gradients = [0.0 if t.grad is None else t.grad.item() for t in (x, y)]
-    close((value, ours), (out.item(), tuple(gradients)), FLOAT64, what)
+    assert_close((value, ours), (out.item(), tuple(gradients)), FLOAT64, what)
 
 
 @pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)])
 def test_ties_of_max_share_evenly(axes):
     x = np.array([[1.0, 3.0, 3.0], [3.0, 0.0, 3.0]])
     ours = grad(lambda x: xp.sum(xp.max(x, axis=axes)))(x)
-    close(ours, np.asarray(jax.grad(lambda x: jnp.sum(jnp.max(x, axis=axes)))(x)), FLOAT64)
+    assert_close(ours, np.asarray(jax.grad(lambda x: jnp.sum(jnp.max(x, axis=axes)))(x)), FLOAT64)
     t = torch.tensor(x, requires_grad=True)
     torch.amax(t, axes).sum().backward()
-    close(ours, t.grad.numpy(), FLOAT64)
+    assert_close(ours, t.grad.numpy(), FLOAT64)
 
 
 def test_a_negative_base_with_a_real_exponent_has_no_gradient_in_the_exponent():
     with np.errstate(invalid="ignore"):
         ours = grad(lambda x, y: xp.pow(x, y), (0, 1))(np.float64(-2.0), np.float64(3.0))
     theirs = jax.grad(lambda x, y: x**y, (0, 1))(-2.0, 3.0)
-    close(ours, tuple(map(np.asarray, theirs)), FLOAT64)
+    assert_close(ours, tuple(map(np.asarray, theirs)), FLOAT64)
     assert np.isnan(ours[1])
 
 

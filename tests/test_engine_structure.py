@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from rule_checks import check_batching, check_vjp, close, differentiable, subsets
+from rule_checks import check_batching, check_vjp, differentiable, subsets
 from specs import CASE_IDS, CASES, SPECS, case, real
-from tolerances import FLOAT64
+from tolerances import FLOAT64, assert_close
 
 from persample import engine
 from persample.book.sources import APART, COMPILER, FUNCTIONS, READING, code_lines, files, size
@@ -63,14 +63,14 @@ def test_exp2_is_added_in_three_rows_and_one_test_row(monkeypatch):
     loss = lambda x: xp.sum(xp.exp2(x) ** 2)  # noqa: E731
     peer = torch.tensor(x, requires_grad=True)
     torch.sum(torch.exp2(peer) ** 2).backward()
-    close(grad(loss)(x), peer.grad.numpy(), FLOAT64)
-    close(vmap(grad(loss))(x), peer.grad.numpy(), FLOAT64)
-    close(jit(vmap(grad(loss)))(x), peer.grad.numpy(), FLOAT64)
+    assert_close(grad(loss)(x), peer.grad.numpy(), FLOAT64)
+    assert_close(vmap(grad(loss))(x), peer.grad.numpy(), FLOAT64)
+    assert_close(jit(vmap(grad(loss)))(x), peer.grad.numpy(), FLOAT64)
     assert "np.exp2(" in jit(loss).source(x)
     assert "= exp2 x" in str(make_graph(loss)(x))
     t = tensor(x, requires_grad=True)
     loss(t).backward()
-    close(t.grad.data, peer.grad.numpy(), FLOAT64)
+    assert_close(t.grad.data, peer.grad.numpy(), FLOAT64)
 
 
 def test_a_primitive_without_rules_says_which_row_is_missing(monkeypatch):
@@ -90,8 +90,8 @@ def runs_by_primitives_alone(f, first, second):
     What ``f`` computes outside primitives is fixed while tracing, or refused by the tracers.
     """
     compiled = jit(f)
-    close(compiled(*first), f(*first), FLOAT64)
-    close(compiled(*second), f(*second), FLOAT64)
+    assert_close(compiled(*first), f(*first), FLOAT64)
+    assert_close(compiled(*second), f(*second), FLOAT64)
     assert compiled.traces == 1
 
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import torch
 from precision import enable_x64
-from rule_checks import close
-from tolerances import FLOAT64
+from tolerances import FLOAT64, assert_close
 
 from persample import logistic_loss, squared_loss, td_loss, trees
 from persample.engine import grad, jit, make_graph, value_and_grad, vmap
@@ -58,8 +57,8 @@ def hessian(g):
 @pytest.mark.parametrize("wrap", [lambda g: g, jit], ids=["plain", "jit"])
 def test_hessian_against_torch_and_jax(wrap):
     h = wrap(hessian(ours))(x3)
-    close(h, np.asarray(jax.hessian(theirs)(x3)), FLOAT64)
-    close(h, torch.autograd.functional.hessian(torch_f, torch.tensor(x3)).numpy(), FLOAT64)
+    assert_close(h, np.asarray(jax.hessian(theirs)(x3)), FLOAT64)
+    assert_close(h, torch.autograd.functional.hessian(torch_f, torch.tensor(x3)).numpy(), FLOAT64)
 
 
 @pytest.mark.parametrize(
@@ -72,8 +71,8 @@ def test_hessian_against_torch_and_jax(wrap):
 def test_hessians_of_the_losses(loss, peer):
     x, y = y3, np.float64(1.0)
     h = hessian(lambda w: loss(w, x, y))(x3)
-    close(h, np.asarray(jax.hessian(lambda w: peer(w, x, 1.0))(x3)), FLOAT64)
-    close(h, h.T, FLOAT64)
+    assert_close(h, np.asarray(jax.hessian(lambda w: peer(w, x, 1.0))(x3)), FLOAT64)
+    assert_close(h, h.T, FLOAT64)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
@@ -82,39 +81,39 @@ def test_grad_at_depth(depth):
     for _ in range(depth - 1):
         a, b = directional(grad(a), xp), directional(jax.grad(b), jnp)
     expected = np.asarray(jax.grad(b)(x3))
-    close(grad(a)(x3), expected, FLOAT64)
-    close(jit(grad(a))(x3), expected, FLOAT64)
-    close(vmap(grad(a))(X)[2], grad(a)(X[2]), FLOAT64)
+    assert_close(grad(a)(x3), expected, FLOAT64)
+    assert_close(jit(grad(a))(x3), expected, FLOAT64)
+    assert_close(vmap(grad(a))(X)[2], grad(a)(X[2]), FLOAT64)
 
 
 def test_vmap_of_grad_and_grad_of_vmap_and_jit_of_each():
     rows = np.asarray(jax.vmap(jax.grad(theirs))(X))
-    close(vmap(grad(ours))(X), rows, FLOAT64)
+    assert_close(vmap(grad(ours))(X), rows, FLOAT64)
     total = lambda X: xp.sum(vmap(ours)(X))  # noqa: E731
-    close(grad(total)(X), rows, FLOAT64)
-    close(jit(vmap(grad(ours)))(X), rows, FLOAT64)
-    close(jit(grad(total))(X), rows, FLOAT64)
-    close(vmap(jit(grad(ours)))(X), rows, FLOAT64)
-    close(grad(lambda X: xp.sum(jit(vmap(ours))(X)))(X), rows, FLOAT64)
+    assert_close(grad(total)(X), rows, FLOAT64)
+    assert_close(jit(vmap(grad(ours)))(X), rows, FLOAT64)
+    assert_close(jit(grad(total))(X), rows, FLOAT64)
+    assert_close(vmap(jit(grad(ours)))(X), rows, FLOAT64)
+    assert_close(grad(lambda X: xp.sum(jit(vmap(ours))(X)))(X), rows, FLOAT64)
     inner = lambda X: xp.sum(vmap(grad(ours))(X) ** 2)  # noqa: E731
     other = lambda X: jnp.sum(jax.vmap(jax.grad(theirs))(X) ** 2)  # noqa: E731
-    close(grad(inner)(X), np.asarray(jax.grad(other)(X)), FLOAT64)
+    assert_close(grad(inner)(X), np.asarray(jax.grad(other)(X)), FLOAT64)
 
 
 def test_vmap_of_vmap_with_every_in_axes():
     g = lambda a, b: xp.sum(a * xp.tanh(b)) + a[0] * b  # noqa: E731
     table = vmap(vmap(g, (None, 0)), (0, None))(X, y3)
     assert table.shape == (4, 3)
-    close(table, np.stack([np.stack([g(a, b) for b in y3]) for a in X]), FLOAT64)
+    assert_close(table, np.stack([np.stack([g(a, b) for b in y3]) for a in X]), FLOAT64)
     turned = vmap(vmap(g, (0, None)), (None, 0))(X, y3)
-    close(turned, table.T, FLOAT64)
+    assert_close(turned, table.T, FLOAT64)
 
 
 def test_gradient_through_three_vmaps():
     T = rng.normal(size=(2, 3, 4))
     deep = vmap(vmap(vmap(lambda s: xp.tanh(s) * s)))
     peer = lambda T: jnp.sum((jnp.tanh(T) * T) ** 2)  # noqa: E731
-    close(grad(lambda T: xp.sum(deep(T) ** 2))(T), np.asarray(jax.grad(peer)(T)), FLOAT64)
+    assert_close(grad(lambda T: xp.sum(deep(T) ** 2))(T), np.asarray(jax.grad(peer)(T)), FLOAT64)
 
 
 # Perturbation confusion: programs that go wrong if levels are mixed up --------------------------
@@ -137,7 +136,7 @@ def test_an_inner_gradient_at_a_function_of_the_outer_variable():
     def composed(m, g):
         return lambda x: g(lambda y: x * m.exp(y) * y)(m.tanh(x)) + x
 
-    close(
+    assert_close(
         grad(composed(xp, grad))(0.7),
         np.asarray(jax.grad(composed(jnp, jax.grad))(0.7)),
         FLOAT64,
@@ -146,9 +145,9 @@ def test_an_inner_gradient_at_a_function_of_the_outer_variable():
 
 def test_a_batched_variable_inside_an_inner_gradient():
     rows = vmap(lambda a: grad(lambda w: xp.sum(w * a * w))(x3))(X)
-    close(rows, 2 * X * x3, FLOAT64)
+    assert_close(rows, 2 * X * x3, FLOAT64)
     mixed = vmap(lambda a: vmap(lambda b: xp.sum(a * b))(X))(X)
-    close(mixed, X @ X.T, FLOAT64)
+    assert_close(mixed, X @ X.T, FLOAT64)
 
 
 # Arguments and results -----------------------------------------------------------------------
@@ -170,14 +169,14 @@ def test_argnums(argnums, which):
     if which is None:
         assert isinstance(got, tuple)
         for g, n in zip(got, argnums, strict=True):
-            close(g, expected[n], FLOAT64)
+            assert_close(g, expected[n], FLOAT64)
     else:
-        close(got, expected[which], FLOAT64)
+        assert_close(got, expected[which], FLOAT64)
 
 
 def test_one_argument_named_twice():
     first, second = grad(three, (0, 0))(x3, y3, x3)
-    close(first, second, FLOAT64)
+    assert_close(first, second, FLOAT64)
     assert not np.shares_memory(first, second)
 
 
@@ -190,17 +189,17 @@ def test_trees_keep_their_structure():
     g = grad(lambda t: sum(xp.sum(x * x) for x in trees.flatten(t)[0]))(tree)
     assert trees.flatten(g)[1] == trees.flatten(tree)[1]
     assert isinstance(g["layers"][1], Layer)
-    close(g, trees.tree_map(lambda x: 2 * x, tree), FLOAT64)
+    assert_close(g, trees.tree_map(lambda x: 2 * x, tree), FLOAT64)
     value, again = value_and_grad(lambda t: xp.sum(t["pair"][0]))(tree)
     assert value == 3.0
-    close(again["layers"][0].w, np.zeros(3), FLOAT64)
+    assert_close(again["layers"][0].w, np.zeros(3), FLOAT64)
 
 
 def test_trees_through_vmap():
     out = vmap(lambda t, k: {"s": (t["a"] * k, [t["b"].w])}, (0, None))(
         {"a": X, "b": Layer(X[:, 0], X)}, 2.0
     )
-    close(out, {"s": (2 * X, [X[:, 0]])}, FLOAT64)
+    assert_close(out, {"s": (2 * X, [X[:, 0]])}, FLOAT64)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -217,16 +216,16 @@ def test_mixed_dtypes_give_each_argument_its_own():
     w, x = x3.astype(np.float32), y3
     a, b = grad(lambda w, x: xp.sum(w * x * x), (0, 1))(w, x)
     assert (a.dtype, b.dtype) == (np.float32, np.float64)
-    close(a, (x * x).astype(np.float32), 1e-6)
+    assert_close(a, (x * x).astype(np.float32), 1e-6)
 
 
 def test_unused_inputs_have_gradient_zero():
     g = grad(lambda a, b: xp.sum(a), (0, 1))(x3, {"u": y3, "v": np.ones((2, 2), np.float32)})
-    close(g, (np.ones(3), {"u": np.zeros(3), "v": np.zeros((2, 2))}), FLOAT64)
+    assert_close(g, (np.ones(3), {"u": np.zeros(3), "v": np.zeros((2, 2))}), FLOAT64)
     assert g[1]["v"].dtype == np.float32
-    close(grad(lambda a: 3.0)(x3), np.zeros(3), FLOAT64)
-    close(grad(lambda a: xp.sum(xp.stop_gradient(a)))(x3), np.zeros(3), FLOAT64)
-    close(grad(lambda a: xp.sum(xp.astype(a, np.int64)) * 1.0)(x3), np.zeros(3), FLOAT64)
+    assert_close(grad(lambda a: 3.0)(x3), np.zeros(3), FLOAT64)
+    assert_close(grad(lambda a: xp.sum(xp.stop_gradient(a)))(x3), np.zeros(3), FLOAT64)
+    assert_close(grad(lambda a: xp.sum(xp.astype(a, np.int64)) * 1.0)(x3), np.zeros(3), FLOAT64)
     assert vmap(grad(lambda a: 3.0))(X).shape == X.shape
 
 
@@ -314,8 +313,8 @@ def test_a_value_shared_by_all_samples_may_be_branched_on_under_vmap():
     def g(k, x):
         return x * 2.0 if k > 0.0 else -x
 
-    close(vmap(g, (None, 0))(np.float64(1.0), x3), 2 * x3, FLOAT64)
-    close(vmap(g, (None, 0))(np.float64(-1.0), x3), -x3, FLOAT64)
+    assert_close(vmap(g, (None, 0))(np.float64(1.0), x3), 2 * x3, FLOAT64)
+    assert_close(vmap(g, (None, 0))(np.float64(-1.0), x3), -x3, FLOAT64)
 
 
 @pytest.mark.parametrize("ask", [bool, float, int, lambda x: [0, 1, 2][x]], ids="bfix")
@@ -560,9 +559,9 @@ def test_functions_of_the_namespace_as_in_jax(what):
     w = np.array([1.0, -2.0, 3.0])
     ours, theirs = lambda x: xp.sum(g(xp, x) * w), lambda x: jnp.sum(g(jnp, x) * w)
     rows = jax.vmap(jax.value_and_grad(theirs))(jnp.asarray(X))
-    close(vmap(value_and_grad(ours))(X), tuple(map(np.asarray, rows)), FLOAT64)
-    close(jit(vmap(value_and_grad(ours)))(X), tuple(map(np.asarray, rows)), FLOAT64)
-    close(ours(X[0]), np.asarray(rows[0][0]), FLOAT64)  # and on a plain array
+    assert_close(vmap(value_and_grad(ours))(X), tuple(map(np.asarray, rows)), FLOAT64)
+    assert_close(jit(vmap(value_and_grad(ours)))(X), tuple(map(np.asarray, rows)), FLOAT64)
+    assert_close(ours(X[0]), np.asarray(rows[0][0]), FLOAT64)  # and on a plain array
 
 
 @pytest.mark.parametrize(
@@ -581,12 +580,12 @@ def test_functions_of_the_namespace_as_in_jax(what):
 )
 def test_matmul_of_every_rank(a, b):
     x, y = rng.normal(size=a), rng.normal(size=b)
-    close(xp.matmul(x, y), np.matmul(x, y), FLOAT64)
+    assert_close(xp.matmul(x, y), np.matmul(x, y), FLOAT64)
     w = rng.normal(size=np.matmul(x, y).shape)
     got = grad(lambda x, y: xp.sum((x @ y) * w), (0, 1))(x, y)
     p, q = torch.tensor(x, requires_grad=True), torch.tensor(y, requires_grad=True)
     ((p @ q) * torch.tensor(w)).sum().backward()
-    close(got, (p.grad.numpy(), q.grad.numpy()), FLOAT64)
+    assert_close(got, (p.grad.numpy(), q.grad.numpy()), FLOAT64)
 
 
 @pytest.mark.parametrize(
@@ -610,7 +609,7 @@ def test_indexing_as_in_numpy(key):
     position = torch.arange(12).reshape(4, 3).numpy()[key]
     picked = expected.reshape(-1)[torch.tensor(np.asarray(position).ravel().copy())]
     (picked * picked.exp()).sum().backward()
-    close(grad(g)(X), expected.grad.numpy(), FLOAT64)
+    assert_close(grad(g)(X), expected.grad.numpy(), FLOAT64)
     np.testing.assert_array_equal(seen[0].value, X[key])
     rows = vmap(lambda x: x[key])(np.stack([X, -X]))
     np.testing.assert_array_equal(rows, np.stack([X[key], -X[key]]))
@@ -661,4 +660,4 @@ def test_td_loss_by_hand():
     theta, s, r, s_next = np.array([0.2, -0.2, 0.1]), X, x3[[0, 1, 2, 0]], X[::-1]
     delta = r + 0.9 * s_next @ theta - s @ theta
     rows = vmap(grad(functools.partial(td_loss, gamma=0.9)), (None, 0, 0, 0))
-    close(rows(theta, s, r, s_next), -delta[:, None] * s, FLOAT64)
+    assert_close(rows(theta, s, r, s_next), -delta[:, None] * s, FLOAT64)

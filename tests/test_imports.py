@@ -61,7 +61,7 @@ LAYERS = [
     ["engine.operations"],
     ["engine.primitives"],
     ["engine.core", "engine.contraction"],
-    ["batches", "memory"],
+    ["batches", "memory", "names"],
     ["trees", "book", "book.colours", "book.portable"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

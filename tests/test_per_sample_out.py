@@ -291,3 +291,135 @@ def test_an_argument_that_is_a_part_of_out_is_refused(backend):
     rows = rows_of(arrays(theta, backend), x, y)
     with pytest.raises(ValueError, match="out shares memory with argument 0, so writing"):
         rows_of(rows[3], x, y, out=rows)
+
+
+# A call seen before, with memory like that of the call before: fewer checks, none left out.
+each_quick_backend = pytest.mark.parametrize("backend", ["numpy", "jax"])
+
+
+def seen_before(backend, loss=ps.squared_loss, **options):
+    """Return rows_of, its arguments, and rows that it has written twice already."""
+    rows_of = ps.per_sample_grad(loss, (0, 0, 0), **options)
+    given = [arrays(v, backend) for v in (theta + states, states[::-1].copy(), rewards)]
+    rows = arrays(np.empty((B, 3)), backend)
+    for _ in range(2):
+        rows = rows_of(*given, out=rows)
+    return rows_of, given, rows
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@each_quick_backend
+def test_a_call_seen_before_does_not_make_every_check_again(backend, jit, monkeypatch):
+    rows_of, (thetas, x, y), rows = seen_before(backend, jit=jit)
+    monkeypatch.setattr(per_sample, "_in_parts", None)
+    for _ in range(3):
+        x, y = 1.5 - x, y * 2.0
+        rows = rows_of(thetas, x, y, out=rows)
+        exact = ((theta + states) * ps.to_numpy(x)).sum(1) - ps.to_numpy(y)
+        assert_close(ps.to_numpy(rows), exact[:, None] * ps.to_numpy(x))
+    with pytest.raises(TypeError):  # other memory needs all of them
+        rows_of(thetas, x, y, out=rows[:, None])
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@each_quick_backend
+def test_a_call_seen_before_refuses_what_the_first_one_refuses(backend, jit):
+    rows_of, given, rows = seen_before(backend, jit=jit)
+    kept = [ps.to_numpy(v).copy() for v in given]
+    for n in (0, 1):
+        with pytest.raises(ValueError, match=f"out shares memory with argument {n}, so writing"):
+            rows_of(*given, out=given[n])
+    for out in (rows[:2], rows[None], arrays(np.zeros((B, 3)), backend, "float32"), [rows], 1.0):
+        with pytest.raises(ValueError, match="per_sample_grad: out"):
+            rows_of(*given, out=out)
+    assert_close([ps.to_numpy(v) for v in given], kept)
+    assert_close(ps.to_numpy(rows_of(*given, out=rows)), ps.to_numpy(rows_of(*given)))
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_call_seen_before_notices_parts_of_one_array(jit):
+    rows_of, (thetas, x, y), _ = seen_before("numpy", jit=jit)
+    whole = np.concatenate([x, x])
+    for first in (0, 1, B - 1):
+        with pytest.raises(ValueError, match="out shares memory with argument 1, so writing"):
+            rows_of(thetas, whole[first : first + B], y, out=whole[1 : B + 1])
+        assert_close(whole, np.concatenate([x, x]))
+    owner = np.ones((B, 3))
+    for given, out in ((owner[::-1], owner), (owner, owner[:]), (owner[:], owner[:])):
+        with pytest.raises(ValueError, match="out shares memory with argument 1, so writing"):
+            rows_of(thetas, given, y, out=out)
+    apart = rows_of(thetas, whole[:B], y, out=whole[B:])  # one array, no memory in common
+    assert_close(apart, rows_of(thetas, x, y))
+    assert apart is not whole
+    assert np.shares_memory(apart, whole)
+    assert_close(whole[:B], x)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_call_seen_before_takes_memory_of_every_form(jit):
+    rows_of, given, rows = seen_before("numpy", jit=jit)
+    exact = rows_of(*given)
+    for out in (np.empty((3, B)).T, np.empty((2 * B, 6))[::2, ::-2], np.empty((B, 3), order="F")):
+        assert rows_of(*given, out=out) is out
+        assert_close(out, exact)
+    fixed, spread = np.zeros((B, 3)), np.zeros(3)
+    fixed.flags.writeable = False
+    for out in (fixed, np.broadcast_to(spread, (B, 3))):
+        assert_close(rows_of(*given, out=out), exact)
+        assert not np.any(out)
+    rows.flags.writeable = False
+    rows_of(*given[::-1][1:], given[0][:, 0], out=rows)
+    assert_close(rows, exact)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@each_quick_backend
+def test_a_call_seen_before_notices_what_the_loss_takes_from_outside(backend, jit):
+    scales = [2.0]
+
+    def loss(params, x, y):
+        scale = scales[0] if isinstance(scales[0], float) else scales[0][0, 0]
+        return ps.squared_loss(params, x, y) * scale
+
+    rows_of, given, rows = seen_before(backend, loss, jit=jit)
+    exact = ps.to_numpy(ps.per_sample_grad(ps.squared_loss, (0, 0, 0))(*given))
+    assert_close(ps.to_numpy(rows), 2 * exact)
+    scales[0] = rows + 1
+    expected = ps.to_numpy(scales[0])[0, 0] * exact
+    rows = rows_of(*given, out=rows)
+    assert_close(ps.to_numpy(rows), expected)
+    with pytest.raises(ValueError, match="out shares memory with scales, which the loss uses"):
+        rows_of(*given, out=scales[0])
+    scales[0] = 3.0
+    assert_close(ps.to_numpy(rows_of(*given, out=rows)), 3 * exact)
+
+
+def test_a_jax_array_given_away_before_is_refused_by_a_call_seen_before():
+    rows_of, given, rows = seen_before("jax", jit=True)
+    rows_of(*given, out=rows)
+    with pytest.raises(TypeError, match="out is a JAX array that was given away as out"):
+        rows_of(*given, out=rows)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_number_in_a_call_seen_before(jit):
+    loss = lambda t, x, y, c: ps.squared_loss(t, x, y) * c  # noqa: E731
+    rows_of = ps.per_sample_grad(loss, (None, 0, 0, None), jit=jit)
+    exact, rows = (states @ theta - rewards)[:, None] * states, np.empty((B, 3))
+    for number in (0.5, 0.5, 3.0, 0.5, -0.0):
+        assert rows_of(theta, states, rewards, number, out=rows) is rows
+        assert_close(rows, number * exact)
+
+
+@pytest.mark.parametrize("options", [{"with_values": True}, {"chunk_size": 2}, {"chunk_size": B}])
+@each_quick_backend
+def test_a_call_seen_before_with_other_options(backend, options):
+    rows_of = ps.per_sample_grad(ps.squared_loss, (0, 0, 0), jit=True, **options)
+    given = [arrays(v, backend) for v in (theta + states, states, rewards)]
+    rows = arrays(np.empty((B, 3)), backend)
+    error = ((theta + states) * states).sum(1) - rewards
+    for _ in range(3):
+        result = rows_of(*given, out=rows)
+        losses, rows = result if "with_values" in options else (None, result)
+        assert_close(ps.to_numpy(rows), error[:, None] * states)
+        assert losses is None or assert_close(ps.to_numpy(losses), 0.5 * error**2) is None

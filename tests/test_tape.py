@@ -11,8 +11,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from rule_checks import close
-from tolerances import FLOAT64
+from tolerances import FLOAT64, assert_close
 
 from persample import engine, tape
 from persample.engine import namespace as xp
@@ -297,7 +296,7 @@ def test_as_in_pytorch(program):
     for n, (x, y) in enumerate(zip(map(numbers, ours), map(numbers, theirs), strict=True)):
         assert type(x) is type(y), f"observation {n}: {x!r} and {y!r}"
         if isinstance(x, np.ndarray):
-            close(x, y, FLOAT64, f"observation {n}")
+            assert_close(x, y, FLOAT64, f"observation {n}")
         else:
             assert x == y, f"observation {n}: {x!r} and {y!r}"
 
@@ -470,7 +469,7 @@ def test_a_chain_of_ten_thousand_operations(m):
     for _ in range(10_000):
         y = y * 1.0001
     y.backward()
-    close(numbers(x.grad), 1.0001**10_000, FLOAT64)
+    assert_close(numbers(x.grad), 1.0001**10_000, FLOAT64)
     del y
     gc.collect()  # taking the chain apart must not recurse either
 
@@ -576,7 +575,7 @@ def test_tensors_inside_the_other_transforms():
     expected = engine.grad(lambda x: xp.sum(engine.grad(lambda y: xp.sum(xp.tanh(y) * x))(x)))(
         x.data
     )
-    close(x.grad.data, expected, FLOAT64)
+    assert_close(x.grad.data, expected, FLOAT64)
     rows = engine.vmap(lambda a: a * a)(x.detach())
     np.testing.assert_array_equal(rows.data, [0.25, 1.0])
     np.testing.assert_array_equal(engine.jit(lambda a: a * a)(x.detach()).data, [0.25, 1.0])

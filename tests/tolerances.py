@@ -5,6 +5,8 @@ Relative and absolute at once, |a - b| <= t (1 + |b|): the tests' numbers are of
 
 import numpy as np
 
+from persample import trees
+
 FLOAT64 = 1e-9
 FLOAT32 = 1e-5
 FINITE_DIFFERENCES = 1e-6
@@ -12,16 +14,17 @@ FINITE_DIFFERENCES = 1e-6
 OF_DTYPE = {"float64": FLOAT64, "float32": FLOAT32}
 
 
-def assert_close(actual, expected, tolerance=FLOAT64):
-    """Compare two trees of arrays leaf by leaf, shapes included."""
-    if isinstance(expected, dict):
-        assert set(actual) == set(expected)
-        for key in expected:
-            assert_close(actual[key], expected[key], tolerance)
-    elif isinstance(expected, tuple | list):
-        assert len(actual) == len(expected)
-        for a, b in zip(actual, expected, strict=True):
-            assert_close(a, b, tolerance)
+def assert_close(actual, expected, tolerance=FLOAT64, what=""):
+    """Compare two trees of arrays: structure, shapes, and values (NaN equals NaN).
+
+    Where the actual tree has an array, a list of numbers may be expected.
+    """
+    if isinstance(actual, trees.CONTAINERS):
+        (actual, one), (expected, other) = trees.flatten(actual), trees.flatten(expected)
+        assert one == other, f"{what}: structure {one} and {other}"
     else:
-        assert np.shape(actual) == np.shape(expected)
-        np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
+        actual, expected = [actual], [expected]
+    for x, y in zip(actual, expected, strict=True):
+        x, y = np.asarray(x), np.asarray(y)
+        assert x.shape == y.shape, f"{what}: shape {x.shape} and {y.shape}"
+        np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance, err_msg=what)

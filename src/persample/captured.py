@@ -33,7 +33,9 @@ class Captured:
     def arrays(self) -> list[tuple[str, Any]]:
         """Return (name, array) of every array among them."""
         found: list = []
-        for name, value in self._values() if self._readers else ():
+        if not self._readers:
+            return found
+        for name, value in self._values():
             known = _plain(value) or callable(value)
             leaves = [] if known else trees.flatten(value)[0]
             found += [(name, x) for x in leaves if kind_of(x)]

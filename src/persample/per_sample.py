@@ -106,15 +106,16 @@ def _door(loss, in_axes, restore=None, *, jit, chunk_size, has_aux, with_values)
         if not (restore or has_aux or with_values):
             call = module.vmap(module.grad(checked), axes)
             call = module.jit(call) if jit else call
+            overwrite = module.overwrite(call) if jit else None
             pair = lambda *given: (call(*given), ())  # noqa: E731
         else:
             pair = module.vmap(_with_extra(module, checked, has_aux, with_values), axes)
             pair = module.jit(pair) if jit else pair
-            call = lambda *given: finish(*pair(*given))  # noqa: E731
+            call, overwrite = (lambda *given: finish(*pair(*given))), None
         gradient = (
             module.value_and_grad(checked, has_aux=True) if has_aux else module.grad(checked)
         )
-        return Functions(gradient, call, pair, module.into(pair, jit))
+        return Functions(gradient, call, pair, module.into(pair, jit), overwrite)
 
     plans = Plans("per_sample_grad", loss, in_axes, jit, build)
     again = {"jit": jit, "chunk_size": chunk_size, "has_aux": has_aux, "with_values": with_values}
@@ -128,6 +129,10 @@ def _door(loss, in_axes, restore=None, *, jit, chunk_size, has_aux, with_values)
             return plan.packed(make, loss, arguments, out=out)
         if out is None and (chunk_size is None or chunk_size >= plan.size):
             return plan.call(*arguments)
+        if plan.may_write(out, arguments) and not plans.captured.arrays():
+            if plan.overwrite:
+                return plan.overwrite(out, *arguments)
+            return finish(*plan.write(out, None, *arguments))
         result = finish(*_in_parts(plan, plans.captured, arguments, out, chunk_size))
         plans.settle(plan)
         return result
@@ -160,6 +165,9 @@ def _in_parts(plan, captured, arguments, out, chunk_size):
         out = module.own(out)
     step = chunk_size or module.step(plan.size, plan.row_bytes * plan.size)
     if step >= plan.size:  # to slice the whole batch is a copy in JAX
+        plan.remember_out(out)
+        if plan.overwrite:
+            return plan.overwrite(out, *arguments), ()
         return plan.write(out, None, *arguments)
     extras = []
     for part in _slices(plan.size, step):

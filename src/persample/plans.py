@@ -24,6 +24,7 @@ class Functions(NamedTuple):
     call: Callable  # (*arguments) -> the result
     pair: Callable | None = None  # (*arguments) -> (rows, extra)
     write: Callable | None = None  # (out, start, *arguments) -> (rows in out's memory, extra)
+    overwrite: Callable | None = None  # (out, *arguments) -> rows in out's memory; faster
 
 
 class Plan:
@@ -33,7 +34,7 @@ class Plan:
         name, self.axes, self.size = check_call(where, arguments, in_axes)
         self.where, self.module = where, backend(name)
         self.packed: Packed | None = None
-        self.call, self.pair, self.write = None, None, None
+        self.call, self.pair, self.write, self.overwrite = None, None, None, None
         self.simple = not any(isinstance(x, trees.CONTAINERS) for x in arguments)
         leaves = trees.flatten(arguments[0])[0]
         shapes = row_shapes(arguments[0], self.axes[0], self.size)
@@ -42,13 +43,28 @@ class Plan:
         ]
         self.row_bytes = sum(each)
         self._outs: set = set()
+        self._written: tuple = (None, None, None)
 
     def check_out(self, arguments: tuple, out: Any) -> None:
         """Check the shapes and types of ``out``, once for each of its signatures."""
         key = signature((out,))
-        if key not in self._outs:
+        if key not in self._outs or any(map(self.module.refusal, trees.leaves_of(out))):
             check_out(self.where, arguments, self.axes, self.size, out)
             self._outs.add(key)
+
+    def remember_out(self, out: Any) -> None:
+        """Remember that ``out`` was checked and written over as a whole: `may_write` looks."""
+        if self.simple and hasattr(out, "dtype"):
+            self._written = out.__class__, out.shape, out.dtype
+
+    def may_write(self, out: Any, arguments: tuple) -> bool:
+        """Say at once whether ``out`` is an array like one before, and may be written over.
+
+        False only means that all checks are needed. What a loss uses besides is not looked at.
+        """
+        kind, shape, dtype = self._written
+        same = out.__class__ is kind and out.shape == shape and out.dtype == dtype
+        return same and self.module.may_write(out, arguments)
 
     def new_rows(self, params: Any) -> Any:
         """Return fresh memory for the rows."""
@@ -92,7 +108,7 @@ class Plans:
             same = plan.module.NAME, plan.axes
             if same not in self._functions:
                 self._functions[same] = self._build(plan.module, plan.axes)
-            one, plan.call, plan.pair, plan.write = self._functions[same]
+            one, plan.call, plan.pair, plan.write, plan.overwrite = self._functions[same]
             plan.module.examine(one, samples(arguments, plan.axes, 0))
             if self._jit and plan.module.FREEZES:
                 plan.call = self._first(plan, plan.call)
@@ -121,15 +137,14 @@ def signature(arguments: tuple) -> tuple:
     """Return types, shapes, dtypes and structure of the arguments, hashable."""
     key: list = []
     for x in arguments:
-        dtype = getattr(x, "dtype", None)
-        if dtype is not None:
-            key += (x.__class__, x.shape, dtype)
-            continue
-        leaves, structure = trees.flatten(x)
-        key.append(structure)
-        for leaf in leaves:
-            shape = getattr(leaf, "shape", None)
-            key += (leaf.__class__, shape, getattr(leaf, "dtype", None))
+        try:
+            key += (x.__class__, x.shape, x.dtype)
+        except AttributeError:  # no array
+            leaves, structure = trees.flatten(x)
+            key.append(structure)
+            for leaf in leaves:
+                shape = getattr(leaf, "shape", None)
+                key += (leaf.__class__, shape, getattr(leaf, "dtype", None))
     return tuple(key)
 
 

@@ -35,7 +35,7 @@ BACKENDS = {
 NAMES = (
     *("NAME", "asarray", "to_numpy", "namespace", "stop_gradient"),
     *("grad", "value_and_grad", "vmap", "jit", "FREEZES", "KEEPS"),
-    *("empty", "own", "into", "step", "traced"),
+    *("empty", "own", "into", "overwrite", "may_write", "step", "traced"),
     *("refusal", "examine"),
 )
 

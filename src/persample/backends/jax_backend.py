@@ -19,7 +19,9 @@ __all__ = [
     "grad",
     "into",
     "jit",
+    "may_write",
     "namespace",
+    "overwrite",
     "own",
     "refusal",
     "step",
@@ -124,8 +126,7 @@ def into(f: Callable, jit: bool) -> Callable:
 
     def write(out, start, rows):
         first = 0 if start is None else start
-        put = lambda whole, x: jax.lax.dynamic_update_slice_in_dim(whole, x, first, 0)  # noqa: E731
-        return trees.tree_map(put, out, rows)
+        return trees.tree_map(lambda whole, x: _put(whole, x, first), out, rows)
 
     def fused(out, start, *args):
         rows, extra = f(*args)
@@ -145,6 +146,27 @@ def into(f: Callable, jit: bool) -> Callable:
 def step(size: int, nbytes: int) -> int:
     """Return how many of ``size`` samples to write at a time if their rows have ``nbytes``."""
     return size  # compiled, it writes rows in place; if not, many calls cost more than one
+
+
+def overwrite(f: Callable) -> Callable | None:
+    """Return ``g(out, *args)``, which writes f(\\*args) into ``out`` as ``into`` does."""
+
+    def fused(out, *args):
+        return trees.tree_map(lambda whole, x: _put(whole, x, 0), out, f(*args))
+
+    return jax.jit(fused, donate_argnums=0)
+
+
+def _put(whole, x, start):
+    return jax.lax.dynamic_update_slice_in_dim(whole, x, start, 0)
+
+
+def may_write(out: jax.Array, arguments: tuple) -> bool:
+    """Say at once whether ``out`` may be given away while arguments are read; False: look."""
+    for x in arguments:
+        if x is out:
+            return False
+    return not out.is_deleted()
 
 
 def traced(x: Any) -> bool:

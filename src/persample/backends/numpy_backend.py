@@ -21,7 +21,9 @@ __all__ = [
     "grad",
     "into",
     "jit",
+    "may_write",
     "namespace",
+    "overwrite",
     "own",
     "refusal",
     "step",
@@ -121,6 +123,27 @@ def empty(shape: tuple[int, ...], like: Any) -> np.ndarray:
 def own(rows: Any) -> Any:
     """Return arrays to write to: those of ``rows``, fresh ones where they share memory."""
     return memory.apart(rows, np.empty_like)
+
+
+def may_write(out: np.ndarray, arguments: tuple) -> bool:
+    """Say at once whether ``out`` may be written over while arguments are read; False: look."""
+    flags, plain = out.flags, np.ndarray
+    if not (flags.owndata and flags.carray):  # carray: writable, and each number once
+        return False
+    for x in arguments:
+        if x.__class__ is not plain or x is out:
+            return False
+        if x.base is not None and np.may_share_memory(out, x):  # no base: memory of its own
+            return False
+    return True
+
+
+def overwrite(f: Callable) -> Callable | None:
+    """Return ``g(out, *args)``, which writes f(\\*args) into ``out``, for f compiled by `jit`.
+
+    None: nothing is faster than to copy, as ``into`` does.
+    """
+    return f.into
 
 
 def traced(x: Any) -> bool:

@@ -24,7 +24,9 @@ __all__ = [
     "grad",
     "into",
     "jit",
+    "may_write",
     "namespace",
+    "overwrite",
     "own",
     "refusal",
     "step",
@@ -199,6 +201,16 @@ def own(rows: Any) -> Any:
     """Return arrays to write to: those of ``rows``, fresh ones where they share memory."""
     detached = trees.tree_map(lambda x: x.detach(), rows)  # no graph of an earlier call
     return memory.apart(detached, torch.empty_like)
+
+
+def overwrite(f: Callable) -> Callable | None:
+    """Return a faster way than ``into`` to write f(\\*args) into an array; there is none."""
+    return None
+
+
+def may_write(out: torch.Tensor, arguments: tuple) -> bool:
+    """Say at once whether ``out`` may be written over while arguments are read; False: look."""
+    return False  # a call takes far longer than the look
 
 
 def traced(x: Any) -> bool:

@@ -17,7 +17,7 @@ from .contraction import split
 from .core import ELEMENTWISE, Trace, as_tracer, bind, new_trace, transformed
 from .operations import constant, product
 from .primitives import PRIMITIVES, apply
-from .tracer import Tracer, is_array, own
+from .tracer import Tracer, is_array, unshared
 
 
 def _spread(size, x, batched):
@@ -188,6 +188,7 @@ def vmap(f: Callable, in_axes: Any = 0) -> Callable:
             ]
             outputs, structure = trees.flatten(f(*lifted))
             values = [trace.output(x) for x in outputs]
-        return trees.unflatten(structure, own(values, [x for leaves, _ in flat for x in leaves]))
+        arrays = [x for leaves, _ in flat for x in leaves]
+        return trees.unflatten(structure, unshared(values, arrays))
 
     return transformed(f, run)

@@ -9,14 +9,15 @@ say), and a sum over it then adds in another order and may round differently.
 import keyword
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .. import trees
+from ..names import free_name, short_names
 from .contraction import expression
 from .core import ELEMENTWISE, VIEW
-from .staging import Equation, Graph, Var, identifier, letters
+from .staging import Equation, Graph, Var
 
 LARGE = 2**16  # bytes: from here on fresh memory costs more than a line in the program
 WIDTH = 88
@@ -108,10 +109,6 @@ def _negative(eq, x):
     return f"-{x.within(SIGN)}", SIGN
 
 
-def _stop_gradient(eq, x):
-    return x.text, x.binds
-
-
 def _astype(eq, x):
     dtype = eq.params["dtype"]
     name = f"np.{dtype}" if dtype.isnative else repr(dtype.str)  # big-endian has no name
@@ -135,7 +132,6 @@ FORMS = {
     "less": _infix("<", COMPARE),
     "less_equal": _infix("<=", COMPARE),
     "negative": _negative,
-    "stop_gradient": _stop_gradient,
     "astype": _astype,
     "einsum": _einsum,
     **{name: _reduction(name) for name in ("sum", "max", "min", "prod")},
@@ -162,13 +158,17 @@ def memories(graph: Graph) -> dict[Var, tuple[Var | None, bool]]:
     return found
 
 
+PRODUCTS = {" * ": "multiply", " @ ": "matmul"}  # operators of a product, and their ufuncs
+
+
 class Program:
     """A program under construction."""
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph, into: bool):
         inputs = zip(graph.inputs, graph.names, strict=True)
         self.texts = {v: Text(name, ATOM, (v,)) for v, name in inputs}  # and id of a constant
         self.taken = {*keyword.kwlist, graph.name, *graph.names}  # names not to be used again
+        self.outs = [free_name(f"out_{n}", self.taken) for n in range(len(graph.outputs) * into)]
         self.graph, self.memory = graph, memories(graph)
         self.constants: dict = {}
         self.lines: list[tuple[Equation, str, Text]] = []  # name = text, for the equation
@@ -178,7 +178,7 @@ class Program:
         if isinstance(x, Var):
             return self.texts[x]
         if id(x) not in self.texts:
-            name = identifier(f"constant_{len(self.constants)}", self.taken)
+            name = free_name(f"constant_{len(self.constants)}", self.taken)
             self.constants[name], self.texts[id(x)] = x, Text(name)
         return self.texts[id(x)]
 
@@ -196,20 +196,34 @@ class Program:
         text, binds = FORMS.get(eq.primitive.name, _call)(eq, *operands)
         return Text(text, binds, tuple([r for x in operands for r in x.reads]))
 
+    def call_into(self, place: str, eq: Equation) -> str | None:
+        """Return the call of a ufunc that writes a result to ``place``; None if there is none."""
+        operands = [self.operand(eq, x) for x in eq.inputs]
+        if isinstance(eq.primitive.numpy, np.ufunc):
+            texts = ", ".join([x.text for x in operands])
+            return f"np.{eq.primitive.numpy.__name__}({texts}, out={place})"
+        form = expression(eq.params["subscripts"]) if eq.primitive.name == "einsum" else ""
+        for symbol, name in PRODUCTS.items():
+            if symbol in form:
+                x, y = [x.within(ATOM) for x in operands]
+                return f"np.{name}({form.replace(symbol, ', ')}, out={place})".format(x=x, y=y)
+        return None
+
     def body(self, outputs: list) -> list[str]:
         """Return all lines: large memory is reused, or else released, after its last reader."""
         ending, names, lines = self.last_reads(outputs), {}, []
         for n, (eq, name, text) in enumerate(self.lines):
             done = [v for v in ending[n] if v in names]  # not the arguments
-            reused = next((v for v in done if _can_hold(eq, v)), None)
-            lines.append(self.line(eq, name, text, reused))
+            reused = next((v for v in done if _can_hold(eq, v) and name not in self.outs), None)
+            call = self.call_into(self.texts[reused].text, eq) if reused else text.text
+            lines.append(f"{name} = {call}")
             if eq.primitive.kind != VIEW:  # names: all names of each memory that a line made
                 names[eq.output] = [*names.get(reused, []), name]
             elif self.memory[eq.output][0] in names:
                 names[self.memory[eq.output][0]].append(name)
             gone = [name for v in done if v is not reused and _large(v) for name in names[v]]
             lines += [f"del {', '.join(sorted(gone))}"] if gone else []
-        return [*lines, f"return {self.results(outputs)}"]
+        return [*lines, *(self.stores(outputs) if self.outs else [self.results(outputs)])]
 
     def last_reads(self, outputs: list) -> list[list[Var]]:
         """Return, for each line, the variables whose memory nothing reads after it."""
@@ -219,20 +233,18 @@ class Program:
             later.update(ending[-1])
         return ending[::-1]
 
-    def line(self, eq: Equation, name: str, text: Text, reused: Var | None) -> str:
-        """Return ``name = text``, or the ufunc that writes the result into ``reused``."""
-        if reused is None:
-            return f"{name} = {text.text}"
-        operands = ", ".join([self.operand(eq, x).text for x in eq.inputs])
-        ufunc, out = eq.primitive.numpy.__name__, self.texts[reused].text
-        return f"{name} = np.{ufunc}({operands}, out={out})"
-
     def read_by(self, text: Text) -> dict:
         """Return the variables whose memory a text reads, each once, in order."""
         return dict.fromkeys([self.memory[v][0] for v in text.reads])
 
+    def stores(self, outputs: list) -> list[str]:
+        """Return lines that copy the outputs into given memory, where they are not there yet."""
+        pairs = zip([self.text_of(x).text for x in outputs], self.outs, strict=True)
+        lines = [f"{out}[...] = {text}" for text, out in pairs if text != out]
+        return [*lines, f"return {', '.join(self.outs)}"]
+
     def results(self, outputs: list) -> str:
-        """Return the outputs as text: one array or a tuple, which share memory with nothing."""
+        """Return the line that returns one array or a tuple, which share memory with nothing."""
         made_here = set(self.memory) - set(self.graph.inputs)
         texts = []
         for x in outputs:
@@ -243,29 +255,32 @@ class Program:
             texts.append(copied if x.shape else f"np.array({text.text})")
             made_here.discard(of)  # only the first output may have that memory itself
         if len(texts) > 1 or self.graph.structure is trees.LEAF:
-            return ", ".join(texts)
-        return f"({texts[0]},)" if texts else "()"
+            return f"return {', '.join(texts)}"
+        return f"return ({texts[0]},)" if texts else "return ()"
 
 
-def generate(graph: Graph) -> tuple[str, dict]:
+def generate(graph: Graph, into: bool = False) -> tuple[str, dict]:
     """Return the source of a function of the graph's inputs, and the constants it reads.
 
     The function returns one array if the traced function did, else a tuple of its arrays. None
-    shares memory with an input, a constant or another output.
+    shares memory with an input, a constant or another output. With ``into`` it takes arrays for
+    the outputs before the inputs, writes the outputs into them, and returns these arrays.
     """
-    program = Program(graph)
-    names = letters(program.taken)
+    program = Program(graph, into)
+    names = short_names(program.taken)
     read = [*graph.outputs, *[x for eq in graph.equations for x in eq.inputs]]
     uses = Counter(map(id, read))
+    places = dict(zip(map(id, graph.outputs), program.outs, strict=into))
     for eq in graph.equations:
-        text = program.write(eq)
+        text, place = program.write(eq), places.get(id(eq.output))
+        call = program.call_into(place, eq) if place else None
         small = eq.primitive.kind == VIEW or not _large(eq.output)
-        if uses[id(eq.output)] == 1 and small and len(text.text) < WIDTH - 20:
-            program.texts[eq.output] = text
-        else:
-            program.lines.append((eq, next(names), text))
-            program.texts[eq.output] = Text(program.lines[-1][1], ATOM, (eq.output,))
-    header = f"def {graph.name}({', '.join(graph.names)}):"
+        if call or uses[id(eq.output)] > 1 or not small or len(text.text) >= WIDTH - 20:
+            name = place if call else next(names)
+            program.lines.append((eq, name, replace(text, text=call or text.text)))
+            text = Text(name, ATOM, (eq.output,))
+        program.texts[eq.output] = text
+    header = f"def {graph.name}({', '.join([*program.outs, *graph.names])}):"
     return "\n    ".join([header, *program.body(graph.outputs)]) + "\n", program.constants
 
 

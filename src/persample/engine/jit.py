@@ -26,16 +26,16 @@ def _no_plan_yet(*args):
 class Plan:
     """What is kept for one signature.
 
-    ``program`` takes the array leaves of the arguments, in order, and returns one array if
-    ``structure`` is one leaf, else a tuple of arrays. ``guard`` takes the arguments as they are
-    and returns NotImplemented where they have another signature.
+    ``program`` takes the array leaves of the arguments, in order, and returns one array if the
+    function does, else a tuple of arrays. ``guard`` takes the arguments as they are
+    and returns NotImplemented where they have another signature. ``writer`` takes arrays for the
+    results before the arguments' leaves, and writes there.
     """
 
     program: Callable
-    structure: Any
     graph: Graph
-    source: str
-    guard: Callable = _no_plan_yet
+    guard: Callable
+    writer: Callable | None = None
 
 
 class Jitted:
@@ -53,7 +53,7 @@ class Jitted:
         self.passes = tuple(passes)
         self.traces = 0
         self._plans: dict = {}
-        self._latest = _no_plan_yet
+        self._latest = self._latest_into = _no_plan_yet
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if keywords:
@@ -68,28 +68,39 @@ class Jitted:
             return self.__wrapped__(*args)  # inside another transform: part of its trace
         plan = self._plans.get(key) or self._compile(key, args)
         self._latest = plan.guard
-        out = plan.program(*arrays)
-        return out if plan.structure is trees.LEAF else trees.unflatten(plan.structure, out)
+        out, structure = plan.program(*arrays), plan.graph.structure
+        return out if structure is trees.LEAF else trees.unflatten(structure, out)
 
     def _compile(self, key: tuple, args: tuple) -> Plan:
         graph = optimise(make_graph(self.__wrapped__)(*args), self.passes)
         self.traces += 1
-        source, constants = generate(graph)
-        primitives = {name: primitive.numpy for name, primitive in PRIMITIVES.items()}
-        fixed = {name: snapshot(x) for name, x in constants.items()}
-        scope = {**primitives, **fixed, "np": np}
-        exec(compile(source, f"<jit {graph.name}>", "exec"), scope)  # our own text
-        plan = Plan(scope[graph.name], graph.structure, graph, source)
-        if args and all(type(x) is np.ndarray for x in args):
-            plan.guard = _guard(plan, args)
-        self._plans[key] = plan
-        return plan
+        program = _compiled(graph)
+        self._plans[key] = Plan(program, graph, _guard(program, graph.structure, args))
+        return self._plans[key]
 
     def _plan(self, args: tuple) -> Plan:
         key, _ = _signature(args)
         if key is None:
             raise TypeError("jit: a program was asked for with tracers; give arrays as examples.")
         return self._plans.get(key) or self._compile(key, args)
+
+    def into(self, out: Any, *args: Any) -> Any:
+        """Call the function, write what it returns into ``out``, and return ``out``.
+
+        ``out`` is like the result: the result of an earlier call, say. The caller sees to it that
+        its arrays can be written to and share memory with no argument and not with each other.
+        """
+        result = self._latest_into(out, *args)
+        if result is not NotImplemented:
+            return result
+        plan, (outs, structure) = self._plan(args), trees.flatten(out)
+        given, wanted = [[(x.shape, x.dtype) for x in xs] for xs in (outs, plan.graph.outputs)]
+        if (structure, given) != (plan.graph.structure, wanted):
+            raise ValueError("jit: out has another structure, shape or dtype; give a result.")
+        plan.writer = plan.writer or _compiled(plan.graph, into=True)
+        self._latest_into = _guard(plan.writer, trees.LEAF, (out, *args))
+        plan.writer(*outs, *_signature(args)[1])
+        return out
 
     def graph(self, *args: Any) -> Graph:
         """Return the optimised graph for these arguments; print it, or its ``removed``."""
@@ -101,7 +112,7 @@ class Jitted:
         An operation that NumPy has no function for (``scatter_add``, ``pad``) stands there under
         the name of its primitive, an array from outside as ``constant_0``.
         """
-        return self._plan(args).source
+        return generate(self._plan(args).graph)[0]
 
     def program(self, *args: Any) -> Callable:
         """Return the compiled program for these arguments, a plain function without any check.
@@ -113,27 +124,36 @@ class Jitted:
         return self._plan(args).program
 
 
-def _guard(plan: Plan, args: tuple) -> Callable:
-    """Return ``plan`` behind a check that the arguments are arrays like ``args``.
+def _compiled(graph: Graph, into: bool = False) -> Callable:
+    """Return the program for a graph; with ``into`` it takes arrays for its results first."""
+    source, constants = generate(graph, into)
+    primitives = {name: primitive.numpy for name, primitive in PRIMITIVES.items()}
+    fixed = {name: snapshot(x) for name, x in constants.items()}
+    scope = {**primitives, **fixed, "np": np}
+    exec(compile(source, f"<jit {graph.name}>", "exec"), scope)  # our own text
+    return scope[graph.name]
+
+
+def _guard(program: Callable, structure: Any, args: tuple) -> Callable:
+    """Return ``program`` behind a check that the arguments are arrays like ``args``.
 
     The check is written out as Python text: for small arrays, a loop over the arguments takes as
-    long as half of the program.
+    long as half of the program. Arguments that are no arrays have no such check.
     """
-    checks, scope = "", {**vars(plan), "ndarray": np.ndarray, "unflatten": trees.unflatten}
-    for i, x in enumerate(args):
-        scope[f"d{i}"] = x.dtype
-        checks += f" and type(x{i}) is ndarray and x{i}.dtype is d{i} and x{i}.shape == {x.shape}"
-    arrays = ", ".join([f"x{i}" for i in range(len(args))])
-    run = f"program({arrays})"
-    run = run if plan.structure is trees.LEAF else f"unflatten(structure, {run})"
-    source = f"""
-def guard(*args):
-    if len(args) == {len(args)}:
-        {arrays}, = args
-        if True{checks}:
-            return {run}
-    return NotImplemented"""
-    exec(source, scope)  # our own text: numbered names and shapes
+    if not args or any(type(x) is not np.ndarray for x in args):
+        return _no_plan_yet
+    given = {f"x{i}": x for i, x in enumerate(args)}
+    scope = {"program": program, "structure": structure, "unflatten": trees.unflatten}
+    scope |= {"ndarray": np.ndarray, **{f"d{name}": x.dtype for name, x in given.items()}}
+    checks = [
+        f"type({name}) is ndarray and {name}.dtype is d{name} and {name}.shape == {x.shape}"
+        for name, x in given.items()
+    ]
+    run = f"program({', '.join(given)})"
+    run = run if structure is trees.LEAF else f"unflatten(structure, {run})"
+    head = f"def guard({'=None, '.join(given)}=None, *more):"
+    test = f"not more and {' and '.join(checks)}"
+    exec(f"{head}\n    return {run} if {test} else NotImplemented", scope)  # our own text
     return scope["guard"]
 
 

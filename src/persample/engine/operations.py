@@ -12,7 +12,7 @@ from string import ascii_letters
 
 import numpy as np
 
-from .primitives import apply, number_in
+from .primitives import apply, only_number
 
 
 def asarray(x, /, dtype=None, *, device=None, copy=None):
@@ -68,7 +68,7 @@ def broadcast(*values):
 
 def elementwise(name, *values):
     """Apply an elementwise primitive: arrays get one shape, numbers stay numbers."""
-    shape, numbers = _common_shape(values), [number_in(x) for x in values]
+    shape, numbers = _common_shape(values), [only_number(x) for x in values]
     if all(number is not None for number in numbers):
         return broadcast_to(apply(name, *numbers), shape)
     pairs = zip(values, numbers, strict=True)
@@ -103,7 +103,7 @@ def divide(x1, x2, /):
 def pow(x1, x2, /):
     """Return x1 ** x2 for each element; a square is a product."""
     x, y = promote(x1, x2)
-    if number_in(y) == 2:
+    if only_number(y) == 2:
         return broadcast_to(multiply(x, x), _common_shape([x, y]))
     return elementwise("power", x, y)
 

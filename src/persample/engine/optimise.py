@@ -14,7 +14,7 @@ import numpy as np
 
 from .contraction import split
 from .core import ELEMENTWISE
-from .primitives import PRIMITIVES, number_in
+from .primitives import PRIMITIVES, only_number
 from .staging import Equation, Graph, Var
 
 
@@ -146,7 +146,7 @@ def _number_and_rest(eq):
     if name not in ("multiply", "einsum"):
         return None
     *letters, out = split(eq.params["subscripts"]) if name == "einsum" else ("", "", "")
-    for number, rest, axes in ((number_in(x), y, letters[1]), (number_in(y), x, letters[0])):
+    for number, rest, axes in ((only_number(x), y, letters[1]), (only_number(y), x, letters[0])):
         if number is not None and rest.shape == eq.output.shape and axes == out:
             return float(number), rest
     return None
@@ -183,7 +183,7 @@ def _is_power_of_two(number):
 def _add(eq, made_by):
     for x, y in (eq.inputs, eq.inputs[::-1]):
         minus = _maker(y, made_by, "negative")
-        if number_in(y) == 0:
+        if only_number(y) == 0:
             return x
         if minus:
             return _make(eq, "subtract", x, minus.inputs[0])
@@ -196,12 +196,12 @@ NEUTRAL = {"subtract": 0, "divide": 1, "power": 1}
 def _neutral(eq, made_by):
     """x - 0, x / 1 and x ** 1 are x."""
     x, y = eq.inputs
-    return x if number_in(y) == NEUTRAL[eq.primitive.name] else eq
+    return x if only_number(y) == NEUTRAL[eq.primitive.name] else eq
 
 
 def _where(eq, made_by):
     condition, x, y = eq.inputs
-    number = number_in(condition)
+    number = only_number(condition)
     if number is None:
         return eq
     return x if number else y

@@ -11,7 +11,7 @@ from .contraction import contract
 from .core import ELEMENTWISE, OTHER, VIEW, Primitive, bind
 
 
-def number_in(x):
+def only_number(x):
     """Return the number that a constant consists of, as a NumPy scalar; None if there is none.
 
     A constant consists of one number if it is 0-d, or if all entries of the array are the same

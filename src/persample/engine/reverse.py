@@ -13,7 +13,7 @@ from .. import trees
 from . import namespace as xp
 from .core import Trace, as_tracer, bind, new_trace, transformed
 from .operations import constant
-from .tracer import Tracer, is_array, own
+from .tracer import Tracer, is_array, unshared
 from .vjps import vjp_rules
 
 
@@ -126,7 +126,7 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
             cts = backward(trace.tape[::-1], {output.node: xp.ones_like(output.value)})
         parameters = [x for n in wanted for x in lifted[n]]
         found = [cts.get(x.node, xp.zeros_like(x.value)) for x in parameters]
-        leaves = iter(own(found))
+        leaves = iter(unshared(found))
         value = output.value if isinstance(output.value, Tracer) else np.array(output.value)
         grads = tuple([trees.unflatten(flat[n][1], leaves) for n in wanted])
         return value, grads if several else grads[0]

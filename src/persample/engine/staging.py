@@ -4,17 +4,14 @@ The trace computes with the example arguments as it goes, so no primitive needs 
 the graph it leaves behind holds for these shapes and dtypes only.
 """
 
-import inspect
-import itertools
-import keyword
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
 
 from .. import trees
+from ..names import argument_names, free_name, short_names
 from .core import Primitive, Trace, as_tracer, bind, new_trace, refuse
 from .operations import constant
 from .primitives import PRIMITIVES
@@ -57,7 +54,7 @@ class Graph:
 
     def __str__(self) -> str:
         names = dict(zip(self.inputs, self.names, strict=True))
-        fresh = letters(set(self.names))
+        fresh = short_names(set(self.names))
         names.update((eq.output, next(fresh)) for eq in self.equations)
         header = ", ".join(f"{names[v]}: {describe(v)}" for v in self.inputs)
         lines = [f"{self.name}({header}):"]
@@ -70,12 +67,6 @@ class Graph:
         return "\n".join([*lines, f"    return {', '.join(outputs)}"])
 
     __repr__ = __str__
-
-
-def letters(taken: set):
-    """Yield a, b, ..., z, a1, b1, ... without the names in ``taken``."""
-    names = (f"{letter}{n or ''}" for n in itertools.count() for letter in ascii_lowercase)
-    return (name for name in names if name not in taken)
 
 
 def describe(x: Any) -> str:
@@ -138,31 +129,12 @@ def make_graph(f: Callable) -> Callable[..., Graph]:
             for i, (x, name) in enumerate(zip(leaves, names, strict=True)):
                 if is_array(x):
                     var = Var(x.shape, x.dtype)
-                    inputs[var] = identifier(name, taken)
+                    inputs[var] = free_name(name, taken)
                     leaves[i] = StageTracer(trace, x, var)
             outputs, structure = trees.flatten(f(*trees.unflatten(structure, leaves)))
             atoms = [as_tracer(trace, x).atom for x in outputs]
         name = getattr(f, "__name__", "function")
-        name = identifier("function" if name == "<lambda>" else name, taken)
+        name = free_name("function" if name == "<lambda>" else name, taken)
         return Graph(name, list(inputs.values()), list(inputs), trace.equations, atoms, structure)
 
     return trace_it
-
-
-def identifier(name: str, taken: set) -> str:
-    """Return ``name`` as a Python name that is not in ``taken``, and add it there."""
-    name = "".join(c if f"_{c}".isidentifier() else "_" for c in name)
-    while name in taken or keyword.iskeyword(name) or not name.isidentifier():
-        name += "_"
-    taken.add(name)
-    return name
-
-
-def argument_names(f: Callable, args: tuple) -> list[str]:
-    """Return the names that ``f`` gives its positional arguments, as far as they are known."""
-    try:
-        parameters = inspect.signature(f).parameters.values()
-    except (TypeError, ValueError):
-        parameters = []
-    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return (names + [f"x{i}" for i in range(len(names), len(args))])[: len(args)]

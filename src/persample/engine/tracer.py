@@ -165,16 +165,23 @@ def plain(x):
     return x if type(x) is np.ndarray or isinstance(x, np.generic) else xp.asarray(x)
 
 
-def own(values: list, given: list = ()) -> list:
-    """Return the arrays, copied where they are read-only or share memory with one before."""
-    taken, result = set().union(*map(_memory, given)), []
+def unshared(values: list, given: list = ()) -> list:
+    """Return the values; an array that is read-only, or in the memory of one before, is copied.
+
+    The arrays of ``given`` come before all values. So a caller may write into every result.
+    """
+    taken, result = set().union(*map(_memory_ids, given)), []
     for x in values:
-        if not isinstance(x, Tracer) and (not x.flags.writeable or _memory(x) & taken):
+        if not isinstance(x, Tracer) and (not x.flags.writeable or _memory_ids(x) & taken):
             x = np.array(x)
-        taken |= _memory(x)
+        taken |= _memory_ids(x)
         result.append(x)
     return result
 
 
-def _memory(x):
+def _memory_ids(x):
+    """Return the ids of an array and of the array that it is a view of, if it is one.
+
+    Two arrays that share memory have an id in common: of all views, ``base`` is the owner.
+    """
     return {id(x), id(getattr(x, "base", None))} - {id(None)}
