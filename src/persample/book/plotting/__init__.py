@@ -11,6 +11,7 @@ from .graph_drawing import break_even, graph, graphs, timeline
 from .leaves import attack, leaf_states, stacked, tensor_graph
 from .linearity import LISTS, lifetimes, token_weights, walks
 from .tables import overview, rows
+from .traces import stack_of_traces
 from .vectors import arrows, clouds, spread
 from .worlds import chain, grid_paths, grid_policy, values_on_plane
 
@@ -36,6 +37,7 @@ __all__ = [
     "overview",
     "rows",
     "spread",
+    "stack_of_traces",
     "stacked",
     "tensor_graph",
     "timeline",
