@@ -16,18 +16,18 @@ from .. import engine
 READING = {
     "core": "primitive, trace, bind",
     "primitives": "the list of operations",
-    "contraction": "einsum's letters to @ or *",
-    "operations": "broadcasting, sums, products",
-    "indexing": "x[...] as slices and a take",
-    "tracer": "the array your function sees",
+    "contraction": "einsum as @ or *",
+    "operations": "broadcasting, sums",
+    "indexing": "slices and takes",
+    "tracer": "what your function sees",
     "vjps": "the table of VJP rules",
     "reverse": "the tape; grad",
     "batching": "the batch rules; vmap",
 }
 COMPILER = {
-    "staging": "writes a graph; make_graph",
+    "staging": "the graph; make_graph",
     "optimise": "five passes over a graph",
-    "codegen": "from a graph to NumPy source",
+    "codegen": "a graph to NumPy source",
     "jit": "keeps the programs; jit",
 }
 # Looked up when in question: a list of names, rules needed less often, and the functions that
