@@ -198,4 +198,40 @@ def test_the_drawn_equations_are_boxed_if_they_stay():
     axes = plotting.equations(fates).axes[0]
     assert len(axes.patches) == 2
     texts = [text.get_text() for text in axes.texts]
-    assert texts == ["a = exp x", "stays", "b = add a a", fates[1][1], "c = sum a", "stays"]
+    assert texts == ["a = exp x", "stays", "b = add a a", "dead code (1)", "c = sum a", "stays"]
+
+
+def test_an_operation_passes_the_traces_that_the_figure_names():
+    """grad at level 2 above vmap at level 1: what each sees of an operation and leaves behind."""
+    tapes = []
+
+    def loss(theta, x, y):
+        error = x @ theta - y
+        out = 0.5 * error
+        tapes.append((error, out, error._trace.tape[-1]))
+        return out * error
+
+    x, y = np.array([[1, 1, 2], [0, 3, 1], [2, 1, 0], [1, 1, 1.0]]), np.array([5.0, 1.0, 2.0, 0.0])
+    theta = np.array([1.0, 2.0, 0.0])
+    engine.vmap(engine.grad(loss), (None, 0, 0))(theta, x, y)
+    ((error, out, node),) = tapes
+    assert (error._trace.name, error._trace.level, error.shape) == ("grad", 2, ())
+    assert (error.value._trace.name, error.value._trace.level, error.value.shape) == (
+        "vmap",
+        1,
+        (),
+    )
+    assert node.primitive.name == "multiply"
+    assert node.out is out.value
+    assert out.value.batched
+    assert error.value.value.shape == (4,)
+    assert out.value.value.tolist() == [-1.0, 2.5, 1.0, 1.5]
+
+
+def test_each_layer_of_a_stack_is_named_and_reached_by_an_arrow():
+    layers = [("loss", "0.5 * x", ""), ("grad", "()", "a node"), ("NumPy", "(4,)", "an array")]
+    axes = plotting.stack_of_traces(layers).axes[0]
+    texts = [text.get_text() for text in axes.texts]
+    assert len(axes.patches) == len(layers)
+    assert (texts.count("bind"), texts.count("result")) == (2, 2)
+    assert {part for layer in layers for part in layer if part} <= set(texts)

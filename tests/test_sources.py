@@ -5,11 +5,14 @@ import importlib
 
 import pytest
 
+from persample import tape
 from persample.book import sources
 from persample.engine import batching, core, reverse, vjps
 
+SHOWN = [core.bind, reverse.backward, batching._einsum, tape.TapeTrace.process, tape._keep]
 
-@pytest.mark.parametrize("thing", [core.bind, reverse.backward, batching._einsum, core.Trace])
+
+@pytest.mark.parametrize("thing", [*SHOWN, core.Trace])
 def test_what_is_shown_is_the_function_without_its_docstring(thing, capsys):
     sources.show(thing)
     shown = capsys.readouterr().out
@@ -33,6 +36,16 @@ def test_a_wide_line_is_folded_and_loses_its_comment(capsys):
     assert " ".join(folded.split()).startswith("def bind(primitive: Primitive, *inputs")
     sources.show(reverse.ReverseTrace.process, "cut =", width=60)
     assert "#" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("thing", SHOWN)
+@pytest.mark.parametrize("width", [45, 60, 79])
+def test_folding_changes_nothing_in_the_program(thing, width, capsys):
+    sources.show(thing, width=width)
+    folded = capsys.readouterr().out
+    assert max(map(len, folded.splitlines())) <= width
+    sources.show(thing, width=1000)
+    assert ast.dump(ast.parse(folded)) == ast.dump(ast.parse(capsys.readouterr().out))
 
 
 def test_the_contents_list_every_file_with_its_size(capsys):

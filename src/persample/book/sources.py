@@ -14,21 +14,21 @@ from .. import engine
 
 # The files in the order of reading: what grad and vmap need, then the compiler.
 READING = {
-    "core": "what a primitive and a trace are; bind",
-    "primitives": "the closed list of operations, each with its NumPy function",
-    "contraction": "how a product in einsum's letters becomes @ or *",
-    "operations": "broadcasting, dtypes, sums, products: what the rules are written with",
-    "indexing": "x[...] as slices and one take",
-    "tracer": "the array that your function sees inside a transform",
-    "vjps": "a VJP rule for each primitive",
+    "core": "primitive, trace, bind",
+    "primitives": "the list of operations",
+    "contraction": "einsum as @ or *",
+    "operations": "broadcasting, sums",
+    "indexing": "slices and takes",
+    "tracer": "what your function sees",
+    "vjps": "the table of VJP rules",
     "reverse": "the tape; grad",
-    "batching": "a batch rule for each primitive; vmap",
+    "batching": "the batch rules; vmap",
 }
 COMPILER = {
-    "staging": "the trace that writes a graph; make_graph",
-    "optimise": "five passes that shorten a graph",
-    "codegen": "from a graph to NumPy source",
-    "jit": "one program for each signature; jit",
+    "staging": "the graph; make_graph",
+    "optimise": "five passes over a graph",
+    "codegen": "a graph to NumPy source",
+    "jit": "keeps the programs; jit",
 }
 # Looked up when in question: a list of names, rules needed less often, and the functions that
 # are derived from those above.
@@ -74,8 +74,8 @@ def size(names: Iterable[str]) -> int:
 def show(thing: Any, word: str = "", width: int = 79) -> None:
     """Print the source of a function, class or module, without docstrings.
 
-    ``word`` chooses the lines that contain it. Lines wider than ``width``
-    are folded, and lose their comment.
+    ``word`` chooses the lines that contain it. Lines wider than ``width`` lose their comment
+    and are folded, by a backslash where no bracket is open.
     """
     source = textwrap.dedent(inspect.getsource(thing))
     documented = docstring_lines(ast.parse(source))
@@ -83,16 +83,24 @@ def show(thing: Any, word: str = "", width: int = 79) -> None:
         if number in documented or word not in line:
             continue
         line = line if len(line) <= width else line.split("  #")[0]
-        if len(line) > width:
-            indent = " " * (len(line) - len(line.lstrip()) + 4)
-            line = textwrap.fill(line, width, subsequent_indent=indent)
-        print(line)
+        print(line if len(line) <= width else _folded(line, width))
+
+
+def _folded(line: str, width: int) -> str:
+    """Return a line of Python as several that mean the same: the second and later are indented."""
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    pieces = textwrap.wrap(line, width - 2, subsequent_indent=indent)
+    text = pieces[0]
+    for piece in pieces[1:]:
+        inside = sum(map(text.count, "([{")) > sum(map(text.count, ")]}"))
+        text += ("\n" if inside else " \\\n") + piece
+    return text
 
 
 def contents() -> None:
     """Print the engine's files in the order of reading, with their lines of code."""
     for name, what in {**READING, **COMPILER}.items():
-        print(f"{name:12}{size([name]):4}  {what}")
+        print(f"{name:11}{size([name]):4}  {what}")
 
 
 def table(*rows: tuple) -> Any:

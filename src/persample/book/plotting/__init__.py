@@ -14,6 +14,7 @@ from .leaves import attack, leaf_states, stacked, tensor_graph
 from .linearity import LISTS, lifetimes, token_weights, walks
 from .states import a_presplit, a_split, seven_states
 from .tables import overview, rows
+from .traces import stack_of_traces
 from .vectors import arrows, clouds, spread
 from .worlds import against_truth, chain, grid_paths, grid_policy, values_of_states
 
@@ -45,6 +46,7 @@ __all__ = [
     "select",
     "seven_states",
     "spread",
+    "stack_of_traces",
     "stacked",
     "tensor_graph",
     "token_weights",

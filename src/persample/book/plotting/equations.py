@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from ..colours import COLOURS
 from .style import INK, box, finished
 
-ROW, WIDTH, MIDDLE = 0.37, 5.2, 2.6  # inches: from line to line, of the figure, of its left part
-GREY = "#60666d"
+ROW, WIDTH, MIDDLE = 0.3, 4.42, 2.02  # inches: from line to line, of the figure, of its left part
+GREY = "#33383e"
 PASS_COLOURS = {
     "constants": COLOURS[3],
     "identities": COLOURS[0],
@@ -20,12 +20,13 @@ PASS_COLOURS = {
 
 
 def equations(fates: Sequence[tuple[str, str]]) -> Figure:
-    """Draw equations below each other: boxed if they stay, else grey, with the reason.
+    """Draw equations below each other: boxed if they stay, else with the pass and its round.
 
     fates : (equation, which pass takes it away and when, or ""), as ``diagrams.fates`` returns
     """
     height = ROW * len(fates) + 0.1
-    figure, axes = plt.subplots(figsize=(WIDTH, height))
+    figure = plt.figure(figsize=(WIDTH, height), layout="none")
+    axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, WIDTH), ylim=(height, 0))
     axes.axis("off")
     text = {"va": "center", "fontsize": 11.5}
@@ -34,10 +35,11 @@ def equations(fates: Sequence[tuple[str, str]]) -> Figure:
         stays = not fate
         if stays:
             style = {"facecolor": "#cfe3f2", "linewidth": 1.2, "zorder": 0}
-            box(axes, MIDDLE / 2, y, MIDDLE / 2 - 0.05, 0.155, style)
+            box(axes, MIDDLE / 2, y, MIDDLE / 2 - 0.05, 0.13, style)
         colour = INK if stays else GREY
-        axes.text(0.15, y, equation, family="monospace", color=colour, **text)
+        axes.text(0.12, y, equation, family="monospace", color=colour, **text)
         name = fate.split(",")[0]
         look = {"color": PASS_COLOURS.get(name, INK), "weight": "bold" if stays else "normal"}
-        axes.text(MIDDLE + 0.1, y, fate or "stays", **text, **look)
+        reason = fate.replace(", round ", " (") + ")" if fate else "stays"
+        axes.text(MIDDLE + 0.08, y, reason, **text, **look)
     return finished(figure)
