@@ -8,6 +8,7 @@ from .curves import curves, ladder
 from .decisions import which_method, why_none
 from .equations import equations
 from .graph_drawing import break_even, graph, graphs, timeline
+from .images import found, gallery
 from .leaves import attack, leaf_states, stacked, tensor_graph
 from .linearity import LISTS, lifetimes, token_weights, walks
 from .tables import overview, rows
@@ -25,6 +26,8 @@ __all__ = [
     "clouds",
     "curves",
     "equations",
+    "found",
+    "gallery",
     "graph",
     "graphs",
     "grid_paths",
