@@ -83,8 +83,31 @@ def test_the_cross_entropy_does_not_overflow(backend):
 def test_a_label_that_is_no_class_is_refused():
     with pytest.raises(IndexError, match="out of bounds"):
         ps.cross_entropy_loss(theta, np.array(3))
-    with pytest.raises(TypeError, match="indices are float64; give integers"):
+    with pytest.raises(
+        TypeError, match="the label is of float64, and must be the number of a class"
+    ):
         ps.per_sample_grad(ps.cross_entropy_loss)(theta, labels)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int16])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_label_may_be_of_any_integers(backend, dtype):
+    scores, y = arrays(theta, backend), np.array([2, 0, 1])
+    expected = ps.to_numpy(ps.per_sample_grad(ps.cross_entropy_loss)(theta, y))
+    given = arrays(y.astype(dtype), backend)
+    assert_close(ps.to_numpy(ps.per_sample_grad(ps.cross_entropy_loss)(scores, given)), expected)
+
+
+def test_pytorch_does_not_go_through_the_samples_one_by_one():
+    """An operation without a rule for vmap is repeated for each sample, and warns of nothing."""
+    torch = pytest.importorskip("torch")
+    counts = []
+    for B in (5, 50):
+        y = torch.arange(B) % 3
+        with torch.profiler.profile() as profile:
+            ps.per_sample_grad(ps.cross_entropy_loss)(torch.from_numpy(theta), y)
+        counts.append(len(profile.events()))
+    assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -136,10 +136,7 @@ def heights(chromium, address: str, names: list[str]) -> dict[str, int]:
 
 # Pages that are still to be shortened: each leaves this list when it is.
 TOO_LONG = {
-    "chapters/01_dynamic_vs_static_graphs.html",
     "chapters/02_leaf_tensors.html",
-    "chapters/04_td0.html",
-    "reference/engine.html",
 }
 
 

@@ -72,5 +72,14 @@ def cross_entropy_loss(scores: Any, label: Any) -> Any:
     """
     xp = namespace_of(scores)
     top = stop_gradient(xp.max(scores))
-    right = xp.take(scores, xp.reshape(label, (1,)), axis=0)[0]
+    index = xp.reshape(label, (1,))
+    if not xp.isdtype(index.dtype, "integral"):
+        raise TypeError(
+            f"cross_entropy_loss: the label is of {index.dtype}, and must be the number of a class,"
+            f" an integer from 0 to {scores.shape[0] - 1}."
+        )
+    # Indices as this backend counts; PyTorch takes no others. Not `take`: PyTorch's vmap has no
+    # rule for its gradient and goes through the samples one by one.
+    index = xp.astype(index, xp.argmax(scores).dtype)
+    right = xp.take_along_axis(scores, index, axis=0)[0]
     return top + xp.log(xp.sum(xp.exp(scores - top))) - right

@@ -10,6 +10,7 @@ from .curves import curves, ladder
 from .decisions import why_none
 from .equations import equations
 from .graph_drawing import graph, graphs
+from .images import found, gallery
 from .leaves import attack, leaf_states, stacked, tensor_graph
 from .linearity import LISTS, lifetimes, token_weights, walks
 from .states import a_presplit, a_split, seven_states
@@ -33,6 +34,8 @@ __all__ = [
     "dots",
     "equations",
     "gram_or_direct",
+    "found",
+    "gallery",
     "graph",
     "graphs",
     "grid_paths",
