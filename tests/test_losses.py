@@ -84,7 +84,7 @@ def test_a_label_that_is_no_class_is_refused():
     with pytest.raises(IndexError, match="out of bounds"):
         ps.cross_entropy_loss(theta, np.array(3))
     with pytest.raises(
-        TypeError, match="the label is of float64, and must be the number of a class"
+        TypeError, match="the label is of float64; it must be the number of a class"
     ):
         ps.per_sample_grad(ps.cross_entropy_loss)(theta, labels)
 

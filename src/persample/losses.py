@@ -75,8 +75,8 @@ def cross_entropy_loss(scores: Any, label: Any) -> Any:
     index = xp.reshape(label, (1,))
     if not xp.isdtype(index.dtype, "integral"):
         raise TypeError(
-            f"cross_entropy_loss: the label is of {index.dtype}, and must be the number of a class,"
-            f" an integer from 0 to {scores.shape[0] - 1}."
+            f"cross_entropy_loss: the label is of {index.dtype}; it must be the number of a"
+            f" class, an integer from 0 to {scores.shape[0] - 1}."
         )
     # Indices as this backend counts; PyTorch takes no others. Not `take`: PyTorch's vmap has no
     # rule for its gradient and goes through the samples one by one.
