@@ -43,7 +43,11 @@ def new_model(rng: np.random.Generator) -> Any:
 
 
 def scores(seed: int, steps: int = STEPS) -> tuple[Draw, dict[str, np.ndarray]]:
-    """Train on one draw; return it and {"row norm", "loss"}, (1797,) each, of every image."""
+    """Train on one draw; return it and scores of every image, (1797,) each.
+
+    "row norm" and "loss" say what they are; "harm" is the scalar product of an image's row with
+    the mean row, with its sign turned: positive where the next step raises the image's loss.
+    """
     import torch
     from torch.nn.functional import cross_entropy
 
@@ -61,7 +65,9 @@ def scores(seed: int, steps: int = STEPS) -> tuple[Draw, dict[str, np.ndarray]]:
         losses = cross_entropy(model(x), y, reduction="none")
         record.backward(losses)
     norms = np.sqrt(record.squared_norms().numpy())
-    return given, {"row norm": norms, "loss": losses.detach().numpy()}
+    products = sum((g * g.mean(0)).flatten(1).sum(1) for g in record.rows().values())
+    found = {"row norm": norms, "loss": losses.detach().numpy(), "harm": -products.numpy()}
+    return given, found
 
 
 def ranked(score: np.ndarray) -> np.ndarray:
@@ -69,7 +75,17 @@ def ranked(score: np.ndarray) -> np.ndarray:
     return np.argsort(-score)
 
 
-def hits(seed: int, steps: int = STEPS) -> dict[str, int]:
+def hits(seed: int) -> dict[str, int]:
     """Return for each score how many of its first 90 images carry a wrong label."""
-    given, found = scores(seed, steps)
+    given, found = scores(seed)
     return {name: int(given.wrong[ranked(score)[:WRONG]].sum()) for name, score in found.items()}
+
+
+def early(seed: int, steps: int = 10) -> tuple[int, float, float]:
+    """Return how many images the next step harms, and the share of wrong labels among them and
+    among as many images of the largest loss."""
+    given, found = scores(seed, steps)
+    harmed = found["harm"] > 0
+    count = int(harmed.sum())
+    by_loss = given.wrong[ranked(found["loss"])[:count]]
+    return count, float(given.wrong[harmed].mean()), float(by_loss.mean())
