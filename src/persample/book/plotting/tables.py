@@ -53,12 +53,12 @@ def _key(figure, shade) -> None:
 def axes_of_arguments(arguments: Mapping[str, tuple[int, int, object]], chosen: int = 1) -> Figure:
     """Draw arguments as tables of cells, and the rows that ``vmap`` makes of them.
 
-    Dark cells belong to one sample: all of a shared argument, one line of a batched one.
+    Coloured cells belong to one sample: all of a shared argument, one line of a batched one.
 
     Parameters
     ----------
     arguments : {name: (lines, columns, entry of in_axes)}, the parameters first.
-    chosen : the number of the dark sample.
+    chosen : the number of the coloured sample.
     """
     figure, axes = plt.subplots(figsize=(5.8, 1.75))
     tables = dict(arguments)
@@ -70,8 +70,8 @@ def axes_of_arguments(arguments: Mapping[str, tuple[int, int, object]], chosen: 
             axes.annotate("", (left + 1.3, 2), (left - 0.4, 2), arrowprops=ARROW)
             left += 1.8
         for line, column in np.ndindex(lines, columns):
-            dark = entry is None or line == chosen
-            face = METHODS["vmap"] if dark else _PALE
+            own = entry is None or line == chosen
+            face = METHODS["vmap"] if own else _PALE
             place = left + column, line
             axes.add_patch(plt.Rectangle(place, 1, 1, facecolor=face, edgecolor="white"))
         middle = left + columns / 2
