@@ -14,7 +14,7 @@ from .images import found, gallery
 from .leaves import attack, leaf_states, stacked, tensor_graph
 from .linearity import LISTS, lifetimes, token_weights, walks
 from .states import a_presplit, a_split, seven_states
-from .tables import overview, rows
+from .tables import axes_of_arguments, overview, rows
 from .traces import stack_of_traces
 from .vectors import arrows, clouds, spread
 from .worlds import against_truth, chain, grid_paths, grid_policy, values_of_states
@@ -27,6 +27,7 @@ __all__ = [
     "against_truth",
     "arrows",
     "attack",
+    "axes_of_arguments",
     "break_even",
     "chain",
     "clouds",
