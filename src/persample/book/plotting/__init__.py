@@ -8,7 +8,7 @@ from .curves import curves, ladder
 from .decisions import which_method, why_none
 from .equations import equations
 from .graph_drawing import break_even, graph, graphs, timeline
-from .leaves import attack, leaf_states, stacked, tensor_graph
+from .leaves import amounts, attack, shared_and_copies, tensor_graph
 from .linearity import LISTS, lifetimes, token_weights, walks
 from .tables import overview, rows
 from .vectors import arrows, clouds, spread
@@ -16,6 +16,7 @@ from .worlds import chain, grid_paths, grid_policy, values_on_plane
 
 __all__ = [
     "LISTS",
+    "amounts",
     "arrows",
     "attack",
     "bars",
@@ -30,13 +31,12 @@ __all__ = [
     "grid_paths",
     "grid_policy",
     "ladder",
-    "leaf_states",
     "lifetimes",
     "outer_products",
     "overview",
     "rows",
+    "shared_and_copies",
     "spread",
-    "stacked",
     "tensor_graph",
     "timeline",
     "token_weights",
