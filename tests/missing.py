@@ -11,15 +11,18 @@ SOURCES = [ROOT / folder for folder in ("tests", "scripts", "src")]  # where mod
 MISSING = [name for name in ("torch", "jax") if importlib.util.find_spec(name) is None]
 
 
-def loaded(path: Path) -> Iterator[tuple[str, Path | None]]:
-    """Yield what a module loads, whatever happens: names, and the folder of relative ones."""
+@cache
+def loaded(path: Path) -> list[tuple[str, Path | None]]:
+    """Return what a module loads, whatever happens: names, and the folder of relative ones."""
+    found: list = []
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Import):
-            yield from ((alias.name, None) for alias in node.names)
+            found += [(alias.name, None) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             home = path.parents[node.level - 1] if node.level else None
             module = f"{node.module}." if node.module else ""
-            yield from ((f"{module}{alias.name}", home) for alias in node.names)
+            found += [(f"{module}{alias.name}", home) for alias in node.names]
+    return found
 
 
 def files(name: str, home: Path | None) -> Iterator[Path]:
@@ -46,5 +49,7 @@ def needs(path: Path) -> frozenset[str]:
 
 def left_out(frameworks: list[str]) -> list[str]:
     """Return the modules of the tests and of the package that need one of these."""
+    if not frameworks:
+        return []
     paths = [path for folder in ("tests", "src") for path in sorted((ROOT / folder).rglob("*.py"))]
     return [str(path.relative_to(ROOT)) for path in paths if needs(path) & {*frameworks}]
