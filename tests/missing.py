@@ -2,7 +2,6 @@
 
 import ast
 import importlib.util
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -25,13 +24,15 @@ def loaded(path: Path) -> list[tuple[str, Path | None]]:
     return found
 
 
-def files(name: str, home: Path | None) -> Iterator[Path]:
-    """Yield our own files among a module, the packages around it, and a module of that name."""
-    parts = name.split(".")
+@cache
+def files(name: str, home: Path | None) -> list[Path]:
+    """Return our own files among a module, the packages around it, and a module of that name."""
+    parts, found = name.split("."), []
     for folder in [home] if home else SOURCES:
         for n in range(1, len(parts) + 1):
             module = folder.joinpath(*parts[:n])
-            yield from filter(Path.exists, (module.with_suffix(".py"), module / "__init__.py"))
+            found += filter(Path.exists, (module.with_suffix(".py"), module / "__init__.py"))
+    return found
 
 
 @cache
