@@ -11,14 +11,17 @@ from typing import Any, NamedTuple
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")  # before jax is imported
 
-import jax
 import numpy as np
+from missing import MISSING
 
 import persample as ps
 from persample import trees
 from persample.backends import BACKENDS
 
-jax.config.update("jax_enable_x64", True)
+if "jax" not in MISSING:
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
 
 B, D, H = 5, 3, 4
 

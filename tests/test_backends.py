@@ -10,7 +10,7 @@ import pytest
 
 import persample as ps
 from persample import backends, trees
-from persample.backends import BACKENDS, NAMES, torch_backend
+from persample.backends import BACKENDS, NAMES
 
 from .cases import arrays, states, theta
 from .tolerances import FINITE_DIFFERENCES, assert_close
@@ -205,7 +205,7 @@ def test_no_module_above_asks_for_a_backend_by_name():
 
 
 def test_grad_leaves_the_grad_of_a_torch_tensor_alone():
-    import torch
+    torch = pytest.importorskip("torch")
 
     x = torch.tensor(3.0, requires_grad=True)
     ps.backend("torch").grad(lambda x: x * x)(x)
@@ -214,7 +214,7 @@ def test_grad_leaves_the_grad_of_a_torch_tensor_alone():
 
 def test_torch_compiles_more_functions_than_its_limit_for_one_code_object():
     """Without a code object each, the ninth different function fails in torch 2.13."""
-    import torch
+    torch = pytest.importorskip("torch")
 
     x = torch.ones(2)
     for k in range(torch._dynamo.config.recompile_limit + 2):
@@ -224,6 +224,7 @@ def test_torch_compiles_more_functions_than_its_limit_for_one_code_object():
 
 @pytest.mark.parametrize(("found", "expected"), [(None, "aot_eager"), ("/bin/c++", "inductor")])
 def test_torch_compiles_without_a_c_compiler_too(found, expected, monkeypatch):
+    torch_backend = pytest.importorskip("persample.backends.torch_backend")
     monkeypatch.undo()
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setattr(torch_backend.shutil, "which", lambda name: found)

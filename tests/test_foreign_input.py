@@ -122,7 +122,7 @@ def test_a_call_that_went_well_before_does_not_open_the_door_for_a_subclass(way)
 
 @each_way
 def test_a_subclass_of_a_tensor_is_refused(way):
-    import torch
+    torch = pytest.importorskip("torch")
 
     class Image(torch.Tensor):
         pass
@@ -220,7 +220,7 @@ def test_an_int_as_a_factor(backend, jit):
 
 # PyTorch: a number made of a parameter ends the gradient in silence.
 def torch_programs():
-    import torch
+    torch = pytest.importorskip("torch")
 
     return {
         "float": lambda t, x: float(t[0]) * t[1] * x,
@@ -259,7 +259,7 @@ def test_a_number_made_of_what_is_held_fixed_is_taken_in_torch(way):
 
 @pytest.mark.parametrize("jit", [False, True])
 def test_random_numbers_in_a_torch_loss_are_refused_with_a_way_out(jit):
-    import torch
+    torch = pytest.importorskip("torch")
 
     loss = lambda t, x: torch.nn.functional.dropout(t * x, 0.5).sum()  # noqa: E731
     with pytest.raises(RuntimeError, match="draws random numbers.*pass them as an argument"):

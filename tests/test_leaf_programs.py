@@ -62,9 +62,44 @@ def test_a_graph_of_tensors_names_them_and_their_gradients():
     assert {"x", "loss", "[1, 2]", "9", ".grad [3, 3]", ".grad None"} <= texts
 
 
-def test_the_other_figures_are_drawn():
-    assert plotting.leaf_states().axes
+def test_derivatives_are_written_at_their_arrows():
+    x = tape.tensor([1.0, 2.0], requires_grad=True)
+    loss = (x * 3.0).sum()
+    sent = {("loss", "x"): "[3, 3]"}
+    figure = plotting.tensor_graph(
+        {"x": x, "loss": loss}, ["x loss"], {"loss": "x"}, cotangents=sent
+    )
+    (text,) = [text for text in figure.axes[0].texts if text.get_text() == "[3, 3]"]
+    assert 0 < text.get_position()[0] < 1.7  # between the boxes
+
+
+def test_a_shared_leaf_shows_the_sum_and_copies_show_the_rows():
+    figure = plotting.shared_and_copies([1, -1], [[-1, -2], [6, 0], [-2, -2]])
+    shared, copies = ([text.get_text() for text in axes.texts] for axes in figure.axes)
+    assert ".grad [3, -4]" in shared
+    assert [text for text in copies if text.startswith(".grad")] == [
+        ".grad [-1, -2]",
+        ".grad [6, 0]",
+        ".grad [-2, -2]",
+    ]
+    assert sum(text == "[6, 0]" for text in shared + copies) == 2
+
+
+def test_an_attack_draws_image_change_and_sum():
+    images, gradients = np.zeros((2, 3, 3)), np.ones((2, 3, 3))
+    gradients[1] *= -7.0
+    panels = plotting.attack(images, gradients, 0.5, "ab", "cd").axes
+    drawn = [float(axes.images[0].get_array()[0, 0]) for axes in panels]
+    assert drawn == [0, 0.5, 0.5, 0, -0.5, -0.5]
+
+
+def test_amounts_are_bars_from_zero_with_their_numbers():
+    figure = plotting.amounts({"a": 26.4, "b": 157.0}, "MB", outlined=["b"])
+    axes = figure.axes[0]
+    assert [bar.get_width() for bar in axes.patches] == [26.4, 157.0]
+    assert [text.get_text().strip() for text in axes.texts] == ["26", "157"]
+    assert [bar.get_facecolor()[3] for bar in axes.patches] == [1.0, 0.0]
+
+
+def test_the_questions_are_drawn():
     assert plotting.why_none().axes
-    ones = np.ones((2, 3, 3))
-    assert len(plotting.attack(ones, ones, ones, "ab", "cd").axes) == 6
-    assert plotting.stacked({"a": {"p": 1.0, "q": 2.0}, "b": {"p": 1.0}}, "MB").axes

@@ -94,3 +94,12 @@ def test_curves_take_a_dash_and_a_height():
     figure = plotting.curves([0, 1], {"a": [1, 2]}, "x", "y", dashes={"a": ":"}, height=2.0)
     assert figure.axes[0].lines[0].get_linestyle() == ":"
     assert figure.get_figheight() == 2.0
+
+
+def test_the_cells_of_one_sample_are_coloured():
+    arguments = {"theta": (1, 2, None), "x": (3, 4, 0)}
+    (axes,) = plotting.axes_of_arguments(arguments, chosen=2).axes
+    colours = [patch.get_facecolor() for patch in axes.patches]
+    own = [colour == colours[0] for colour in colours]
+    assert own == [True] * 2 + [False] * 8 + [True] * 4 + [False] * 4 + [True] * 2
+    assert {"theta", "x", "rows", "None", "0"} <= set(texts(axes))

@@ -7,23 +7,16 @@ from notebook_rules import chapters
 from reading import MOST_WORDS, comments, phrases, prose, visible, words
 
 ROOT = Path(__file__).resolve().parents[1]
-# Pages that are still to be rewritten: each leaves this list when it is.
-TO_BE_SHORTENED = {
-    "02_leaf_tensors",
-}
 PAGES = [*chapters(ROOT), ROOT / "index.md", *sorted(ROOT.glob("reference/*.md"))]
-NEW = [page for page in PAGES if page.stem not in TO_BE_SHORTENED]
 FILES = [*ROOT.glob("src/**/*.py"), *ROOT.glob("scripts/*.py"), *ROOT.glob("_ext/*.py")]
 
 
 @pytest.mark.parametrize("page", chapters(ROOT), ids=lambda page: page.stem)
 def test_a_chapter_is_read_in_twenty_minutes(page):
-    if page.stem in TO_BE_SHORTENED:
-        pytest.skip("still to be shortened")
     assert words(page) <= MOST_WORDS
 
 
-@pytest.mark.parametrize("page", NEW, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_avoids_odd_phrases(page):
     assert phrases(prose(page)) == []
 

@@ -11,10 +11,10 @@ from .decisions import why_none
 from .equations import equations
 from .graph_drawing import graph, graphs
 from .images import found, gallery
-from .leaves import attack, leaf_states, stacked, tensor_graph
+from .leaves import amounts, attack, shared_and_copies, tensor_graph
 from .linearity import LISTS, lifetimes, token_weights, walks
 from .states import a_presplit, a_split, seven_states
-from .tables import overview, rows
+from .tables import axes_of_arguments, overview, rows
 from .traces import stack_of_traces
 from .vectors import arrows, clouds, spread
 from .worlds import against_truth, chain, grid_paths, grid_policy, values_of_states
@@ -25,8 +25,10 @@ __all__ = [
     "a_presplit",
     "a_split",
     "against_truth",
+    "amounts",
     "arrows",
     "attack",
+    "axes_of_arguments",
     "break_even",
     "chain",
     "clouds",
@@ -41,7 +43,6 @@ __all__ = [
     "grid_paths",
     "grid_policy",
     "ladder",
-    "leaf_states",
     "lifetimes",
     "outer_products",
     "overview",
@@ -50,7 +51,7 @@ __all__ = [
     "seven_states",
     "spread",
     "stack_of_traces",
-    "stacked",
+    "shared_and_copies",
     "tensor_graph",
     "token_weights",
     "values_of_states",

@@ -1,22 +1,25 @@
 """Graphs of tensors and what is kept in them: the figures about leaf tensors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..colours import COLOURS, SIGNED
+from ..colours import COLOURS, METHODS, SIGNED
+from .graph_drawing import BACKWARD, FORWARD
 from .style import ARROW, INK, box, finished
 
+FILLED = "#bcdcf0"
+
 # (is_leaf, requires_grad, retains_grad) -> its name, and how its box looks. Filled: backward
-# fills .grad; thick: a leaf; dashed: outside every graph.
+# fills .grad; thick: a leaf that requires grad; dashed: outside every graph.
 STATES = {
     (True, False, False): ("data", {"facecolor": "white", "linestyle": "--", "linewidth": 1.5}),
-    (True, True, False): ("parameter", {"facecolor": "#bcdcf0", "linewidth": 3.0}),
+    (True, True, False): ("parameter", {"facecolor": FILLED, "linewidth": 3.0}),
     (False, True, False): ("result", {"facecolor": "white", "linewidth": 1.2}),
-    (False, True, True): ("kept result", {"facecolor": "#bcdcf0", "linewidth": 1.2}),
+    (False, True, True): ("kept result", {"facecolor": FILLED, "linewidth": 1.2}),
 }
 
 
@@ -31,34 +34,37 @@ def tensor_graph(
     inputs: Mapping[str, str],
     labels: Mapping[str, str] | None = None,
     row: float = 1.0,
+    cotangents: Mapping[tuple[str, str], str] | None = None,
 ) -> Figure:
     """Draw tensors, in the style of their state, with their .grad, and arrows to their results.
 
     Parameters
     ----------
-    layout : one string a row of the picture, with names and dots: ("x . .", ". z loss").
+    layout : one string for each row of the picture, of names and dots: ("x . .", ". z loss").
     inputs : result -> the names it is computed from. labels : result -> the operation.
     row : distance of the rows.
+    cotangents : (result, input) -> the derivative that is sent back along a dashed arrow.
     """
+    cotangents = cotangents or {}
+    step = 1.7 if cotangents else 1.35  # room for what is written at the arrows
     grid = [(name, j, -i) for i, line in enumerate(layout) for j, name in enumerate(line.split())]
-    places = {name: (1.35 * j, row * y) for name, j, y in grid if name != "."}
+    places = {name: (step * j, row * y) for name, j, y in grid if name != "."}
     figure, axes = plt.subplots(figsize=(5.8, 1.0 + 1.15 * row * (len(layout) - 1) + 0.8))
     for result, names in inputs.items():
         x1, y1 = places[result]
         for name in names.split():
             x0, y0 = places[name]
-            end = (x1 - 0.4, y1 + 0.15 * np.sign(y0 - y1))
-            axes.annotate("", end, (x0 + 0.4, y0), arrowprops=ARROW)
+            shift = 0.07 if (result, name) in cotangents else 0.0
+            start, end = (x0 + 0.4, y0), (x1 - 0.4, y1 + 0.15 * np.sign(y0 - y1))
+            style = ARROW | {"color": FORWARD} if cotangents else ARROW
+            axes.annotate("", _up(end, shift), _up(start, shift), arrowprops=style)
+            if shift:
+                _send_back(axes, _up(end, -shift), _up(start, -shift), cotangents[result, name])
         label = (labels or {}).get(result, "")
-        axes.text(x1 - 0.68, y1 + 0.1, label, ha="center", color="#555", fontsize=11)
+        above = 0.14 if (result, names) in cotangents else 0.1
+        axes.text(x1 - step / 2, y1 + above, label, ha="center", color="#555", fontsize=11)
     for name, tensor in tensors.items():
-        x, y = places[name]
-        box(axes, x, y, 0.38, 0.25, STATES[state(tensor)][1])
-        axes.text(x, y + 0.09, name, ha="center", va="center", fontweight="bold")
-        axes.text(x, y - 0.1, _short(tensor.detach()), ha="center", va="center")
-        kept = state(tensor) in ((True, True, False), (False, True, True))
-        grad = _short(tensor.grad) if kept and tensor.grad is not None else "None"
-        axes.text(x, y - 0.38, f".grad {grad}", ha="center", va="center", fontsize=11.5)
+        _tensor_box(axes, name, tensor, *places[name])
     xs, ys = np.array(list(places.values())).T
     axes.set(xlim=(xs.min() - 0.5, xs.max() + 0.5), ylim=(ys.min() - 0.52, ys.max() + 0.3))
     axes.axis("off")
@@ -69,88 +75,118 @@ def tensor_graph(
     return finished(figure)
 
 
-def leaf_states() -> Figure:
-    """Draw the four states a tensor can be in and the calls that lead from one to another."""
-    figure, axes = plt.subplots(figsize=(5.8, 4.3))
-    places = {
-        (True, False, False): (0.0, 1.0),
-        (True, True, False): (1.9, 1.0),
-        (False, True, False): (1.9, 0.0),
-        (False, True, True): (0.0, 0.0),
-    }
-    for key, (x, y) in places.items():
-        name, style = STATES[key]
-        box(axes, x, y, 0.5, 0.25, style)
-        axes.text(x, y + 0.15, name, ha="center", va="center", fontweight="bold", fontsize=13)
-        flags = zip(("is_leaf", "requires_grad", "retains_grad"), key, strict=True)
-        text = "\n".join(f"{flag} {value}" for flag, value in flags)
-        axes.text(x, y - 0.07, text, ha="center", va="center", fontsize=11)
-    _labelled(axes, (0.53, 1.1), (1.37, 1.1), "requires_grad_()", (0.95, 1.12), "center")
-    _labelled(axes, (1.37, 0.95), (0.53, 0.95), "detach()", (0.95, 0.97), "center")
-    _labelled(axes, (1.9, 0.72), (1.9, 0.28), "any operation", (1.94, 0.5), "left")
-    _labelled(axes, (1.37, 0.0), (0.53, 0.0), "retain_grad()", (0.95, 0.05), "center")
-    _labelled(axes, (0.0, 0.28), (0.0, 0.72), "detach()", (-0.04, 0.5), "right")
-    _labelled(axes, (1.45, 0.28), (0.48, 0.72), "detach()", (1.13, 0.53), "center")
-    axes.set(xlim=(-0.62, 2.52), ylim=(-0.3, 1.3))
-    axes.axis("off")
+def _up(point: tuple[float, float], by: float) -> tuple[float, float]:
+    return point[0], point[1] + by
+
+
+def _send_back(axes, start, end, text: str) -> None:
+    """Draw a dashed arrow back from a result, with what it carries below its middle."""
+    style = ARROW | {"color": BACKWARD, "linestyle": (0, (3, 2))}
+    axes.annotate("", end, start, arrowprops=style)
+    x, y = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2
+    level = start[1] == end[1]
+    place = (x, y - 0.04) if level else (x - 0.06, y - 0.06)
+    side = "center" if level else "right"
+    axes.text(*place, text, ha=side, va="top", color=BACKWARD, fontsize=11)
+
+
+def _tensor_box(axes, name: str, tensor: Any, x: float, y: float) -> None:
+    """Draw one tensor: name and numbers in a box in the style of its state, .grad below."""
+    box(axes, x, y, 0.38, 0.25, STATES[state(tensor)][1])
+    axes.text(x, y + 0.09, name, ha="center", va="center", fontweight="bold")
+    axes.text(x, y - 0.1, _short(tensor.detach()), ha="center", va="center")
+    kept = state(tensor) in ((True, True, False), (False, True, True))
+    grad = _short(tensor.grad) if kept and tensor.grad is not None else "None"
+    axes.text(x, y - 0.38, f".grad {grad}", ha="center", va="center", fontsize=11.5)
+
+
+def shared_and_copies(theta: Sequence[float], rows: Sequence[Sequence[float]]) -> Figure:
+    """Draw where gradients arrive: at one shared leaf as a sum, at a leaf per sample as rows.
+
+    Parameters
+    ----------
+    theta : the parameters. rows : the gradient of each sample's loss, one row per sample.
+    """
+    count = len(rows)
+    figure, panels = plt.subplots(2, 1, figsize=(5.2, 0.9 + 1.5 * count))
+    titles = "shared: one leaf, one sum", "copies: a leaf and a row for each sample"
+    for axes, title, colour in zip(
+        panels, titles, (METHODS["one pass"], METHODS["vmap"]), strict=True
+    ):
+        axes.set_title(title, loc="left", fontweight="bold", color=colour)
+        axes.set(xlim=(-0.62, 3.0), ylim=(0.5 - count, 0.5))
+        axes.axis("off")
+    middle = -(count - 1) / 2
+    leaf = STATES[True, True, False][1]
+    total = _numbers(np.sum(rows, axis=0))
+    box(panels[0], 0, middle, 0.6, 0.46, leaf)
+    panels[0].text(0, middle + 0.16, f"theta {_numbers(theta)}", ha="center", va="center")
+    panels[0].text(0, middle - 0.18, f".grad {total}", ha="center", va="center", weight="bold")
+    for i, row in enumerate(rows):
+        box(panels[1], 0, -i, 0.6, 0.4, leaf)
+        panels[1].text(0, 0.14 - i, f"copy {_numbers(theta)}", ha="center", va="center")
+        text = f".grad {_numbers(row)}"
+        panels[1].text(0, -0.16 - i, text, ha="center", va="center", weight="bold")
+        for axes, y in ((panels[0], middle - 0.28 * (i - (count - 1) / 2)), (panels[1], -i)):
+            box(axes, 2.6, -i, 0.36, 0.2, {"facecolor": "white", "linewidth": 1.2})
+            axes.text(2.6, -i, f"loss {i + 1}", ha="center", va="center")
+            style = ARROW | {"color": BACKWARD, "linestyle": (0, (3, 2))}
+            axes.annotate("", (0.62, y), (2.22, -i), arrowprops=style)
+            place = 1.75, y + (-i - y) * (1.75 - 0.62) / 1.6 + 0.07
+            axes.text(*place, _numbers(row), ha="center", va="bottom", color=BACKWARD)
     return finished(figure)
+
+
+def _numbers(values: Sequence[float]) -> str:
+    return "[" + ", ".join(f"{x:g}" for x in values) + "]"
 
 
 def attack(
     images: np.ndarray,
     gradients: np.ndarray,
-    changed: np.ndarray,
+    step: float,
     before: Sequence[str],
     after: Sequence[str],
 ) -> Figure:
-    """Draw one column per sample: the image, the gradient of its loss, the changed image."""
+    """Draw one row per sample: the image, step times the sign of its gradient, and their sum."""
     count = len(images)
-    figure, panels = plt.subplots(3, count, figsize=(5.8, 4.7))
-    limit = np.abs(gradients).max(axis=(1, 2))
-    for j in range(count):
-        grey = {"cmap": "gray_r", "vmin": -0.3, "vmax": 1.15}
-        panels[0, j].imshow(images[j], **grey)
-        panels[1, j].imshow(gradients[j], cmap=SIGNED, vmin=-limit[j], vmax=limit[j])
-        panels[2, j].imshow(changed[j], **grey)
-        panels[0, j].set_title(f"read as {before[j]}", fontsize=11)
-        panels[2, j].set_title(f"read as {after[j]}", fontsize=11, color=COLOURS[1])
-    names = ("image", "gradient", "changed")
-    for row, name in zip(panels, names, strict=True):
-        row[0].set_ylabel(name)
-        for axes in row:
-            axes.set(xticks=[], yticks=[])
-            axes.grid(False)
-            axes.spines[:].set_visible(True)
-            axes.spines[:].set_color("#bbb")
+    figure, panels = plt.subplots(count, 3, figsize=(4.6, 1.75 * count), squeeze=False)
+    grey = {"cmap": "gray_r", "vmin": -0.4, "vmax": 1.2}
+    for i in range(count):
+        change = step * np.sign(gradients[i])
+        panels[i, 0].imshow(images[i], **grey)
+        panels[i, 1].imshow(change, cmap=SIGNED, vmin=-1.6 * step, vmax=1.6 * step)
+        panels[i, 2].imshow(images[i] + change, **grey)
+        panels[i, 0].set_xlabel(f"read as {before[i]}")
+        panels[i, 2].set_xlabel(f"read as {after[i]}", color=COLOURS[1], fontweight="bold")
+    titles = "image", f"change: ±{step:g}", "sum"
+    for axes, title in zip(panels[0], titles, strict=True):
+        axes.set_title(title)
+    for axes in panels.flat:
+        axes.set(xticks=[], yticks=[])
+        axes.grid(False)
+        axes.spines[:].set_visible(True)
+        axes.spines[:].set_color("#bbb")
     return finished(figure)
 
 
-def stacked(parts: Mapping[str, Mapping[str, float]], xlabel: str) -> Figure:
-    """Draw {bar: {part: amount}} as horizontal bars whose parts add up; amounts are written in."""
-    figure, axes = plt.subplots(figsize=(5.8, 1.1 + 0.55 * len(parts)))
-    kinds = list(dict.fromkeys(kind for bar in parts.values() for kind in bar))
-    shades = ("#0b3c5d", "#5b9bc8", "#d9e7f2")
-    left = dict.fromkeys(parts, 0.0)
-    for k, kind in enumerate(kinds):
-        for name, bar in parts.items():
-            amount = bar.get(kind, 0.0)
-            axes.barh(name, amount, left=left[name], color=shades[k], edgecolor=INK)
-            if amount:
-                ink = "white" if k == 0 else INK
-                middle = left[name] + amount / 2
-                axes.text(middle, name, f"{amount:.0f}", ha="center", va="center", color=ink)
-            left[name] += amount
+def amounts(values: Mapping[str, float], xlabel: str, outlined: Collection[str] = ()) -> Figure:
+    """Draw {name: amount} as horizontal bars from zero, with the amounts written at their ends.
+
+    ``outlined`` names the bars that are drawn empty: what would be there and is not.
+    """
+    figure, axes = plt.subplots(figsize=(5.4, 0.9 + 0.62 * len(values)))
+    for y, (name, amount) in enumerate(values.items()):
+        empty = name in outlined
+        look = {"facecolor": "none" if empty else FORWARD, "linestyle": "--" if empty else "-"}
+        axes.barh(y, amount, height=0.6, edgecolor=INK, **look)
+        axes.text(amount, y, f" {amount:.0f}", va="center", ha="left")
+    axes.set_yticks(range(len(values)), values)
+    axes.set(xlim=(0, 1.12 * max(values.values())), xlabel=xlabel)
     axes.invert_yaxis()
-    axes.set_xlabel(xlabel)
     axes.grid(visible=False, axis="y")
-    handles = [plt.Rectangle((0, 0), 1, 1, facecolor=c, edgecolor=INK) for c in shades]
-    figure.legend(handles[: len(kinds)], kinds, loc="outside upper center", ncols=len(kinds))
+    axes.tick_params(axis="y", length=0)
     return finished(figure)
-
-
-def _labelled(axes, start, end, text: str, place, side: str) -> None:
-    axes.annotate("", end, start, arrowprops=ARROW)
-    axes.text(*place, text, ha=side, va="bottom" if side == "center" else "center", fontsize=11)
 
 
 def _short(tensor: Any) -> str:

@@ -24,7 +24,7 @@ def walks(samples: int) -> Figure:
     A dark square is a cotangent of 1, a pale one a cotangent of 0, which is multiplied as well.
     """
     figure, (top, below) = plt.subplots(
-        2, 1, figsize=(3.8, 3.9), gridspec_kw={"height_ratios": [samples, 1.2]}
+        2, 1, figsize=(3.4, 3.3), gridspec_kw={"height_ratios": [samples, 1.2]}
     )
     _squares(top, np.eye(samples), METHODS["loop"])
     top.set_title(f"Loop: {samples} passes, {samples * (samples - 1)} zeros", weight="bold")
@@ -60,7 +60,7 @@ def lifetimes(panels: Mapping[str, Sequence[tuple[float, float, float]]]) -> Fig
     pass through it; ``walked`` is a time or several.
     """
     figure, all_axes = plt.subplots(
-        len(panels), 1, figsize=(5.6, 1.15 * len(panels) + 0.4), sharex=True
+        len(panels), 1, figsize=(5.6, 1.0 * len(panels) + 0.4), sharex=True
     )
     end = max(freed for lives in panels.values() for _, _, freed in lives)
     for axes, colour, (title, lives) in zip(
@@ -90,7 +90,7 @@ def token_weights(lengths: Sequence[int], level: str) -> Figure:
     """
     each = [1 / (len(lengths) * length) for length in lengths]
     weights, wanted = np.repeat(each, lengths), 1 / sum(lengths)
-    figure, axes = plt.subplots(figsize=(5.6, 3.0))
+    figure, axes = plt.subplots(figsize=(5.6, 2.6))
     start, colours = 0, (METHODS["vmap"], METHODS["one pass"])
     for i, length in enumerate(lengths):
         places = np.arange(start, start + length)

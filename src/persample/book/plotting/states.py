@@ -72,10 +72,10 @@ def seven_states() -> Figure:
     seventh = 2.5, -1.5
     for i in range(6):
         _circle(axes, (i, 0), str(i + 1))
-        axes.text(i, 0.42, rf"$2\theta_{i + 1}+\theta_8$", ha="center", va="bottom", fontsize=11)
+        axes.text(i, 0.42, rf"$2\theta_{i + 1}+\theta_8$", ha="center", va="bottom")
         axes.annotate("", seventh, (i, 0), arrowprops={**ARROW, "shrinkA": 14, "shrinkB": 16})
     _circle(axes, seventh, "7")
-    axes.text(2.95, -1.56, r"$\theta_7+2\theta_8$", ha="left", va="center", fontsize=11)
+    axes.text(2.95, -1.56, r"$\theta_7+2\theta_8$", ha="left", va="center")
     loop = {**ARROW, "connectionstyle": "arc3,rad=1.6", "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", (2.64, -1.76), (2.36, -1.76), arrowprops=loop)
     axes.set(xlim=(-0.55, 5.55), ylim=(-2.25, 0.85), aspect="equal")

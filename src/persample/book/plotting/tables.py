@@ -1,13 +1,15 @@
 """Rows as tables of coloured numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..colours import SIGNED
-from .style import finished
+from ..colours import METHODS, SIGNED
+from .style import ARROW, finished
+
+_PALE = "#d9dde2"
 
 
 def rows(
@@ -46,6 +48,40 @@ def _key(figure, shade) -> None:
     patches = [plt.Rectangle((0, 0), 1, 1, facecolor=shade(at)) for at in meanings.values()]
     figure.legend(patches, meanings, loc="outside lower center", ncols=2, columnspacing=1.2,
                   handlelength=1.0)  # fmt: skip
+
+
+def axes_of_arguments(arguments: Mapping[str, tuple[int, int, object]], chosen: int = 1) -> Figure:
+    """Draw arguments as tables of cells, and the rows that ``vmap`` makes of them.
+
+    Coloured cells belong to one sample: all of a shared argument, one line of a batched one.
+
+    Parameters
+    ----------
+    arguments : {name: (lines, columns, entry of in_axes)}, the parameters first.
+    chosen : the number of the coloured sample.
+    """
+    figure, axes = plt.subplots(figsize=(5.8, 1.75))
+    tables = dict(arguments)
+    (_, width, _), *others = arguments.values()
+    tables["rows"] = max(lines for lines, _, _ in others), width, ""
+    left = 0.0
+    for name, (lines, columns, entry) in tables.items():
+        if name == "rows":
+            axes.annotate("", (left + 1.3, 2), (left - 0.4, 2), arrowprops=ARROW)
+            left += 1.8
+        for line, column in np.ndindex(lines, columns):
+            own = entry is None or line == chosen
+            face = METHODS["vmap"] if own else _PALE
+            place = left + column, line
+            axes.add_patch(plt.Rectangle(place, 1, 1, facecolor=face, edgecolor="white"))
+        middle = left + columns / 2
+        axes.text(middle, -0.3, name, ha="center", va="bottom", family="monospace")
+        axes.text(middle, 4.3, f"{entry}", ha="center", va="top", family="monospace")
+        left += columns + 1.2
+    axes.text(-0.4, 4.3, "in_axes", ha="right", va="top", family="monospace")
+    axes.set(xlim=(-3.6, left - 1), ylim=(5.6, -1.6), aspect="equal")
+    axes.axis("off")
+    return finished(figure)
 
 
 def overview(batch: np.ndarray, gradients: np.ndarray) -> Figure:

@@ -35,7 +35,7 @@ def arrows(
     shapes = [_frame(rows, marked, circle) for rows, marked in panels.values()]
     heights = [(high - low)[1] / (high - low)[0] for low, high in shapes]
     figure, all_axes = plt.subplots(
-        len(panels), 1, figsize=(5.0, sum(4.4 * height + 0.7 for height in heights)),
+        len(panels), 1, figsize=(5.0, sum(3.2 * height + 0.7 for height in heights)),
         squeeze=False, gridspec_kw={"height_ratios": heights},
     )  # fmt: skip
     for axes, (low, high), (title, (rows, marked)) in zip(
@@ -63,9 +63,9 @@ def arrows(
 
 
 def _frame(rows, marked, circle):
-    """Return the corners of a panel that has room for all arrows and for the circle."""
-    reach = circle or 0.0
-    points = np.array([[0.0, 0.0], *rows, *marked.values(), [reach, reach], [-reach, -reach]])
+    """Return the corners of a panel with room for all arrows and half of the circle."""
+    reach = circle or 0.0  # its upper half; the lower one is drawn as far as the arrows reach
+    points = np.array([[0.0, 0.0], *rows, *marked.values(), [reach, reach], [-reach, 0.0]])
     span = 1.3 * np.ptp(points, axis=0).max()
     low, high = points.min(0) - 0.1 * span, points.max(0) + 0.1 * span
     for name, vector in marked.items():
@@ -107,7 +107,7 @@ def clouds(
     room = 0.05 * (high - low).max()
     width, height = high - low + 2 * room
     figure, all_axes = plt.subplots(
-        len(panels), 1, figsize=(4.0, len(panels) * (2.55 * height / width + 0.45) + 0.9),
+        len(panels), 1, figsize=(4.0, len(panels) * (2.1 * height / width + 0.4) + 0.9),
         sharex=True, sharey=True, squeeze=False,
     )  # fmt: skip
     turn = np.linspace(0, 2 * np.pi, 121)
