@@ -10,34 +10,6 @@ from .style import ARROW, box, finished
 
 Question = tuple[str, str, str]  # the question, what stands to its right, what to do there
 
-WHY_NONE = (
-    (
-        "x.requires_grad ?",
-        "nothing asked for: created without it,\ndetached, made under no_grad, integers",
-        "x.requires_grad_() before the forward pass",
-    ),
-    (
-        "x.is_leaf ?",
-        "a result: .to(), .cuda(), x * 2, x[0],\ntheta = theta - step",
-        "read the original, or x.retain_grad()",
-    ),
-    (
-        "loss.grad_fn ?",
-        "no graph: all of it under no_grad, or\ncut by detach(), .item(), a new tensor",
-        "compute the loss with recording on",
-    ),
-    (
-        "x in leaves_of(loss) ?",
-        "not used, or a copy was used, or the\nway from x to the loss was cut",
-        "follow grad_fn from the loss back",
-    ),
-    (
-        "x.grad is not None ?",
-        "no backward() since the last zero_grad();\ntorch.func.grad and autograd.grad fill none",
-        "call backward(), or use what they return",
-    ),
-)
-
 WHICH_METHOD = (
     (
         "Is one gradient\nfor the batch enough?",
@@ -60,12 +32,6 @@ WHICH_METHOD = (
         "chunks(size)",
     ),
 )
-
-
-def why_none() -> Figure:
-    """Draw the five questions that find out why a ``.grad`` is None, with the cures."""
-    end = ("x.grad is filled", {"facecolor": "#bcdcf0", "linewidth": 3.0})
-    return _questions(WHY_NONE, ("no", "yes"), end, half=0.2)
 
 
 def which_method() -> Figure:
