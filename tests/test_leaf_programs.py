@@ -7,7 +7,7 @@ import torch
 from persample import tape
 from persample.book import plotting
 from persample.book.leaf_programs import LINES, REASONS, answer
-from persample.book.plotting.leaves import STATES, state
+from persample.book.plotting.leaves import STATES, WHY_NONE, state
 from persample.book.problems import digits
 
 
@@ -101,5 +101,17 @@ def test_amounts_are_bars_from_zero_with_their_numbers():
     assert [bar.get_facecolor()[3] for bar in axes.patches] == [1.0, 0.0]
 
 
-def test_the_questions_are_drawn():
-    assert plotting.why_none().axes
+def test_every_question_has_its_reason_and_its_cure():
+    texts = [t.get_text() for t in plotting.why_none().axes[0].texts if t.get_text()]
+    for question, reason, cure in WHY_NONE:
+        at = texts.index(question)
+        assert texts[at : at + 4] == [question, "yes", f"no: {reason}", f"→ {cure}"]
+    assert len(texts) == 4 * len(WHY_NONE) + 1
+
+
+def test_a_running_total_of_tensors_is_a_chain_and_one_of_numbers_is_not():
+    chain, numbers = plotting.running_total(3).axes
+    arrows = [sum(t.arrow_patch is not None for t in axes.texts if hasattr(t, "arrow_patch"))
+              for axes in (chain, numbers)]  # fmt: skip
+    assert arrows == [3 + 2, 0]  # each total keeps its loss and the total before
+    assert chain.get_title(loc="left") == "total += loss: 3 graphs held"

@@ -9,8 +9,10 @@ import importlib.util
 import os
 import re
 import sys
+import textwrap
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -96,8 +98,41 @@ _PREPARE = {"torch": _prepare_torch, "jax": _prepare_jax}
 
 def _short_warning(message, category, filename, lineno, line=None) -> str:
     """Format a warning without the file it came from, which is another one on every machine."""
-    text = re.sub(r" ?\(Triggered internally at [^)]*\)", "", str(message))
-    return f"{category.__name__}: {text}\n"
+    return f"{category.__name__}: {_without_place(message)}\n"
+
+
+def _without_place(message) -> str:
+    return re.sub(r" ?\(Triggered internally at [^)]*\)", "", str(message))
+
+
+@contextmanager
+def message() -> Iterator[None]:
+    """Print the error or the warnings of the ``with`` block, and go on after it.
+
+    Raises
+    ------
+    RuntimeError
+        "message: the block gave neither an error nor a warning": a page that shows a failing
+        program has to notice when it no longer fails.
+
+    Example
+    -------
+    >>> with message():
+    ...     1 / 0
+    ZeroDivisionError: division by zero
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except Exception as error:
+            caught.append(error)
+    if not caught:
+        raise RuntimeError("message: the block gave neither an error nor a warning")
+    for thing in caught:
+        thing = getattr(thing, "message", thing)
+        for line in f"{type(thing).__name__}: {_without_place(thing)}".splitlines():
+            print(textwrap.fill(line, 78))
 
 
 def _prepare_figures() -> None:

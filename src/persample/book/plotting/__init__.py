@@ -7,12 +7,11 @@ from ..colours import METHODS
 from .compiling import break_even, select
 from .costs import dots, gram_or_direct, outer_products
 from .curves import curves, ladder
-from .decisions import why_none
 from .equations import equations
 from .graph_drawing import graph, graphs
 from .images import found, gallery
-from .leaves import amounts, attack, shared_and_copies, tensor_graph
-from .linearity import LISTS, lifetimes, token_weights, walks
+from .leaves import amounts, attack, shared_and_copies, tensor_graph, why_none
+from .linearity import LISTS, lifetimes, running_total, token_weights, walks
 from .states import a_presplit, a_split, seven_states
 from .tables import axes_of_arguments, overview, rows
 from .traces import stack_of_traces
@@ -47,6 +46,7 @@ __all__ = [
     "outer_products",
     "overview",
     "rows",
+    "running_total",
     "select",
     "seven_states",
     "spread",

@@ -22,6 +22,14 @@ STATES = {
     (False, True, True): ("kept result", {"facecolor": FILLED, "linewidth": 1.2}),
 }
 
+WHY_NONE = (  # question, what a no means, what to do then
+    ("x.requires_grad ?", "nobody asked for a gradient", "x.requires_grad_() first"),
+    ("x.is_leaf ?", "x is a result: x * 2, x[0], x.to(...)", "read the leaf, or x.retain_grad()"),
+    ("backward() called ?", "torch.func.grad, autograd.grad return", "use what they return"),
+    ("leads_to(loss, x) ?", "x unused, cut off, or a copy was used", "follow loss.grad_fn back"),
+    ("read before zero_grad() ?", "zero_grad() sets None", "read, or clone, before it"),
+)
+
 
 def state(tensor: Any) -> tuple[bool, bool, bool]:
     """Return (is_leaf, requires_grad, retains_grad) of a tensor of PyTorch or of the engine."""
@@ -139,6 +147,25 @@ def shared_and_copies(theta: Sequence[float], rows: Sequence[Sequence[float]]) -
 
 def _numbers(values: Sequence[float]) -> str:
     return "[" + ", ".join(f"{x:g}" for x in values) + "]"
+
+
+def why_none() -> Figure:
+    """Draw five questions, one below the other, that find the usual reasons for no ``.grad``."""
+    figure, axes = plt.subplots(figsize=(4.4, 1.0 * len(WHY_NONE) + 0.5))
+    for row, (question, reason, cure) in enumerate(WHY_NONE):
+        y = -1.1 * row
+        box(axes, 1.5, y, 1.5, 0.2, {"facecolor": "#f3f3f3", "linewidth": 1.4})
+        axes.text(1.5, y, question, ha="center", va="center", fontweight="bold")
+        axes.annotate("", (0.25, y - 0.88), (0.25, y - 0.22), arrowprops=ARROW)
+        axes.text(0.2, y - 0.53, "yes", ha="right", va="center", fontsize=11)
+        axes.text(0.5, y - 0.4, f"no: {reason}", va="center", fontsize=11)
+        axes.text(0.5, y - 0.66, f"→ {cure}", va="center", fontsize=11, color=COLOURS[0])
+    last = -1.1 * len(WHY_NONE)
+    box(axes, 1.5, last, 1.5, 0.2, {"facecolor": FILLED, "linewidth": 3.0})
+    axes.text(1.5, last, "one of the rarer reasons", ha="center", va="center", fontweight="bold")
+    axes.set(xlim=(-0.15, 4.25), ylim=(last - 0.25, 0.25))
+    axes.axis("off")
+    return finished(figure)
 
 
 def attack(

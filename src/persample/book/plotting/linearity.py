@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..colours import METHODS
-from .style import INK, finished
+from .style import ARROW, INK, box, finished
 
 # How the losses of a list are back-propagated: a colour each.
 LISTS = {
@@ -78,6 +78,29 @@ def lifetimes(panels: Mapping[str, Sequence[tuple[float, float, float]]]) -> Fig
         axes.set_xticks([])
         axes.grid(False)
     all_axes[-1].set_xlabel("time")
+    return finished(figure)
+
+
+def running_total(steps: int) -> Figure:
+    """Draw what a running total holds after some steps: tensors with graphs, and numbers."""
+    figure, panels = plt.subplots(2, 1, figsize=(4.6, 4.4))
+    kept = {"facecolor": "#f6d3bd", "linewidth": 1.4}
+    freed = {"facecolor": "none", "linewidth": 1.2, "linestyle": "--"}
+    for axes, tensors in zip(panels, (True, False), strict=True):
+        for k in range(1, steps + 1):
+            box(axes, k, 1, 0.36, 0.2, kept if tensors else freed)
+            box(axes, k, 0, 0.36, 0.2, kept if tensors else freed)
+            axes.text(k, 1, "total", ha="center", va="center")
+            axes.text(k, 0, f"loss {k}", ha="center", va="center")
+            if tensors:
+                axes.annotate("", (k, 0.22), (k, 0.78), arrowprops=ARROW)
+            if tensors and k > 1:
+                axes.annotate("", (k - 0.62, 1), (k - 0.38, 1), arrowprops=ARROW)
+        name = "total += loss" if tensors else "total += loss.item()"
+        held = f"{steps} graphs held" if tensors else "no graph held"
+        axes.set_title(f"{name}: {held}", loc="left", weight="bold")
+        axes.set(xlim=(0.55, steps + 0.45), ylim=(-0.25, 1.25))
+        axes.axis("off")
     return finished(figure)
 
 
