@@ -6,6 +6,7 @@ A name is framework.topic; reference/errors.md quotes the message under the same
 import copy
 import logging
 import warnings
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -318,7 +319,48 @@ def _():
 ours("float64", "64 bits in JAX's 32-bit mode")
 
 
+# Arrays that are refused
+@dataclass
+class Pair:
+    a: np.ndarray
+
+
+class Series:
+    """A table of another library, as far as the package can see."""
+
+    def __array__(self, dtype=None, copy=None):
+        return rewards
+
+
+class Marked(torch.Tensor):
+    """A tensor with rules of its own."""
+
+
+ROWS_OF = ps.per_sample_grad(ps.squared_loss)
+ours("subclass", "out with a mask")
+TRIGGERS["persample.foreign"] = lambda: ROWS_OF(theta, states, Series())
+TRIGGERS["persample.dataclass"] = lambda: ROWS_OF(Pair(theta), states, rewards)
+TRIGGERS["persample.subclass-torch"] = lambda: ROWS_OF(THETA, S.as_subclass(Marked), R)
+TRIGGERS["persample.label"] = lambda: ps.cross_entropy_loss(theta, np.array(1.0))
+TRIGGERS["persample.few-samples"] = lambda: ps.statistics.variance(states[:1])
+
+
+def given_away():
+    """Return an array whose memory holds the rows of a later call."""
+    rows_of = ps.per_sample_grad(ps.squared_loss, jit=True)
+    rows = rows_of(JTHETA, JS, JR)
+    rows_of(JTHETA, JS, JR, out=rows)
+    return rows
+
+
+TRIGGERS["persample.given-away"] = lambda: ROWS_OF(JTHETA, given_away(), JR)
+
+
 # Rows of layers
+of_layers("no-tensor", "no tensor")
+of_layers("several-outputs", "outputs of several lengths")
+of_layers("lazy", "a lazy layer")
+of_layers("numpy-twice", "numpy: two batches")
 of_layers("batch-norm", "batch norm")
 of_layers("scalar", "one number")
 of_layers("tokens", "a number for each token")
@@ -345,12 +387,14 @@ of_layers("norm", "a norm below 0")
 TRIGGERS["jax.donated"] = lambda: jax.jit(lambda x: x.sum(), donate_argnums=0)(JTHETA + 1)
 
 
-@trigger("jax.deleted")
+TRIGGERS["jax.deleted"] = lambda: given_away() + 1
+
+
+@trigger("jax.deleted-buffer")
 def _():
-    rows_of = ps.per_sample_grad(ps.squared_loss, jit=True)
-    rows = rows_of(JTHETA, JS, JR)
-    rows_of(JTHETA, JS, JR, out=rows)
-    rows + 1
+    double = jax.jit(lambda x: 2 * x)
+    double(JS)  # so that the next call is not traced
+    double(given_away())
 
 
 def message(name):

@@ -33,7 +33,7 @@ NOT_PROVOKED = {
 def parts(line):
     """Return the fixed words of a quotation, in order; what introduces it has no part in it."""
     said = line.removeprefix("### ")
-    if not line.startswith("### ") and ", an `" in said:
+    if not line.startswith("### ") and re.search(", an? `", said):
         said = said.partition(": ")[2]  # where the message comes from, and its kind
     return [one or two for one, two in CODE.findall(said) if "(...)" not in (one or two)]
 

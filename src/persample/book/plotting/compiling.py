@@ -53,7 +53,7 @@ def break_even(costs: Mapping[str, Mapping[str, float]]) -> Figure:
 
     costs : {backend: {"title", "first", "later", "break_even"}}, in calls without a compiler
     """
-    figure, panels = plt.subplots(len(costs), 1, figsize=(5.2, 1.55 * len(costs)), squeeze=False)
+    figure, panels = plt.subplots(len(costs), 1, figsize=(5.2, 1.45 * len(costs)), squeeze=False)
     for axes, (name, cost) in zip(panels[:, 0], costs.items(), strict=True):
         even = cost["break_even"]
         n = np.array([1, 2 * even])
