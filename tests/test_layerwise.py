@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import persample as ps
-from persample.layers import REDUCTIONS, closed
+from persample.layers import REDUCTIONS, closed, torch_capture, torch_retained
 
 from .layer_models import MODELS, B, build, losses, norms_of, oracle, record_of
 from .tolerances import OF_DTYPE, assert_close
@@ -281,19 +281,48 @@ def test_an_optimiser_step_before_reading_changes_no_row_of_a_layer_with_a_rule(
     assert_close(record.squared_norms(), norms_of(expected))
 
 
-def test_retained_gradients_inside_the_model_are_those_of_one_pass():
-    model, x = build("MLP")
-    with ps.layerwise(model) as record:
-        z = model[0](x)
+def retained(model, x, reduction, before=None):
+    """Return a tensor inside the model after a recorded pass, and its gradient by autograd."""
+    inner = []
+    handle = model[0].register_forward_hook(lambda module, args, z: inner.append(z))
+    with ps.layerwise(model, reduction=reduction) as record:
+        output = model(x)
+        handle.remove()
+        (z,) = inner
+        z.register_hook(lambda ct: 0 + ct)  # another sum, which nobody keeps
         z.retain_grad()
-        record.backward(losses(model[2](model[1](z))))
-    assert_close(z.grad, torch.autograd.grad(losses(model[2](model[1](z))).sum(), z)[0])
-    for reduction in REDUCTIONS:
-        for _ in range(2):
-            with ps.layerwise(model, reduction=reduction):
-                output = model(x)
-                output.retain_grad()
-                loss = getattr(losses(output), reduction)()
-                loss.backward()
-            loss = getattr(losses(output), reduction)()
-            assert_close(output.grad, torch.autograd.grad(loss, output)[0])
+        output.retain_grad()
+        each = losses(output)
+        expected = torch.autograd.grad(
+            getattr(each, reduction or "sum")(), [z, output], retain_graph=True
+        )
+        z.grad, output.grad = before, None  # autograd has added its own as well
+        if reduction is None:
+            record.backward(each)
+        else:
+            getattr(each, reduction)().backward()
+    return (z, output), expected
+
+
+@pytest.mark.parametrize("reduction", [None, *REDUCTIONS])
+def test_retained_gradients_inside_the_model_are_those_of_one_pass(reduction):
+    model, x = build("MLP")
+    for before in (None, torch.ones(B, 6).double(), None):
+        kept = None if before is None else before.clone()
+        (z, output), expected = retained(model, x[:B], reduction, before)
+        assert_close(output.grad, expected[1])
+        assert_close(z.grad, expected[0] if before is None else expected[0] + before)
+        assert before is None or torch.equal(before, kept)
+        torch_capture.PLANS.clear()  # the next pass is probed again
+
+
+def test_no_object_is_looked_at_where_no_gradient_is_retained(monkeypatch):
+    monkeypatch.setattr(torch_retained.gc, "get_objects", None)
+    for name in ("MLP", "attention", "called twice, T = 7"):
+        model, x = build(name)
+        for reduction in (None, "mean"):
+            assert_close(record_of(model, x, reduction).rows(), oracle(model, x))
+            torch_capture.PLANS.clear()
+    model, x = build("MLP")
+    with pytest.raises(TypeError, match="NoneType"):
+        retained(model, x, None)

@@ -25,13 +25,13 @@ from .torch_model import (
     check_losses,
     named_checkpoints,
     refuse_batch_norm,
-    retained_gradients,
     trainable,
 )
 from .torch_own import OwnBackward, batch_of, output_cotangents
 from .torch_owners import UNUSED, Along, find_owners
 from .torch_plan import Plan, make_plan
 from .torch_replay import Pulled, Replay, Replayed, merged, turned
+from .torch_retained import retained_gradients
 from .torch_rules import RULES, Use
 
 HUGE = 2**22  # bytes from which NumPy asks for huge pages
@@ -163,8 +163,7 @@ class TorchCapture:
         plans = PLANS.setdefault(self.model, {})
         if key in plans:
             return plans[key]
-        with retained_gradients(graph.place):
-            plan = make_plan(graph, self._owners(graph, roots(), size), size)
+        plan = make_plan(graph, self._owners(graph, roots(), size), size)
         if plan.whole and self.reduction is not None:
             raise NotImplementedError(
                 f"layerwise: what {plan.whole[0]} contributes to the loss cannot be told apart by "
@@ -184,7 +183,7 @@ class TorchCapture:
 
         def sweep(r):
             cotangents = [_weighted(ct, along, r, size) for _, ct, along in roots]
-            with named_checkpoints():
+            with named_checkpoints(), retained_gradients():
                 torch.autograd.grad(
                     edges, wanted, cotangents, retain_graph=True, allow_unused=True
                 )

@@ -1,7 +1,6 @@
 """What of a PyTorch model takes part, and what is said of models and losses without rows."""
 
-import gc
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -86,19 +85,3 @@ def named_checkpoints() -> Iterator[None]:
             "use_reentrant=True, which hides its graph; call torch.utils.checkpoint.checkpoint "
             "with use_reentrant=False."
         ) from error
-
-
-@contextmanager
-def retained_gradients(nodes: Container) -> Iterator[None]:
-    """Keep the ``.grad`` of tensors inside the graph, which ``retain_grad()`` would have grow.
-
-    Only the garbage collector knows which tensors there are; one that nobody holds has no reader.
-    """
-    objects = (x for x in gc.get_objects() if issubclass(type(x), Tensor))
-    inner = [(x, x.grad) for x in objects if x.retains_grad and x.grad_fn in nodes]
-    before = [None if grad is None else grad.clone() for _, grad in inner]
-    try:
-        yield
-    finally:
-        for (x, _), grad in zip(inner, before, strict=True):
-            x.grad = grad

