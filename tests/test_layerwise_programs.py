@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import persample as ps
+from persample.layers import torch_owners
 
 from .layer_models import losses, norms_of
 from .layer_programs import PROGRAMS, B, Made
@@ -92,5 +93,81 @@ def test_samples_in_their_own_order_first_and_in_another_one_later(then):
     for order in (range(B), then, range(B)):
         x = torch.randn(B, 4, dtype=torch.float64)
         record, expected = record_and_oracle(model, (x, torch.tensor(list(order))))
+        assert_close(record.rows(), expected)
+        assert_close(record.squared_norms(), norms_of(expected))
+
+
+@pytest.mark.parametrize("factors", [torch_owners.FACTORS, torch_owners.FACTORS_16_BITS])
+def test_no_two_samples_have_the_same_weights_in_all_passes(factors):
+    assert len(set(factors)) == len(factors)
+    for size in (1, 2, len(factors), len(factors) + 1, 500, 3000):
+        weights = torch_owners.weights_for(size, factors)
+        assert len(torch.stack(weights, 1).unique(dim=0)) == size
+        assert len(factors) ** (len(weights) - 1) < max(size, 2)  # not more than needed
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("pair", [(0, 1), (0, 14), (0, 21), (3, 31), (0, 30), (7, 39)])
+def test_two_samples_that_change_places_inside_a_large_batch(pair, dtype):
+    size, (i, j) = 40, pair
+    order = list(range(size))
+    order[i], order[j] = j, i
+
+    def exchanged(m, x):
+        parts = m.l(x).unbind(0)
+        return torch.stack([parts[n] for n in order])
+
+    torch.manual_seed(0)
+    model = Made(exchanged, l=torch.nn.Linear(4, 3)).to(dtype)
+    record, expected = record_and_oracle(model, [torch.randn(size, 4, dtype=dtype)])
+    for g, exact in zip(record.rows().values(), expected.values(), strict=True):
+        assert_close(g.double(), exact.double(), 1e-9 if dtype == torch.float64 else 2e-2)
+
+
+# What each batch chooses anew is part of the structure; TorchScript compiles at the second call.
+NEW_EACH_TIME = {
+    "samples in another order",
+    "experts, chosen",
+    "experts, masked",
+    "a scripted function",
+}
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in NEW_EACH_TIME])
+def test_what_was_found_out_is_remembered(name):
+    model, inputs = build(name)
+    passes = []
+    for batch in (inputs, others(inputs), inputs):
+        with ps.layerwise(model) as record:
+            each = losses(model(*batch))
+            each.register_hook(passes.append)
+            record.backward(each)
+    assert len(passes) == 3 + 1 + 1
+
+
+class Switched(torch.autograd.Function):
+    """Passes a cotangent on for some batches, and none for the others."""
+
+    @staticmethod
+    def forward(ctx, x, is_on):
+        ctx.is_on = bool(is_on)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, ct):
+        return (ct if ctx.is_on else None), None
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_path_that_carries_a_cotangent_in_some_batches_only(shared):
+    torch.manual_seed(0)
+    model = Made(
+        lambda m, x, is_on: m.a(x) + Switched.apply((m.a if shared else m.b)(2 * x), is_on),
+        a=torch.nn.Linear(4, 3),
+        b=torch.nn.Linear(4, 3),
+    ).double()
+    for is_on in (False, True, False, True):
+        x = torch.randn(B, 4, dtype=torch.float64)
+        record, expected = record_and_oracle(model, (x, torch.tensor(is_on)))
         assert_close(record.rows(), expected)
         assert_close(record.squared_norms(), norms_of(expected))

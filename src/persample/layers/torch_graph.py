@@ -8,6 +8,7 @@ import hashlib
 from typing import Any
 
 from torch import Tensor
+from torch.autograd.function import BackwardCFunction
 
 Node = Any  # torch.autograd.graph.Node
 
@@ -57,6 +58,17 @@ class Graph:
     def shape(self, place: int, number: int = 0) -> tuple[int, ...]:
         """Return the shape of one output of a node."""
         return tuple(self.nodes[place]._input_metadata[number].shape)
+
+    def is_used(self, place: int, number: int) -> bool:
+        """Say whether an operation of the graph took one output of a node."""
+        return any(
+            self.targets[above][slot] == (place, number) for above, slot in self.uses[place]
+        )
+
+    def below_own_functions(self) -> set[int]:
+        """Return the places below a ``torch.autograd.Function``, which may give no cotangent."""
+        own = [n for n, node in enumerate(self.nodes) if isinstance(node, BackwardCFunction)]
+        return set().union(*map(self.reach, own))
 
     def key(self, roots: tuple) -> tuple:
         """Return what two passes of one structure and of equal shapes have in common."""

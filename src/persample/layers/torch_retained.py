@@ -1,4 +1,4 @@
-"""The ``.grad`` of tensors inside a graph, kept as it is while backward runs to find something out.
+"""The ``.grad`` of tensors inside a graph, kept as it is while backward runs as an experiment.
 
 A tensor on which ``retain_grad()`` was called has its gradient added up in every backward pass.
 No node of the graph leads to that tensor, and to look for it among all objects of the program
