@@ -11,6 +11,7 @@ import persample as ps
 from persample.layers import REDUCTIONS, closed, torch_capture, torch_retained
 
 from .layer_models import MODELS, B, build, losses, norms_of, oracle, record_of
+from .layer_programs import Made, Squared
 from .tolerances import OF_DTYPE, assert_close
 
 # PyTorch says that an even window needs a copy of the input.
@@ -106,6 +107,38 @@ def test_buffers_are_used_again_by_the_next_batch(name):
     assert again is out
     assert {k: g.data_ptr() for k, g in again.items()} == places
     assert_close(again, oracle(model, other))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_buffers_may_be_parts_of_one_array(name):
+    """One row of the array is one sample's gradient: the parts lie between one another."""
+    model, x = build(name)
+    shapes = {k: p.shape for k, p in model.named_parameters() if p.requires_grad}
+    total = sum(shape.numel() for shape in shapes.values())
+    flat, out, start = torch.zeros(B, total).double(), {}, 0
+    for key, shape in shapes.items():
+        out[key] = flat[:, start : start + shape.numel()].view(B, *shape)
+        start += shape.numel()
+    expected = oracle(model, x)
+    assert record_of(model, x).rows(out) is out
+    assert_close(out, expected)
+    assert_close(flat, torch.cat([expected[k].flatten(1) for k in shapes], 1))
+
+
+def test_an_input_of_a_parameter_without_a_rule_is_not_written_to():
+    model = Made(lambda m, x: Squared.apply(x.sin(), m.w), w=nn.Parameter(torch.randn(4)))
+    x = torch.randn(B, 4)
+    record = record_of(model, x)
+    with pytest.raises(ValueError, match=r"out\['w'\] shares memory with an input of the model"):
+        record.rows({"w": torch.from_numpy(x.numpy())})
+    assert_close(record.rows(), oracle_of_squared(model, x), 1e-6)
+
+
+def oracle_of_squared(model, x):
+    w = model.w.detach()
+    z = x.sin() * w * w
+    ct = torch.autograd.functional.vjp(losses, z, torch.ones(B))[1]
+    return {"w": ct * 2 * x.sin() * w}
 
 
 def test_a_smaller_batch_fits_in_a_part_of_the_buffers():

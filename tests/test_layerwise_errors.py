@@ -74,6 +74,42 @@ def with_buffers(change):
     return run
 
 
+def written_into(what):
+    """Give rows of a Linear layer an ``out`` whose weight lies where something else does."""
+
+    def run():
+        memory = torch.randn(2 * 60)
+        bias, x = torch.zeros(B, 3), torch.randn(B, 4)
+        model = linear()
+        if what == "input":
+            x = memory[8:28].view(B, 4)
+        elif what == "parameter":
+            model.weight.data = torch.from_numpy(memory.numpy()[50:62]).view(3, 4)
+        elif what == "out":
+            bias = memory[45:].as_strided((B, 3), (15, 1))
+        record, before = record_of(model, x), memory.clone()
+        weight = memory[:60].view(B, 3, 4)
+        if what == "broadcast":
+            weight = memory[:12].view(1, 3, 4).expand(B, 3, 4)
+        try:
+            record.rows({"weight": weight, "bias": bias})
+        finally:
+            assert torch.equal(memory, before)
+
+    return run
+
+
+def written_into_numpy(read_only):
+    def call(record):
+        out, network = record.rows(), record._source.network
+        out["2.weight"].flags.writeable = not read_only
+        if not read_only:
+            out["0.bias"] = network.layers[0].delta
+        record.rows(out)
+
+    return numpy_record(call)
+
+
 def without_grad(record, each):
     record.backward(each.detach())
 
@@ -328,6 +364,41 @@ ERRORS = {
         with_buffers(lambda out: {k: g.double() for k, g in out.items()}),
         ValueError,
         "rows: out",
+    ),
+    "buffers in the memory of an input": (
+        written_into("input"),
+        ValueError,
+        "rows: out['weight'] shares memory with what the rows of weight are made of, so writing "
+        "the one would change the other; give a copy of it, or no out.",
+    ),
+    "buffers in the memory of a parameter": (
+        written_into("parameter"),
+        ValueError,
+        "rows: out['weight'] shares memory with the parameter weight, so writing the one would "
+        "change the other; give a copy of it, or no out.",
+    ),
+    "buffers that share memory": (
+        written_into("out"),
+        ValueError,
+        "rows: out['weight'] shares memory with out['bias'], so writing the one would change the "
+        "other; give a copy of it, or no out.",
+    ),
+    "a broadcast as a buffer": (
+        written_into("broadcast"),
+        ValueError,
+        "rows: out['weight'] is read-only, or shows a number of its memory more than once, as a "
+        "broadcast does; give the rows of an earlier call, or no out.",
+    ),
+    "numpy: buffers in the memory of a layer": (
+        written_into_numpy(read_only=False),
+        ValueError,
+        "rows: out['0.bias'] shares memory with what the rows of 0.weight are made of, so writing "
+        "the one would change the other; give a copy of it, or no out.",
+    ),
+    "numpy: buffers that are read-only": (
+        written_into_numpy(read_only=True),
+        ValueError,
+        "rows: out['2.weight'] is read-only, or shows",
     ),
     "a norm below 0": (
         lambda: LINEAR_RECORD().clipped_sum(-1.0),

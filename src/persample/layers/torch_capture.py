@@ -23,6 +23,7 @@ from .torch_check import check_rows
 from .torch_graph import Graph
 from .torch_model import (
     check_losses,
+    has_memory,
     named_checkpoints,
     refuse_batch_norm,
     trainable,
@@ -288,6 +289,12 @@ class TorchCapture:
         if like.device.type != "cpu" or size < HUGE:
             return torch.empty(shape, dtype=dtype, device=like.device)
         return torch.from_numpy(np.empty(size, np.uint8)).view(dtype).view(shape)
+
+    def held(self) -> list[tuple[str, Tensor]]:
+        """Return what a record needs beside its forms: the parameters, and the model's inputs."""
+        given = [("an input of the model", x) for x in pytree.tree_leaves(self.inputs)]
+        named = [(f"the parameter {name}", x) for name, x in self.parameters.items()]
+        return named + [(what, x) for what, x in given if has_memory(x)]
 
     def collect(self) -> tuple[int, dict[str, list]]:
         """Return the batch size and, for each parameter, the forms of its uses."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 
@@ -32,6 +33,11 @@ def trainable(model: nn.Module, modules: list[tuple[str, nn.Module]]) -> dict[st
                 "a batch."
             )
     return named
+
+
+def has_memory(x: Any) -> bool:
+    """Say whether x is a tensor whose numbers lie in memory, at steps of their own."""
+    return isinstance(x, Tensor) and x.layout is torch.strided and not x.is_nested
 
 
 def check_losses(losses: Any) -> None:
