@@ -337,6 +337,16 @@ def retained(model, x, reduction, before=None):
     return (z, output), expected
 
 
+@pytest.mark.parametrize("name", ["MLP", "Conv2d, groups", "Embedding", "LayerNorm"])
+def test_the_next_batch_in_the_same_numpy_array(name):
+    model, x = build(name)
+    expected, array = oracle(model, x), x.numpy().copy()
+    record = record_of(model, torch.from_numpy(array))
+    array[:] = array[::-1] if x.is_floating_point() else 1
+    assert_close(record.rows(), expected)
+    assert_close(record.squared_norms(), norms_of(expected))
+
+
 @pytest.mark.parametrize("reduction", [None, *REDUCTIONS])
 def test_retained_gradients_inside_the_model_are_those_of_one_pass(reduction):
     model, x = build("MLP")

@@ -59,8 +59,20 @@ def overwritten():
     used(x=x, inside=lambda record, each: (record.backward(each), x.zero_()))
 
 
+def own_function():
+    return Made(lambda m, x: Squared.apply(x, m.w), w=nn.Parameter(torch.randn(4)))
+
+
+def refilled():
+    array = np.random.default_rng(0).normal(size=(B, 4))
+    record = record_of(own_function().double(), torch.from_numpy(array))
+    record.rows()
+    array[2, 1] += 1
+    record.rows()
+
+
 def stepped():
-    model = Made(lambda m, x: Squared.apply(x, m.w), w=nn.Parameter(torch.randn(4)))
+    model = own_function()
     record = record_of(model, torch.randn(B, 4))
     torch.optim.SGD(model.parameters(), lr=1.0).step()
     record.rows()
@@ -348,6 +360,13 @@ ERRORS = {
         RuntimeError,
         "layerwise: the rows of w need autograd a second time, and a tensor it needs was changed "
         "in place after the backward pass; read the record before the optimiser's step.",
+    ),
+    "the next batch in a NumPy array before autograd runs again": (
+        refilled,
+        RuntimeError,
+        "layerwise: an input of the model, whose memory is a NumPy array's, was changed after the "
+        "backward pass, and some rows need it a second time; read the record before the next "
+        "batch.",
     ),
     "buffers without an entry": (
         with_buffers(lambda out: {"weight": out["weight"]}),

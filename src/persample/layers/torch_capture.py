@@ -24,6 +24,7 @@ from .torch_graph import Graph
 from .torch_model import (
     check_losses,
     has_memory,
+    is_foreign,
     named_checkpoints,
     refuse_batch_norm,
     trainable,
@@ -56,6 +57,7 @@ class TorchCapture:
         self.outputs: list[tuple] = []  # (edge, shape) of all its calls, for a pass of one's own
         self.forms: dict[str, list] = {name: [] for name in self.parameters}
         self.versions: list[tuple[str, Tensor, int]] = []
+        self.copies: list[tuple[Tensor, Tensor]] = []  # of inputs in the memory of others
 
     # The block.
     def __enter__(self) -> "TorchCapture":
@@ -210,6 +212,9 @@ class TorchCapture:
         finally:
             for handle in handles:
                 handle.remove()
+        if plan.keeps_graph:
+            given = [x for x in pytree.tree_leaves(self.inputs) if has_memory(x)]
+            self.copies = [(x, x.detach().clone()) for x in given if is_foreign(x)]
         for (name, n), values in saved.items():
             site = plan.sites[name][n]
             ct = arrived.get(site.place, (None,))[0]
@@ -227,7 +232,9 @@ class TorchCapture:
             x = getattr(node, f"_saved_{need}")
             if isinstance(x, Tensor):
                 x = x.detach()
-                if not x.is_inference():
+                if is_foreign(x):
+                    x = x.clone()
+                elif not x.is_inference():
                     self.versions.append((name, x, x._version))
             values[need] = x
         return values
@@ -310,7 +317,17 @@ class TorchCapture:
                     f"layerwise: what {name} was applied to was changed in place after the "
                     "forward pass; read the record before its tensors are overwritten."
                 )
+        if any(_bytes(x) != _bytes(copy) for x, copy in self.copies):
+            raise RuntimeError(
+                "layerwise: an input of the model, whose memory is a NumPy array's, was changed "
+                "after the backward pass, and some rows need it a second time; read the record "
+                "before the next batch."
+            )
         return self.size, self.forms
+
+
+def _bytes(x):
+    return x.detach().cpu().flatten().view(torch.uint8).numpy().tobytes()
 
 
 def _weighted(cotangent, along, r, size):
