@@ -14,7 +14,7 @@ from persample import layers
 from persample.layers import Linear, Network, Tanh
 
 from .layer_models import B, losses, record_of
-from .layer_programs import Made, Squared, centred
+from .layer_programs import Made, Squared, as_script, centred
 from .test_layerwise_numpy import networks
 
 
@@ -223,6 +223,13 @@ ERRORS = {
         lambda: enter(nn.ParameterList([torch.ones(2, dtype=torch.complex64)])),
         TypeError,
         "layerwise: the parameter 0 is complex; it must hold real numbers",
+    ),
+    "a scripted model and a backward of one's own": (
+        lambda: enter(as_script(linear()), reduction="mean"),
+        TypeError,
+        "layerwise: reduction='mean' needs the output of the model, and a model compiled by "
+        "torch.jit.script shows it to nobody; give one loss for each sample to "
+        "record.backward(losses), without reduction=.",
     ),
     "batch norm": (
         lambda: used(nn.Sequential(linear(), nn.BatchNorm1d(3))),

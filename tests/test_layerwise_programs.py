@@ -1,15 +1,17 @@
 """Rows of misleading programs: against autograd's gradient of each loss on the recorded graph."""
 
 import copy
+import random
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 import persample as ps
 from persample.layers import torch_owners
 
 from .layer_models import losses, norms_of
-from .layer_programs import PROGRAMS, B, Made
+from .layer_programs import PROGRAMS, B, Made, T, product
 from .tolerances import assert_close
 
 pytestmark = [
@@ -124,12 +126,95 @@ def test_two_samples_that_change_places_inside_a_large_batch(pair, dtype):
         assert_close(g.double(), exact.double(), 1e-9 if dtype == torch.float64 else 2e-2)
 
 
+def rows_and_oracle_of(model, each_of):
+    """Return rows and the gradients of the losses, read after ``each_of(model)`` and a change."""
+    with ps.layerwise(model) as record:
+        each = each_of(model)
+        record.backward(each, retain_graph=True)
+    named = dict(model.named_parameters())
+    alone = [torch.autograd.grad(x, list(named.values()), retain_graph=True) for x in each]
+    expected = {k: torch.stack([g[n] for g in alone]) for n, k in enumerate(named)}
+    model.eval()  # whoever runs the model again to read it runs another one
+    model.count += 1
+    return record, expected
+
+
+def test_a_forward_pass_that_no_second_one_would_repeat():
+    """Dropout, Python's own random numbers, a counter; evaluation mode before reading."""
+    torch.manual_seed(0)
+
+    def forward(m, x):
+        m.count += 1
+        return m.b(m.d(m.a(x)) * random.random()) * m.count
+
+    parts = {"a": torch.nn.Linear(4, 8), "b": torch.nn.Linear(8, 3), "d": torch.nn.Dropout(0.5)}
+    model = Made(forward, **parts).double()
+    model.count = 0
+    for _ in range(2):
+        x = torch.randn(B, 4, dtype=torch.float64)
+        record, expected = rows_and_oracle_of(model, lambda m, x=x: losses(m(x)))
+        assert_close(record.rows(), expected)
+        assert_close(record.squared_norms(), norms_of(expected))
+
+
+def class_weights(z, y):
+    weight = torch.linspace(0.5, 2, 5, dtype=z.dtype)
+    return F.cross_entropy(z[:, 0], y[:, 0], weight=weight, reduction="none")
+
+
+def counted_tokens(z, y):
+    """The mean over a sequence's tokens that count: 1 to T of them."""
+    each = F.cross_entropy(z.mT, y, ignore_index=0, reduction="none")
+    return each.sum(1) / (y != 0).sum(1).clamp(min=1)
+
+
+def with_a_penalty(penalty):
+    return lambda z, y: F.cross_entropy(z[:, 0], y[:, 0], reduction="none") + 0.1 * penalty
+
+
+@pytest.mark.parametrize("kind", ["class weights", "counted tokens", "a penalty made before"])
+def test_losses_whose_mean_over_a_batch_misleads(kind):
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 5).double()
+    model.count = 0
+    x, y = torch.randn(B, T, 4, dtype=torch.float64), torch.randint(0, 5, (B, T))
+    y[0, 1:] = 0
+    loss = {
+        "class weights": class_weights,
+        "counted tokens": counted_tokens,
+        "a penalty made before": with_a_penalty(model.weight.square().sum()),
+    }[kind]
+    record, expected = rows_and_oracle_of(model, lambda m: loss(m(x), y))
+    assert_close(record.rows(), expected)
+    assert_close(record.squared_norms(), norms_of(expected))
+    with (
+        ps.layerwise(model) as record,
+        pytest.raises(ValueError, match="the loss is one number, and a mean or a sum no longer"),
+    ):
+        record.backward(loss(model(x), y).mean())
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:The .grad attribute")
+@pytest.mark.parametrize("compiled_before", [False, True])
+def test_a_compiled_function_that_is_given_a_weight(compiled_before):
+    torch.manual_seed(0)
+    compiled = torch.compile(product, backend="eager")
+    model = Made(lambda m, x: m.l(x) + compiled(x, m.l.weight.t()), l=torch.nn.Linear(4, 3))
+    inputs = [torch.randn(B, 4)]
+    if compiled_before:
+        model(*inputs)
+    record, expected = record_and_oracle(model, inputs)
+    assert_close(record.rows(), expected, 1e-5)
+    assert_close(record.squared_norms(), norms_of(expected), 1e-5)
+
+
 # What each batch chooses anew is part of the structure; TorchScript compiles at the second call.
 NEW_EACH_TIME = {
     "samples in another order",
     "experts, chosen",
     "experts, masked",
     "a scripted function",
+    "a scripted model",
 }
 
 

@@ -22,6 +22,7 @@ from .closed import Formed
 from .torch_check import check_rows
 from .torch_graph import Graph
 from .torch_model import (
+    can_be_hooked,
     check_losses,
     has_memory,
     is_foreign,
@@ -66,8 +67,9 @@ class TorchCapture:
             if isinstance(module, _BatchNorm):
                 hook = module.register_forward_pre_hook(partial(refuse_batch_norm, where))
                 self.leave.callback(hook.remove)
-        hook = self.model.register_forward_hook(self._called, with_kwargs=True)
-        self.leave.callback(hook.remove)
+        if can_be_hooked(self.model, self.reduction):
+            hook = self.model.register_forward_hook(self._called, with_kwargs=True)
+            self.leave.callback(hook.remove)
         if "torch._dynamo" in sys.modules:  # a compiled model runs as it was written
             self.leave.enter_context(torch.compiler.set_stance("force_eager"))
         if self.reduction is not None:

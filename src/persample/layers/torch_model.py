@@ -35,13 +35,26 @@ def trainable(model: nn.Module, modules: list[tuple[str, nn.Module]]) -> dict[st
     return named
 
 
+def can_be_hooked(model: nn.Module, reduction: str | None) -> bool:
+    """Say whether a hook may see what goes in and out; only a backward of one's own needs it."""
+    if not isinstance(model, torch.jit.RecursiveScriptModule):
+        return True
+    if reduction is not None:
+        raise TypeError(
+            f"layerwise: reduction={reduction!r} needs the output of the model, and a model "
+            "compiled by torch.jit.script shows it to nobody; give one loss for each sample to "
+            "record.backward(losses), without reduction=."
+        )
+    return False
+
+
 def has_memory(x: Any) -> bool:
     """Say whether x is a tensor whose numbers lie in memory, at steps of their own."""
     return isinstance(x, Tensor) and x.layout is torch.strided and not x.is_nested
 
 
 def is_foreign(x: Tensor) -> bool:
-    """Say whether others own the memory, as with torch.from_numpy: they may change it unnoticed."""
+    """Say whether others own the memory, as NumPy does: they may change it unnoticed."""
     return not x.untyped_storage().resizable()
 
 
