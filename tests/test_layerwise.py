@@ -3,12 +3,13 @@
 import gc
 import weakref
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 import persample as ps
-from persample.layers import REDUCTIONS, closed, torch_capture, torch_retained
+from persample.layers import REDUCTIONS, closed, torch_capture, torch_changes, torch_retained
 
 from .layer_models import MODELS, B, build, losses, norms_of, oracle, record_of
 from .layer_programs import Made, Squared
@@ -337,14 +338,51 @@ def retained(model, x, reduction, before=None):
     return (z, output), expected
 
 
-@pytest.mark.parametrize("name", ["MLP", "Conv2d, groups", "Embedding", "LayerNorm"])
-def test_the_next_batch_in_the_same_numpy_array(name):
-    model, x = build(name)
+def one_last_bit(x):
+    flat = x.reshape(-1)  # a view
+    flat[-1] = np.nextafter(flat[-1], np.inf) if x.dtype.kind == "f" else flat[-1] + 1
+
+
+CHANGES = {
+    "the next batch": lambda x: np.copyto(x, (1.5 * x[::-1] + 1).astype(x.dtype)),
+    "another order": lambda x: np.copyto(x, x[::-1].copy()),
+    "another order in a sample": lambda x: np.copyto(x, x[:, ::-1].copy()),
+    "all signs": lambda x: np.negative(x, out=x),
+    "one last bit": one_last_bit,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("MLP", "float32"), ("MLP", "float64"), ("Linear, T = 7", "float32"), ("Embedding", "int64")],
+)
+def test_a_numpy_array_that_the_batch_lies_in_has_changed(name, dtype, change):
+    model, x = build(name, "float64" if dtype == "int64" else dtype)
     expected, array = oracle(model, x), x.numpy().copy()
     record = record_of(model, torch.from_numpy(array))
-    array[:] = array[::-1] if x.is_floating_point() else 1
-    assert_close(record.rows(), expected)
-    assert_close(record.squared_norms(), norms_of(expected))
+    tolerance = OF_DTYPE.get(dtype, 1e-9)
+    assert_close(record.rows(), expected, tolerance)
+    before = array.copy()
+    CHANGES[change](array)
+    for answer in (record.rows, record.squared_norms, record.moments):
+        with pytest.raises(RuntimeError, match="was applied to was changed in place after the"):
+            answer()
+    array[:] = before
+    assert_close(record.squared_norms(), norms_of(expected), tolerance)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (4, 3), (4, 1, 5), (4, 0)])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "uint8", "bool", "int32", "complex64"])
+def test_an_array_of_any_shape_and_type_is_watched(shape, dtype):
+    array = np.ones(shape, dtype)
+    watch = torch_changes.Watch()
+    watch.add("x", torch.from_numpy(array))
+    watch.check()
+    array[...] = 0
+    if array.size:
+        with pytest.raises(RuntimeError, match="what x was applied to"):
+            watch.check()
 
 
 @pytest.mark.parametrize("reduction", [None, *REDUCTIONS])

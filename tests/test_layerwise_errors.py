@@ -371,9 +371,8 @@ ERRORS = {
     "the next batch in a NumPy array before autograd runs again": (
         refilled,
         RuntimeError,
-        "layerwise: an input of the model, whose memory is a NumPy array's, was changed after the "
-        "backward pass, and some rows need it a second time; read the record before the next "
-        "batch.",
+        "layerwise: what the model was applied to was changed in place after the forward pass; "
+        "read the record before its tensors are overwritten.",
     ),
     "buffers without an entry": (
         with_buffers(lambda out: {"weight": out["weight"]}),

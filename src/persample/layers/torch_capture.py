@@ -19,13 +19,13 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils import _pytree as pytree
 
 from .closed import Formed
+from .torch_changes import Watch
 from .torch_check import check_rows
 from .torch_graph import Graph
 from .torch_model import (
     can_be_hooked,
     check_losses,
     has_memory,
-    is_foreign,
     named_checkpoints,
     refuse_batch_norm,
     trainable,
@@ -35,7 +35,6 @@ from .torch_owners import UNUSED, Along, find_owners
 from .torch_plan import Plan, make_plan
 from .torch_replay import Pulled, Replay, Replayed, merged, turned
 from .torch_retained import retained_gradients
-from .torch_rules import RULES, Use
 
 HUGE = 2**22  # bytes from which NumPy asks for huge pages
 PLANS: WeakKeyDictionary = WeakKeyDictionary()  # model -> key of a graph -> Plan
@@ -57,8 +56,7 @@ class TorchCapture:
         self.inputs: tuple | None = None  # of the model's last call
         self.outputs: list[tuple] = []  # (edge, shape) of all its calls, for a pass of one's own
         self.forms: dict[str, list] = {name: [] for name in self.parameters}
-        self.versions: list[tuple[str, Tensor, int]] = []
-        self.copies: list[tuple[Tensor, Tensor]] = []  # of inputs in the memory of others
+        self.watch = Watch()
 
     # The block.
     def __enter__(self) -> "TorchCapture":
@@ -215,13 +213,13 @@ class TorchCapture:
             for handle in handles:
                 handle.remove()
         if plan.keeps_graph:
-            given = [x for x in pytree.tree_leaves(self.inputs) if has_memory(x)]
-            self.copies = [(x, x.detach().clone()) for x in given if is_foreign(x)]
+            for x in filter(has_memory, pytree.tree_leaves(self.inputs)):
+                self.watch.add("the model", x)
         for (name, n), values in saved.items():
             site = plan.sites[name][n]
             ct = arrived.get(site.place, (None,))[0]
             if ct is not None:
-                self.forms[name].append(self._form(graph, name, site, ct.detach(), values, size))
+                self.forms[name].append(self._form(graph, name, site, ct.detach(), values))
         for name in self.forms:
             self.forms[name] = merged(self.forms[name])
         self._replay(graph, plan, arrived, roots, size)
@@ -230,30 +228,26 @@ class TorchCapture:
         """Return what a rule needs of the forward pass; its graph is not kept alive by it."""
         node = graph.nodes[site.place]
         values = {}
-        for need in RULES[node.name()][site.slot].needs:
+        for need in site.rule.needs:
             x = getattr(node, f"_saved_{need}")
             if isinstance(x, Tensor):
                 x = x.detach()
-                if is_foreign(x):
-                    x = x.clone()
-                elif not x.is_inference():
-                    self.versions.append((name, x, x._version))
+                self.watch.add(name, x)
             values[need] = x
         return values
 
-    def _form(self, graph, name, site, ct, values, size):
-        parameter, node = self.parameters[name], graph.nodes[site.place]
-        target, number = graph.targets[site.place][site.slot]
-        shape = graph.shape(target, number)
-        use = Use(site.along[0], size, shape, self.wide(parameter.dtype))
-        form = RULES[node.name()][site.slot].make(use, ct, values)
+    def _form(self, graph, name, site, ct, values):
+        form = site.rule.make(site.use, ct, values)
         if not site.way:
             return form
+        parameter = self.parameters[name]
         there = turned(form, site.way, tuple(parameter.shape)) if site.way != "pull" else None
         if there is not None:
             return there
+        target, number = graph.targets[site.place][site.slot]
         edge, metadata = graph.nodes[target], graph.nodes[target]._input_metadata[number]
-        return Pulled(form, GradientEdge(edge, number), shape, metadata.dtype, name, parameter)
+        array = site.use.shape, metadata.dtype
+        return Pulled(form, GradientEdge(edge, number), *array, name, parameter)
 
     def _replay(self, graph, plan, arrived, roots, size):
         """Add the forms of parameters whose rows need autograd once for each sample."""
@@ -313,23 +307,8 @@ class TorchCapture:
                 "loss for each sample. For a backward pass of your own, loss.backward(), say in "
                 'layerwise(model, reduction="mean") or "sum" what the loss does over the batch.'
             )
-        for name, x, version in self.versions:
-            if x._version != version:
-                raise RuntimeError(
-                    f"layerwise: what {name} was applied to was changed in place after the "
-                    "forward pass; read the record before its tensors are overwritten."
-                )
-        if any(_bytes(x) != _bytes(copy) for x, copy in self.copies):
-            raise RuntimeError(
-                "layerwise: an input of the model, whose memory is a NumPy array's, was changed "
-                "after the backward pass, and some rows need it a second time; read the record "
-                "before the next batch."
-            )
+        self.watch.check()
         return self.size, self.forms
-
-
-def _bytes(x):
-    return x.detach().cpu().flatten().view(torch.uint8).numpy().tobytes()
 
 
 def _weighted(cotangent, along, r, size):

@@ -5,6 +5,7 @@ parameters; a parameter ends in an AccumulateGrad node.
 """
 
 import hashlib
+from functools import cache
 from typing import Any
 
 from torch import Tensor
@@ -74,10 +75,12 @@ class Graph:
         """Return what two passes of one structure and of equal shapes have in common."""
         parts = []
         for node, targets in zip(self.nodes, self.targets, strict=True):
-            name = node.name()
-            shapes = tuple((tuple(x.shape), x.dtype) for x in node._input_metadata)
-            chosen = _fingerprint(node) if name.startswith(CHOOSING) else None
-            parts.append((name, targets, shapes, chosen))
+            name, metadata = node.name(), node._input_metadata
+            if len(metadata) == 1:  # nearly always, and this runs at every batch
+                shapes = tuple(metadata[0].shape), metadata[0].dtype
+            else:
+                shapes = tuple([(tuple(x.shape), x.dtype) for x in metadata])
+            parts += name, targets, shapes, _fingerprint(node) if _chooses(name) else None
         return tuple(parts), tuple(self.leaves.items()), roots
 
     def reach(self, place: int) -> set[int]:
@@ -89,6 +92,11 @@ class Graph:
                     seen.add(target[0])
                     waiting.append(target[0])
         return seen
+
+
+@cache
+def _chooses(name):
+    return name.startswith(CHOOSING)
 
 
 def _fingerprint(node):

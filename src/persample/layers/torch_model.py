@@ -53,11 +53,6 @@ def has_memory(x: Any) -> bool:
     return isinstance(x, Tensor) and x.layout is torch.strided and not x.is_nested
 
 
-def is_foreign(x: Tensor) -> bool:
-    """Say whether others own the memory, as NumPy does: they may change it unnoticed."""
-    return not x.untyped_storage().resizable()
-
-
 def check_losses(losses: Any) -> None:
     """Say what is wrong with the losses of a batch: one number for each sample is needed."""
     if not isinstance(losses, Tensor):

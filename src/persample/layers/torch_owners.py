@@ -162,15 +162,16 @@ def _sketch(ct, size):
     x, parts_of = ct.to(torch.promote_types(ct.dtype, torch.float32)), {}
     for along, ahead in readings(tuple(x.shape), size):
         parts = x.reshape(ahead, size, -1)
-        within = _direction(parts.shape[2], 0.7548776662, x)
-        across = _direction(ahead, 2.2360679775, x)
+        within = direction(parts.shape[2], 0.7548776662, x)
+        across = direction(ahead, 2.2360679775, x)
         number = (parts @ within * across[:, None]).sum(0)
         parts_of[along] = number, torch.linalg.vector_norm(parts, dim=(0, 2))
     is_finite = bool(torch.isfinite(x).all())
     return parts_of, tolerance, is_finite
 
 
-def _direction(count, step, like):
+def direction(count: int, step: float, like: Tensor) -> Tensor:
+    """Return a fixed vector of numbers that have nothing to do with one another."""
     return torch.arange(1, count + 1, dtype=like.dtype, device=like.device).mul_(step).cos_()
 
 
