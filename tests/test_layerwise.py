@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import persample as ps
-from persample.layers import REDUCTIONS, closed, torch_capture, torch_changes, torch_retained
+from persample.layers import REDUCTIONS, closed, torch_changes, torch_plans, torch_retained
 
 from .layer_models import MODELS, B, build, losses, norms_of, oracle, record_of
 from .layer_programs import Made, Squared
@@ -394,7 +394,7 @@ def test_retained_gradients_inside_the_model_are_those_of_one_pass(reduction):
         assert_close(output.grad, expected[1])
         assert_close(z.grad, expected[0] if before is None else expected[0] + before)
         assert before is None or torch.equal(before, kept)
-        torch_capture.PLANS.clear()  # the next pass is probed again
+        torch_plans.PLANS.clear()  # the next pass is probed again
 
 
 def test_no_object_is_looked_at_where_no_gradient_is_retained(monkeypatch):
@@ -403,7 +403,7 @@ def test_no_object_is_looked_at_where_no_gradient_is_retained(monkeypatch):
         model, x = build(name)
         for reduction in (None, "mean"):
             assert_close(record_of(model, x, reduction).rows(), oracle(model, x))
-            torch_capture.PLANS.clear()
+            torch_plans.PLANS.clear()
     model, x = build("MLP")
     with pytest.raises(TypeError, match="NoneType"):
         retained(model, x, None)

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -26,19 +25,16 @@ from .torch_model import (
     can_be_hooked,
     check_losses,
     has_memory,
-    named_checkpoints,
     refuse_batch_norm,
     trainable,
 )
 from .torch_own import OwnBackward, batch_of, output_cotangents
-from .torch_owners import UNUSED, Along, find_owners
-from .torch_plan import Plan, make_plan
+from .torch_owners import UNUSED, Along
+from .torch_plan import Plan
+from .torch_plans import plan_of
 from .torch_replay import Pulled, Replay, Replayed, merged, turned
-from .torch_retained import retained_gradients
 
 HUGE = 2**22  # bytes from which NumPy asks for huge pages
-PLANS: WeakKeyDictionary = WeakKeyDictionary()  # model -> key of a graph -> Plan
-MOST_PLANS = 64  # for each model
 
 
 class TorchCapture:
@@ -138,7 +134,7 @@ class TorchCapture:
         if size == 1:
             self._run_single(graph, partial(backward, retain_graph=retain_graph))
         else:
-            plan = self._plan(graph, edges, roots, size)
+            plan = plan_of(self.model, graph, edges, roots, size, self.parameters, self.reduction)
             self._capture(graph, plan, roots, size, backward, retain_graph)
         self.size = size
 
@@ -158,41 +154,6 @@ class TorchCapture:
             if ct is not None:
                 row = ct.detach().to_dense()[None]
                 self.forms[name].append(Formed(row.to(self.wide(row.dtype))))
-
-    def _plan(self, graph, edges, roots, size):
-        """Return where to put hooks, from an earlier pass of equal structure and shapes if any."""
-        tops = tuple((graph.place[edge.node], edge.output_nr) for edge in edges)
-        key = graph.key(tops), size
-        plans = PLANS.setdefault(self.model, {})
-        if key in plans:
-            return plans[key]
-        plan = make_plan(graph, self._owners(graph, roots(), size), size)
-        if plan.whole and self.reduction is not None:
-            raise NotImplementedError(
-                f"layerwise: what {plan.whole[0]} contributes to the loss cannot be told apart by "
-                "sample from the model's output alone: it is used outside the model, such as in a "
-                "penalty, or shared by the samples up to there; give one loss for each sample to "
-                "record.backward(losses), without reduction=."
-            )
-        if plan.sure:
-            if len(plans) >= MOST_PLANS:
-                plans.clear()
-            plans[key] = plan
-        return plan
-
-    def _owners(self, graph, roots, size):
-        wanted = [self.parameters[name] for name in graph.leaves]
-        edges = [edge for edge, _, _ in roots]
-
-        def sweep(r):
-            cotangents = [_weighted(ct, along, r, size) for _, ct, along in roots]
-            with named_checkpoints(), retained_gradients():
-                torch.autograd.grad(
-                    edges, wanted, cotangents, retain_graph=True, allow_unused=True
-                )
-
-        covered = set().union(*(graph.reach(graph.place[edge.node]) for edge in edges))
-        return find_owners(graph, covered, size, sweep)
 
     def _capture(self, graph, plan: Plan, roots, size, backward, retain_graph):
         saved = {
@@ -309,11 +270,3 @@ class TorchCapture:
             )
         self.watch.check()
         return self.size, self.forms
-
-
-def _weighted(cotangent, along, r, size):
-    if r is None:
-        return cotangent
-    shape = [1] * cotangent.ndim
-    shape[along.axis] = size
-    return cotangent * r.to(cotangent).view(shape)
