@@ -9,7 +9,6 @@ engine. A call follows from the seed and its number alone.
 """
 
 import argparse
-import gc
 import multiprocessing
 import os
 import sys
@@ -55,9 +54,8 @@ def run(numbers, seed: int = SEED, workers: int = 1) -> list[tuple[int, Outcome,
 
 
 def _prepare():
-    """One thread for each process; what is loaded by now need not be looked through again."""
+    """One thread for each process."""
     torch.set_num_threads(1)
-    gc.freeze()
 
 
 def _watched(results, total):

@@ -64,9 +64,13 @@ def product(x, weight):
     return torch.tanh(x @ weight) * weight.sum()
 
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # deprecated, and still in use
-    scripted = torch.jit.script(product)
+def as_script(function):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # deprecated, and still in use
+        return torch.jit.script(function)
+
+
+scripted = as_script(product)
 
 
 def in_a_thread(m, x):
@@ -192,6 +196,10 @@ PROGRAMS = {
     "a changed inner function": lambda: (OwnConvolution(2, 3, 2), (r(B, 2, 4, 4),)),
     "a scripted function": lambda: (
         Made(lambda m, x: m.l(x) + scripted(x, m.l.weight.t()), l=nn.Linear(4, 3)),
+        (r(B, 4),),
+    ),
+    "a scripted model": lambda: (
+        as_script(nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3)).double()),
         (r(B, 4),),
     ),
     "another thread": lambda: (Made(in_a_thread, l=nn.Linear(4, 3)), (r(B, 4),)),

@@ -3,14 +3,16 @@
 import gc
 import weakref
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 import persample as ps
-from persample.layers import REDUCTIONS, closed
+from persample.layers import REDUCTIONS, closed, torch_changes, torch_plans, torch_retained
 
 from .layer_models import MODELS, B, build, losses, norms_of, oracle, record_of
+from .layer_programs import Made, Squared
 from .tolerances import OF_DTYPE, assert_close
 
 # PyTorch says that an even window needs a copy of the input.
@@ -106,6 +108,38 @@ def test_buffers_are_used_again_by_the_next_batch(name):
     assert again is out
     assert {k: g.data_ptr() for k, g in again.items()} == places
     assert_close(again, oracle(model, other))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_buffers_may_be_parts_of_one_array(name):
+    """One row of the array is one sample's gradient: the parts lie between one another."""
+    model, x = build(name)
+    shapes = {k: p.shape for k, p in model.named_parameters() if p.requires_grad}
+    total = sum(shape.numel() for shape in shapes.values())
+    flat, out, start = torch.zeros(B, total).double(), {}, 0
+    for key, shape in shapes.items():
+        out[key] = flat[:, start : start + shape.numel()].view(B, *shape)
+        start += shape.numel()
+    expected = oracle(model, x)
+    assert record_of(model, x).rows(out) is out
+    assert_close(out, expected)
+    assert_close(flat, torch.cat([expected[k].flatten(1) for k in shapes], 1))
+
+
+def test_an_input_of_a_parameter_without_a_rule_is_not_written_to():
+    model = Made(lambda m, x: Squared.apply(x.sin(), m.w), w=nn.Parameter(torch.randn(4)))
+    x = torch.randn(B, 4)
+    record = record_of(model, x)
+    with pytest.raises(ValueError, match=r"out\['w'\] shares memory with an input of the model"):
+        record.rows({"w": torch.from_numpy(x.numpy())})
+    assert_close(record.rows(), oracle_of_squared(model, x), 1e-6)
+
+
+def oracle_of_squared(model, x):
+    w = model.w.detach()
+    z = x.sin() * w * w
+    ct = torch.autograd.functional.vjp(losses, z, torch.ones(B))[1]
+    return {"w": ct * 2 * x.sin() * w}
 
 
 def test_a_smaller_batch_fits_in_a_part_of_the_buffers():
@@ -281,19 +315,95 @@ def test_an_optimiser_step_before_reading_changes_no_row_of_a_layer_with_a_rule(
     assert_close(record.squared_norms(), norms_of(expected))
 
 
-def test_retained_gradients_inside_the_model_are_those_of_one_pass():
-    model, x = build("MLP")
-    with ps.layerwise(model) as record:
-        z = model[0](x)
+def retained(model, x, reduction, before=None):
+    """Return a tensor inside the model after a recorded pass, and its gradient by autograd."""
+    inner = []
+    handle = model[0].register_forward_hook(lambda module, args, z: inner.append(z))
+    with ps.layerwise(model, reduction=reduction) as record:
+        output = model(x)
+        handle.remove()
+        (z,) = inner
+        z.register_hook(lambda ct: 0 + ct)  # another sum, which nobody keeps
         z.retain_grad()
-        record.backward(losses(model[2](model[1](z))))
-    assert_close(z.grad, torch.autograd.grad(losses(model[2](model[1](z))).sum(), z)[0])
-    for reduction in REDUCTIONS:
-        for _ in range(2):
-            with ps.layerwise(model, reduction=reduction):
-                output = model(x)
-                output.retain_grad()
-                loss = getattr(losses(output), reduction)()
-                loss.backward()
-            loss = getattr(losses(output), reduction)()
-            assert_close(output.grad, torch.autograd.grad(loss, output)[0])
+        output.retain_grad()
+        each = losses(output)
+        expected = torch.autograd.grad(
+            getattr(each, reduction or "sum")(), [z, output], retain_graph=True
+        )
+        z.grad, output.grad = before, None  # autograd has added its own as well
+        if reduction is None:
+            record.backward(each)
+        else:
+            getattr(each, reduction)().backward()
+    return (z, output), expected
+
+
+def one_last_bit(x):
+    flat = x.reshape(-1)  # a view
+    flat[-1] = np.nextafter(flat[-1], np.inf) if x.dtype.kind == "f" else flat[-1] + 1
+
+
+CHANGES = {
+    "the next batch": lambda x: np.copyto(x, (1.5 * x[::-1] + 1).astype(x.dtype)),
+    "another order": lambda x: np.copyto(x, x[::-1].copy()),
+    "another order in a sample": lambda x: np.copyto(x, x[:, ::-1].copy()),
+    "all signs": lambda x: np.negative(x, out=x),
+    "one last bit": one_last_bit,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("MLP", "float32"), ("MLP", "float64"), ("Linear, T = 7", "float32"), ("Embedding", "int64")],
+)
+def test_a_numpy_array_that_the_batch_lies_in_has_changed(name, dtype, change):
+    model, x = build(name, "float64" if dtype == "int64" else dtype)
+    expected, array = oracle(model, x), x.numpy().copy()
+    record = record_of(model, torch.from_numpy(array))
+    tolerance = OF_DTYPE.get(dtype, 1e-9)
+    assert_close(record.rows(), expected, tolerance)
+    before = array.copy()
+    CHANGES[change](array)
+    for answer in (record.rows, record.squared_norms, record.moments):
+        with pytest.raises(RuntimeError, match="was applied to was changed in place after the"):
+            answer()
+    array[:] = before
+    assert_close(record.squared_norms(), norms_of(expected), tolerance)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (4, 3), (4, 1, 5), (4, 0)])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "uint8", "bool", "int32", "complex64"])
+def test_an_array_of_any_shape_and_type_is_watched(shape, dtype):
+    array = np.ones(shape, dtype)
+    watch = torch_changes.Watch()
+    watch.add("x", torch.from_numpy(array))
+    watch.check()
+    array[...] = 0
+    if array.size:
+        with pytest.raises(RuntimeError, match="what x was applied to"):
+            watch.check()
+
+
+@pytest.mark.parametrize("reduction", [None, *REDUCTIONS])
+def test_retained_gradients_inside_the_model_are_those_of_one_pass(reduction):
+    model, x = build("MLP")
+    for before in (None, torch.ones(B, 6).double(), None):
+        kept = None if before is None else before.clone()
+        (z, output), expected = retained(model, x[:B], reduction, before)
+        assert_close(output.grad, expected[1])
+        assert_close(z.grad, expected[0] if before is None else expected[0] + before)
+        assert before is None or torch.equal(before, kept)
+        torch_plans.PLANS.clear()  # the next pass is probed again
+
+
+def test_no_object_is_looked_at_where_no_gradient_is_retained(monkeypatch):
+    monkeypatch.setattr(torch_retained.gc, "get_objects", None)
+    for name in ("MLP", "attention", "called twice, T = 7"):
+        model, x = build(name)
+        for reduction in (None, "mean"):
+            assert_close(record_of(model, x, reduction).rows(), oracle(model, x))
+            torch_plans.PLANS.clear()
+    model, x = build("MLP")
+    with pytest.raises(TypeError, match="NoneType"):
+        retained(model, x, None)

@@ -14,7 +14,7 @@ from persample import layers
 from persample.layers import Linear, Network, Tanh
 
 from .layer_models import B, losses, record_of
-from .layer_programs import Made, Squared, centred
+from .layer_programs import Made, Squared, as_script, centred
 from .test_layerwise_numpy import networks
 
 
@@ -59,8 +59,20 @@ def overwritten():
     used(x=x, inside=lambda record, each: (record.backward(each), x.zero_()))
 
 
+def own_function():
+    return Made(lambda m, x: Squared.apply(x, m.w), w=nn.Parameter(torch.randn(4)))
+
+
+def refilled():
+    array = np.random.default_rng(0).normal(size=(B, 4))
+    record = record_of(own_function().double(), torch.from_numpy(array))
+    record.rows()
+    array[2, 1] += 1
+    record.rows()
+
+
 def stepped():
-    model = Made(lambda m, x: Squared.apply(x, m.w), w=nn.Parameter(torch.randn(4)))
+    model = own_function()
     record = record_of(model, torch.randn(B, 4))
     torch.optim.SGD(model.parameters(), lr=1.0).step()
     record.rows()
@@ -72,6 +84,42 @@ def with_buffers(change):
         record.rows(change(record.rows()))
 
     return run
+
+
+def written_into(what):
+    """Give rows of a Linear layer an ``out`` whose weight lies where something else does."""
+
+    def run():
+        memory = torch.randn(2 * 60)
+        bias, x = torch.zeros(B, 3), torch.randn(B, 4)
+        model = linear()
+        if what == "input":
+            x = memory[8:28].view(B, 4)
+        elif what == "parameter":
+            model.weight.data = torch.from_numpy(memory.numpy()[50:62]).view(3, 4)
+        elif what == "out":
+            bias = memory[45:].as_strided((B, 3), (15, 1))
+        record, before = record_of(model, x), memory.clone()
+        weight = memory[:60].view(B, 3, 4)
+        if what == "broadcast":
+            weight = memory[:12].view(1, 3, 4).expand(B, 3, 4)
+        try:
+            record.rows({"weight": weight, "bias": bias})
+        finally:
+            assert torch.equal(memory, before)
+
+    return run
+
+
+def written_into_numpy(read_only):
+    def call(record):
+        out, network = record.rows(), record._source.network
+        out["2.weight"].flags.writeable = not read_only
+        if not read_only:
+            out["0.bias"] = network.layers[0].delta
+        record.rows(out)
+
+    return numpy_record(call)
 
 
 def without_grad(record, each):
@@ -175,6 +223,13 @@ ERRORS = {
         lambda: enter(nn.ParameterList([torch.ones(2, dtype=torch.complex64)])),
         TypeError,
         "layerwise: the parameter 0 is complex; it must hold real numbers",
+    ),
+    "a scripted model and a backward of one's own": (
+        lambda: enter(as_script(linear()), reduction="mean"),
+        TypeError,
+        "layerwise: reduction='mean' needs the output of the model, and a model compiled by "
+        "torch.jit.script shows it to nobody; give one loss for each sample to "
+        "record.backward(losses), without reduction=.",
     ),
     "batch norm": (
         lambda: used(nn.Sequential(linear(), nn.BatchNorm1d(3))),
@@ -313,6 +368,12 @@ ERRORS = {
         "layerwise: the rows of w need autograd a second time, and a tensor it needs was changed "
         "in place after the backward pass; read the record before the optimiser's step.",
     ),
+    "the next batch in a NumPy array before autograd runs again": (
+        refilled,
+        RuntimeError,
+        "layerwise: what the model was applied to was changed in place after the forward pass; "
+        "read the record before its tensors are overwritten.",
+    ),
     "buffers without an entry": (
         with_buffers(lambda out: {"weight": out["weight"]}),
         ValueError,
@@ -328,6 +389,41 @@ ERRORS = {
         with_buffers(lambda out: {k: g.double() for k, g in out.items()}),
         ValueError,
         "rows: out",
+    ),
+    "buffers in the memory of an input": (
+        written_into("input"),
+        ValueError,
+        "rows: out['weight'] shares memory with what the rows of weight are made of, so writing "
+        "the one would change the other; give a copy of it, or no out.",
+    ),
+    "buffers in the memory of a parameter": (
+        written_into("parameter"),
+        ValueError,
+        "rows: out['weight'] shares memory with the parameter weight, so writing the one would "
+        "change the other; give a copy of it, or no out.",
+    ),
+    "buffers that share memory": (
+        written_into("out"),
+        ValueError,
+        "rows: out['weight'] shares memory with out['bias'], so writing the one would change the "
+        "other; give a copy of it, or no out.",
+    ),
+    "a broadcast as a buffer": (
+        written_into("broadcast"),
+        ValueError,
+        "rows: out['weight'] is read-only, or shows a number of its memory more than once, as a "
+        "broadcast does; give the rows of an earlier call, or no out.",
+    ),
+    "numpy: buffers in the memory of a layer": (
+        written_into_numpy(read_only=False),
+        ValueError,
+        "rows: out['0.bias'] shares memory with what the rows of 0.weight are made of, so writing "
+        "the one would change the other; give a copy of it, or no out.",
+    ),
+    "numpy: buffers that are read-only": (
+        written_into_numpy(read_only=True),
+        ValueError,
+        "rows: out['2.weight'] is read-only, or shows",
     ),
     "a norm below 0": (
         lambda: LINEAR_RECORD().clipped_sum(-1.0),

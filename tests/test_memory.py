@@ -46,6 +46,39 @@ def test_a_tensor_and_an_array_of_the_same_memory_share_it():
     assert not memory.shared(*halves[::-1])
 
 
+def transposed(x):
+    return x.mT if isinstance(x, torch.Tensor) else x.swapaxes(0, 1)
+
+
+@each_kind
+def test_whether_a_number_of_what_is_written_is_held(make):
+    x, y = make((6, 4)), make((6, 4))
+    assert memory.first_overlap([x], [y]) is None
+    assert memory.first_overlap([x, y], []) is None
+    assert memory.first_overlap([x], [y, y, y[2:], transposed(y)]) is None
+    assert memory.first_overlap([x], [y, x[5]]) == (0, 2)
+    assert memory.first_overlap([y, x], [make(2), x[0]]) == (1, 3)
+    assert memory.first_overlap([x, y, x[:1]], [y]) == (0, 2)
+    assert memory.first_overlap([x[3:]], [x[:3]]) is None
+    assert memory.first_overlap([x[:4]], [x[3:]]) == (0, 1)
+    assert memory.first_overlap([x[:, :2], x[:, 2:]], [y]) is None  # one between the other
+    assert memory.first_overlap([x[:, :3], x[:, 2:]], [y]) == (0, 1)
+    assert memory.first_overlap([transposed(x)[1:]], [x[:, 0], x[2:, 0]]) is None
+    assert memory.first_overlap([transposed(x)[1:]], [x[:, 0], x[5, 1:]]) == (0, 2)
+    assert memory.first_overlap([x[:0], x], [x[:0]]) is None
+
+
+def test_extents_of_arrays_and_tensors():
+    for make in MAKE.values():
+        for part in (lambda x: x[1:3, 1:3], lambda x: x[:, ::2], lambda x: x[4:4], lambda x: x):
+            start, end = memory.extent(part(make((5, 4))[1:]))
+            size = make(1).dtype.itemsize
+            assert (end - start) // size in (6, 15, 0, 16)
+    x = np.zeros((5, 4))
+    for part in (x[1:3, 1:3], x[:, ::2], x[2]):
+        assert memory.extent(torch.from_numpy(part)) == memory.extent(part)
+
+
 def test_an_array_of_jax_is_its_own_memory():
     x, y = jnp.zeros(3), jnp.zeros(3)
     assert memory.shared(x, x)

@@ -27,9 +27,9 @@ def layerwise(model: Any, *, reduction: str | None = None) -> Iterator[Record]:
 
     Give ``record.backward`` the losses of the batch, (B,): one number for each sample. The rows
     are then those of exactly these numbers. Where the samples lie in the model's arrays is not
-    guessed from the shapes: the first pass of a model, and of each new shape, runs backward twice
-    more to find out, and hooks of your own on tensors run with it. For a model you have not used
-    before, call ``record.check()`` once.
+    guessed from the shapes: the first pass of a model, and of each new shape, runs backward a few
+    times more to find out (twice for up to 30 samples), and hooks of your own on tensors run with
+    it. For a model you have not used before, call ``record.check()`` once.
 
     Parameters
     ----------

@@ -213,6 +213,9 @@ class NetworkCapture:
         flat = self.network._output.ndim == 2  # of a sequence a row is a product of matrices
         return fresh(shape, dtype) if flat else np.empty(shape, dtype)
 
+    def held(self) -> list[tuple[str, np.ndarray]]:
+        return [(f"the parameter {name}", x) for name, x in self.parameters.items()]
+
     def collect(self) -> tuple[int, dict[str, list]]:
         network, count = self.network, self.network.forwards - self.start
         if count > 1:

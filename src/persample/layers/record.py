@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks import check_out, is_count
+from ..checks import is_count
+from .buffers import check_buffers
 from .closed import slices, squares_once
 
 
@@ -32,7 +33,8 @@ class Record:
 
     ``source`` is what collects the pass; it has ``xp`` (numpy or torch), ``parameters`` (name ->
     array), ``wide(dtype)``, ``empty(shape, like, dtype)`` for fresh memory, and ``collect()`` ->
-    (B, name -> forms, one for each use of the parameter).
+    (B, name -> forms, one for each use of the parameter) and ``held()`` -> [(what, array)] of
+    further arrays that the answers are made of.
     """
 
     def __init__(self, source: Any, reduction: str | None) -> None:
@@ -56,13 +58,14 @@ class Record:
         """Return parameter name -> (B, \\*shape): the gradient of each sample's own loss.
 
         ``out`` is the dict of an earlier call: it is overwritten and returned, and no fresh
-        memory is touched, which is most of what rows cost.
+        memory is touched, which is most of what rows cost. It must be memory of its own, not
+        that of a parameter or of an input.
         """
         size, forms = self._source.collect()
         if out is None:
             out = {name: self._empty(name, size) for name in forms}
         else:
-            check_out("rows", (self._source.parameters,), (None,), size, out)
+            check_buffers(self._source, size, forms, out)
         for name in forms:
             self._write(forms[name], slice(0, size), out[name], self._scale(size))
         return out

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -19,24 +18,23 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils import _pytree as pytree
 
 from .closed import Formed
+from .torch_changes import Watch
 from .torch_check import check_rows
 from .torch_graph import Graph
 from .torch_model import (
+    can_be_hooked,
     check_losses,
-    named_checkpoints,
+    has_memory,
     refuse_batch_norm,
-    retained_gradients,
     trainable,
 )
 from .torch_own import OwnBackward, batch_of, output_cotangents
-from .torch_owners import UNUSED, Along, find_owners
-from .torch_plan import Plan, make_plan
+from .torch_owners import UNUSED, Along
+from .torch_plan import Plan
+from .torch_plans import plan_of
 from .torch_replay import Pulled, Replay, Replayed, merged, turned
-from .torch_rules import RULES, Use
 
 HUGE = 2**22  # bytes from which NumPy asks for huge pages
-PLANS: WeakKeyDictionary = WeakKeyDictionary()  # model -> key of a graph -> Plan
-MOST_PLANS = 64  # for each model
 
 
 class TorchCapture:
@@ -54,7 +52,7 @@ class TorchCapture:
         self.inputs: tuple | None = None  # of the model's last call
         self.outputs: list[tuple] = []  # (edge, shape) of all its calls, for a pass of one's own
         self.forms: dict[str, list] = {name: [] for name in self.parameters}
-        self.versions: list[tuple[str, Tensor, int]] = []
+        self.watch = Watch()
 
     # The block.
     def __enter__(self) -> "TorchCapture":
@@ -63,8 +61,9 @@ class TorchCapture:
             if isinstance(module, _BatchNorm):
                 hook = module.register_forward_pre_hook(partial(refuse_batch_norm, where))
                 self.leave.callback(hook.remove)
-        hook = self.model.register_forward_hook(self._called, with_kwargs=True)
-        self.leave.callback(hook.remove)
+        if can_be_hooked(self.model, self.reduction):
+            hook = self.model.register_forward_hook(self._called, with_kwargs=True)
+            self.leave.callback(hook.remove)
         if "torch._dynamo" in sys.modules:  # a compiled model runs as it was written
             self.leave.enter_context(torch.compiler.set_stance("force_eager"))
         if self.reduction is not None:
@@ -135,7 +134,7 @@ class TorchCapture:
         if size == 1:
             self._run_single(graph, partial(backward, retain_graph=retain_graph))
         else:
-            plan = self._plan(graph, edges, roots, size)
+            plan = plan_of(self.model, graph, edges, roots, size, self.parameters, self.reduction)
             self._capture(graph, plan, roots, size, backward, retain_graph)
         self.size = size
 
@@ -156,42 +155,6 @@ class TorchCapture:
                 row = ct.detach().to_dense()[None]
                 self.forms[name].append(Formed(row.to(self.wide(row.dtype))))
 
-    def _plan(self, graph, edges, roots, size):
-        """Return where to put hooks, from an earlier pass of equal structure and shapes if any."""
-        tops = tuple((graph.place[edge.node], edge.output_nr) for edge in edges)
-        key = graph.key(tops), size
-        plans = PLANS.setdefault(self.model, {})
-        if key in plans:
-            return plans[key]
-        with retained_gradients(graph.place):
-            plan = make_plan(graph, self._owners(graph, roots(), size), size)
-        if plan.whole and self.reduction is not None:
-            raise NotImplementedError(
-                f"layerwise: what {plan.whole[0]} contributes to the loss cannot be told apart by "
-                "sample from the model's output alone: it is used outside the model, such as in a "
-                "penalty, or shared by the samples up to there; give one loss for each sample to "
-                "record.backward(losses), without reduction=."
-            )
-        if plan.sure:
-            if len(plans) >= MOST_PLANS:
-                plans.clear()
-            plans[key] = plan
-        return plan
-
-    def _owners(self, graph, roots, size):
-        wanted = [self.parameters[name] for name in graph.leaves]
-        edges = [edge for edge, _, _ in roots]
-
-        def sweep(r):
-            cotangents = [_weighted(ct, along, r, size) for _, ct, along in roots]
-            with named_checkpoints():
-                torch.autograd.grad(
-                    edges, wanted, cotangents, retain_graph=True, allow_unused=True
-                )
-
-        covered = set().union(*(graph.reach(graph.place[edge.node]) for edge in edges))
-        return find_owners(graph, covered, size, sweep)
-
     def _capture(self, graph, plan: Plan, roots, size, backward, retain_graph):
         saved = {
             (name, n): self._saved(graph, name, site)
@@ -210,11 +173,14 @@ class TorchCapture:
         finally:
             for handle in handles:
                 handle.remove()
+        if plan.keeps_graph:
+            for x in filter(has_memory, pytree.tree_leaves(self.inputs)):
+                self.watch.add("the model", x)
         for (name, n), values in saved.items():
             site = plan.sites[name][n]
             ct = arrived.get(site.place, (None,))[0]
             if ct is not None:
-                self.forms[name].append(self._form(graph, name, site, ct.detach(), values, size))
+                self.forms[name].append(self._form(graph, name, site, ct.detach(), values))
         for name in self.forms:
             self.forms[name] = merged(self.forms[name])
         self._replay(graph, plan, arrived, roots, size)
@@ -223,28 +189,26 @@ class TorchCapture:
         """Return what a rule needs of the forward pass; its graph is not kept alive by it."""
         node = graph.nodes[site.place]
         values = {}
-        for need in RULES[node.name()][site.slot].needs:
+        for need in site.rule.needs:
             x = getattr(node, f"_saved_{need}")
             if isinstance(x, Tensor):
                 x = x.detach()
-                if not x.is_inference():
-                    self.versions.append((name, x, x._version))
+                self.watch.add(name, x)
             values[need] = x
         return values
 
-    def _form(self, graph, name, site, ct, values, size):
-        parameter, node = self.parameters[name], graph.nodes[site.place]
-        target, number = graph.targets[site.place][site.slot]
-        shape = graph.shape(target, number)
-        use = Use(site.along[0], size, shape, self.wide(parameter.dtype))
-        form = RULES[node.name()][site.slot].make(use, ct, values)
+    def _form(self, graph, name, site, ct, values):
+        form = site.rule.make(site.use, ct, values)
         if not site.way:
             return form
+        parameter = self.parameters[name]
         there = turned(form, site.way, tuple(parameter.shape)) if site.way != "pull" else None
         if there is not None:
             return there
+        target, number = graph.targets[site.place][site.slot]
         edge, metadata = graph.nodes[target], graph.nodes[target]._input_metadata[number]
-        return Pulled(form, GradientEdge(edge, number), shape, metadata.dtype, name, parameter)
+        array = site.use.shape, metadata.dtype
+        return Pulled(form, GradientEdge(edge, number), *array, name, parameter)
 
     def _replay(self, graph, plan, arrived, roots, size):
         """Add the forms of parameters whose rows need autograd once for each sample."""
@@ -290,6 +254,12 @@ class TorchCapture:
             return torch.empty(shape, dtype=dtype, device=like.device)
         return torch.from_numpy(np.empty(size, np.uint8)).view(dtype).view(shape)
 
+    def held(self) -> list[tuple[str, Tensor]]:
+        """Return what a record needs beside its forms: the parameters, and the model's inputs."""
+        given = [("an input of the model", x) for x in pytree.tree_leaves(self.inputs)]
+        named = [(f"the parameter {name}", x) for name, x in self.parameters.items()]
+        return named + [(what, x) for what, x in given if has_memory(x)]
+
     def collect(self) -> tuple[int, dict[str, list]]:
         """Return the batch size and, for each parameter, the forms of its uses."""
         if self.size is None:
@@ -298,18 +268,5 @@ class TorchCapture:
                 "loss for each sample. For a backward pass of your own, loss.backward(), say in "
                 'layerwise(model, reduction="mean") or "sum" what the loss does over the batch.'
             )
-        for name, x, version in self.versions:
-            if x._version != version:
-                raise RuntimeError(
-                    f"layerwise: what {name} was applied to was changed in place after the "
-                    "forward pass; read the record before its tensors are overwritten."
-                )
+        self.watch.check()
         return self.size, self.forms
-
-
-def _weighted(cotangent, along, r, size):
-    if r is None:
-        return cotangent
-    shape = [1] * cotangent.ndim
-    shape[along.axis] = size
-    return cotangent * r.to(cotangent).view(shape)

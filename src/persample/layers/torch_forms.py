@@ -13,6 +13,14 @@ from torch import Tensor
 from .closed import OuterSum, slices
 
 
+def _copied_rows(form: Any, samples: slice, out: Tensor, scale: float) -> None:
+    """Write rows into memory that is no block of its own: a part of each line of a table."""
+    for part in slices(len(out), out[0].nbytes):
+        rows = torch.empty_like(out[part], memory_format=torch.contiguous_format)
+        form.rows(slice(samples.start + part.start, samples.start + part.stop), rows, scale)
+        out[part] = rows
+
+
 @dataclass(frozen=True, eq=False)
 class Convolution:
     """g_i = sum over output positions of delta_i times the window of x it saw; x is padded.
@@ -49,6 +57,8 @@ class Convolution:
         return self.kernel[0] * self.kernel[1]
 
     def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+        if not out.is_contiguous():
+            return _copied_rows(self, samples, out, scale)
         chosen = Convolution(self.delta[samples], self.x[samples], *self._geometry())
         for part, delta, windows in chosen._parts():
             flat = out[part].view(-1, delta.shape[1], windows.shape[1])
@@ -91,6 +101,8 @@ class Lookup:
     count: int
 
     def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+        if not out.is_contiguous():
+            return _copied_rows(self, samples, out, scale)
         delta = self.delta[samples]
         out.zero_()
         flat = out.view(-1, delta.shape[2])

@@ -5,9 +5,11 @@ parameters; a parameter ends in an AccumulateGrad node.
 """
 
 import hashlib
+from functools import cache
 from typing import Any
 
 from torch import Tensor
+from torch.autograd.function import BackwardCFunction
 
 Node = Any  # torch.autograd.graph.Node
 
@@ -58,14 +60,27 @@ class Graph:
         """Return the shape of one output of a node."""
         return tuple(self.nodes[place]._input_metadata[number].shape)
 
+    def is_used(self, place: int, number: int) -> bool:
+        """Say whether an operation of the graph took one output of a node."""
+        return any(
+            self.targets[above][slot] == (place, number) for above, slot in self.uses[place]
+        )
+
+    def below_own_functions(self) -> set[int]:
+        """Return the places below a ``torch.autograd.Function``, which may give no cotangent."""
+        own = [n for n, node in enumerate(self.nodes) if isinstance(node, BackwardCFunction)]
+        return set().union(*map(self.reach, own))
+
     def key(self, roots: tuple) -> tuple:
         """Return what two passes of one structure and of equal shapes have in common."""
         parts = []
         for node, targets in zip(self.nodes, self.targets, strict=True):
-            name = node.name()
-            shapes = tuple((tuple(x.shape), x.dtype) for x in node._input_metadata)
-            chosen = _fingerprint(node) if name.startswith(CHOOSING) else None
-            parts.append((name, targets, shapes, chosen))
+            name, metadata = node.name(), node._input_metadata
+            if len(metadata) == 1:  # nearly always, and this runs at every batch
+                shapes = tuple(metadata[0].shape), metadata[0].dtype
+            else:
+                shapes = tuple([(tuple(x.shape), x.dtype) for x in metadata])
+            parts += name, targets, shapes, _fingerprint(node) if _chooses(name) else None
         return tuple(parts), tuple(self.leaves.items()), roots
 
     def reach(self, place: int) -> set[int]:
@@ -77,6 +92,11 @@ class Graph:
                     seen.add(target[0])
                     waiting.append(target[0])
         return seen
+
+
+@cache
+def _chooses(name):
+    return name.startswith(CHOOSING)
 
 
 def _fingerprint(node):

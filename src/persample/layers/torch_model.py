@@ -1,10 +1,10 @@
 """What of a PyTorch model takes part, and what is said of models and losses without rows."""
 
-import gc
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 
@@ -33,6 +33,24 @@ def trainable(model: nn.Module, modules: list[tuple[str, nn.Module]]) -> dict[st
                 "a batch."
             )
     return named
+
+
+def can_be_hooked(model: nn.Module, reduction: str | None) -> bool:
+    """Say whether a hook may see what goes in and out; only a backward of one's own needs it."""
+    if not isinstance(model, torch.jit.RecursiveScriptModule):
+        return True
+    if reduction is not None:
+        raise TypeError(
+            f"layerwise: reduction={reduction!r} needs the output of the model, and a model "
+            "compiled by torch.jit.script shows it to nobody; give one loss for each sample to "
+            "record.backward(losses), without reduction=."
+        )
+    return False
+
+
+def has_memory(x: Any) -> bool:
+    """Say whether x is a tensor whose numbers lie in memory, at steps of their own."""
+    return isinstance(x, Tensor) and x.layout is torch.strided and not x.is_nested
 
 
 def check_losses(losses: Any) -> None:
@@ -86,19 +104,3 @@ def named_checkpoints() -> Iterator[None]:
             "use_reentrant=True, which hides its graph; call torch.utils.checkpoint.checkpoint "
             "with use_reentrant=False."
         ) from error
-
-
-@contextmanager
-def retained_gradients(nodes: Container) -> Iterator[None]:
-    """Keep the ``.grad`` of tensors inside the graph, which ``retain_grad()`` would have grow.
-
-    Only the garbage collector knows which tensors there are; one that nobody holds has no reader.
-    """
-    objects = (x for x in gc.get_objects() if issubclass(type(x), Tensor))
-    inner = [(x, x.grad) for x in objects if x.retains_grad and x.grad_fn in nodes]
-    before = [None if grad is None else grad.clone() for _, grad in inner]
-    try:
-        yield
-    finally:
-        for (x, _), grad in zip(inner, before, strict=True):
-            x.grad = grad

@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from .torch_graph import Graph
 from .torch_owners import Along
+from .torch_retained import retained_gradients
 
 ARGUMENTS = ("gradient", "retain_graph", "create_graph", "inputs")
 
@@ -65,7 +66,10 @@ def output_cotangents(
     loss: Tensor, gradient: Tensor | None, edges: list[GradientEdge]
 ) -> list[tuple[GradientEdge, Tensor, Along]]:
     """Return (output, its cotangent, where the samples lie)."""
-    cotangents = torch.autograd.grad(loss, edges, gradient, retain_graph=True, allow_unused=True)
+    with retained_gradients():
+        cotangents = torch.autograd.grad(
+            loss, edges, gradient, retain_graph=True, allow_unused=True
+        )
     return [
         (edge, ct.detach(), Along(0, 1))
         for edge, ct in zip(edges, cotangents, strict=True)

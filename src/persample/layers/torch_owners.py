@@ -1,8 +1,9 @@
 """Which numbers of a cotangent belong to which sample: found by experiment, not by the shape.
 
 Backward is linear. If the loss of sample i is multiplied by r_i, whatever belongs to sample i
-alone is multiplied by r_i as well; what several samples share is not. Two extra backward passes,
-with the weights 1 and r, therefore show where the samples lie in every array of the graph.
+alone is multiplied by r_i as well; what several samples share is not. A few extra backward
+passes, with the weights 1, r, r', ..., therefore show where the samples lie in every array of the
+graph: no two samples have the same weights in all of them.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,11 +13,14 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes
 
 from .torch_graph import Graph
 
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-3}  # all others: 5e-2
-FACTORS = [sign * 2.0**k for k in (0, 1, -1, 2, -2, 3, -3) for sign in (1, -1)]
+# Powers of two with a sign: multiplying by one is exact. Few of them stay in 16 bits' range.
+FACTORS = [sign * 2.0**k for n in range(8) for k in dict.fromkeys((n, -n)) for sign in (1, -1)]
+FACTORS_16_BITS = FACTORS[:14]
 
 
 class Along(NamedTuple):
@@ -50,12 +54,20 @@ UNUSED = Along(-1, -1)  # of an output that has no cotangent
 class Owners:
     """``along[place][number]``: where the samples lie in the cotangent of an output of a node.
 
-    None if no reading fits, UNUSED if there is no cotangent. ``doubtful`` are the nodes whose
-    cotangents were zero or not finite, so that the next batch has to be asked again.
+    None if no reading fits, UNUSED if there is no cotangent. ``doubtful`` are the nodes of whose
+    cotangents another batch may tell something else: they were zero, not finite or not there.
     """
 
     along: list[tuple[Along | None, ...]]
     doubtful: set[int]
+
+    def without_doubt(self) -> "Owners":
+        """Return what is known whatever the next batch may hold."""
+        along = [
+            (None,) * len(found) if place in self.doubtful else found
+            for place, found in enumerate(self.along)
+        ]
+        return Owners(along, set())
 
     def knows(self, place: int) -> bool:
         """Say whether every number of the node's cotangents belongs to one known sample."""
@@ -76,14 +88,14 @@ def readings(shape: tuple[int, ...], size: int) -> Iterator[tuple[Along, int]]:
         ahead *= length
 
 
-def weights_for(size: int) -> Tensor:
-    """Return r: powers of two with a sign, so that multiplying is exact; distinct up to 14."""
-    chosen, state = list(FACTORS[:size]), 1
-    while len(chosen) < size:  # numbers of our own: the user's generators stay as they are
-        state = (state * 1103515245 + 12345) % 2**31
-        factor = FACTORS[(state >> 16) % len(FACTORS)]
-        chosen += [factor] if factor != chosen[-1] else []
-    return torch.tensor(chosen, dtype=torch.float64)
+def weights_for(size: int, factors: list[float] = FACTORS) -> list[Tensor]:
+    """Return vectors r, r', ... of (B,) factors: sample i has the digits of i, so its own ones."""
+    count, weights = 1, []
+    while not weights or count < size:
+        digits = torch.arange(size) // count % len(factors)
+        weights.append(torch.tensor(factors, dtype=torch.float64)[digits])
+        count *= len(factors)
+    return weights
 
 
 def find_owners(
@@ -93,17 +105,24 @@ def find_owners(
 
     ``covered`` are the nodes that the sweep can reach; of the others nothing is known.
     """
-    weights = weights_for(size)
-    plain, weighted = (_sketches(graph, size, partial(sweep, r)) for r in (None, weights))
+    is_wide = all(x.dtype.itemsize > 2 for node in graph.nodes for x in node._input_metadata)
+    weights = weights_for(size, FACTORS if is_wide else FACTORS_16_BITS)
+    plain = _sketches(graph, size, partial(sweep, None))
+    weighted = [(r, _sketches(graph, size, partial(sweep, r))) for r in weights]
+    moody = graph.below_own_functions()
     along, doubtful = [], set()
     for place, node in enumerate(graph.nodes):
         found: list[Along | None] = []
         for number in range(len(node._input_metadata)):
             key = place, number
-            if key not in plain or key not in weighted:
-                found.append(UNUSED if place in covered else None)
+            there = [key in sketches for sketches in (plain, *(x for _, x in weighted))]
+            if not all(there):
+                found.append(UNUSED if place in covered and not any(there) else None)
+                if place in moody and graph.is_used(place, number):
+                    doubtful.add(place)  # its cotangent may be None for this batch only
                 continue
-            fitting = _fitting(plain[key], weighted[key], weights)
+            others = [(r, sketches[key]) for r, sketches in weighted]
+            fitting = _fitting(plain[key], others)
             found.append(fitting[0] if fitting else None)
             if len(fitting) > 1 or not plain[key][2]:
                 doubtful.add(place)
@@ -116,9 +135,10 @@ def _sketches(graph, size, run):
     sketches = {}
 
     def look(place, cotangents):
-        for number, ct in enumerate(cotangents):
-            if ct is not None:
-                sketches[place, number] = _sketch(ct.detach(), size)
+        with _disable_current_modes():  # whoever watches the pass need not see the sketches
+            for number, ct in enumerate(cotangents):
+                if ct is not None:
+                    sketches[place, number] = _sketch(ct.detach(), size)
 
     handles = [
         node.register_prehook(partial(look, place))
@@ -142,27 +162,30 @@ def _sketch(ct, size):
     x, parts_of = ct.to(torch.promote_types(ct.dtype, torch.float32)), {}
     for along, ahead in readings(tuple(x.shape), size):
         parts = x.reshape(ahead, size, -1)
-        within = _direction(parts.shape[2], 0.7548776662, x)
-        across = _direction(ahead, 2.2360679775, x)
+        within = direction(parts.shape[2], 0.7548776662, x)
+        across = direction(ahead, 2.2360679775, x)
         number = (parts @ within * across[:, None]).sum(0)
         parts_of[along] = number, torch.linalg.vector_norm(parts, dim=(0, 2))
     is_finite = bool(torch.isfinite(x).all())
     return parts_of, tolerance, is_finite
 
 
-def _direction(count, step, like):
+def direction(count: int, step: float, like: Tensor) -> Tensor:
+    """Return a fixed vector of numbers that have nothing to do with one another."""
     return torch.arange(1, count + 1, dtype=like.dtype, device=like.device).mul_(step).cos_()
 
 
-def _fitting(plain, weighted, weights):
-    """Return the readings under which the second cotangent is r times the first."""
-    fitting, tolerance = [], plain[1]
-    for along, (number, norm) in plain[0].items():
-        r = weights.to(number)
-        other_number, other_norm = weighted[0][along]
-        bound = tolerance * r.abs() * norm
-        is_same = (other_number - r * number).abs() <= bound
-        is_same &= (other_norm - r.abs() * norm).abs() <= bound
-        if bool(is_same.all()):
-            fitting.append(along)
-    return fitting
+def _fitting(plain, weighted):
+    """Return the readings under which each weighted cotangent is r times the plain one."""
+    return [
+        along
+        for along, (number, norm) in plain[0].items()
+        if all(_is_multiple(r.to(number), number, norm, *x[0][along], x[1]) for r, x in weighted)
+    ]
+
+
+def _is_multiple(r, number, norm, other_number, other_norm, tolerance):
+    bound = tolerance * r.abs() * norm
+    is_same = (other_number - r * number).abs() <= bound
+    is_same &= (other_norm - r.abs() * norm).abs() <= bound
+    return bool(is_same.all())

@@ -7,9 +7,11 @@ sample i's row, whatever lies below or above: rows from any such cut are exact.
 
 from dataclasses import dataclass
 
+import torch
+
 from .torch_graph import Graph
 from .torch_owners import UNUSED, Along, Owners
-from .torch_rules import RULES, Use
+from .torch_rules import RULES, Rule, Use
 
 # Operations between a site and the parameter that only move or convert numbers.
 CASTS = ("ToCopyBackward0", "AliasBackward0", "CloneBackward0")
@@ -32,6 +34,8 @@ class Site:
     slot: int  # which of its inputs
     along: tuple[Along, ...]  # where the samples lie in the cotangents of its outputs
     way: str  # from there to the parameter: "", "turn", "view" or "pull"
+    use: Use
+    rule: Rule | None  # that of the table, if there is one for this use
 
 
 @dataclass(frozen=True)
@@ -46,16 +50,28 @@ class Plan:
 
 
 def make_plan(graph: Graph, owners: Owners, size: int) -> Plan:
-    """Return the plan of a graph whose owners are known."""
+    """Return the plan of a graph whose owners are known.
+
+    If what is beyond doubt gives as good a plan, every batch of this structure may use it.
+    """
+    careful = _plan(graph, owners.without_doubt(), size)
+    if not careful.whole and not careful.replayed:
+        return careful
+    plan = _plan(graph, owners, size)
+    is_as_good = set(careful.whole) <= set(plan.whole) and careful.replayed == plan.replayed
+    return careful if is_as_good else plan
+
+
+def _plan(graph, owners, size):
     sites, replayed, whole = {}, {}, []
     keeps_graph, sure = False, True
     for name, leaf in graph.leaves.items():
         edges, passed, reaches_root = _edges(graph, owners, leaf)
         sure = sure and not passed & owners.doubtful
-        found = [_site(graph, owners, *edge, leaf) for edge in edges]
+        found = [_site(graph, owners, *edge, leaf, size) for edge in edges]
         if reaches_root:
             whole.append(name)
-        elif all(_has_rule(graph, site, size) for site in found) and not _overlap(graph, found):
+        elif all(site.rule for site in found) and not _overlap(graph, found):
             sites[name] = tuple(found)
             keeps_graph = keeps_graph or any(site.way == "pull" for site in found)
             continue
@@ -85,8 +101,15 @@ def _edges(graph, owners, leaf):
     return edges, passed, reaches_root
 
 
-def _site(graph, owners, place, slot, leaf):
-    return Site(place, slot, owners.along[place], _way(graph, graph.targets[place][slot], leaf))
+def _site(graph, owners, place, slot, leaf, size):
+    along, target = owners.along[place], graph.targets[place][slot]
+    dtype = torch.promote_types(graph.nodes[leaf]._input_metadata[0].dtype, torch.float32)
+    use = Use(along[0], size, graph.shape(*target), dtype)
+    rule = RULES.get(graph.nodes[place].name(), {}).get(slot)
+    if rule is not None:
+        is_alone = all(other == UNUSED for other in along[1:])
+        rule = rule if is_alone and rule.fits(use, graph.shape(place)) else None
+    return Site(place, slot, along, _way(graph, target, leaf), use, rule)
 
 
 def _way(graph, target, leaf):
@@ -104,14 +127,6 @@ def _way(graph, target, leaf):
     if views:
         return "pull" if turns else "view"
     return "turn" if turns % 2 else ""
-
-
-def _has_rule(graph, site, size):
-    rule = RULES.get(graph.nodes[site.place].name(), {}).get(site.slot)
-    if rule is None or any(along != UNUSED for along in site.along[1:]):
-        return False
-    shape = graph.shape(*graph.targets[site.place][site.slot])
-    return rule.fits(Use(site.along[0], size, shape, None), graph.shape(site.place))
 
 
 def _overlap(graph, found):
