@@ -32,11 +32,17 @@ TRANSFORMS = "engine_transforms engine_transform_errors engine_structure tape"
 FUNCTIONS = "array_api engine_errors engine_arrays engine_numbers"
 COMPILER = "engine_jit engine_transform_errors engine_numbers engine_random_programs"
 CALLS = "errors per_sample per_sample_out foreign_input"
-LAYERS = "layerwise_numpy layerwise_errors layerwise layerwise_programs layerwise_precision"
-TORCH_LAYERS = "layerwise_errors layerwise_programs layerwise_precision layerwise foreign_input"
+LAYERS = (
+    "layerwise_numpy layerwise_rules layerwise_errors layerwise_precision layerwise_programs"
+    " layerwise dataclasses"
+)
+TORCH_LAYERS = (
+    "layerwise_rules layerwise_errors layerwise_programs layerwise_precision layerwise"
+    " dataclasses foreign_input"
+)
 GROUPS = {
     "engine": {
-        "engine/core.py": f"{TRANSFORMS} engine_errors engine_jit",
+        "engine/core.py": f"{TRANSFORMS} engine_errors dataclasses engine_jit",
         "engine/contraction.py": "engine_arrays engine_jit engine_random_programs engine_rules",
         "engine/primitives.py": f"engine_arrays {TRANSFORMS} engine_numbers engine_rules",
         "engine/operations.py": f"{FUNCTIONS} engine_transforms engine_rules",
@@ -48,7 +54,7 @@ GROUPS = {
         "engine/functions/shapes.py": f"{FUNCTIONS} ordinary_losses",
         "engine/functions/statistics.py": f"{FUNCTIONS} ordinary_losses",
         "engine/namespace.py": "array_api engine_errors",
-        "engine/indexing.py": f"engine_arrays engine_errors engine_transforms {COMPILER}",
+        "engine/indexing.py": f"engine_arrays engine_errors {TRANSFORMS} dataclasses {COMPILER}",
         "engine/tracer.py": f"engine_arrays engine_errors {TRANSFORMS}",
         "engine/vjps.py": "engine_transforms engine_structure engine_rules engine_numbers",
         "engine/vjps_functions.py": (
@@ -56,10 +62,10 @@ GROUPS = {
         ),
         "engine/reverse.py": f"{TRANSFORMS} errors engine_jit engine_numbers engine_rules",
         "engine/batching.py": f"{TRANSFORMS} errors engine_arrays engine_jit engine_rules",
-        "engine/staging.py": f"{TRANSFORMS} {COMPILER}",
+        "engine/staging.py": f"{TRANSFORMS} dataclasses {COMPILER}",
         "engine/optimise.py": COMPILER,
-        "engine/codegen.py": COMPILER,
-        "engine/jit.py": f"{COMPILER} {CALLS}",
+        "engine/codegen.py": f"{COMPILER} dataclasses",
+        "engine/jit.py": f"{COMPILER} {CALLS} dataclasses",
     },
     "per_sample": {
         "per_sample.py": f"{CALLS} invariants",
