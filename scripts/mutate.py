@@ -28,8 +28,8 @@ FIGURES = ROOT / "tests" / "figures" / "mutation.json"
 
 # The test files that each module needs, the quickest to notice a fault first; `test_` and `.py`
 # are added. The module's own doctests come before them. A module in no group is refused.
-TRANSFORMS = "engine_transforms engine_transform_errors engine_structure tape"
-FUNCTIONS = "array_api engine_errors engine_arrays engine_numbers"
+TRANSFORMS = "engine_transform_errors engine_structure tape engine_transforms"
+FUNCTIONS = "engine_errors engine_arrays array_api engine_numbers"
 COMPILER = "engine_jit engine_transform_errors engine_numbers engine_random_programs"
 CALLS = "errors per_sample per_sample_out foreign_input"
 LAYERS = (
@@ -56,9 +56,9 @@ GROUPS = {
         "engine/namespace.py": "array_api engine_errors",
         "engine/indexing.py": f"engine_arrays engine_errors {TRANSFORMS} dataclasses {COMPILER}",
         "engine/tracer.py": f"engine_arrays engine_errors {TRANSFORMS}",
-        "engine/vjps.py": "engine_transforms engine_structure engine_rules engine_numbers",
+        "engine/vjps.py": "engine_structure engine_numbers engine_transforms engine_rules",
         "engine/vjps_functions.py": (
-            "engine_transforms engine_structure engine_rules engine_numbers"
+            "engine_structure engine_numbers engine_transforms engine_rules"
         ),
         "engine/reverse.py": f"{TRANSFORMS} errors engine_jit engine_numbers engine_rules",
         "engine/batching.py": f"{TRANSFORMS} errors engine_arrays engine_jit engine_rules",
