@@ -29,8 +29,8 @@ FIGURES = ROOT / "tests" / "figures" / "mutation.json"
 # The test files that each module needs, the quickest to notice a fault first; `test_` and `.py`
 # are added. The module's own doctests come before them. A module in no group is refused.
 TRANSFORMS = "engine_transform_errors engine_structure tape engine_transforms"
-FUNCTIONS = "engine_errors engine_arrays array_api engine_numbers"
-COMPILER = "engine_jit engine_transform_errors engine_numbers engine_random_programs"
+FUNCTIONS = "engine_errors engine_arrays engine_edges array_api engine_numbers"
+COMPILER = "engine_jit engine_edges engine_transform_errors engine_numbers engine_random_programs"
 CALLS = "errors per_sample per_sample_out foreign_input"
 LAYERS = (
     "layerwise_numpy layerwise_rules layerwise_errors layerwise_precision layerwise_programs"
@@ -55,7 +55,7 @@ GROUPS = {
         "engine/functions/statistics.py": f"{FUNCTIONS} ordinary_losses",
         "engine/namespace.py": "array_api engine_errors",
         "engine/indexing.py": f"engine_arrays engine_errors {TRANSFORMS} dataclasses {COMPILER}",
-        "engine/tracer.py": f"engine_arrays engine_errors {TRANSFORMS}",
+        "engine/tracer.py": f"engine_arrays engine_errors engine_edges {TRANSFORMS}",
         "engine/vjps.py": "engine_structure engine_numbers engine_transforms engine_rules",
         "engine/vjps_functions.py": (
             "engine_structure engine_numbers engine_transforms engine_rules"
