@@ -4,6 +4,7 @@ Separate from `mutate.py`, which runs tests on them, because this part executes 
 """
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -38,6 +39,11 @@ class Mutant:
     def rank(self, seed: int) -> str:
         """Return a text that looks random: a sample is what has the lowest ranks."""
         return hashlib.sha256(repr((seed, self.key)).encode()).hexdigest()
+
+    @property
+    def words(self) -> set[str]:
+        """Return the names that a test of just this code is likely to have in its own name."""
+        return {self.function.rpartition(".")[2], *re.findall(r"[\"'](\w+)[\"']", self.before)}
 
     def compiles(self) -> bool:
         """Say whether the changed source is Python at all."""
