@@ -222,10 +222,13 @@ def test_torch_compiles_more_functions_than_its_limit_for_one_code_object():
         assert_close(ps.to_numpy(scaled(x)), [k + 0.5, k + 0.5])
 
 
-@pytest.mark.parametrize(("found", "expected"), [(None, "aot_eager"), ("/bin/c++", "inductor")])
-def test_torch_compiles_without_a_c_compiler_too(found, expected, monkeypatch):
+@pytest.mark.parametrize("there", [None, "g++", "clang++", "c++", "cl", "gcc"])
+def test_torch_compiles_without_a_c_compiler_too(there, monkeypatch):
     torch_backend = pytest.importorskip("persample.backends.torch_backend")
     monkeypatch.undo()
     monkeypatch.delenv("CXX", raising=False)
-    monkeypatch.setattr(torch_backend.shutil, "which", lambda name: found)
-    assert torch_backend.compiler() == expected
+    monkeypatch.setattr(torch_backend.shutil, "which", lambda name: name if name == there else "")
+    is_found = there not in (None, "gcc")  # gcc alone compiles C
+    assert torch_backend.compiler() == ("inductor" if is_found else "aot_eager")
+    monkeypatch.setenv("CXX", "/opt/c++")
+    assert torch_backend.compiler() == "inductor"
