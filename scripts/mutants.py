@@ -42,8 +42,15 @@ class Mutant:
 
     @property
     def words(self) -> set[str]:
-        """Return the names that a test of just this code is likely to have in its own name."""
-        return {self.function.rpartition(".")[2], *re.findall(r"[\"'](\w+)[\"']", self.before)}
+        """Return the names that a test of just this code is likely to have in its own name.
+
+        They are those of the function, of texts in the lines, and of the row of a table.
+        """
+        name = self.function.rpartition(".")[2].removesuffix("_vjp").strip("_")
+        words = {name, *re.findall(r"[\"'](\w+)[\"']", self.before)}
+        if self.function == "module":
+            words.update(re.findall(r'"(\w+)":', self.source[: self.place[0]])[-1:])
+        return words - {"module"}
 
     def compiles(self) -> bool:
         """Say whether the changed source is Python at all."""

@@ -31,7 +31,8 @@ FIGURES = ROOT / "tests" / "figures" / "mutation.json"
 TRANSFORMS = "engine_transform_errors engine_structure tape engine_transforms"
 FUNCTIONS = "engine_errors engine_arrays engine_edges array_api engine_numbers"
 COMPILER = "engine_jit engine_edges engine_transform_errors engine_numbers engine_random_programs"
-CALLS = "errors per_sample per_sample_out foreign_input"
+RULES = "engine_structure engine_numbers engine_rules engine_transforms"
+CALLS = "errors per_sample_out foreign_input per_sample"
 LAYERS = (
     "layerwise_numpy layerwise_rules layerwise_errors layerwise_precision layerwise_programs"
     " layerwise dataclasses"
@@ -56,10 +57,8 @@ GROUPS = {
         "engine/namespace.py": "array_api engine_errors",
         "engine/indexing.py": f"engine_arrays engine_errors {TRANSFORMS} dataclasses {COMPILER}",
         "engine/tracer.py": f"engine_arrays engine_errors engine_edges {TRANSFORMS}",
-        "engine/vjps.py": "engine_structure engine_numbers engine_transforms engine_rules",
-        "engine/vjps_functions.py": (
-            "engine_structure engine_numbers engine_transforms engine_rules"
-        ),
+        "engine/vjps.py": RULES,
+        "engine/vjps_functions.py": RULES,
         "engine/reverse.py": f"{TRANSFORMS} errors engine_jit engine_numbers engine_rules",
         "engine/batching.py": f"{TRANSFORMS} errors engine_arrays engine_jit engine_rules",
         "engine/staging.py": f"{TRANSFORMS} dataclasses {COMPILER}",
@@ -71,7 +70,7 @@ GROUPS = {
         "per_sample.py": f"{CALLS} invariants",
         "plans.py": CALLS,
         "captured.py": "captured foreign_input per_sample_out errors",
-        "checks.py": "errors foreign_input per_sample_out per_sample",
+        "checks.py": CALLS,
         "batches.py": f"errors engine_transforms {CALLS}",
         "memory.py": "memory errors per_sample_out per_sample",
         "arrays.py": f"arrays losses {CALLS}",

@@ -117,8 +117,11 @@ def test_prose_and_annotations_are_not_mutated(toy):
 def test_a_mutant_knows_the_names_that_its_tests_may_have(toy):
     found = {m.after: m for m in mutants(toy / "toy.py", "toy.py")}
     assert found["return n - 1"].words == {"unused"}
-    (toy / "table.py").write_text('rules = {"tanh": 1, "exp": 2}\n')
-    assert {"tanh", "exp"} <= next(mutants(toy / "table.py", "table.py")).words
+    lines = ["rules = {", '"exp": 1,', '"tanh": lambda x: (', "2 * x),", "}"]
+    (toy / "table.py").write_text("\n".join(lines))
+    found = {m.after: m for m in mutants(toy / "table.py", "table.py")}
+    assert found['"exp": 2,'].words == {"exp"}
+    assert found["2 / x),"].words == {"tanh"}
 
 
 @pytest.mark.slow
