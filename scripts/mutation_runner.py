@@ -186,7 +186,7 @@ class Runner:
             importlib.import_module(name)
         _quiet_hypothesis()
         self.workers, self.limits = workers, {}
-        self.folder = Path(tempfile.mkdtemp(prefix="mutation"))
+        self._notes_folder = tempfile.TemporaryDirectory(prefix="mutation")
         gc.freeze()  # children share the parent's memory as long as nobody touches it
 
     def baseline(self, files: Iterable[str]) -> dict[str, Result]:
@@ -228,7 +228,7 @@ class Runner:
         return results
 
     def _notes(self, job: _Job) -> Path:
-        return self.folder / f"{job.number}.json"
+        return Path(self._notes_folder.name) / f"{job.number}.json"
 
     def _start(self, job: _Job) -> int:
         self._notes(job).unlink(missing_ok=True)

@@ -16,7 +16,7 @@ from persample.engine import PASSES, grad, jit, make_graph, optimise, vmap
 from persample.engine import namespace as xp
 from persample.engine.codegen import LARGE
 from persample.engine.core import bind
-from persample.engine.primitives import PRIMITIVES
+from persample.engine.primitives import PRIMITIVES, apply
 from persample.engine.staging import Var
 from persample.trees import flatten, unflatten
 
@@ -745,6 +745,17 @@ def test_broadcasts_leave_the_program():
     f = lambda x: x + xp.sum(x)  # noqa: E731
     assert "broadcast_to" in jit(f, ()).source(ones)
     assert "broadcast_to" not in jit(f, ["broadcasts", "dead_code"]).source(ones)
+
+
+def test_a_graph_prints_every_parameter_and_every_output():
+    def spread(x):
+        return apply("pad", x, shape=(5,), slices=((0, None, 2),)), 2.5
+
+    assert str(make_graph(spread)(np.ones(3))) == (
+        "spread(x: float64[3]):\n"
+        "    a: float64[5] = pad[shape=(5,), slices=((0, None, 2),)] x\n"
+        "    return a, 2.5"
+    )
 
 
 def test_a_graph_prints_one_equation_a_line():
