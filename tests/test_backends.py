@@ -122,6 +122,10 @@ def test_value_and_grad_with_aux(module):
     (value, aux), slope = module.value_and_grad(f, has_aux=True)(x, y)
     assert_close(ps.to_numpy([value, slope]), [45.0, 30.0])
     assert_close(ps.to_numpy(aux), {"double": 6.0, "y": (5.0,)})
+    for argnums, expected in (((1,), (9.0,)), ((1, 0), (9.0, 30.0))):
+        (_, aux), slopes = module.value_and_grad(f, argnums, has_aux=True)(x, y)
+        assert_close(ps.to_numpy(slopes), expected)
+        assert_close(ps.to_numpy(aux["double"]), 6.0)
     (_, aux), slope = module.value_and_grad(f, 1, has_aux=True)(x, y)
     assert_close(ps.to_numpy([slope, aux["double"]]), [9.0, 6.0])
     # aux of an outer variable, and aux that is itself differentiated: d/dx (2 x + x y) = 2 + y
