@@ -730,6 +730,11 @@ def test_constants_are_computed_while_tracing_or_once_they_turn_out_to_be_consta
     same_bits(jit(g)(ones), g(ones))
 
 
+def test_a_constant_that_turns_out_to_be_one_number_is_written_out():
+    f = lambda x: xp.reshape(xp.where(True, np.array([2.5]), x[:1]), ()) - x  # noqa: E731
+    assert "return 2.5 - x" in jit(f).source(ones)
+
+
 def test_the_same_function_gives_the_same_program_every_time():
     a, b = np.ones((200, 200)), np.full((200, 200), 2.0)  # both large and read for the last time
     f = lambda a, b: xp.exp(a) * xp.exp(b) + 1.0  # noqa: E731
