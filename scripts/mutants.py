@@ -4,6 +4,7 @@ Separate from `mutate.py`, which runs tests on them, because this part executes 
 """
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -38,6 +39,18 @@ class Mutant:
     def rank(self, seed: int) -> str:
         """Return a text that looks random: a sample is what has the lowest ranks."""
         return hashlib.sha256(repr((seed, self.key)).encode()).hexdigest()
+
+    @property
+    def words(self) -> set[str]:
+        """Return the names that a test of just this code is likely to have in its own name.
+
+        They are those of the function, of texts in the lines, and of the row of a table.
+        """
+        name = self.function.rpartition(".")[2].removesuffix("_vjp").strip("_")
+        words = {name, *re.findall(r"[\"'](\w+)[\"']", self.before)}
+        if self.function == "module":
+            words.update(re.findall(r'"(\w+)":', self.source[: self.place[0]])[-1:])
+        return words - {"module"}
 
     def compiles(self) -> bool:
         """Say whether the changed source is Python at all."""

@@ -28,15 +28,22 @@ FIGURES = ROOT / "tests" / "figures" / "mutation.json"
 
 # The test files that each module needs, the quickest to notice a fault first; `test_` and `.py`
 # are added. The module's own doctests come before them. A module in no group is refused.
-TRANSFORMS = "engine_transforms engine_transform_errors engine_structure tape"
-FUNCTIONS = "array_api engine_errors engine_arrays engine_numbers"
-COMPILER = "engine_jit engine_transform_errors engine_numbers engine_random_programs"
-CALLS = "errors per_sample per_sample_out foreign_input"
-LAYERS = "layerwise_numpy layerwise_errors layerwise layerwise_programs layerwise_precision"
-TORCH_LAYERS = "layerwise_errors layerwise_programs layerwise_precision layerwise foreign_input"
+TRANSFORMS = "engine_transform_errors engine_structure tape engine_transforms"
+FUNCTIONS = "engine_errors engine_arrays engine_edges array_api engine_numbers"
+COMPILER = "engine_jit engine_edges engine_transform_errors engine_numbers engine_random_programs"
+RULES = "engine_structure engine_numbers engine_rules engine_transforms"
+CALLS = "errors per_sample_out foreign_input per_sample"
+LAYERS = (
+    "layerwise_numpy layerwise_rules layerwise_errors layerwise_precision layerwise_programs"
+    " layerwise dataclasses"
+)
+TORCH_LAYERS = (
+    "layerwise_rules layerwise_errors layerwise_programs layerwise_precision layerwise"
+    " dataclasses foreign_input"
+)
 GROUPS = {
     "engine": {
-        "engine/core.py": f"{TRANSFORMS} engine_errors engine_jit",
+        "engine/core.py": f"{TRANSFORMS} engine_errors dataclasses engine_jit",
         "engine/contraction.py": "engine_arrays engine_jit engine_random_programs engine_rules",
         "engine/primitives.py": f"engine_arrays {TRANSFORMS} engine_numbers engine_rules",
         "engine/operations.py": f"{FUNCTIONS} engine_transforms engine_rules",
@@ -48,24 +55,22 @@ GROUPS = {
         "engine/functions/shapes.py": f"{FUNCTIONS} ordinary_losses",
         "engine/functions/statistics.py": f"{FUNCTIONS} ordinary_losses",
         "engine/namespace.py": "array_api engine_errors",
-        "engine/indexing.py": f"engine_arrays engine_errors engine_transforms {COMPILER}",
-        "engine/tracer.py": f"engine_arrays engine_errors {TRANSFORMS}",
-        "engine/vjps.py": "engine_transforms engine_structure engine_rules engine_numbers",
-        "engine/vjps_functions.py": (
-            "engine_transforms engine_structure engine_rules engine_numbers"
-        ),
+        "engine/indexing.py": f"engine_arrays engine_errors {TRANSFORMS} dataclasses {COMPILER}",
+        "engine/tracer.py": f"engine_arrays engine_errors engine_edges {TRANSFORMS}",
+        "engine/vjps.py": RULES,
+        "engine/vjps_functions.py": RULES,
         "engine/reverse.py": f"{TRANSFORMS} errors engine_jit engine_numbers engine_rules",
         "engine/batching.py": f"{TRANSFORMS} errors engine_arrays engine_jit engine_rules",
-        "engine/staging.py": f"{TRANSFORMS} {COMPILER}",
+        "engine/staging.py": f"{TRANSFORMS} dataclasses {COMPILER}",
         "engine/optimise.py": COMPILER,
-        "engine/codegen.py": COMPILER,
-        "engine/jit.py": f"{COMPILER} {CALLS}",
+        "engine/codegen.py": f"{COMPILER} dataclasses",
+        "engine/jit.py": f"{COMPILER} {CALLS} dataclasses",
     },
     "per_sample": {
         "per_sample.py": f"{CALLS} invariants",
         "plans.py": CALLS,
         "captured.py": "captured foreign_input per_sample_out errors",
-        "checks.py": "errors foreign_input per_sample_out per_sample",
+        "checks.py": CALLS,
         "batches.py": f"errors engine_transforms {CALLS}",
         "memory.py": "memory errors per_sample_out per_sample",
         "arrays.py": f"arrays losses {CALLS}",

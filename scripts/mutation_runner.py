@@ -79,10 +79,14 @@ class Replaced(importlib.abc.MetaPathFinder):
 
 
 class _Clock:
-    """A pytest plugin: gives each test its time, notes what it took and which one failed."""
+    """A pytest plugin: gives each test its time, notes what it took and which one failed.
 
-    def __init__(self, limits: dict[str, float] | None):
+    Tests whose name has one of the ``words`` run first, then those that took the least time.
+    """
+
+    def __init__(self, limits: dict[str, float] | None, words: Iterable[str] = ()):
         self.limits, self.durations, self.failed, self.running = limits, {}, "", "collection"
+        self.words = [word for word in words if len(word) > 1]
 
     def start(self, name: str) -> None:
         self.running, self.began = name, time.process_time()
@@ -93,6 +97,15 @@ class _Clock:
 
     def stop(self) -> None:
         self.durations[self.running] = time.process_time() - self.began
+
+    def pytest_collection_modifyitems(self, items):
+        took = self.limits or {}
+
+        def turn(item):
+            is_named = any(word in item.name for word in self.words)
+            return not is_named, round(took.get(item.nodeid, 0.0), 2)
+
+        items.sort(key=turn)
 
     def pytest_collection_finish(self):
         self.stop()
@@ -110,7 +123,7 @@ class _Clock:
             self.failed = self.failed or report.nodeid
 
 
-def _child(replaced: Replaced | None, tests: str, limits: dict | None, notes: Path) -> None:
+def _child(replaced: Replaced | None, tests: str, clock: _Clock, notes: Path) -> None:
     """Run one file of tests and write down what it said; never returns."""
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -119,7 +132,6 @@ def _child(replaced: Replaced | None, tests: str, limits: dict | None, notes: Pa
     os.dup2(said, 2)
     if replaced:
         sys.meta_path.insert(0, replaced)
-    clock = _Clock(limits)
     clock.start("collection")
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # none is needed, and some load slowly
     quiet = ["-x", "-q", "--tb=short", "-p", "no:cacheprovider"]
@@ -160,6 +172,7 @@ class _Job:
     path: Path | None
     source: str
     tests: list[str]
+    words: Iterable[str] = ()
     result: Result = field(default_factory=Result)
     began: float = 0.0
 
@@ -173,7 +186,7 @@ class Runner:
             importlib.import_module(name)
         _quiet_hypothesis()
         self.workers, self.limits = workers, {}
-        self.folder = Path(tempfile.mkdtemp(prefix="mutation"))
+        self._notes_folder = tempfile.TemporaryDirectory(prefix="mutation")
         gc.freeze()  # children share the parent's memory as long as nobody touches it
 
     def baseline(self, files: Iterable[str]) -> dict[str, Result]:
@@ -187,7 +200,10 @@ class Runner:
 
     def run(self, mutants: list[tuple[Mutant, Path, list[str]]], tell: Callable) -> list[Result]:
         """Return the result for each (mutant, its file, test files); ``tell(n, result)`` each."""
-        jobs = [_Job(n, path, m.source, list(tests)) for n, (m, path, tests) in enumerate(mutants)]
+        jobs = [
+            _Job(n, path, m.source, list(tests), m.words)
+            for n, (m, path, tests) in enumerate(mutants)
+        ]
         results = self._run(jobs, tell)
         return [results[n] for n in range(len(jobs))]
 
@@ -212,7 +228,7 @@ class Runner:
         return results
 
     def _notes(self, job: _Job) -> Path:
-        return self.folder / f"{job.number}.json"
+        return Path(self._notes_folder.name) / f"{job.number}.json"
 
     def _start(self, job: _Job) -> int:
         self._notes(job).unlink(missing_ok=True)
@@ -223,7 +239,7 @@ class Runner:
             os.setsid()
             limits = self.limits.get(job.tests[0], {}) if job.path else None
             replaced = Replaced(job.path, job.source) if job.path else None
-            _child(replaced, job.tests[0], limits, self._notes(job))
+            _child(replaced, job.tests[0], _Clock(limits, job.words), self._notes(job))
         finally:
             os._exit(70)
 

@@ -89,7 +89,7 @@ def keyword(strategy, name, values):
 
 
 def matrices(n, m, dtypes=FLOATS):
-    batch = array_shapes(min_dims=0, max_dims=1, min_side=1, max_side=2)
+    batch = array_shapes(min_dims=0, max_dims=2, min_side=1, max_side=2)
     return batch.flatmap(lambda b: array(dtypes, (*b, n, m), -2, 2))
 
 
@@ -231,7 +231,13 @@ CALLS = {
     **every("full_like", using(array(REAL), lambda x: ((x, 3), {}))),
     **every("linalg.outer", together(array(FLOATS, (2,), -9, 9), array(FLOATS, (3,), -9, 9))),
     **every("linalg.diagonal linalg.trace", keyword(matrices(3, 4), "offset", range(-4, 6))),
-    **every("linalg.matrix_norm", keyword(matrices(2, 3), "ord", NORMS)),
+    **every(
+        "linalg.matrix_norm",
+        using(
+            st.tuples(matrices(2, 3), st.sampled_from(NORMS), flag),
+            lambda c: (c[:1], {"ord": c[1], "keepdims": c[2]}),
+        ),
+    ),
     **every(
         "linalg.vector_norm",
         reduction(FLOATS, no_empty_shape, ord=st.sampled_from([0, 1, 2, 3, np.inf, -np.inf])),

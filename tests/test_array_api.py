@@ -176,6 +176,8 @@ def test_constants_and_information():
     assert (xp.finfo(np.ones(1, np.float32)).bits, xp.iinfo(xp.int8).max) == (32, 127)
     assert xp.isdtype(xp.int8, "integral")
     assert xp.result_type(np.ones(1, np.float32), xp.float64, 3) == np.float64
+    assert xp.result_type(np.ones(1, np.float32), np.dtype("int8"), 3) == np.float32
+    assert xp.finfo(np.dtype("float32")) == np.finfo(np.float32)
 
 
 def test_the_namespace_says_what_it_has():

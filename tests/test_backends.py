@@ -122,6 +122,10 @@ def test_value_and_grad_with_aux(module):
     (value, aux), slope = module.value_and_grad(f, has_aux=True)(x, y)
     assert_close(ps.to_numpy([value, slope]), [45.0, 30.0])
     assert_close(ps.to_numpy(aux), {"double": 6.0, "y": (5.0,)})
+    for argnums, expected in (((1,), (9.0,)), ((1, 0), (9.0, 30.0))):
+        (_, aux), slopes = module.value_and_grad(f, argnums, has_aux=True)(x, y)
+        assert_close(ps.to_numpy(slopes), expected)
+        assert_close(ps.to_numpy(aux["double"]), 6.0)
     (_, aux), slope = module.value_and_grad(f, 1, has_aux=True)(x, y)
     assert_close(ps.to_numpy([slope, aux["double"]]), [9.0, 6.0])
     # aux of an outer variable, and aux that is itself differentiated: d/dx (2 x + x y) = 2 + y
@@ -222,10 +226,13 @@ def test_torch_compiles_more_functions_than_its_limit_for_one_code_object():
         assert_close(ps.to_numpy(scaled(x)), [k + 0.5, k + 0.5])
 
 
-@pytest.mark.parametrize(("found", "expected"), [(None, "aot_eager"), ("/bin/c++", "inductor")])
-def test_torch_compiles_without_a_c_compiler_too(found, expected, monkeypatch):
+@pytest.mark.parametrize("there", [None, "g++", "clang++", "c++", "cl", "gcc"])
+def test_torch_compiles_without_a_c_compiler_too(there, monkeypatch):
     torch_backend = pytest.importorskip("persample.backends.torch_backend")
     monkeypatch.undo()
     monkeypatch.delenv("CXX", raising=False)
-    monkeypatch.setattr(torch_backend.shutil, "which", lambda name: found)
-    assert torch_backend.compiler() == expected
+    monkeypatch.setattr(torch_backend.shutil, "which", lambda name: name if name == there else "")
+    is_found = there not in (None, "gcc")  # gcc alone compiles C
+    assert torch_backend.compiler() == ("inductor" if is_found else "aot_eager")
+    monkeypatch.setenv("CXX", "/opt/c++")
+    assert torch_backend.compiler() == "inductor"

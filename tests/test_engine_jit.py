@@ -16,7 +16,7 @@ from persample.engine import PASSES, grad, jit, make_graph, optimise, vmap
 from persample.engine import namespace as xp
 from persample.engine.codegen import LARGE
 from persample.engine.core import bind
-from persample.engine.primitives import PRIMITIVES
+from persample.engine.primitives import PRIMITIVES, apply
 from persample.engine.staging import Var
 from persample.trees import flatten, unflatten
 
@@ -730,6 +730,11 @@ def test_constants_are_computed_while_tracing_or_once_they_turn_out_to_be_consta
     same_bits(jit(g)(ones), g(ones))
 
 
+def test_a_constant_that_turns_out_to_be_one_number_is_written_out():
+    f = lambda x: xp.reshape(xp.where(True, np.array([2.5]), x[:1]), ()) - x  # noqa: E731
+    assert "return 2.5 - x" in jit(f).source(ones)
+
+
 def test_the_same_function_gives_the_same_program_every_time():
     a, b = np.ones((200, 200)), np.full((200, 200), 2.0)  # both large and read for the last time
     f = lambda a, b: xp.exp(a) * xp.exp(b) + 1.0  # noqa: E731
@@ -745,6 +750,17 @@ def test_broadcasts_leave_the_program():
     f = lambda x: x + xp.sum(x)  # noqa: E731
     assert "broadcast_to" in jit(f, ()).source(ones)
     assert "broadcast_to" not in jit(f, ["broadcasts", "dead_code"]).source(ones)
+
+
+def test_a_graph_prints_every_parameter_and_every_output():
+    def spread(x):
+        return apply("pad", x, shape=(5,), slices=((0, None, 2),)), 2.5
+
+    assert str(make_graph(spread)(np.ones(3))) == (
+        "spread(x: float64[3]):\n"
+        "    a: float64[5] = pad[shape=(5,), slices=((0, None, 2),)] x\n"
+        "    return a, 2.5"
+    )
 
 
 def test_a_graph_prints_one_equation_a_line():

@@ -268,6 +268,22 @@ def test_the_record_can_be_read_inside_the_block():
             assert_close(record.rows(), oracle(model, x))
 
 
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("name", CHUNKED)
+def test_a_mean_over_few_samples(name, size):
+    model, x = build(name, size=size)
+    assert_close(record_of(model, x, "mean").rows(), oracle(model, x))
+
+
+def test_a_backward_of_ones_own_takes_its_arguments_by_position():
+    model, x = build("MLP")
+    with ps.layerwise(model, reduction="sum") as record:
+        losses(model(x)).sum().backward(torch.tensor(2.0).double(), True, False, [model[0].weight])
+    assert_close(record.rows()["0.weight"], 2 * oracle(model, x)["0.weight"])
+    assert_close(model[0].weight.grad, record.rows()["0.weight"].sum(0))
+    assert model[2].weight.grad is None
+
+
 @pytest.mark.parametrize("name", ["MLP", "Conv2d, groups", "tied", "attention"])
 def test_inner_products_of_rows(name):
     (model, x), (_, other) = build(name), build(name, size=3, seed=1)

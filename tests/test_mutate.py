@@ -114,6 +114,25 @@ def test_prose_and_annotations_are_not_mutated(toy):
     assert not any("XX" in after for _, after in changed)
 
 
+def test_a_mutant_knows_the_names_that_its_tests_may_have(toy):
+    found = {m.after: m for m in mutants(toy / "toy.py", "toy.py")}
+    assert found["return n - 1"].words == {"unused"}
+    lines = ["rules = {", '"exp": 1,', '"tanh": lambda x: (', "2 * x),", "}"]
+    (toy / "table.py").write_text("\n".join(lines))
+    found = {m.after: m for m in mutants(toy / "table.py", "table.py")}
+    assert found['"exp": 2,'].words == {"exp"}
+    assert found["2 / x),"].words == {"tanh"}
+
+
+@pytest.mark.slow
+def test_tests_named_like_the_fault_run_first(toy):
+    two = [f"def test_{name}():\n    assert unused(1) == 2\n" for name in ("other", "of_unused")]
+    (toy / "test_toy.py").write_text("from toy import unused\n\n" + "\n".join(two))
+    run(toy)
+    noticed = {row[3]: row[6] for row in json.loads((toy / "log.json").read_text())}
+    assert noticed["return n - 1"].endswith("::test_of_unused")
+
+
 def test_the_guard_of_zip_is_not_mutated(tmp_path):
     (tmp_path / "pairs.py").write_text(ZIP)
     changed = {mutant.after for mutant in mutants(tmp_path / "pairs.py", "pairs.py")}

@@ -148,6 +148,16 @@ def no_grad(m):
     return [*about(y), *about(z)]
 
 
+def no_grad_inside_no_grad(m):
+    x = m.tensor([1.0, 2.0], requires_grad=True)
+    with m.no_grad():
+        with m.no_grad():
+            pass
+        y = x * x
+    z = x * x
+    return [*about(y), *about(z)]
+
+
 def step_under_no_grad(m):
     w = m.tensor([1.0, 2.0], requires_grad=True)
     for _ in range(3):
@@ -284,7 +294,7 @@ CASES = [
     *(step_under_no_grad, rebinding_is_not_in_place, same_tensor_twice, backward_on_a_leaf),
     *(gradient_argument, to_the_dtype_it_has, to_another_dtype, requires_grad_afterwards),
     *(requires_grad_taken_back, in_place_without_grad, views_share_memory),
-    every_in_place_operator,
+    *(every_in_place_operator, no_grad_inside_no_grad),
     *(change_before_recording_is_fine, python_control_flow, part_of_the_graph_twice),
 ]
 

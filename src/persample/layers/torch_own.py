@@ -15,8 +15,6 @@ from .torch_graph import Graph
 from .torch_owners import Along
 from .torch_retained import retained_gradients
 
-ARGUMENTS = ("gradient", "retain_graph", "create_graph", "inputs")
-
 
 class OwnBackward(TorchFunctionMode):
     """Hand each call of ``Tensor.backward`` inside the block to the capture."""
@@ -29,8 +27,8 @@ class OwnBackward(TorchFunctionMode):
         self, function: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
         if function is Tensor.backward:
-            options = dict(zip(ARGUMENTS, args[1:], strict=False)) | (kwargs or {})
-            return self.capture.own_backward(args[0], options)
+            # PyTorch names every argument but the loss, however the user gave them.
+            return self.capture.own_backward(args[0], kwargs)
         return function(*args, **(kwargs or {}))
 
     def __exit__(self, *error: object) -> None:

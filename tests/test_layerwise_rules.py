@@ -1,0 +1,121 @@
+"""Each rule of the table is taken where it applies: autograd does not run a second time."""
+
+import pytest
+import torch
+from torch import nn
+
+import persample as ps
+from persample.layers import torch_capture
+from persample.layers.torch_rules import RULES
+
+from .layer_models import B, losses, oracle
+from .layer_programs import Made
+from .tolerances import assert_close
+
+ATEN = torch.ops.aten
+
+
+def own(function, *shape):
+    """A model with one parameter: ``function(x, w)``."""
+    return lambda: Made(lambda m, x: function(x, m.w), w=nn.Parameter(torch.rand(shape) + 1))
+
+
+def affine(m, x):
+    return torch.addmm(m.b, x, m.w, beta=2, alpha=3)
+
+
+def made_affine():
+    return Made(affine, b=nn.Parameter(torch.randn(3)), w=nn.Parameter(torch.randn(4, 3)))
+
+
+# (operation, number of its input) -> model, the parameter there, shape of a sample
+CASES = {
+    ("AddmmBackward0", 0): (made_affine, "b", (4,)),
+    ("AddmmBackward0", 2): (made_affine, "w", (4,)),
+    ("MmBackward0", 1): (own(torch.matmul, 4, 3), "w", (7, 4)),
+    ("AddBackward0", 0): (own(lambda x, w: torch.add(w, x, alpha=3), 4), "w", (7, 4)),
+    ("AddBackward0", 1): (own(lambda x, w: torch.add(x, w, alpha=3), 4), "w", (7, 4)),
+    ("SubBackward0", 0): (own(lambda x, w: torch.sub(w, x, alpha=3), 4), "w", (7, 4)),
+    ("SubBackward0", 1): (own(lambda x, w: torch.sub(x, w, alpha=3), 4), "w", (7, 4)),
+    ("MulBackward0", 0): (own(lambda x, w: w * x, 4), "w", (7, 4)),
+    ("MulBackward0", 1): (own(lambda x, w: x * w, 4), "w", (7, 4)),
+    ("DivBackward0", 0): (own(lambda x, w: w / x, 4), "w", (7, 4)),
+    ("DivBackward0", 1): (own(lambda x, w: x / w, 4), "w", (7, 4)),
+    ("ExpandBackward0", 0): (own(lambda x, w: w.expand(len(x), 4) * x, 4), "w", (4,)),
+    ("RepeatBackward0", 0): (own(lambda x, w: w.repeat(len(x), 1) * x, 1, 4), "w", (4,)),
+    ("PreluKernelBackward0", 1): (lambda: nn.PReLU(4), "weight", (4, 5)),
+    ("ConvolutionBackward0", 1): (lambda: nn.Conv1d(2, 3, 2), "weight", (2, 5)),
+    ("ConvolutionBackward0", 2): (lambda: nn.Conv1d(2, 3, 2), "bias", (2, 5)),
+    ("NativeLayerNormBackward0", 1): (lambda: nn.LayerNorm(4), "weight", (7, 4)),
+    ("NativeLayerNormBackward0", 2): (lambda: nn.LayerNorm(4), "bias", (7, 4)),
+    ("NativeGroupNormBackward0", 1): (lambda: nn.GroupNorm(2, 4), "weight", (4, 5)),
+    ("NativeGroupNormBackward0", 2): (lambda: nn.GroupNorm(2, 4), "bias", (4, 5)),
+    ("NativeBatchNormBackward0", 1): (lambda: nn.BatchNorm1d(4).eval(), "weight", (4, 5)),
+    ("NativeBatchNormBackward0", 2): (lambda: nn.BatchNorm1d(4).eval(), "bias", (4, 5)),
+    ("EmbeddingBackward0", 0): (lambda: nn.Embedding(9, 4), "weight", (6,)),
+}
+
+
+def one_pass(model, x):
+    """Return the record of one pass, its graph and its plan."""
+    with ps.layerwise(model) as record:
+        each = losses(model(x))
+        graph = torch_capture.Graph(each.grad_fn, record._source.names)
+        record.backward(each, retain_graph=True)
+    (plan,) = torch_capture.PLANS[model].values()
+    return record, graph, plan
+
+
+def test_every_rule_has_a_case():
+    assert set(CASES) == {(name, slot) for name, row in RULES.items() for slot in row}
+
+
+@pytest.mark.parametrize("rule", CASES, ids=str)
+def test_a_rule_is_taken(rule):
+    torch.manual_seed(0)
+    make, name, shape = CASES[rule]
+    model = make().double()
+    nn.init.normal_(model.get_parameter(name), mean=2)
+    x = torch.rand(B, *shape).double() - 0.5 + (rule[0] == "DivBackward0")
+    x = torch.randint(0, 9, (B, *shape)) if rule[0] == "EmbeddingBackward0" else x
+    record, graph, plan = one_pass(model, x)
+    (site,) = plan.sites[name]
+    assert (graph.nodes[site.place].name(), site.slot) == rule
+    assert not plan.replayed
+    assert not plan.keeps_graph
+    expected = oracle(model, x)
+    assert_close(record.rows(), expected)
+    assert_close(record.moments().second_moment, {k: (g**2).mean(0) for k, g in expected.items()})
+
+
+# What is made of a parameter before it is used: operation, shape of the parameter, way to it.
+ON_THE_WAY = {
+    "nothing": (lambda w: w, (3, 4), ""),
+    "ToCopyBackward0": (lambda w: w.double(), (3, 4), ""),
+    "AliasBackward0": (ATEN.alias, (3, 4), ""),
+    "CloneBackward0": (torch.clone, (3, 4), ""),
+    "TBackward0": (torch.t, (4, 3), "turn"),
+    "two TBackward0": (lambda w: w.t().t(), (3, 4), ""),
+    "ViewBackward0": (lambda w: w.view(3, 4), (12,), "view"),
+    "UnsafeViewBackward0": (lambda w: ATEN._unsafe_view(w, (3, 4)), (12,), "view"),
+    "ReshapeAliasBackward0": (lambda w: ATEN._reshape_alias(w, (3, 4), (4, 1)), (12,), "view"),
+    "UnsqueezeBackward0": (lambda w: w.unsqueeze(0), (4,), "view"),
+    "SqueezeBackward0": (torch.squeeze, (1, 3, 4), "view"),
+    "SqueezeBackward1": (lambda w: w.squeeze(0), (1, 3, 4), "view"),
+    "a view, turned": (lambda w: w.view(4, 3).t(), (12,), "pull"),
+    "SinBackward0": (torch.sin, (3, 4), "pull"),
+}
+
+
+@pytest.mark.parametrize("operation", ON_THE_WAY)
+def test_what_only_moves_numbers_needs_no_autograd(operation):
+    torch.manual_seed(0)
+    function, shape, way = ON_THE_WAY[operation]
+    model = own(lambda x, w: x * function(w), *shape)()
+    x = torch.randn(B, 3, 4)
+    record, graph, plan = one_pass(model, x)
+    if operation.endswith("Backward0"):
+        assert operation.split()[-1] in {node.name() for node in graph.nodes}
+    assert [site.way for site in plan.sites["w"]] == [way]
+    assert plan.keeps_graph == (way == "pull")
+    assert_close(record.rows(), oracle(model, x), 1e-5)
