@@ -3,7 +3,6 @@
 import numpy as np
 
 from persample.book import plotting
-from persample.book.plotting.decisions import WHY_NONE
 
 INKS = {"x": "#112233", "y": "#445566"}
 
@@ -54,9 +53,3 @@ def test_outer_products_shows_each_product_and_the_mean():
     np.testing.assert_allclose(shown[1][1], 3.0 * images[1])
     np.testing.assert_allclose(shown[2][0], (images[0] + 0.5 * images[1]) / 2)
     assert [axes.get_title() for axes in grid[0]] == ["h", "a", "b"]
-
-
-def test_decisions_ask_every_question():
-    texts = {text.get_text() for text in plotting.why_none().axes[0].texts}
-    assert {"yes", "no"} <= texts
-    assert {question for question, *_ in WHY_NONE} <= texts
