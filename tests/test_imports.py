@@ -87,6 +87,7 @@ FRAMEWORKS = {
         ("book.notebook", "function"),
         ("book.diagrams", "function"),
         ("book.memory", "function"),
+        ("book.problems.mistyped", "function"),
         ("book.work", "function"),
     },
     "jax": {("backends.jax_backend", "top"), ("book.notebook", "function")},
