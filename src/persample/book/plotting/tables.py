@@ -100,7 +100,7 @@ def overview(batch: np.ndarray, gradients: np.ndarray) -> Figure:
     axes.annotate("", (middle, count + 1.25), (middle, count + 0.05), arrowprops=arrow)
     axes.text(middle + 0.2, count + 0.65, "mean", va="center", style="italic")
     for x, y, text in [
-        (width / 2, -0.3, f"{count} samples: s, r, s'"),
+        (width / 2, -0.3, f"{count} samples"),
         (middle, -0.3, f"{count} gradients"),
     ]:
         axes.text(x, y, text, ha="center", va="bottom", fontweight="bold")
