@@ -62,6 +62,7 @@ GROUPS = {
         "engine/reverse.py": f"{TRANSFORMS} errors engine_jit engine_numbers engine_rules",
         "engine/batching.py": f"{TRANSFORMS} errors engine_arrays engine_jit engine_rules",
         "engine/staging.py": f"{TRANSFORMS} dataclasses {COMPILER}",
+        "names.py": COMPILER,
         "engine/optimise.py": COMPILER,
         "engine/codegen.py": f"{COMPILER} dataclasses",
         "engine/jit.py": f"{COMPILER} {CALLS} dataclasses",
