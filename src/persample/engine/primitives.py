@@ -67,6 +67,11 @@ def _cholesky(x):
     return np.linalg.cholesky((x + x.mT) / 2)
 
 
+def _round(x):
+    """Return x rounded, halves to even. Up to NumPy 2.3 np.round returns integers themselves."""
+    return np.round(x) if x.dtype.kind in "fc" else np.array(x)
+
+
 # Names of ufuncs. SMOOTH and STEPS have one input, PAIRS and PAIR_STEPS have two; the derivative
 # of a step is zero.
 SMOOTH = ["negative", "abs", "exp", "expm1", "log", "log1p", "log2", "log10", "sqrt"]
@@ -83,7 +88,7 @@ PRIMITIVES = {
     for p in [
         # One input, the ufunc of the same name.
         *[Primitive(name, getattr(np, name), ELEMENTWISE) for name in SMOOTH + STEPS],
-        Primitive("round", np.round, ELEMENTWISE),
+        Primitive("round", _round, ELEMENTWISE),
         Primitive("stop_gradient", lambda x: x, VIEW),
         Primitive("astype", lambda x, dtype: x.astype(dtype), ELEMENTWISE),
         # Two inputs or more have one dtype (but for the condition of ``where``) and one shape;
