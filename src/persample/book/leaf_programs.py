@@ -1,6 +1,6 @@
 """Short programs about leaf tensors, to be run in PyTorch and in this book's Tensor.
 
-Separate because the chapter on leaf tensors and the tests run the same list. Every program finds
+Separate because the page on the engine and the tests run the same list. Every program finds
 x = [1, 2], which requires grad, and y = [3, 4], which does not; then an expression is observed.
 """
 
