@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -54,26 +53,6 @@ def test_setup_imports_only_what_is_asked_for():
 def test_setup_names_the_frameworks_it_knows():
     with pytest.raises(ValueError, match="'tf' is no framework of this book; .*'torch', 'jax'"):
         notebook.setup(("tf",))
-
-
-def test_a_message_is_printed_without_the_place_and_the_page_goes_on(capsys):
-    with notebook.message():
-        warnings.warn("first (Triggered internally at x.cpp:3.)", stacklevel=1)
-        raise ValueError("second " + 20 * "word ")
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "UserWarning: first"
-    assert lines[1].startswith("ValueError: second word")
-    assert max(map(len, lines)) <= 78
-
-
-def test_a_program_that_no_longer_fails_is_noticed():
-    with pytest.raises(RuntimeError, match="neither an error nor a warning"), notebook.message():
-        pass
-
-
-def test_a_page_can_still_be_stopped():
-    with pytest.raises(KeyboardInterrupt), notebook.message():
-        raise KeyboardInterrupt
 
 
 def test_a_warning_names_no_file():

@@ -1,10 +1,13 @@
-"""Error messages as a page shows them: kind and first sentence, wrapped.
+"""Error messages as a page shows them: kind and first sentence, or all of it, wrapped.
 
 Separate because pages about errors need nothing else, and the library needs no such thing.
 """
 
+import re
 import textwrap
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 WIDTH = 76  # letters, what a page shows without scrolling
@@ -27,3 +30,38 @@ def message(call: Callable, *args: Any) -> str:
         first = str(error).strip().partition("\n")[0].partition(". ")[0]
         text = f"{type(error).__name__}: {first}"
     return textwrap.fill(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
+
+
+def without_place(message: Any) -> str:
+    """Return the text of a warning without the line of C++ that it came from."""
+    return re.sub(r" ?\(Triggered internally at [^)]*\)", "", str(message))
+
+
+@contextmanager
+def show_message() -> Iterator[None]:
+    """Print the error or the warnings of the ``with`` block, and go on after it.
+
+    Raises
+    ------
+    RuntimeError
+        "show_message: the block gave neither an error nor a warning": a page that shows a
+        failing program has to notice when it no longer fails.
+
+    Example
+    -------
+    >>> with show_message():
+    ...     1 / 0
+    ZeroDivisionError: division by zero
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except Exception as error:
+            caught.append(error)
+    if not caught:
+        raise RuntimeError("show_message: the block gave neither an error nor a warning")
+    for thing in caught:
+        thing = getattr(thing, "message", thing)
+        for line in f"{type(thing).__name__}: {without_place(thing)}".splitlines():
+            print(textwrap.fill(line, WIDTH + 2))

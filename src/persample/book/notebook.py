@@ -7,18 +7,16 @@ because only notebooks need it. Importing the module changes nothing; `setup()` 
 import hashlib
 import importlib.util
 import os
-import re
 import sys
-import textwrap
 import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from ..arrays import to_numpy
 from .colours import COLOURS, DASHES
+from .messages import without_place
 
 FIGURE_STYLE = {
     # No ground of its own: the page's shows through. On a dark page the style sheet turns light
@@ -98,41 +96,7 @@ _PREPARE = {"torch": _prepare_torch, "jax": _prepare_jax}
 
 def _short_warning(message, category, filename, lineno, line=None) -> str:
     """Format a warning without the file it came from, which is another one on every machine."""
-    return f"{category.__name__}: {_without_place(message)}\n"
-
-
-def _without_place(message) -> str:
-    return re.sub(r" ?\(Triggered internally at [^)]*\)", "", str(message))
-
-
-@contextmanager
-def message() -> Iterator[None]:
-    """Print the error or the warnings of the ``with`` block, and go on after it.
-
-    Raises
-    ------
-    RuntimeError
-        "message: the block gave neither an error nor a warning": a page that shows a failing
-        program has to notice when it no longer fails.
-
-    Example
-    -------
-    >>> with message():
-    ...     1 / 0
-    ZeroDivisionError: division by zero
-    """
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            yield
-        except Exception as error:
-            caught.append(error)
-    if not caught:
-        raise RuntimeError("message: the block gave neither an error nor a warning")
-    for thing in caught:
-        thing = getattr(thing, "message", thing)
-        for line in f"{type(thing).__name__}: {_without_place(thing)}".splitlines():
-            print(textwrap.fill(line, 78))
+    return f"{category.__name__}: {without_place(message)}\n"
 
 
 def _prepare_figures() -> None:

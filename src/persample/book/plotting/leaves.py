@@ -151,7 +151,7 @@ def _numbers(values: Sequence[float]) -> str:
 
 def why_none() -> Figure:
     """Draw five questions, one below the other, that find the usual reasons for no ``.grad``."""
-    figure, axes = plt.subplots(figsize=(4.4, 1.0 * len(WHY_NONE) + 0.5))
+    figure, axes = plt.subplots(figsize=(4.4, 0.9 * len(WHY_NONE) + 0.5))
     for row, (question, reason, cure) in enumerate(WHY_NONE):
         y = -1.1 * row
         box(axes, 1.5, y, 1.5, 0.2, {"facecolor": "#f3f3f3", "linewidth": 1.4})

@@ -83,7 +83,7 @@ def lifetimes(panels: Mapping[str, Sequence[tuple[float, float, float]]]) -> Fig
 
 def running_total(steps: int) -> Figure:
     """Draw what a running total holds after some steps: tensors with graphs, and numbers."""
-    figure, panels = plt.subplots(2, 1, figsize=(4.6, 4.4))
+    figure, panels = plt.subplots(2, 1, figsize=(4.6, 3.6))
     kept = {"facecolor": "#f6d3bd", "linewidth": 1.4}
     freed = {"facecolor": "none", "linewidth": 1.2, "linestyle": "--"}
     for axes, tensors in zip(panels, (True, False), strict=True):
