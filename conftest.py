@@ -8,12 +8,8 @@ import base64
 import io
 
 import numpy as np
-from missing import MISSING, left_out
 from nbval.plugin import IPyNbCell
 from PIL import Image
-
-# Where a framework is not installed, what does not need it is still tested.
-collect_ignore = left_out(MISSING)
 
 # Root mean square differences of 255: over the whole picture, and over the worst square of
 # BLOCK x BLOCK pixels, where a changed label or a moved line shows. The pinned versions give 0,

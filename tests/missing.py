@@ -48,9 +48,9 @@ def needs(path: Path) -> frozenset[str]:
     return frozenset(found & {"torch", "jax"})
 
 
-def left_out(frameworks: list[str]) -> list[str]:
-    """Return the modules of the tests and of the package that need one of these."""
+def left_out(frameworks: list[str], folder: str) -> list[str]:
+    """Return the modules of a folder that need one of these, by their path in it."""
     if not frameworks:
         return []
-    paths = [path for folder in ("tests", "src") for path in sorted((ROOT / folder).rglob("*.py"))]
-    return [str(path.relative_to(ROOT)) for path in paths if needs(path) & {*frameworks}]
+    paths = sorted((ROOT / folder).rglob("*.py"))
+    return [str(path.relative_to(ROOT / folder)) for path in paths if needs(path) & {*frameworks}]

@@ -8,7 +8,6 @@ import hashlib
 from functools import cache
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.autograd.function import BackwardCFunction
 
@@ -41,8 +40,6 @@ class Graph:
         self.leaves: dict[str, int] = {}  # parameter -> its AccumulateGrad node
         self.targets: list[tuple] = []  # for each node: (place of the next node, its output)
         for here, node in enumerate(self.nodes):  # grows while it is walked
-            if isinstance(node, BackwardCFunction):
-                _check_that_shapes_are_known(node)
             targets = []
             for slot, (other, number) in enumerate(node.next_functions):
                 if other is None:
@@ -95,20 +92,6 @@ class Graph:
                     seen.add(target[0])
                     waiting.append(target[0])
         return seen
-
-
-def _check_that_shapes_are_known(node):
-    """Refuse a ``torch.autograd.Function`` where PyTorch does not say what shapes it returns."""
-    try:
-        known = node._input_metadata is not None
-    except RuntimeError:  # up to PyTorch 2.12
-        known = False
-    if not known:
-        raise NotImplementedError(
-            f"layerwise: the model contains the autograd function {node.name()}, and PyTorch"
-            f" {torch.__version__} does not say what it returns; use PyTorch 2.13 or newer, or"
-            " torch.func."
-        )
 
 
 @cache
