@@ -25,8 +25,8 @@ BOXES = {  # kind -> how its box looks: told apart by shape and edge, not by col
         "linestyle": "--",
     },
 }
-GAP, ROW, HEIGHT = 0.59, 0.72, 0.4  # inches between columns, from row to row, of a box
-BOX_FONT, LABEL_FONT = 11, 11
+GAP, ROW, HEIGHT = 0.66, 0.78, 0.46  # inches between columns, from row to row, of a box
+BOX_FONT, LABEL_FONT = 13, 13
 
 
 def graph(diagram: Diagram) -> Figure:
@@ -97,11 +97,18 @@ def _lines(name: str) -> str:
     return name.replace("Backward", "\nBackward").replace("_", "_\n", 1)
 
 
+def _short(text: str) -> str:
+    """Return the text of an edge without blanks, so that it fits between two boxes."""
+    return text.replace(", ", ",")
+
+
 def _half_width(vertex) -> float:
     """Return half the width of a vertex's box: its text, and a margin."""
     letters = max(map(len, _lines(vertex.name).split("\n")))
-    letter = 0.043 if "\n" not in _lines(vertex.name) else 0.039  # two lines, smaller letters
-    return 0.25 if vertex.kind == OUTPUT else max(0.2, letter * letters + 0.06)
+    letter = 0.053 if "\n" not in _lines(vertex.name) else 0.047  # two lines, smaller letters
+    if vertex.kind == OUTPUT:
+        return 0.32
+    return max(0.2 + 0.04 * (vertex.kind == VALUE), letter * letters + 0.06)
 
 
 def _draw(axes, diagram: Diagram, at: Sequence[tuple[float, float]], place: Sequence) -> None:
@@ -122,7 +129,7 @@ def _draw(axes, diagram: Diagram, at: Sequence[tuple[float, float]], place: Sequ
             box = FancyBboxPatch(corner, 2 * half, HEIGHT, zorder=2, **BOXES[vertex.kind])
             axes.add_patch(box)
         text = _lines(vertex.name)
-        look["fontsize"] = BOX_FONT - ("\n" in text)
+        look["fontsize"] = BOX_FONT - 1.5 * ("\n" in text)
         axes.text(x, y, text, ha="center", va="center", linespacing=1.0, **look)
 
 
@@ -138,7 +145,7 @@ def _draw_edge(axes, edge, source, target, start, end) -> None:
         axes.plot([x0, x1], [y0, y1], color="#777", linestyle=":", linewidth=1.2, zorder=1)
         return
     shift = 0.06 if edge.forward is not None and edge.backward is not None else 0.0
-    x = (x0 + x1) / 2 if flat else x0 + GAP / 2  # a rising arrow has its text at its foot
+    x = (x0 + x1) / 2 if flat else x0 + GAP / 2  # a rising arrow has its text below its foot
     for text, sign, colour in ((edge.forward, -1, FORWARD), (edge.backward, 1, BACKWARD)):
         if text is None:
             continue
@@ -146,7 +153,8 @@ def _draw_edge(axes, edge, source, target, start, end) -> None:
         _arrow(axes, [(x0, y[0]), (x1, y[1])][::-sign], colour)
         below = sign > 0 or not flat
         look = {"ha": "center", "va": "top" if below else "bottom", "fontsize": LABEL_FONT}
-        axes.text(x, y[0] + (0.05 if below else -0.05), text, color=colour, **look)
+        away = 0.05 if flat else 0.14
+        axes.text(x, y[0] + (away if below else -away), _short(text), color=colour, **look)
 
 
 def _draw_arc(axes, edge, ends, top) -> None:
@@ -161,7 +169,13 @@ def _draw_arc(axes, edge, ends, top) -> None:
         level = top - bend * (x1 - x0 - 2 * inset) / 2 + 0.05 * sign
         va = "top" if sign > 0 else "bottom"
         axes.text(
-            (x0 + x1) / 2, level, text, color=colour, fontsize=LABEL_FONT, ha="center", va=va
+            (x0 + x1) / 2,
+            level,
+            _short(text),
+            color=colour,
+            fontsize=LABEL_FONT,
+            ha="center",
+            va=va,
         )
 
 
