@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..colours import COLOURS, METHODS, SIGNED
+from ..colours import COLOURS, SIGNED
 from .graph_drawing import BACKWARD, FORWARD
 from .style import ARROW, INK, box, finished
 
@@ -109,7 +109,7 @@ def _tensor_box(axes, name: str, tensor: Any, x: float, y: float) -> None:
 
 
 def shared_and_copies(theta: Sequence[float], rows: Sequence[Sequence[float]]) -> Figure:
-    """Draw where gradients arrive: at one shared leaf as a sum, at a leaf per sample as rows.
+    """Draw where gradients arrive: added up at a shared leaf, in rows at a leaf of copies.
 
     Parameters
     ----------
@@ -117,32 +117,42 @@ def shared_and_copies(theta: Sequence[float], rows: Sequence[Sequence[float]]) -
     """
     count = len(rows)
     figure, panels = plt.subplots(2, 1, figsize=(5.2, 0.9 + 1.5 * count))
-    titles = "shared: one leaf, one sum", "copies: a leaf and a row for each sample"
-    for axes, title, colour in zip(
-        panels, titles, (METHODS["one pass"], METHODS["vmap"]), strict=True
-    ):
-        axes.set_title(title, loc="left", fontweight="bold", color=colour)
-        axes.set(xlim=(-0.62, 3.0), ylim=(0.5 - count, 0.5))
+    titles = "theta: one leaf, shared", "copies: one leaf, a row for each sample"
+    for axes, title in zip(panels, titles, strict=True):
+        axes.set_title(title, loc="left", fontweight="bold")
+        axes.set(xlim=(-0.62, 3.0), ylim=(0.42 - count, 0.58))
         axes.axis("off")
     middle = -(count - 1) / 2
     leaf = STATES[True, True, False][1]
-    total = _numbers(np.sum(rows, axis=0))
     box(panels[0], 0, middle, 0.6, 0.46, leaf)
-    panels[0].text(0, middle + 0.16, f"theta {_numbers(theta)}", ha="center", va="center")
-    panels[0].text(0, middle - 0.18, f".grad {total}", ha="center", va="center", weight="bold")
+    _leaf_text(panels[0], middle, theta, np.sum(rows, axis=0))
+    box(panels[1], 0, middle, 0.6, count / 2, leaf)
     for i, row in enumerate(rows):
-        box(panels[1], 0, -i, 0.6, 0.4, leaf)
-        panels[1].text(0, 0.14 - i, f"copy {_numbers(theta)}", ha="center", va="center")
-        text = f".grad {_numbers(row)}"
-        panels[1].text(0, -0.16 - i, text, ha="center", va="center", weight="bold")
-        for axes, y in ((panels[0], middle - 0.28 * (i - (count - 1) / 2)), (panels[1], -i)):
+        if i:
+            panels[1].plot([-0.6, 0.6], [0.5 - i] * 2, color=INK, linewidth=0.8, linestyle="-")
+        _leaf_text(panels[1], -i, theta, row)
+        for axes, y in ((panels[0], middle - 0.28 * (i + middle)), (panels[1], -i)):
             box(axes, 2.6, -i, 0.36, 0.2, {"facecolor": "white", "linewidth": 1.2})
             axes.text(2.6, -i, f"loss {i + 1}", ha="center", va="center")
-            style = ARROW | {"color": BACKWARD, "linestyle": (0, (3, 2))}
-            axes.annotate("", (0.62, y), (2.22, -i), arrowprops=style)
-            place = 1.75, y + (-i - y) * (1.75 - 0.62) / 1.6 + 0.07
-            axes.text(*place, _numbers(row), ha="center", va="bottom", color=BACKWARD)
+            _send_row(axes, (2.22, -i), (0.64, y), _numbers(row))
     return finished(figure)
+
+
+def _leaf_text(axes, y: float, values: Sequence[float], gradient: Sequence[float]) -> None:
+    """Write values and, below them, what is in .grad, into a box at the left."""
+    axes.text(0, y + 0.16, _numbers(values), ha="center", va="center")
+    grad = f".grad {_numbers(gradient)}"
+    axes.text(0, y - 0.18, grad, ha="center", va="center", weight="bold")
+
+
+def _send_row(axes, start, end, text: str) -> None:
+    """Draw a dashed arrow from a loss to a leaf, and what it carries, clear of the arrow."""
+    style = ARROW | {"color": BACKWARD, "linestyle": (0, (3, 2))}
+    axes.annotate("", end, start, arrowprops=style)
+    left, right = 1.1, 1.8  # the text is narrower; the arrow passes below its lower end
+    highest = max(np.interp([left, right], [end[0], start[0]], [end[1], start[1]]))
+    place = (left + right) / 2, highest + 0.05
+    axes.text(*place, text, ha="center", va="bottom", color=BACKWARD)
 
 
 def _numbers(values: Sequence[float]) -> str:
@@ -185,7 +195,7 @@ def attack(
         panels[i, 1].imshow(change, cmap=SIGNED, vmin=-1.6 * step, vmax=1.6 * step)
         panels[i, 2].imshow(images[i] + change, **grey)
         panels[i, 0].set_xlabel(f"read as {before[i]}")
-        panels[i, 2].set_xlabel(f"read as {after[i]}", color=COLOURS[1], fontweight="bold")
+        panels[i, 2].set_xlabel(f"read as {after[i]}", fontweight="bold")
     titles = "image", f"change: ±{step:g}", "sum"
     for axes, title in zip(panels[0], titles, strict=True):
         axes.set_title(title)
