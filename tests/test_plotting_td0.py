@@ -28,6 +28,12 @@ def test_rows_end_with_their_mean_and_say_what_a_sign_means():
     assert not plotting.rows(np.ones((1, 1)), ["a"], ["x"], key=False).legends
 
 
+def test_a_small_number_of_rows_is_told_from_zero_by_its_colour():
+    figure = plotting.rows(np.array([[1.0, 0.06, 0.0]]), ["a"], ["x", "y", "z"])
+    _, small, zero = [np.array(p.get_facecolor()) for p in figure.axes[0].patches[:3]]
+    assert np.abs(small - zero).max() > 0.05
+
+
 def test_the_ladder_has_a_panel_for_each_backend_and_marks_one_gradient():
     times = {
         name: {"loop": {"1": 1.0, "10": 9.0}, "jit": {"1": 0.1, "10": 0.2}} for name in ("a", "b")
@@ -41,7 +47,7 @@ def test_the_ladder_has_a_panel_for_each_backend_and_marks_one_gradient():
         assert (loop.get_color(), jit.get_color()) == (METHODS["loop"], METHODS["vmap + jit"])
         assert list(unit.get_ydata()) == [1, 1]
         assert {"loop", "vmap + jit"} <= set(texts(axes))
-    assert "one gradient" in texts(first)
+    assert "one gradient" in texts(second)
 
 
 def test_values_of_states_are_marked_at_the_true_ones():

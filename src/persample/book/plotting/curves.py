@@ -84,10 +84,11 @@ def name_ends(axes, ends: Mapping[str, tuple[float, float]]) -> None:
 def ladder(times: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
     """Draw {backend: {rung: {batch size: time}}}, one panel below the other, log-log.
 
-    Rungs are named at their curves' ends. A dotted line marks the unit: one gradient.
+    Rungs are named at their curves' ends. A dotted line marks the unit: one gradient. The figure
+    is narrow, so that a phone shows its text nearly at full size.
     """
     figure, panels = plt.subplots(
-        len(times), 1, figsize=(5.6, 1.75 * len(times) + 0.3), sharex=True, sharey=True
+        len(times), 1, figsize=(4.5, 1.65 * len(times) + 0.3), sharex=True, sharey=True
     )
     for axes, (backend, rungs) in zip(panels, times.items(), strict=True):
         ends = {}
@@ -100,10 +101,10 @@ def ladder(times: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
         axes.set(xscale="log", yscale="log")
         axes.set_title(backend, loc="left")
         name_ends(axes, ends)
-    place = {"xy": (0.99, 1), "xycoords": ("axes fraction", "data")}
-    panels[0].annotate(  # below the line, where the first panel has room
-        "one gradient", **place, xytext=(0, -3), textcoords="offset points",
-        ha="right", va="top", color="#555",
+    place = {"xy": (0.01, 1), "xycoords": ("axes fraction", "data")}
+    panels[-1].annotate(  # below the line, where the last panel has room
+        "one gradient", **place, xytext=(0, -2), textcoords="offset points",
+        ha="left", va="top", color="#555",
     )  # fmt: skip
     panels[-1].set_xlabel("batch size B")
     figure.supylabel("time of all rows / time of one gradient", fontsize=12)

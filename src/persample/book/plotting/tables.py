@@ -22,10 +22,12 @@ def rows(
     table = np.vstack([values, values.mean(0)]) + 0.0  # no -0
     names = [*samples, "mean"]
     figure, axes = plt.subplots(figsize=(5.6, 1.2 + 0.31 * len(names)))
-    shade, limit = plt.get_cmap(SIGNED), 3.6 * (np.abs(values).max() or 1.0)
+    shade, limit = plt.get_cmap(SIGNED), np.abs(values).max() or 1.0
     for (i, j), x in np.ndenumerate(table):
         top = i + 0.4 * (i == len(values))  # the mean stands apart
-        place, look = (j - 0.5, top - 0.5), {"facecolor": shade(0.5 + x / limit), "lw": 1}
+        # The square root, or small numbers would look like zeros.
+        depth = np.sign(x) * np.sqrt(abs(x) / limit) if abs(x) > 1e-9 else 0.0
+        place, look = (j - 0.5, top - 0.5), {"facecolor": shade(0.5 + depth / 3.6), "lw": 1}
         axes.add_patch(plt.Rectangle(place, 1, 1, edgecolor="white", **look))
         shown = f"{x:.2g}" if abs(x) > 1e-9 else "0"
         axes.text(j, top, shown, ha="center", va="center")

@@ -56,8 +56,8 @@ def against_truth(counted: np.ndarray, learned: np.ndarray, what: str) -> Figure
     figure, axes = plt.subplots(figsize=(4.6, 4.2))
     low, high = min(counted.min(), learned.min()), max(counted.max(), learned.max())
     axes.plot([low, high], [low, high], color="#555", linewidth=1.2, linestyle=":")
-    axes.annotate("equal", (low, low), (14, 2), textcoords="offset points", ha="left",
-                  color="#555")  # fmt: skip
+    axes.annotate("equal", (high, high), (-16, 0), textcoords="offset points", ha="right",
+                  va="center", color="#555")  # fmt: skip
     axes.scatter(counted, learned, s=9, alpha=0.35, color=COLOURS[0], lw=0)
     axes.set(xlabel=f"counted {what}", ylabel=f"learned {what}", aspect="equal")
     return finished(figure)
