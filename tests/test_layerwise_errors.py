@@ -468,6 +468,12 @@ ERRORS = {
         RuntimeError,
         "check: alone in its batch, sample 0 has another output, by ",
     ),
+    "a check of a model that takes no batch of one": (
+        lambda: checked(nn.Sequential(nn.Linear(4, 3), nn.GroupNorm(3, 3)), samples=(0,)),
+        RuntimeError,
+        "check: sample 0 cannot go through the model alone, so whether the samples mix stays "
+        "open; the model says: Expected more than 1 value per channel",
+    ),
     # NumPy
     "numpy: no parameters": (
         lambda: enter(Network([Tanh()])),

@@ -56,7 +56,13 @@ def _look_for_coupling(capture, samples):
             together = _outputs(model, capture.inputs, size)
             for i in samples:
                 one = pytree.tree_map(lambda x, i=i: _part(x, i % size, size), capture.inputs)
-                alone = _outputs(model, one, 1)
+                try:
+                    alone = _outputs(model, one, 1)
+                except Exception as error:
+                    raise RuntimeError(
+                        f"check: sample {i} cannot go through the model alone, so whether the "
+                        f"samples mix stays open; the model says: {error}"
+                    ) from error
                 for whole, part in zip(together, alone, strict=True):
                     _compare(i, whole[i], part[0])
     finally:
