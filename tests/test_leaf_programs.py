@@ -7,6 +7,7 @@ import torch
 from persample import tape
 from persample.book import plotting
 from persample.book.leaf_programs import LINES, REASONS, answer
+from persample.book.plotting.graph_drawing import BACKWARD
 from persample.book.plotting.leaves import STATES, WHY_NONE, state
 from persample.book.problems import digits
 
@@ -83,6 +84,22 @@ def test_a_shared_leaf_shows_the_sum_and_copies_show_the_rows():
         ".grad [-2, -2]",
     ]
     assert sum(text == "[6, 0]" for text in shared + copies) == 2
+    assert [len(axes.patches) for axes in figure.axes] == [1 + 3, 1 + 3]  # one leaf, three losses
+
+
+def test_no_arrow_runs_through_what_it_carries():
+    figure = plotting.shared_and_copies([1, -1], [[-1, -2], [6, 0], [-2, -2]])
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        arrows = [text for text in axes.texts if getattr(text, "arrow_patch", None)]
+        labels = [text for text in axes.texts if text.get_color() == BACKWARD]
+        assert (len(arrows), len(labels)) == (3, 3)
+        for arrow in arrows:
+            ends = np.array([arrow.xyann, arrow.xy])
+            points = axes.transData.transform(np.linspace(*ends, 200))
+            for label in labels:
+                frame = label.get_window_extent()
+                assert not any(frame.contains(*point) for point in points), label.get_text()
 
 
 def test_an_attack_draws_image_change_and_sum():
