@@ -56,8 +56,9 @@ def against_truth(counted: np.ndarray, learned: np.ndarray, what: str) -> Figure
     figure, axes = plt.subplots(figsize=(4.6, 4.2))
     low, high = min(counted.min(), learned.min()), max(counted.max(), learned.max())
     axes.plot([low, high], [low, high], color="#555", linewidth=1.2, linestyle=":")
-    axes.annotate("equal", (high, high), (-16, 0), textcoords="offset points", ha="right",
-                  va="center", color="#555")  # fmt: skip
+    at = low + 0.75 * (high - low)  # beside the line, as points lie on it
+    axes.annotate("equal", (at, at), (10, -6), textcoords="offset points", ha="left", va="top",
+                  color="#555")  # fmt: skip
     axes.scatter(counted, learned, s=9, alpha=0.35, color=COLOURS[0], lw=0)
     axes.set(xlabel=f"counted {what}", ylabel=f"learned {what}", aspect="equal")
     return finished(figure)
