@@ -75,9 +75,9 @@ def ranked(score: np.ndarray) -> np.ndarray:
     return np.argsort(-score)
 
 
-def hits(seed: int) -> dict[str, int]:
+def hits(seed: int, steps: int = STEPS) -> dict[str, int]:
     """Return for each score how many of its first 90 images carry a wrong label."""
-    given, found = scores(seed)
+    given, found = scores(seed, steps)
     return {name: int(given.wrong[ranked(score)[:WRONG]].sum()) for name, score in found.items()}
 
 
