@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 import persample as ps
-from persample.layers import torch_capture
+from persample.layers import torch_capture, torch_plans
 from persample.layers.torch_rules import RULES
 
 from .layer_models import B, losses, oracle
@@ -62,7 +62,7 @@ def one_pass(model, x):
         each = losses(model(x))
         graph = torch_capture.Graph(each.grad_fn, record._source.names)
         record.backward(each, retain_graph=True)
-    (plan,) = torch_capture.PLANS[model].values()
+    (plan,) = torch_plans.PLANS[model].values()
     return record, graph, plan
 
 
