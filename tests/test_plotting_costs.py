@@ -36,7 +36,8 @@ def test_states_that_agree_do_not_hide_one_another():
     figure = plotting.dots({"": {"x": (3.0, 3.0, 3.0)}}, "time", colours=INKS, states="abc")
     drawn = [line for line in figure.axes[0].lines if list(line.get_xdata()) == [3.0]]
     sizes = [line.get_markersize() for line in drawn]
-    assert len(drawn) == 3 and sizes == sorted(set(sizes), reverse=True)
+    assert len(drawn) == 3
+    assert sizes == sorted(set(sizes), reverse=True)
     assert {line.get_fillstyle() for line in drawn} == {"none"}
 
 
