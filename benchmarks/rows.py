@@ -13,6 +13,7 @@ one after the other, each in a process that starts with its environment variable
 
 import argparse
 import datetime
+import gc
 import json
 import os
 import platform
@@ -167,6 +168,8 @@ def peak_of(name: str) -> dict:
         peaks[str(size)] = round((peak() - start) / 1024, 1)
         if peaks[str(size)] > GIB:
             break
+        del calls
+        gc.collect()  # hooks make cycles, which would keep the rows of the size before
     return peaks
 
 

@@ -32,6 +32,15 @@ def test_dots_of_several_states_have_a_marker_for_each_and_leave_out_what_is_not
     assert [text.get_text() for text in figure.legends[0].get_texts()] == list(states)
 
 
+def test_states_that_agree_do_not_hide_one_another():
+    figure = plotting.dots({"": {"x": (3.0, 3.0, 3.0)}}, "time", colours=INKS, states="abc")
+    drawn = [line for line in figure.axes[0].lines if list(line.get_xdata()) == [3.0]]
+    sizes = [line.get_markersize() for line in drawn]
+    assert len(drawn) == 3
+    assert sizes == sorted(set(sizes), reverse=True)
+    assert {line.get_fillstyle() for line in drawn} == {"none"}
+
+
 def test_dots_draw_the_level_with_its_name():
     figure = plotting.dots({"": {"x": 3.0}}, "ratio", colours=INKS, level=(2.0, "reference"))
     axes = figure.axes[0]

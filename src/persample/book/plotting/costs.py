@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import FuncNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
@@ -11,7 +12,12 @@ from ..colours import SIGNED
 from .curves import name_ends
 from .style import finished
 
-MARKERS = "os^D"
+MARKER = "o"
+# For each state: hollow and of falling size, so that where all agree each is still seen.
+STATES = [
+    {"marker": shape, "markersize": size, "linestyle": "", "fillstyle": "none", "mew": 1.8}
+    for shape, size in zip("os^D", (14, 8.5, 5, 4), strict=True)
+]
 
 
 def dots(
@@ -51,8 +57,8 @@ def dots(
         grid[0, 0].annotate(
             level[1], **place, xytext=(0, 3), textcoords="offset points", ha="center", color="#555"
         )
-    for state, marker in zip(states, MARKERS, strict=False):
-        grid[0, 0].plot([], [], marker, color="#555", markersize=8, label=state)
+    for state, marker in zip(states, STATES, strict=False):
+        grid[0, 0].plot([], [], color="#555", label=state, **marker)
     if states:
         figure.legend(loc="outside upper right", ncols=len(states), handletextpad=0.1)
     low, high = grid[0, 0].get_xlim()
@@ -65,9 +71,11 @@ def _line_of_dots(axes, place: int, numbers: np.ndarray, colour: str) -> None:
     """Draw one marker for each number at the height ``place``, joined by a line."""
     ends = [np.nanmin(numbers), np.nanmax(numbers)]
     axes.plot(ends, [place, place], "-", color=colour, linewidth=1.5)
-    for number, marker in zip(numbers, MARKERS, strict=False):
-        axes.plot([number], [place], marker, color=colour, markersize=8)
-    if len(numbers) == 1:
+    if len(numbers) > 1:
+        for number, marker in zip(numbers, STATES, strict=False):
+            axes.plot([number], [place], color=colour, **marker)
+    else:
+        axes.plot(numbers, [place], MARKER, color=colour, markersize=8)
         text = f"{numbers[0]:.0f}" if numbers[0] >= 10 else f"{numbers[0]:.2g}"
         axes.annotate(
             text,
@@ -105,26 +113,36 @@ def outer_products(z_bar: np.ndarray, images: np.ndarray, classes: str) -> Figur
     """Draw rows of a linear layer on images: z_bar_i (m,) times image i, m pictures for each.
 
     One line of pictures for each sample: the image, then its row; the last line is the mean of
-    the rows. Each line has a scale of its own. z_bar (B, m), images (B, height, width), one name
-    in ``classes`` for each of the m outputs.
+    the rows. Each line has a scale of its own, on which the colour shows the root of a number, so
+    that a weak picture is seen beside a strong one. z_bar (B, m), images (B, height, width), one
+    name in ``classes`` for each of the m outputs.
     """
     count, outputs = z_bar.shape
     rows = z_bar[:, :, None, None] * images[:, None]
-    figure, grid = plt.subplots(count + 1, outputs + 1, figsize=(5.8, 0.82 * (count + 1) + 0.3))
+    figure, grid = plt.subplots(count + 1, outputs + 1, figsize=(5.8, 0.95 * (count + 1) + 0.1))
     for axes, image in zip(grid[:, 0], images, strict=False):
         axes.imshow(image, cmap="Greys")
     for line, parts in zip(grid[:, 1:], [*rows, rows.mean(0)], strict=True):
-        scale = 0.6 * np.abs(parts).max()  # the strongest are cut, so that the pale are seen
+        most = 0.5 * np.abs(parts).max()  # the strongest are cut, so that the pale are seen
         for axes, part in zip(line, parts, strict=True):
-            axes.imshow(part, cmap=SIGNED, vmin=-scale, vmax=scale)
+            scale = FuncNorm((_signed_root, _signed_square), vmin=-most, vmax=most)
+            axes.imshow(part, cmap=SIGNED, norm=scale)
     for line, numbers in zip(grid[:, 1:], z_bar, strict=False):
         for axes, number in zip(line, numbers, strict=True):
-            axes.set_xlabel(f"{number:+.2f}", fontsize=11, labelpad=2)
+            axes.set_xlabel(f"{number:+.2f}", fontsize=16, labelpad=2)
     for axes, name in zip(grid[0], ["h", *classes], strict=True):
-        axes.set_title(name, fontsize=12)
+        axes.set_title(name, fontsize=16)
     for axes in grid.flat:
         axes.set(xticks=[], yticks=[])
         axes.grid(False)
         axes.spines[:].set_visible(False)
-    grid[-1, 0].text(0.5, 0.5, "mean", ha="center", va="center", fontsize=12)
+    grid[-1, 0].text(0.5, 0.5, "mean", ha="center", va="center", fontsize=16)
     return finished(figure)
+
+
+def _signed_root(x):
+    return np.sign(x) * np.sqrt(np.abs(x))
+
+
+def _signed_square(x):
+    return np.sign(x) * x**2
