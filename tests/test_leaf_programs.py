@@ -131,4 +131,6 @@ def test_a_running_total_of_tensors_is_a_chain_and_one_of_numbers_is_not():
     arrows = [sum(t.arrow_patch is not None for t in axes.texts if hasattr(t, "arrow_patch"))
               for axes in (chain, numbers)]  # fmt: skip
     assert arrows == [3 + 2, 0]  # each total keeps its loss and the total before
+    dashed = [[box.get_linestyle() == "--" for box in axes.patches] for axes in (chain, numbers)]
+    assert dashed == [6 * [False], [True, True, True, True, False, True]]  # the last total stays
     assert chain.get_title(loc="left") == "total += loss: 3 graphs held"

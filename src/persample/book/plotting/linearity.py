@@ -83,12 +83,15 @@ def lifetimes(panels: Mapping[str, Sequence[tuple[float, float, float]]]) -> Fig
 
 def running_total(steps: int) -> Figure:
     """Draw what a running total holds after some steps: tensors with graphs, and numbers."""
-    figure, panels = plt.subplots(2, 1, figsize=(4.6, 3.6))
+    figure, panels = plt.subplots(2, 1, figsize=(4.6, 3.6), gridspec_kw={"hspace": 0.2})
     kept = {"facecolor": "#f6d3bd", "linewidth": 1.4}
+    number = {"facecolor": "none", "linewidth": 1.4}
     freed = {"facecolor": "none", "linewidth": 1.2, "linestyle": "--"}
     for axes, tensors in zip(panels, (True, False), strict=True):
         for k in range(1, steps + 1):
-            box(axes, k, 1, 0.36, 0.2, kept if tensors else freed)
+            # The last total is still there, as a tensor or as a number.
+            total = kept if tensors else number if k == steps else freed
+            box(axes, k, 1, 0.36, 0.2, total)
             box(axes, k, 0, 0.36, 0.2, kept if tensors else freed)
             axes.text(k, 1, "total", ha="center", va="center")
             axes.text(k, 0, f"loss {k}", ha="center", va="center")
