@@ -107,28 +107,6 @@ def test_two_edges_of_one_value_carry_two_cotangents_that_add_up():
     assert flows(diagram, "v1", "multiply") == [("[1, 1]", "[3, 3]")]
 
 
-def test_peak_live_counts_results_not_views():
-    def f(x):
-        xp = ps.namespace_of(x)
-        a = xp.exp(x)  # 1 alive
-        b = xp.reshape(a, (3, 1))  # a view of it
-        c = xp.tanh(b)  # 2 alive, then a is dropped
-        return xp.sum(c * c)
-
-    assert diagrams.peak_live(engine.make_graph(f)(np.ones(3))) == 2
-    assert diagrams.peak_live(engine.make_graph(lambda x: x)(np.ones(3))) == 0
-
-
-def test_peak_live_keeps_what_is_returned():
-    def f(x):
-        xp = ps.namespace_of(x)
-        a = xp.exp(x)
-        b = xp.tanh(a)
-        return a, b, xp.exp(b)
-
-    assert diagrams.peak_live(engine.make_graph(f)(np.ones(3))) == 3
-
-
 @pytest.mark.parametrize("name", READERS)
 def test_each_graph_can_be_drawn(name):
     diagram = READERS[name]()

@@ -332,7 +332,7 @@ def test_an_optimiser_step_before_reading_changes_no_row_of_a_layer_with_a_rule(
 
 
 def retained(model, x, reduction, before=None):
-    """Return a tensor inside the model after a recorded pass, and its gradient by autograd."""
+    """Return a tensor inside the model after a recorded pass, and its gradient."""
     inner = []
     handle = model[0].register_forward_hook(lambda module, args, z: inner.append(z))
     with ps.layerwise(model, reduction=reduction) as record:

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.core import VIEW
 from ..engine.optimise import PASSES
-from ..engine.staging import Graph, Var
+from ..engine.staging import Graph
 from ..tape import Tensor
 
 LEAF, INPUT, VALUE, CONSTANT, OUTPUT = "leaf", "input", "value", "constant", "output"
@@ -215,29 +214,6 @@ def kind_of(x: Any) -> str:
     """Return dtype and shape of a variable of a jaxpr, "f64[2]"."""
     dtype = str(x.aval.dtype).replace("float", "f").replace("int", "i")
     return f"{dtype}[{','.join(map(str, x.aval.shape))}]"
-
-
-def peak_live(graph: Graph) -> int:
-    """Return how many results of equations exist at once, at most, if each is dropped after use.
-
-    Views share memory and do not count; neither do the inputs, which belong to the caller.
-    """
-    made_by = {eq.output: eq for eq in graph.equations}
-
-    def owner(x):
-        while isinstance(x, Var) and x in made_by and made_by[x].primitive.kind == VIEW:
-            x = made_by[x].inputs[0]
-        return x if isinstance(x, Var) and x in made_by else None
-
-    last = {owner(x): i for i, eq in enumerate(graph.equations) for x in eq.inputs}
-    last |= {owner(x): len(graph.equations) for x in graph.outputs}
-    live, peak = set(), 0
-    for i, eq in enumerate(graph.equations):
-        if owner(eq.output) is eq.output:
-            live.add(eq.output)
-        peak = max(peak, len(live))
-        live = {x for x in live if last.get(x, i) > i}
-    return peak
 
 
 def fates(graph: Graph) -> list[tuple[str, str]]:
