@@ -6,6 +6,7 @@ Its row i is compared with torch.autograd.grad(losses[i], parameters) on the rec
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 import persample as ps
@@ -120,3 +121,107 @@ def test_a_loss_that_is_no_floating_point_number_is_refused(backend, dtype):
     for rows_of in (ps.per_sample_grad(loss), ps.loop_grad(loss), ps.mean_grad(loss)):
         with pytest.raises(TypeError, match=f"^the loss loss returned .*{dtype[:3]}.* for one "):
             rows_of(*given)
+
+
+# One batch can mislead about where the samples lie: where sample i alone uses column i of a
+# weight, or all samples but one are zero, the columns look like samples. The second batch shows.
+EYE = torch.eye(3, dtype=torch.float64)
+TURNED = EYE[[1, 2, 0]]
+IN_ORDER, IN_ANOTHER = torch.tensor([0, 1, 2]), torch.tensor([1, 2, 0])
+SIGNS = torch.tensor([[-1.0, 1], [1, -1]], dtype=torch.float64)
+
+
+class Rounded(torch.autograd.Function):
+    """Signs, with the gradient passed straight through."""
+
+    @staticmethod
+    def forward(ctx, w):
+        return w.sign()
+
+    @staticmethod
+    def backward(ctx, ct):
+        return ct
+
+
+def weight(*shape):
+    return nn.Parameter(torch.randn(*shape))
+
+
+parametrized = nn.utils.parametrizations
+MISLEADING = {
+    "scaled": (lambda: Made(lambda m, x: F.linear(x, m.w * 2), w=weight(4, 3)), EYE, TURNED),
+    "weight norm": (lambda: parametrized.weight_norm(nn.Linear(3, 4)), EYE, TURNED),
+    "spectral norm": (lambda: parametrized.spectral_norm(nn.Linear(3, 4)).eval(), EYE, TURNED),
+    "orthogonal": (lambda: parametrized.orthogonal(nn.Linear(3, 3)), EYE, TURNED),
+    "turned table": (
+        lambda: Made(lambda m, x: F.embedding(x, m.w.T), w=weight(4, 3)),
+        IN_ORDER,
+        IN_ANOTHER,
+    ),
+    "prelu": (lambda: nn.PReLU(2), SIGNS, -SIGNS),
+    "product of two": (
+        lambda: Made(lambda m, x: F.linear(x, m.a @ m.b), a=weight(4, 2), b=weight(2, 3)),
+        EYE,
+        TURNED,
+    ),
+    "outer product": (
+        lambda: Made(lambda m, x: x @ torch.outer(m.w, m.w), w=weight(3)),
+        EYE,
+        TURNED,
+    ),
+    "running sum": (
+        lambda: Made(lambda m, x: F.linear(x, m.w.cumsum(0)), w=weight(3, 3)),
+        EYE,
+        TURNED,
+    ),
+    "rounded": (
+        lambda: Made(lambda m, x: F.linear(x, Rounded.apply(m.w)), w=weight(4, 3)),
+        EYE,
+        TURNED,
+    ),
+    "frequencies": (
+        lambda: Made(lambda m, x: F.linear(x, torch.fft.rfft(m.w).abs()), w=weight(4, 4)),
+        EYE,
+        TURNED,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISLEADING)
+def test_a_batch_that_misleads_about_where_the_samples_lie(name):
+    make, first, second = MISLEADING[name]
+    model = make().double()
+    for x in (first, second, first):
+        record, expected = rows_and_oracle(model, x)
+        assert_close(record.rows(), expected)
+
+
+def test_a_batch_of_which_one_sample_has_a_loss():
+    model = nn.Sequential(nn.PReLU(3), nn.Linear(3, 4)).double()
+    x = torch.tensor([[1.0, 2, 3], [1, -2, 3], [1, 2, 3]], dtype=torch.float64)
+    for x_now in (x, x - 2):  # at first one number of the second sample is below 0
+        with ps.layerwise(model) as record:
+            losses = model(x_now).cos().sum(1) * torch.tensor([0, 1, 0])
+            record.backward(losses, retain_graph=True)
+        alone = [torch.autograd.grad(loss, model[0].weight, retain_graph=True) for loss in losses]
+        assert_close(record.rows()["0.weight"], torch.stack([g for (g,) in alone]))
+
+
+def test_complex_numbers_on_the_way():
+    def forward(m, x):
+        return torch.fft.irfft(torch.fft.rfft(m.a(x)) * torch.view_as_complex(m.w), n=4)
+
+    model = Made(forward, a=nn.Linear(3, 4), w=weight(3, 2)).double()
+    for size in (2, 3):
+        record, expected = rows_and_oracle(model, torch.randn(size, 3, dtype=torch.float64))
+        assert_close(record.rows(), expected)
+
+
+@pytest.mark.parametrize("dtype", [object, "datetime64[D]", "S1"])
+def test_a_compiled_function_refuses_what_holds_no_numbers(dtype):
+    def loss(p, x):
+        return ps.engine.numpy.sum(ps.engine.numpy.logaddexp(p, x))
+
+    rows_of = ps.engine.jit(ps.engine.vmap(ps.engine.grad(loss), (None, 0)))
+    with pytest.raises(TypeError, match="is not an array of numbers; give one"):
+        rows_of(np.ones(3), np.ones((2, 3), np.int64).astype(dtype))

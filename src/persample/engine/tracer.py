@@ -161,8 +161,12 @@ def is_array(x) -> bool:
 
 
 def plain(x):
-    """Return an array as one of NumPy's own class; a masked array or a matrix is refused."""
-    return x if type(x) is np.ndarray or isinstance(x, np.generic) else xp.asarray(x)
+    """Return an array as one of NumPy's own class; what holds no numbers is refused.
+
+    So are masked arrays and matrices.
+    """
+    own = type(x) is np.ndarray or isinstance(x, np.generic)
+    return x if own and x.dtype.kind in "fiub" else xp.asarray(x)
 
 
 def unshared(values: list, given: list = ()) -> list:

@@ -5,6 +5,7 @@ parameters; a parameter ends in an AccumulateGrad node.
 """
 
 import hashlib
+import math
 from functools import cache
 from typing import Any
 
@@ -28,6 +29,21 @@ CHOOSING = (
     "Unique",
 )
 INDICES = ("_saved_indices", "_saved_index", "_saved_mask")
+
+
+def _kinds(*names: str) -> tuple[str, ...]:
+    """Return how the names of these operations' nodes begin."""
+    return tuple(f"{name}Backward" for name in names)
+
+
+# Operations that may take samples beside parameters, and give no more numbers than these have.
+TAKING = _kinds(
+    *("Addmm", "Addmv", "Addbmm", "Baddbmm", "Convolution", "Embedding", "EmbeddingBag", "Index"),
+    *("IndexSelect", "Gather", "Take", "Expand", "Repeat", "MkldnnRnnLayer", "Trilinear", "Mv"),
+)
+# Operations that do so only where an input is no parameter's.
+PRODUCTS = _kinds("Mm", "Bmm", "Dot", "Cat", "Stack")
+ARITHMETIC = _kinds("Mul", "Div", "Add", "Sub")
 
 
 class Graph:
@@ -71,6 +87,37 @@ class Graph:
         own = [n for n, node in enumerate(self.nodes) if isinstance(node, BackwardCFunction)]
         return set().union(*map(self.reach, own))
 
+    def of_parameters_alone(self, constants: set[int]) -> set[int]:
+        """Return the places whose outputs are made of parameters and nothing of a sample.
+
+        ``constants`` are the addresses of tensors that hold no samples: the model's buffers.
+        """
+        alone = set(self.leaves.values())
+        waiting = [above for here in alone for above, _ in self.uses[here]]
+        while waiting:
+            here = waiting.pop()
+            if here not in alone and self._adds_no_samples(here, alone, constants):
+                alone.add(here)
+                waiting += [above for above, _ in self.uses[here]]
+        return alone
+
+    def _adds_no_samples(self, place, alone, constants):
+        node, targets = self.nodes[place], self.targets[place]
+        given = [target for target in targets if target is not None]
+        if not all(here in alone for here, _ in given):
+            return False
+        name, count = node.name(), math.prod(self.shape(place))
+        if count == 1:
+            return True
+        own = isinstance(node, BackwardCFunction)
+        if (own or name.startswith(PRODUCTS + ARITHMETIC)) and len(given) == len(targets):
+            return True
+        if own or name.startswith(PRODUCTS):
+            return _other_factor(node, targets) in constants
+        if name.startswith(TAKING):
+            return name.startswith("Mv") and targets[0] is not None  # a matrix times a vector
+        return count <= max(math.prod(self.shape(*target)) for target in given)
+
     def key(self, roots: tuple) -> tuple:
         """Return what two passes of one structure and of equal shapes have in common."""
         parts = []
@@ -92,6 +139,13 @@ class Graph:
                     seen.add(target[0])
                     waiting.append(target[0])
         return seen
+
+
+def _other_factor(node, targets):
+    """Return the address of what a product takes beside a parameter, if autograd has kept it."""
+    name = "_saved_self" if targets[0] is None else "_saved_mat2"
+    kept = getattr(node, name, None)
+    return kept.data_ptr() if isinstance(kept, Tensor) else None
 
 
 @cache

@@ -4,6 +4,9 @@ Backward is linear. If the loss of sample i is multiplied by r_i, whatever belon
 alone is multiplied by r_i as well; what several samples share is not. A few extra backward
 passes, with the weights 1, r, r', ..., therefore show where the samples lie in every array of the
 graph: no two samples have the same weights in all of them.
+
+One batch can mislead: if sample i alone uses column i of a weight (one-hot inputs), the columns
+look like samples. So what is made of parameters alone counts as shared, whatever a batch shows.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,6 +21,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from .torch_graph import Graph
 
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-3}  # all others: 5e-2
+TOLERANCE |= {torch.complex128: 1e-6, torch.complex64: 1e-3}
 # Powers of two with a sign: multiplying by one is exact. Few of them stay in 16 bits' range.
 FACTORS = [sign * 2.0**k for n in range(8) for k in dict.fromkeys((n, -n)) for sign in (1, -1)]
 FACTORS_16_BITS = FACTORS[:14]
@@ -55,7 +59,8 @@ class Owners:
     """``along[place][number]``: where the samples lie in the cotangent of an output of a node.
 
     None if no reading fits, UNUSED if there is no cotangent. ``doubtful`` are the nodes of whose
-    cotangents another batch may tell something else: they were zero, not finite or not there.
+    cotangents another batch may tell something else: they were not finite or not there, or zero
+    for all samples but one.
     """
 
     along: list[tuple[Along | None, ...]]
@@ -99,11 +104,16 @@ def weights_for(size: int, factors: list[float] = FACTORS) -> list[Tensor]:
 
 
 def find_owners(
-    graph: Graph, covered: set[int], size: int, sweep: Callable[[Tensor | None], Any]
+    graph: Graph,
+    covered: set[int],
+    shared: set[int],
+    size: int,
+    sweep: Callable[[Tensor | None], Any],
 ) -> Owners:
     """Return the owners; ``sweep(r)`` runs backward with sample i's loss times r_i, or times 1.
 
-    ``covered`` are the nodes that the sweep can reach; of the others nothing is known.
+    ``covered`` are the nodes that the sweep can reach; of the others nothing is known. ``shared``
+    are those of which no number is one sample's, whatever the sweep shows.
     """
     is_wide = all(x.dtype.itemsize > 2 for node in graph.nodes for x in node._input_metadata)
     weights = weights_for(size, FACTORS if is_wide else FACTORS_16_BITS)
@@ -122,9 +132,10 @@ def find_owners(
                     doubtful.add(place)  # its cotangent may be None for this batch only
                 continue
             others = [(r, sketches[key]) for r, sketches in weighted]
-            fitting = _fitting(plain[key], others)
+            fitting = [] if place in shared else _fitting(plain[key], others)
             found.append(fitting[0] if fitting else None)
-            if len(fitting) > 1 or not plain[key][2]:
+            witnesses = [int(plain[key][0][along][1].count_nonzero()) for along in fitting]
+            if len(fitting) > 1 or min(witnesses, default=2) < 2 or not plain[key][2]:
                 doubtful.add(place)
         along.append(tuple(found))
     return Owners(along, doubtful)
@@ -160,7 +171,8 @@ def _sketch(ct, size):
     """
     tolerance = TOLERANCE.get(ct.dtype, 5e-2)
     x, parts_of = ct.to(torch.promote_types(ct.dtype, torch.float32)), {}
-    for along, ahead in readings(tuple(x.shape), size):
+    x = torch.view_as_real(x.resolve_conj()) if x.is_complex() else x
+    for along, ahead in readings(tuple(ct.shape), size):
         parts = x.reshape(ahead, size, -1)
         within = direction(parts.shape[2], 0.7548776662, x)
         across = direction(ahead, 2.2360679775, x)

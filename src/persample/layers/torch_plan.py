@@ -106,6 +106,8 @@ def _site(graph, owners, place, slot, leaf, size):
     dtype = torch.promote_types(graph.nodes[leaf]._input_metadata[0].dtype, torch.float32)
     use = Use(along[0], size, graph.shape(*target), dtype)
     rule = RULES.get(graph.nodes[place].name(), {}).get(slot)
+    if any(x.dtype.is_complex for x in graph.nodes[place]._input_metadata):
+        rule = None  # the table is for real numbers
     if rule is not None:
         is_alone = all(other == UNUSED for other in along[1:])
         rule = rule if is_alone and rule.fits(use, graph.shape(place)) else None

@@ -37,7 +37,7 @@ def plan_of(
     if key in plans:
         return plans[key]
     wanted = [parameters[name] for name in graph.leaves]
-    plan = make_plan(graph, _owners(graph, wanted, roots(), size), size)
+    plan = make_plan(graph, _owners(model, graph, wanted, roots(), size), size)
     if plan.whole and reduction is not None:
         raise NotImplementedError(
             f"layerwise: what {plan.whole[0]} contributes to the loss cannot be told apart by "
@@ -52,7 +52,7 @@ def plan_of(
     return plan
 
 
-def _owners(graph, wanted, roots, size) -> Owners:
+def _owners(model, graph, wanted, roots, size) -> Owners:
     edges = [edge for edge, _, _ in roots]
 
     def sweep(r):
@@ -61,7 +61,8 @@ def _owners(graph, wanted, roots, size) -> Owners:
             torch.autograd.grad(edges, wanted, cotangents, retain_graph=True, allow_unused=True)
 
     covered = set().union(*(graph.reach(graph.place[edge.node]) for edge in edges))
-    return find_owners(graph, covered, size, sweep)
+    shared = graph.of_parameters_alone({x.data_ptr() for x in model.buffers()})
+    return find_owners(graph, covered, shared, size, sweep)
 
 
 def _weighted(cotangent, along, r, size):
