@@ -115,6 +115,28 @@ def test_each_graph_can_be_drawn(name):
     assert {vertex.name for vertex in diagram.vertices} <= set(drawn)
 
 
+@pytest.mark.parametrize("name", READERS)
+def test_a_constant_stands_below_the_operation_that_reads_it(name):
+    diagram = READERS[name]()
+    texts = plotting.graph(diagram).axes[0].texts
+    at = {text.get_text().replace("\n", ""): text.get_position() for text in texts}
+    names = [vertex.name for vertex in diagram.vertices]
+    edges = [(diagram.vertices[edge.source], edge.target) for edge in diagram.edges]
+    constants = [(vertex.name, names[end]) for vertex, end in edges if vertex.kind == CONSTANT]
+    assert constants
+    for constant, reader in constants:
+        assert at[constant][0] == at[reader][0]
+        assert at[constant][1] > at[reader][1]  # the axis points down
+
+
+def test_a_second_constant_of_one_operation_stands_in_a_column_before_it():
+    vertices = [diagrams.Vertex(*v) for v in (("1", CONSTANT), ("2", CONSTANT), ("add", VALUE))]
+    both = diagrams.Diagram(tuple(vertices), (diagrams.Edge(0, 2, ""), diagrams.Edge(1, 2, "")))
+    texts = plotting.graph(both).axes[0].texts
+    at = {text.get_text(): text.get_position() for text in texts if text.get_text()}
+    assert at["1"][0] == at["add"][0] > at["2"][0]
+
+
 def test_graphs_below_each_other_carry_their_titles():
     figure = plotting.graphs({"one": READERS["tape"](), "two": READERS["jaxpr"]()})
     assert {"one", "two"} <= {text.get_text() for text in figure.axes[0].texts}

@@ -61,6 +61,8 @@ def test_a_graph_of_tensors_names_them_and_their_gradients():
     figure = plotting.tensor_graph({"x": x, "loss": loss}, ["x loss"], {"loss": "x"})
     texts = {text.get_text() for text in figure.axes[0].texts}
     assert {"x", "loss", "[1, 2]", "9", ".grad [3, 3]", ".grad None"} <= texts
+    (legend,) = figure.legends
+    assert legend.get_title().get_text() == "filled: gets a .grad"
 
 
 def test_derivatives_are_written_at_their_arrows():
@@ -120,17 +122,21 @@ def test_amounts_are_bars_from_zero_with_their_numbers():
 
 def test_every_question_has_its_reason_and_its_cure():
     texts = [t.get_text() for t in plotting.why_none().axes[0].texts if t.get_text()]
-    for question, reason, cure in WHY_NONE:
-        at = texts.index(question)
-        assert texts[at : at + 4] == [question, "yes", f"no: {reason}", f"→ {cure}"]
+    for number, (question, reason, cure) in enumerate(WHY_NONE, 1):
+        at = texts.index(f"{number}. {question}")
+        assert texts[at + 1 : at + 4] == ["yes", f"no: {reason}", f"→ {cure}"]
     assert len(texts) == 4 * len(WHY_NONE) + 1
 
 
 def test_a_running_total_of_tensors_is_a_chain_and_one_of_numbers_is_not():
-    chain, numbers = plotting.running_total(3).axes
+    chain, numbers = plotting.running_total(3, saved=4_000).axes
     arrows = [sum(t.arrow_patch is not None for t in axes.texts if hasattr(t, "arrow_patch"))
               for axes in (chain, numbers)]  # fmt: skip
-    assert arrows == [3 + 2, 0]  # each total keeps its loss and the total before
+    assert arrows == [
+        3 + 3 + 2,
+        0,
+    ]  # each total keeps its loss, with its graph, and the one before
     dashed = [[box.get_linestyle() == "--" for box in axes.patches] for axes in (chain, numbers)]
-    assert dashed == [6 * [False], [True, True, True, True, False, True]]  # the last total stays
-    assert chain.get_title(loc="left") == "total += loss: 3 graphs held"
+    assert dashed == [9 * [False], 6 * [True] + [False, True, True]]  # the last total stays
+    assert chain.get_title(loc="left") == "total += loss: 3 graphs, 12,000 B"
+    assert [t.get_text() for t in chain.texts].count("graph:\n4,000 B") == 3

@@ -32,7 +32,7 @@ BOX_FONT, LABEL_FONT = 13, 13
 def graph(diagram: Diagram) -> Figure:
     """Draw one graph: values flow along solid arrows, cotangents back along dashed ones.
 
-    Operations are round, what requires a gradient is blue, constants are dashed.
+    Operations are rounded boxes, what requires a gradient is blue, constants are dashed.
     """
     return graphs({"": diagram})
 
@@ -74,14 +74,17 @@ def _centres(diagram: Diagram, place: Sequence[tuple[int, int]]) -> list[float]:
 
 
 def _places(diagram: Diagram) -> list[tuple[int, int]]:
-    """Return (column, row): the depth, then operations above constants."""
+    """Return (column, row): the depth; a constant goes below its reader where there is room."""
     depths = diagram.depths()
     filled: dict[int, int] = {}
     place = [(0, 0)] * len(depths)
     order = sorted(range(len(depths)), key=lambda i: diagram.vertices[i].kind == CONSTANT)
     for i in order:
-        place[i] = depths[i], filled.get(depths[i], 0)
-        filled[depths[i]] = place[i][1] + 1
+        column = depths[i]
+        if diagram.vertices[i].kind == CONSTANT and filled.get(column + 1) == 1:
+            column += 1
+        place[i] = column, filled.get(column, 0)
+        filled[column] = place[i][1] + 1
     return place
 
 
@@ -134,27 +137,31 @@ def _draw(axes, diagram: Diagram, at: Sequence[tuple[float, float]], place: Sequ
 
 
 def _draw_edge(axes, edge, source, target, start, end) -> None:
-    """Draw the arrows of one edge: level ones side to side, rising ones into the box's foot."""
+    """Draw the arrows of one edge: level ones side to side, others into the box's foot."""
     (x0, y0), (x1, y1) = start, end
-    x0, flat = x0 + _half_width(source), y0 == y1
-    if flat:
-        x1 -= _half_width(target)
+    upright, flat = x0 == x1, y0 == y1
+    if upright:
+        y0, y1 = y0 - HEIGHT / 2, y1 + HEIGHT / 2
+    elif flat:
+        x0, x1 = x0 + _half_width(source), x1 - _half_width(target)
     else:
-        x1, y1 = x1 - _half_width(target) / 2, y1 + HEIGHT / 2
+        x0, x1 = x0 + _half_width(source), x1 - _half_width(target) / 2
+        y1 += HEIGHT / 2
     if edge.forward is None and edge.backward is None:
         axes.plot([x0, x1], [y0, y1], color="#777", linestyle=":", linewidth=1.2, zorder=1)
         return
     shift = 0.06 if edge.forward is not None and edge.backward is not None else 0.0
-    x = (x0 + x1) / 2 if flat else x0 + GAP / 2  # a rising arrow has its text below its foot
+    x = (x0 + x1) / 2 if flat else x0 + 0.2  # a rising arrow has its text on its right
     for text, sign, colour in ((edge.forward, -1, FORWARD), (edge.backward, 1, BACKWARD)):
         if text is None:
             continue
         y = [y0 + sign * shift, y1 + sign * shift]
         _arrow(axes, [(x0, y[0]), (x1, y[1])][::-sign], colour)
-        below = sign > 0 or not flat
-        look = {"ha": "center", "va": "top" if below else "bottom", "fontsize": LABEL_FONT}
-        away = 0.05 if flat else 0.14
-        axes.text(x, y[0] + (away if below else -away), _short(text), color=colour, **look)
+        look = {"ha": "center", "va": "top" if sign > 0 else "bottom", "fontsize": LABEL_FONT}
+        if not flat:
+            look |= {"ha": "left", "va": "center"}
+        away = 0.05 if flat else 0.02
+        axes.text(x, y[0] + sign * away, _short(text), color=colour, **look)
 
 
 def _draw_arc(axes, edge, ends, top) -> None:

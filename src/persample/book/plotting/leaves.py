@@ -26,7 +26,7 @@ WHY_NONE = (  # question, what a no means, what to do then
     ("x.requires_grad ?", "nobody asked for a gradient", "x.requires_grad_() first"),
     ("x.is_leaf ?", "x is a result: x * 2, x[0], x.to(...)", "read the leaf, or x.retain_grad()"),
     ("backward() called ?", "torch.func.grad, autograd.grad return", "use what they return"),
-    ("leads_to(loss, x) ?", "x unused, cut off, or a copy was used", "follow loss.grad_fn back"),
+    ("loss leads to x ?", "x unused, cut off, or a copy was used", "follow loss.grad_fn back"),
     ("read before zero_grad() ?", "zero_grad() sets None", "read, or clone, before it"),
 )
 
@@ -79,7 +79,15 @@ def tensor_graph(
     seen = [s for s in STATES if s in set(map(state, tensors.values()))]
     handles = [plt.Rectangle((0, 0), 1, 1, edgecolor=INK, **STATES[s][1]) for s in seen]
     names = [STATES[s][0] for s in seen]
-    figure.legend(handles, names, loc="outside lower center", ncols=len(seen), handleheight=1.1)
+    figure.legend(
+        handles,
+        names,
+        loc="outside lower center",
+        ncols=len(seen),
+        handleheight=1.1,
+        title="filled: gets a .grad",
+        title_fontsize=11,
+    )
     return finished(figure)
 
 
@@ -116,7 +124,7 @@ def shared_and_copies(theta: Sequence[float], rows: Sequence[Sequence[float]]) -
     theta : the parameters. rows : the gradient of each sample's loss, one row per sample.
     """
     count = len(rows)
-    figure, panels = plt.subplots(2, 1, figsize=(5.2, 0.9 + 1.5 * count))
+    figure, panels = plt.subplots(2, 1, figsize=(5.2, 0.9 + 1.3 * count))
     titles = "theta: one leaf, shared", "copies: one leaf, a row for each sample"
     for axes, title in zip(panels, titles, strict=True):
         axes.set_title(title, loc="left", fontweight="bold")
@@ -160,12 +168,12 @@ def _numbers(values: Sequence[float]) -> str:
 
 
 def why_none() -> Figure:
-    """Draw five questions, one below the other, that find the usual reasons for no ``.grad``."""
-    figure, axes = plt.subplots(figsize=(4.4, 0.9 * len(WHY_NONE) + 0.5))
+    """Draw numbered questions, one below the other: the usual reasons for no ``.grad``."""
+    figure, axes = plt.subplots(figsize=(4.4, 0.82 * len(WHY_NONE) + 0.5))
     for row, (question, reason, cure) in enumerate(WHY_NONE):
         y = -1.1 * row
         box(axes, 1.5, y, 1.5, 0.2, {"facecolor": "#f3f3f3", "linewidth": 1.4})
-        axes.text(1.5, y, question, ha="center", va="center", fontweight="bold")
+        axes.text(1.5, y, f"{row + 1}. {question}", ha="center", va="center", fontweight="bold")
         axes.annotate("", (0.25, y - 0.88), (0.25, y - 0.22), arrowprops=ARROW)
         axes.text(0.2, y - 0.53, "yes", ha="right", va="center", fontsize=11)
         axes.text(0.5, y - 0.4, f"no: {reason}", va="center", fontsize=11)

@@ -81,9 +81,14 @@ def lifetimes(panels: Mapping[str, Sequence[tuple[float, float, float]]]) -> Fig
     return finished(figure)
 
 
-def running_total(steps: int) -> Figure:
-    """Draw what a running total holds after some steps: tensors with graphs, and numbers."""
-    figure, panels = plt.subplots(2, 1, figsize=(4.6, 3.6), gridspec_kw={"hspace": 0.2})
+def running_total(steps: int, saved: int) -> Figure:
+    """Draw what a running total holds after some steps: tensors with graphs, and numbers.
+
+    Parameters
+    ----------
+    saved : the bytes that the graph of one loss has saved.
+    """
+    figure, panels = plt.subplots(2, 1, figsize=(4.9, 4.0), gridspec_kw={"hspace": 0.15})
     kept = {"facecolor": "#f6d3bd", "linewidth": 1.4}
     number = {"facecolor": "none", "linewidth": 1.4}
     freed = {"facecolor": "none", "linewidth": 1.2, "linestyle": "--"}
@@ -91,18 +96,20 @@ def running_total(steps: int) -> Figure:
         for k in range(1, steps + 1):
             # The last total is still there, as a tensor or as a number.
             total = kept if tensors else number if k == steps else freed
-            box(axes, k, 1, 0.36, 0.2, total)
-            box(axes, k, 0, 0.36, 0.2, kept if tensors else freed)
-            axes.text(k, 1, "total", ha="center", va="center")
-            axes.text(k, 0, f"loss {k}", ha="center", va="center")
+            texts = "total", f"loss {k}", f"graph:\n{saved:,} B"
+            for y, text in zip((2.2, 1.2, 0.0), texts, strict=True):
+                style = total if text == "total" else kept if tensors else freed
+                box(axes, k, y, 0.38, 0.43 if "\n" in text else 0.25, style)
+                axes.text(k, y, text, ha="center", va="center")
             if tensors:
-                axes.annotate("", (k, 0.22), (k, 0.78), arrowprops=ARROW)
+                axes.annotate("", (k, 1.47), (k, 1.93), arrowprops=ARROW)
+                axes.annotate("", (k, 0.45), (k, 0.93), arrowprops=ARROW)
             if tensors and k > 1:
-                axes.annotate("", (k - 0.62, 1), (k - 0.38, 1), arrowprops=ARROW)
+                axes.annotate("", (k - 0.61, 2.2), (k - 0.39, 2.2), arrowprops=ARROW)
         name = "total += loss" if tensors else "total += loss.item()"
-        held = f"{steps} graphs held" if tensors else "no graph held"
+        held = f"{steps} graphs, {steps * saved:,} B" if tensors else "nothing is held"
         axes.set_title(f"{name}: {held}", loc="left", weight="bold")
-        axes.set(xlim=(0.55, steps + 0.45), ylim=(-0.25, 1.25))
+        axes.set(xlim=(0.55, steps + 0.45), ylim=(-0.47, 2.5))
         axes.axis("off")
     return finished(figure)
 
