@@ -412,3 +412,13 @@ def test_every_raise_is_in_the_table(path):
 
 def test_the_files_have_messages():
     assert sum(len(list(messages(path))) for path in FILES) > 35
+
+
+@pytest.mark.parametrize("dtype", [object, "datetime64[D]", "S1"])
+def test_a_compiled_function_refuses_what_holds_no_numbers(dtype):
+    def loss(p, x):
+        return xp.sum(xp.logaddexp(p, x))
+
+    rows_of = jit(vmap(grad(loss), (None, 0)))
+    with pytest.raises(TypeError, match="is not an array of numbers; give one"):
+        rows_of(np.ones(3), np.ones((2, 3), np.int64).astype(dtype))

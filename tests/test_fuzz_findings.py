@@ -215,13 +215,3 @@ def test_complex_numbers_on_the_way():
     for size in (2, 3):
         record, expected = rows_and_oracle(model, torch.randn(size, 3, dtype=torch.float64))
         assert_close(record.rows(), expected)
-
-
-@pytest.mark.parametrize("dtype", [object, "datetime64[D]", "S1"])
-def test_a_compiled_function_refuses_what_holds_no_numbers(dtype):
-    def loss(p, x):
-        return ps.engine.numpy.sum(ps.engine.numpy.logaddexp(p, x))
-
-    rows_of = ps.engine.jit(ps.engine.vmap(ps.engine.grad(loss), (None, 0)))
-    with pytest.raises(TypeError, match="is not an array of numbers; give one"):
-        rows_of(np.ones(3), np.ones((2, 3), np.int64).astype(dtype))
