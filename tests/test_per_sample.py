@@ -238,6 +238,18 @@ def test_a_call_like_none_before_has_a_plan_of_its_own(backend, jit):
             rows_of(*wrong)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_tree_of_other_shapes_has_a_plan_of_its_own(backend):
+    def loss(theta, sample):
+        return ps.namespace_of(theta).sum(theta * sample["x"]) * sample["y"]
+
+    asarray, rows_of = ps.backend(backend).asarray, ps.per_sample_grad(loss)
+    theta, x, y = asarray(np.ones(3)), asarray(np.ones((2, 3))), asarray(np.ones(3))
+    rows_of(theta, {"x": x, "y": y[:2]})
+    with pytest.raises(ValueError, match="^per_sample_grad: the batch sizes differ: 2"):
+        rows_of(theta, {"x": x, "y": y})
+
+
 def test_plans_are_not_kept_without_end(monkeypatch):
     monkeypatch.setattr(plans, "MOST", 3)
     case = CASES["squared_loss"]
