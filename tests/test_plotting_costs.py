@@ -35,10 +35,10 @@ def test_dots_of_several_states_have_a_marker_for_each_and_leave_out_what_is_not
 def test_states_that_agree_do_not_hide_one_another():
     figure = plotting.dots({"": {"x": (3.0, 3.0, 3.0)}}, "time", colours=INKS, states="abc")
     drawn = [line for line in figure.axes[0].lines if list(line.get_xdata()) == [3.0]]
-    sizes = [line.get_markersize() for line in drawn]
+    heights = [float(line.get_ydata()[0]) for line in drawn]
     assert len(drawn) == 3
-    assert sizes == sorted(set(sizes), reverse=True)
-    assert {line.get_fillstyle() for line in drawn} == {"none"}
+    assert heights == sorted(set(heights))
+    assert -0.5 < heights[0] < heights[1] == 0 < heights[2] < 0.5
 
 
 def test_dots_draw_the_level_with_its_name():
@@ -61,4 +61,17 @@ def test_outer_products_shows_each_product_and_the_mean():
     shown = [[axes.images[0].get_array() for axes in line[1:]] for line in grid]
     np.testing.assert_allclose(shown[1][1], 3.0 * images[1])
     np.testing.assert_allclose(shown[2][0], (images[0] + 0.5 * images[1]) / 2)
-    assert [axes.get_title() for axes in grid[0]] == ["h", "a", "b"]
+    assert [axes.get_title() for axes in grid[0]] == ["image h", "class a", "class b"]
+
+
+def test_peak_memory_names_each_curve_beside_it_and_hides_none():
+    names = ("Opacus", "torch.func vmap", "layerwise", "chunks of 32", "clipped sum")
+    names += ("clipped sum, Opacus",)
+    peaks = {name: {2**n: 2.0**n for n in range(5, 12)} for name in names}
+    axes = plotting.peak_memory(peaks, dict.fromkeys(names, "#112233"), (500.0, "full")).axes[0]
+    lines = {line.get_label(): line for line in axes.lines}
+    assert list(lines["Opacus"].get_xdata()) == list(peaks["Opacus"])
+    assert lines["torch.func vmap"].get_zorder() > lines["layerwise"].get_zorder()
+    assert lines["torch.func vmap"].get_linestyle() == "--" != lines["layerwise"].get_linestyle()
+    texts = [text.get_text().replace("\n", " ") for text in axes.texts]
+    assert texts == [*names, "full"]

@@ -66,6 +66,17 @@ def test_learned_values_are_drawn_against_the_counted_ones():
     assert list(equal.get_xdata()) == list(equal.get_ydata()) == [-2.0, 0.5]
 
 
+def test_rewards_are_drawn_as_a_mean_and_the_range_of_the_seeds():
+    totals = {"a": np.array([[-4, -2, 0, 0], [-8, -6, 0, -4]])}  # means over two: -3, 0; -7, -2
+    (axes,) = plotting.rewards(totals, 2, (-1.0, "best")).axes
+    assert list(axes.lines[0].get_xdata()) == [2, 4]
+    assert list(axes.lines[0].get_ydata()) == [-5, -1]
+    area = axes.collections[0].get_paths()[0].vertices
+    assert {tuple(corner) for corner in area} >= {(2, -7), (2, -3), (4, -2), (4, 0)}
+    assert list(axes.lines[1].get_ydata()) == [-1, -1]
+    assert sorted(texts(axes)) == ["a", "best"]
+
+
 def test_the_names_of_a_grid_do_not_stand_on_the_paths():
     (axes,) = plotting.grid_paths((2, 3), {"p": [3, 0, 1, 2, 5], "q": [3, 4, 5]}, [4]).axes
     named = {text.get_text(): text for text in axes.texts}
@@ -81,7 +92,7 @@ def test_the_names_of_a_grid_do_not_stand_on_the_paths():
     [
         (plotting.a_split, {"A", "B", "C", "1/2", "reward 1", "reward 0"}),
         (plotting.a_presplit, {"A1", "A2", "B", "C", "one weight", "reward 1", "reward 0"}),
-        (plotting.seven_states, {*"1234567", r"$2\theta_6+\theta_8$", r"$\theta_7+2\theta_8$"}),
+        (plotting.seven_states, {*"1234567", "$2\\theta_6$\n$+\\theta_8$"}),
     ],
 )
 def test_a_diagram_names_its_states_and_rewards(figure, wanted):
@@ -96,10 +107,33 @@ def test_a_level_may_be_named_on_the_left():
         assert (name.get_text(), name.xy, name.get_ha()) == ("half", (x, 1.5), side)
 
 
+def test_names_at_ends_are_moved_apart_only_where_the_ends_are_close():
+    for lengths, shifts in (((30, 60), [0, 0]), ((60, 60), [0, 14])):
+        lines = {str(i): np.linspace(1, 2, n) for i, n in enumerate(lengths)}
+        (axes,) = plotting.curves(np.arange(60), lines, "x", "y", legend="ends").axes
+        assert np.allclose([text.xyann[1] for text in axes.texts], shifts)
+
+
 def test_curves_take_a_dash_and_a_height():
     figure = plotting.curves([0, 1], {"a": [1, 2]}, "x", "y", dashes={"a": ":"}, height=2.0)
     assert figure.axes[0].lines[0].get_linestyle() == ":"
     assert figure.get_figheight() == 2.0
+
+
+def test_a_mark_may_be_for_some_curves_only_and_a_figure_narrow():
+    lines = {"a": [1, 2], "b": [2, 1]}
+    figure = plotting.curves([0, 1], lines, "x", "y", marker={"a": "o"}, width=4.0)
+    assert [line.get_marker() for line in figure.axes[0].lines] == ["o", ""]
+    assert figure.get_figwidth() == 4.0
+    both = plotting.curves([0, 1], lines, "x", "y", marker="s").axes[0]
+    assert [line.get_marker() for line in both.lines] == ["s", "s"]
+
+
+def test_no_arrow_leads_back_from_an_exit():
+    (axes,) = plotting.chain("AB", "left", "right").axes
+    arrows = [text.arrow_patch for text in axes.texts if getattr(text, "arrow_patch", None)]
+    heads = [arrow.get_arrowstyle().arrow for arrow in arrows]
+    assert heads == ["<-", "<->", "->"]  # drawn from left to right
 
 
 def test_the_cells_of_one_sample_are_coloured():

@@ -7,6 +7,7 @@ from persample.book.plotting import (
     arrows,
     clouds,
     curves,
+    held,
     lifetimes,
     spread,
     token_weights,
@@ -20,25 +21,30 @@ def texts(axes):
 
 def test_arrows_end_at_the_rows_and_the_named_vectors():
     rows, mean = np.array([[1.0, 2], [3, -4]]), np.array([2.0, -1])
-    figure = arrows({"rows": (rows, {"mean": mean}), "none": (rows / 9, {})}, "x", "y", circle=0.5)
-    top, below = figure.axes
-    tips = [tuple(line.get_xydata()[-1]) for line in top.lines[:3]]
-    assert tips == [(1, 2), (3, -4), (2, -1)]
-    assert texts(top) == ["1", "2", "mean"]
-    assert (top.get_title(), below.get_xlabel(), top.get_ylabel()) == ("rows", "x", "y")
-    assert below.get_xlim()[1] < top.get_xlim()[1]  # a scale of its own
-    for axes, points in (top, [*rows, mean]), (below, rows / 9):
-        (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
-        assert all(left < x < right and low < y < high for x, y in points)
-        assert left < -0.5
-        assert high > 0.5
+    (axes,) = arrows(rows, {"mean": mean}, "x", "y", circle=5.0).axes
+    assert [tuple(line.get_xydata()[-1]) for line in axes.lines[:3]] == [(1, 2), (3, -4), (2, -1)]
+    assert texts(axes) == ["1", "2", "mean"]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("x", "y")
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    assert all(left < x < right and low < y < high for x, y in [*rows, mean, (-5, 0), (5, 5)])
+    assert np.allclose(np.hypot(*axes.lines[-1].get_xydata().T), 5)
+
+
+def test_what_was_held_is_drawn_in_kibibytes():
+    (axes,) = held([1, 64], {"in a list": np.array([2048, 131072])}).axes
+    assert axes.lines[0].get_ydata().tolist() == [2, 128]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["3", "10", "30", "100"]
 
 
 @pytest.mark.parametrize(("beside", "alignment"), [((2.0, 1.0), "right"), ((-1.0, 1.0), "left")])
 def test_a_name_stands_away_from_the_other_arrows(beside, alignment):
-    (axes,) = arrows({"": (np.array([beside]), {"mean": np.array([0.2, 1.0])})}, "x", "y").axes
+    (axes,) = arrows(np.array([beside]), {"mean": np.array([0.2, 1.0])}, "x", "y").axes
     (name,) = (text for text in axes.texts if text.get_text() == "mean")
     assert name.get_horizontalalignment() == alignment  # a name that ends at the tip: "right"
+
+
+KINDS = ["one sample", "noise", "mean"]
 
 
 def test_clouds_show_mean_and_noise():
@@ -52,6 +58,17 @@ def test_clouds_show_mean_and_noise():
         assert np.allclose(distances, abs(factor) * np.sqrt(5))  # each point is that far away
     assert first.get_xlim() == second.get_xlim()
     assert first.get_ylim() == second.get_ylim()
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == KINDS
+
+
+def test_the_legend_of_clouds_takes_the_place_of_a_missing_panel():
+    figure = clouds(dict.fromkeys("abc", np.eye(2)), "x", "y")
+    *panels, rest = figure.axes
+    assert [(axes.get_xlabel(), axes.get_ylabel()) for axes in panels] == [
+        ("", "y"), ("x", ""), ("x", "y")
+    ]  # fmt: skip
+    assert not figure.legends
+    assert [text.get_text() for text in rest.get_legend().get_texts()] == KINDS
 
 
 def test_curves_may_mark_their_points():

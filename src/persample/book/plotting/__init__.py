@@ -5,21 +5,20 @@ Separate so that a chapter's cell names what it shows and holds no drawing code.
 
 from ..colours import METHODS
 from .compiling import break_even, select
-from .costs import dots, gram_or_direct, outer_products
+from .costs import dots, gram_or_direct, outer_products, peak_memory
 from .curves import curves, ladder
 from .equations import equations
 from .graph_drawing import graph, graphs
 from .images import found, gallery
 from .leaves import amounts, attack, shared_and_copies, tensor_graph, why_none
-from .linearity import LISTS, lifetimes, running_total, token_weights, walks
+from .linearity import held, lifetimes, running_total, token_weights, walks
 from .states import a_presplit, a_split, seven_states
 from .tables import axes_of_arguments, overview, rows
 from .traces import stack_of_traces
 from .vectors import arrows, clouds, spread
-from .worlds import against_truth, chain, grid_paths, grid_policy, values_of_states
+from .worlds import against_truth, chain, grid_paths, grid_policy, rewards, values_of_states
 
 __all__ = [
-    "LISTS",
     "METHODS",
     "a_presplit",
     "a_split",
@@ -41,10 +40,13 @@ __all__ = [
     "graphs",
     "grid_paths",
     "grid_policy",
+    "held",
     "ladder",
     "lifetimes",
     "outer_products",
     "overview",
+    "peak_memory",
+    "rewards",
     "rows",
     "running_total",
     "select",

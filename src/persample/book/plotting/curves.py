@@ -20,8 +20,9 @@ def curves(
     legend: str = "best",
     colours: Mapping[str, str] | None = None,
     dashes: Mapping[str, object] | None = None,
-    marker: str = "",
+    marker: str | Mapping[str, str] = "",
     height: float = 3.4,
+    width: float = 5.6,
     level_side: str = "right",
 ) -> Figure:
     """Draw one curve for each entry of ``lines``; ``log`` names log axes: "x", "y", "xy".
@@ -29,12 +30,13 @@ def curves(
     ``level`` draws a horizontal line with a name: what the curves should reach. ``legend`` is
     "best" (where it covers least), "above" the axes, or "ends": each name at its curve's end.
     ``colours`` and ``dashes`` give some curves a colour and a line style of their own; ``marker``
-    marks their points. ``height`` is the figure's, in inches. ``level_side`` is where the level's
-    name stands, "left" or "right".
+    marks the points of all or, as a mapping, of some. ``height`` and ``width`` are the figure's,
+    in inches. ``level_side`` is where the level's name stands, "left" or "right".
     """
-    figure, axes = plt.subplots(figsize=(5.6, height))
+    figure, axes = plt.subplots(figsize=(width, height))
     for name, y in lines.items():
-        axes.plot(x[: len(y)], y, label=name, marker=marker)
+        mark = marker if isinstance(marker, str) else marker.get(name, "")
+        axes.plot(x[: len(y)], y, label=name, marker=mark)
         if name in (colours or {}):
             axes.lines[-1].set_color(colours[name])
         if name in (dashes or {}):
@@ -65,11 +67,11 @@ def name_ends(axes, ends: Mapping[str, tuple[float, float]]) -> None:
     axes.get_ylim()  # or what was drawn last has not changed the limits yet
     pixels = 72 / axes.figure.dpi  # to points
     lines = [line for line in axes.lines if line.get_label() in ends]
-    heights = [axes.transData.transform(ends[line.get_label()])[1] * pixels for line in lines]
-    lowest = -float("inf")
-    for height, line in sorted(zip(heights, lines, strict=True), key=lambda pair: pair[0]):
-        place = max(height, lowest + 14)
-        lowest = place
+    points = [axes.transData.transform(ends[line.get_label()]) * pixels for line in lines]
+    placed = []  # ends more than 60 points apart leave room for a name between them
+    for (x, height), line in sorted(zip(points, lines, strict=True), key=lambda pair: pair[0][1]):
+        place = max([height, *(other + 14 for at, other in placed if abs(at - x) < 60)])
+        placed.append((x, place))
         axes.annotate(
             line.get_label(),
             ends[line.get_label()],

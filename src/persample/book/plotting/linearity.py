@@ -7,15 +7,35 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..colours import METHODS
+from .curves import curves
 from .style import ARROW, INK, box, finished
 
 # How the losses of a list are back-propagated: a colour each.
-LISTS = {
+_LISTS = {
     "in a list": METHODS["one pass"],
     "immediately": METHODS["loop"],
     "one forward": "#000000",
 }
 _ZERO = "#d9dde2"
+
+
+def held(counts: Sequence[int], peaks: Mapping[str, np.ndarray]) -> Figure:
+    """Draw the most bytes that each way held, over the number of losses, on log axes."""
+    figure = curves(
+        counts,
+        {name: np.asarray(peak) / 1024 for name, peak in peaks.items()},
+        "number of losses (log)",
+        "held at the peak (KiB, log)",
+        log="xy",
+        legend="ends",
+        colours=_LISTS,
+    )
+    figure.set_size_inches(4.2, 3.0)  # narrow, for large names on a phone
+    (axes,) = figure.axes
+    for axis, ticks in (axes.xaxis, (1, 4, 16, 64)), (axes.yaxis, (3, 10, 30, 100)):
+        axis.set_ticks(ticks, [str(tick) for tick in ticks])
+        axis.set_ticks([], minor=True)
+    return figure
 
 
 def walks(samples: int) -> Figure:
@@ -54,7 +74,7 @@ def _squares(axes, values, colour):
 
 
 def lifetimes(panels: Mapping[str, Sequence[tuple[float, float, float]]]) -> Figure:
-    """Draw when graphs are alive: {title: [(built, walked, freed), ...]}, up to three panels.
+    """Draw when graphs are alive: {title: [(built, walked, freed), ...]}, two panels or three.
 
     A bar lasts from the building of a graph until it is freed; a triangle marks a backward
     pass through it; ``walked`` is a time or several.
@@ -64,7 +84,7 @@ def lifetimes(panels: Mapping[str, Sequence[tuple[float, float, float]]]) -> Fig
     )
     end = max(freed for lives in panels.values() for _, _, freed in lives)
     for axes, colour, (title, lives) in zip(
-        all_axes, LISTS.values(), panels.items(), strict=False
+        all_axes, _LISTS.values(), panels.items(), strict=False
     ):
         for i, (built, walked, freed) in enumerate(lives):
             axes.plot([built, freed], [i, i], color=colour, linewidth=8, linestyle="-",

@@ -68,17 +68,18 @@ def _move(axes, start: Place, end: Place, name: str) -> None:
 
 def seven_states() -> Figure:
     """Draw Baird's counterexample: seven states with their values, every move to the seventh."""
-    figure, axes = plt.subplots(figsize=(5.8, 2.6))
-    seventh = 2.5, -1.5
+    figure, axes = plt.subplots(figsize=(5.8, 2.9))
+    seventh, large = (2.5, -1.5), 16  # points: a label has two lines, to be read on a phone
     for i in range(6):
         _circle(axes, (i, 0), str(i + 1))
-        axes.text(i, 0.42, rf"$2\theta_{i + 1}+\theta_8$", ha="center", va="bottom")
+        value = f"$2\\theta_{i + 1}$\n$+\\theta_8$"
+        axes.text(i, 0.38, value, ha="center", va="bottom", fontsize=large)
         axes.annotate("", seventh, (i, 0), arrowprops={**ARROW, "shrinkA": 14, "shrinkB": 16})
     _circle(axes, seventh, "7")
-    axes.text(2.95, -1.56, r"$\theta_7+2\theta_8$", ha="left", va="center")
+    axes.text(2.95, -1.56, r"$\theta_7+2\theta_8$", ha="left", va="center", fontsize=large)
     loop = {**ARROW, "connectionstyle": "arc3,rad=1.6", "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", (2.64, -1.76), (2.36, -1.76), arrowprops=loop)
-    axes.set(xlim=(-0.55, 5.55), ylim=(-2.25, 0.85), aspect="equal")
+    axes.set(xlim=(-0.55, 5.55), ylim=(-2.25, 1.15), aspect="equal")
     axes.axis("off")
     return finished(figure)
 

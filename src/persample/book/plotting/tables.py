@@ -21,7 +21,7 @@ def rows(
     """
     table = np.vstack([values, values.mean(0)]) + 0.0  # no -0
     names = [*samples, "mean"]
-    figure, axes = plt.subplots(figsize=(5.6, 1.2 + 0.31 * len(names)))
+    figure, axes = plt.subplots(figsize=(4.7, 1.2 + 0.29 * len(names)))  # read on a phone
     shade, limit = plt.get_cmap(SIGNED), np.abs(values).max() or 1.0
     for (i, j), x in np.ndenumerate(table):
         top = i + 0.4 * (i == len(values))  # the mean stands apart
@@ -46,7 +46,7 @@ def rows(
 
 def _key(figure, shade) -> None:
     """Say below a table what its two colours mean for a step of descent."""
-    meanings = {"negative: the step raises it": 0.25, "positive: the step lowers it": 0.75}
+    meanings = {"negative: a step raises it": 0.25, "positive: lowers it": 0.75}
     patches = [plt.Rectangle((0, 0), 1, 1, facecolor=shade(at)) for at in meanings.values()]
     figure.legend(patches, meanings, loc="outside lower center", ncols=2, columnspacing=1.2,
                   handlelength=1.0)  # fmt: skip
@@ -62,7 +62,7 @@ def axes_of_arguments(arguments: Mapping[str, tuple[int, int, object]], chosen: 
     arguments : {name: (lines, columns, entry of in_axes)}, the parameters first.
     chosen : the number of the coloured sample.
     """
-    figure, axes = plt.subplots(figsize=(5.8, 1.75))
+    figure, axes = plt.subplots(figsize=(4.7, 1.6))  # read on a phone
     tables = dict(arguments)
     (_, width, _), *others = arguments.values()
     tables["rows"] = max(lines for lines, _, _ in others), width, ""
@@ -81,7 +81,7 @@ def axes_of_arguments(arguments: Mapping[str, tuple[int, int, object]], chosen: 
         axes.text(middle, 4.3, f"{entry}", ha="center", va="top", family="monospace")
         left += columns + 1.2
     axes.text(-0.4, 4.3, "in_axes", ha="right", va="top", family="monospace")
-    axes.set(xlim=(-3.6, left - 1), ylim=(5.6, -1.6), aspect="equal")
+    axes.set(xlim=(-5.2, left - 1), ylim=(6.0, -2.0), aspect="equal")
     axes.axis("off")
     return finished(figure)
 

@@ -5,20 +5,23 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from .curves import name_ends
 from .style import finished
 
-# The first marked vector is broad and pale, so that the second shows on top of it.
+# The second marked vector is broad, so that it shows on top of a first in the same direction.
+# All are dark enough to stay bright where a dark page turns light and dark round.
 MARKS = (
-    {"colour": "#56B4E9", "width": 4},
-    {"colour": "#D55E00", "width": 2.5},
     {"colour": "#0072B2", "width": 2.5},
+    {"colour": "#D55E00", "width": 4},
+    {"colour": "#009E73", "width": 2.5},
 )
 
 
 def arrows(
-    panels: Mapping[str, tuple[np.ndarray, Mapping[str, np.ndarray]]],
+    rows: np.ndarray,
+    marked: Mapping[str, np.ndarray],
     xlabel: str,
     ylabel: str,
     *,
@@ -28,42 +31,34 @@ def arrows(
 
     Parameters
     ----------
-    panels : {title: (rows, {name: vector})}, one below the other, each on a scale of its own. A
-        vector's name stands at its tip.
+    marked : {name: vector}; a name stands at its vector's tip.
     circle : a radius to draw: the norm that rows are clipped to.
     """
-    shapes = [_frame(rows, marked, circle) for rows, marked in panels.values()]
-    heights = [(high - low)[1] / (high - low)[0] for low, high in shapes]
-    figure, all_axes = plt.subplots(
-        len(panels), 1, figsize=(5.0, sum(3.2 * height + 0.7 for height in heights)),
-        squeeze=False, gridspec_kw={"height_ratios": heights},
-    )  # fmt: skip
-    for axes, (low, high), (title, (rows, marked)) in zip(
-        all_axes[:, 0], shapes, panels.items(), strict=True
-    ):
-        for i, row in enumerate(np.asarray(rows), start=1):
-            _arrow(axes, row, "#444444", 1.5)
-            outside = 11 * row / (np.hypot(*row) or 1.0)
-            axes.annotate(str(i), row, outside, textcoords="offset points",
-                          ha="center", va="center", in_layout=False)  # fmt: skip
-        for style, (name, vector) in zip(MARKS, marked.items(), strict=False):
-            _arrow(axes, vector, style["colour"], style["width"])
-            others = [*rows, *(other for other in marked.values() if other is not vector)]
-            right = _name_stands_right(name, vector, others, (high - low)[0])
-            axes.annotate(name, vector, (9 if right else -9, 0), textcoords="offset points",
-                          ha="left" if right else "right", va="center",
-                          in_layout=False)  # fmt: skip
-        if circle is not None:
-            turn = np.linspace(0, 2 * np.pi, 121)
-            axes.plot(circle * np.cos(turn), circle * np.sin(turn), color="#777", lw=1, ls=":")
-        axes.set(title=title, ylabel=ylabel, aspect="equal")
-        axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    all_axes[-1, 0].set_xlabel(xlabel)
+    low, high = _frame(rows, marked, circle)
+    width, height = high - low
+    figure, axes = plt.subplots(figsize=(5.0, 3.2 * height / width + 0.7))
+    for i, row in enumerate(np.asarray(rows), start=1):
+        _arrow(axes, row, "#444444", 1.5)
+        outside = 11 * row / (np.hypot(*row) or 1.0)
+        axes.annotate(str(i), row, outside, textcoords="offset points",
+                      ha="center", va="center", in_layout=False)  # fmt: skip
+    for style, (name, vector) in zip(MARKS, marked.items(), strict=False):
+        _arrow(axes, vector, style["colour"], style["width"])
+        others = [*rows, *(other for other in marked.values() if other is not vector)]
+        right = _name_stands_right(name, vector, others, width)
+        axes.annotate(name, vector, (12 if right else -12, 0), textcoords="offset points",
+                      ha="left" if right else "right", va="center",
+                      in_layout=False)  # fmt: skip
+    if circle is not None:
+        turn = np.linspace(0, 2 * np.pi, 121)
+        axes.plot(circle * np.cos(turn), circle * np.sin(turn), color="#777", lw=1, ls=":")
+    axes.set(xlabel=xlabel, ylabel=ylabel, aspect="equal")
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     return finished(figure)
 
 
 def _frame(rows, marked, circle):
-    """Return the corners of a panel with room for all arrows and half of the circle."""
+    """Return the corners of the axes, with room for all arrows and half of the circle."""
     reach = circle or 0.0  # its upper half; the lower one is drawn as far as the arrows reach
     points = np.array([[0.0, 0.0], *rows, *marked.values(), [reach, reach], [-reach, 0.0]])
     span = 1.3 * np.ptp(points, axis=0).max()
@@ -71,14 +66,14 @@ def _frame(rows, marked, circle):
     for name, vector in marked.items():
         others = [*rows, *(other for other in marked.values() if other is not vector)]
         right = _name_stands_right(name, vector, others, span)
-        end = vector[0] + (1 if right else -1) * (_width(name) + 0.05) * span
+        end = vector[0] + (1 if right else -1) * (_width(name) + 0.06) * span
         low[0], high[0] = min(low[0], end), max(high[0], end)
     return low, high
 
 
 def _width(name):
-    """Return about how wide a name is, as a part of a panel's width."""
-    return 0.023 * max(map(len, name.split("\n")))
+    """Return about how wide a name is, as a part of the axes' width."""
+    return 0.027 * max(map(len, name.split("\n")))
 
 
 def _name_stands_right(name, tip, others, span):
@@ -97,7 +92,7 @@ def _name_stands_right(name, tip, others, span):
 def clouds(
     panels: Mapping[str, np.ndarray], xlabel: str, ylabel: str, *, point: str = "one sample"
 ) -> Figure:
-    """Draw vectors (B, 2) as points, one panel for each set, all on one scale.
+    """Draw vectors (B, 2) as points, one panel for each set, two in a line, all on one scale.
 
     An arrow leads from 0 to a set's mean. A circle about the mean has the root mean square
     distance of the points from it as its radius. ``point`` says what one point is.
@@ -106,31 +101,43 @@ def clouds(
     low, high = everything.min(0), everything.max(0)
     room = 0.05 * (high - low).max()
     width, height = high - low + 2 * room
-    figure, all_axes = plt.subplots(
-        len(panels), 1, figsize=(4.0, len(panels) * (2.1 * height / width + 0.4) + 0.9),
+    columns, lines = min(len(panels), 2), (len(panels) + 1) // 2
+    figure, grid = plt.subplots(
+        lines, columns, figsize=(2.8 * columns, lines * (2.05 * height / width + 0.35) + 0.7),
         sharex=True, sharey=True, squeeze=False,
     )  # fmt: skip
     turn = np.linspace(0, 2 * np.pi, 121)
-    for axes, (title, points) in zip(all_axes[:, 0], panels.items(), strict=True):
+    for axes, (title, points) in zip(grid.flat, panels.items(), strict=False):
         mean = points.mean(0)
         radius = np.sqrt(points.var(0).sum())
-        axes.scatter(*points.T, s=22, alpha=0.35, color="#0072B2", lw=0, label=point)
+        axes.scatter(*points.T, s=14, alpha=0.3, color="#0072B2", lw=0, label=point)
         around = mean[:, None] + radius * np.array([np.cos(turn), np.sin(turn)])
         axes.plot(*around, color="#22262b", lw=1.5, ls="--", label="noise")
-        _arrow(axes, mean, "#D55E00", 2.5)
+        arrow = _arrow(axes, mean, "#D55E00", 2, head=6)
+        arrow.arrow_patch.set_path_effects([withStroke(linewidth=4, foreground="white")])
         axes.lines[-1].set_label("mean")
         axes.set(aspect="equal", xlim=(low[0] - room, high[0] + room))
         axes.set(ylim=(low[1] - room, high[1] + room))
         axes.set_title(title, loc="left")
         axes.locator_params(nbins=5)
-    all_axes[-1, 0].set_xlabel(xlabel)
-    figure.supylabel(ylabel, fontsize=plt.rcParams["axes.labelsize"])
-    handles, labels = all_axes[0, 0].get_legend_handles_labels()
-    legend = figure.legend(
-        handles, labels, loc="outside upper center", ncols=3, columnspacing=1.2, handlelength=1.5
-    )
-    legend.legend_handles[-1].set_linewidth(2.5)  # the arrow's own line is thin
+    for axes in grid[:, 0]:
+        axes.set_ylabel(ylabel)
+    for axes in grid.flat[len(panels) - columns : len(panels)]:  # with none below
+        axes.set_xlabel(xlabel)
+        axes.tick_params(labelbottom=True)
+    _explain(figure, grid, len(panels))
     return finished(figure)
+
+
+def _explain(figure, grid, used):
+    """Put the legend of clouds where a panel is missing, or above them all."""
+    handles, labels = grid.flat[0].get_legend_handles_labels()
+    if used < grid.size:
+        grid.flat[-1].set_axis_off()
+        legend = grid.flat[-1].legend(handles, labels, loc="center")
+    else:
+        legend = figure.legend(handles, labels, loc="outside upper center", ncols=3)
+    legend.legend_handles[-1].set_linewidth(2.5)  # the arrow's own line is thin
 
 
 def spread(
@@ -166,9 +173,9 @@ def spread(
     return finished(figure)
 
 
-def _arrow(axes, tip, colour, width):
-    """Draw an arrow from 0, and in it a thin line, whose numbers a figure's fingerprint has."""
+def _arrow(axes, tip, colour, width, head=11):
+    """Draw and return an arrow from 0; a thin line in it gives a fingerprint its numbers."""
     axes.plot(*zip((0, 0), tip, strict=True), color=colour, linewidth=0.5, linestyle="-")
     properties = {"arrowstyle": "-|>", "color": colour, "linewidth": width, "shrinkA": 0}
-    properties |= {"shrinkB": 0, "mutation_scale": 11 + width, "joinstyle": "miter"}
-    axes.annotate("", tip, (0, 0), arrowprops=properties)
+    properties |= {"shrinkB": 0, "mutation_scale": head + width, "joinstyle": "miter"}
+    return axes.annotate("", tip, (0, 0), arrowprops=properties)

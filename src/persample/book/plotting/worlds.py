@@ -7,11 +7,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..colours import COLOURS
+from .curves import name_ends
 from .style import finished
 
 
 def chain(names: Sequence[str], left: str, right: str) -> Figure:
-    """Draw a row of states with steps to both sides and an exit at either end."""
+    """Draw a row of states with steps to both sides and, at either end, an exit of no return."""
     figure, axes = plt.subplots(figsize=(5.6, 1.1))
     for i, name in enumerate(["", *names, ""]):
         inner = 0 < i <= len(names)
@@ -24,9 +25,10 @@ def chain(names: Sequence[str], left: str, right: str) -> Figure:
         )
         axes.add_patch(kind((i, 0), size, zorder=2, **style))
         axes.text(i, 0, name, ha="center", va="center", zorder=3)
-    arrow = {"arrowstyle": "<->", "color": "#555", "shrinkA": 13, "shrinkB": 13}
+    arrow = {"color": "#555", "shrinkA": 13, "shrinkB": 13}
     for i in range(len(names) + 1):
-        axes.annotate("", (i + 1, 0), (i, 0), arrowprops=arrow)
+        head = "<-" if i == 0 else "->" if i == len(names) else "<->"
+        axes.annotate("", (i + 1, 0), (i, 0), arrowprops={**arrow, "arrowstyle": head})
     axes.text(0, -0.62, left, ha="center", va="center")
     axes.text(len(names) + 1, -0.62, right, ha="center", va="center")
     axes.set(xlim=(-0.7, len(names) + 1.7), ylim=(-0.85, 0.45), aspect="equal")
@@ -61,6 +63,29 @@ def against_truth(counted: np.ndarray, learned: np.ndarray, what: str) -> Figure
                   color="#555")  # fmt: skip
     axes.scatter(counted, learned, s=9, alpha=0.35, color=COLOURS[0], lw=0)
     axes.set(xlabel=f"counted {what}", ylabel=f"learned {what}", aspect="equal")
+    return finished(figure)
+
+
+def rewards(totals: Mapping[str, np.ndarray], block: int, level: tuple[float, str]) -> Figure:
+    """Draw the sum of rewards in an episode, for {name: (seeds, episodes)}, and a level to reach.
+
+    A line is the mean over the seeds and over ``block`` episodes; the area about it spans the
+    seeds, from the least to the largest of their means over a block.
+    """
+    figure, axes = plt.subplots(figsize=(5.6, 3.0))
+    ends = {}
+    for (name, each), colour in zip(totals.items(), COLOURS, strict=False):
+        means = np.reshape(each, (len(each), -1, block)).mean(axis=2)
+        last = block * np.arange(1, means.shape[1] + 1)
+        style = {"color": colour, "alpha": 0.2, "linewidth": 0}
+        axes.fill_between(last, means.min(axis=0), means.max(axis=0), **style)
+        axes.plot(last, means.mean(axis=0), label=name)
+        ends[name] = last[-1], means[:, -1].mean()
+    axes.axhline(level[0], color="grey", linewidth=1, linestyle=":")
+    axes.annotate(level[1], (1, level[0]), xycoords=("axes fraction", "data"), ha="right",
+                  va="bottom", color="#555")  # fmt: skip
+    axes.set(xlabel="episode", ylabel="sum of rewards")
+    name_ends(axes, ends)
     return finished(figure)
 
 
