@@ -25,8 +25,8 @@ BUILD = ROOT / "_build" / "matrix"
 PYTHONS = ("3.11", "3.12", "3.13")
 RESOLUTION = {"oldest": "lowest-direct", "newest": "highest"}
 # These test the book and its tools, which have versions of their own.
-BOOK = ("build", "figures", "guards", "matrix", "mutate", "notebooks", "pages", "portable")
-BOOK += ("style", "tamper")
+BOOK = ("build", "figures", "front_door", "guards", "matrix", "mutate", "notebooks", "pages")
+BOOK += ("portable", "style", "tamper")
 DEPRECATIONS = ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning")
 SHOWN = ("numpy", "array-api-compat", "torch", "jax", "matplotlib", "gymnasium")
 

@@ -1,4 +1,4 @@
-"""The reference pages and the README: their code runs, and every cited work is introduced."""
+"""The reference pages: their code runs, and every cited work is introduced."""
 
 import re
 from pathlib import Path
@@ -18,20 +18,6 @@ def test_the_code_of_the_notes_holds():
     for block in blocks:  # one after the other, as a reader would run them
         assert "assert " in block
         exec(compile(block, "published_pages.md", "exec"), scope)
-
-
-def test_the_code_of_the_readme_runs_as_pasted():
-    scope = {}
-    for block in PYTHON.findall((ROOT / "README.md").read_text()):
-        exec(compile(block, "README.md", "exec"), scope)
-    shapes = {name: tuple(rows.shape) for name, rows in scope["rows"].items()}
-    assert shapes == {
-        "0.weight": (5, 8, 4),
-        "0.bias": (5, 8),
-        "2.weight": (5, 3, 8),
-        "2.bias": (5, 3),
-    }
-    assert scope["norms"].shape == (5,)
 
 
 def test_every_work_has_a_line_on_the_bibliography_page():

@@ -9,16 +9,18 @@ from .costs import dots, gram_or_direct, outer_products, peak_memory
 from .curves import curves, ladder
 from .equations import equations
 from .graph_drawing import graph, graphs
-from .images import found, gallery
+from .images import found, gallery, relabelled
 from .leaves import amounts, attack, shared_and_copies, tensor_graph, why_none
 from .linearity import held, lifetimes, running_total, token_weights, walks
 from .states import a_presplit, a_split, seven_states
+from .style import INK
 from .tables import axes_of_arguments, overview, rows
 from .traces import stack_of_traces
 from .vectors import arrows, clouds, spread
 from .worlds import against_truth, chain, grid_paths, grid_policy, rewards, values_of_states
 
 __all__ = [
+    "INK",
     "METHODS",
     "a_presplit",
     "a_split",
@@ -46,6 +48,7 @@ __all__ = [
     "outer_products",
     "overview",
     "peak_memory",
+    "relabelled",
     "rewards",
     "rows",
     "running_total",

@@ -150,9 +150,9 @@ def _cube(x):
 # Where each curve's name stands: its batch size, how the text is aligned, and points to move it.
 _NAMES = {
     "Opacus": (128, "right", (-6, 5)),
-    "torch.func vmap": (1024, "left", (9, -9)),
-    "layerwise": (256, "left", (9, -9)),
-    "chunks of 32": (512, "left", (6, 11)),
+    "torch.func vmap": (512, "left", (9, -9)),
+    "layerwise": (128, "left", (7, -10)),
+    "chunks of 32": (64, "left", (0, -11)),
     "clipped sum, Opacus": (32, "left", (0, 20)),
     "clipped sum": (1024, "left", (8, -9)),
 }

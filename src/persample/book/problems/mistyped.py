@@ -13,6 +13,7 @@ STEPS = 40
 
 class Draw(NamedTuple):
     images: np.ndarray  # (1797, 64), ink from 0 to 16
+    digits: np.ndarray  # (1797,) what the images show
     labels: np.ndarray  # (1797,) as trained with
     wrong: np.ndarray  # (1797,) True where the label was changed
     rng: np.random.Generator
@@ -27,7 +28,7 @@ def draw(seed: int) -> Draw:
     changed = rng.choice(len(digits), WRONG, replace=False)
     labels = digits.copy()
     labels[changed] = (digits[changed] + rng.integers(1, 10, WRONG)) % 10
-    return Draw(images, labels, np.isin(np.arange(len(digits)), changed), rng)
+    return Draw(images, digits, labels, np.isin(np.arange(len(digits)), changed), rng)
 
 
 def new_model(rng: np.random.Generator) -> Any:

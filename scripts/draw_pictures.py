@@ -1,0 +1,63 @@
+"""Draw the pictures that are no output of a notebook.
+
+images/overview.svg is a figure of chapter 1. images/mislabelled-*.png open the README and the
+landing page: dark ink for light pages, light ink for dark ones.
+
+python scripts/draw_pictures.py [FOLDER]      images/ without one
+"""
+
+import sys
+from functools import cache
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+
+import persample as ps
+from persample.book import plotting
+from persample.book.notebook import setup
+from persample.book.problems import mistyped
+
+IMAGES = Path(__file__).parent.parent / "images"
+SHOWN = 20
+INKS = {"light": plotting.INK, "dark": "#e6edf3"}  # by the page that the picture is for
+
+
+def overview() -> Figure:
+    """Draw four transitions, their rows, and the mean of these."""
+    theta = np.array([0.2, -0.2, 0.1])
+    s = np.array([[2.0, 1, -2], [1, 0, 1], [0, 3, 1], [-1, 1, 2]])
+    r = np.array([2.0, 1, 0, -1])
+    s_next = np.array([[1.0, 2, 0], [0, 1, 1], [0, 0, 0], [2, 1, -2]])
+    rows = ps.per_sample_grad(ps.td_loss)(theta, s, r, s_next)
+    return plotting.overview(np.column_stack([s, r, s_next]), rows)
+
+
+@cache
+def worst() -> tuple[mistyped.Draw, np.ndarray]:
+    """Return the digits of chapter 1 and the places of those with the largest row norms."""
+    given, scores = mistyped.scores(seed=0)
+    return given, mistyped.ranked(scores["row norm"])[:SHOWN]
+
+
+def mislabelled(page: str) -> Figure:
+    """Draw the images with the largest rows, each below its digit and the label it was given."""
+    given, shown = worst()
+    images = given.images[shown].reshape(-1, 8, 8)
+    return plotting.relabelled(images, given.digits[shown], given.labels[shown], ink=INKS[page])
+
+
+def draw(folder: Path) -> None:
+    """Write all pictures into a folder."""
+    setup(frameworks=("torch",))
+    plt.rcParams.update({"svg.hashsalt": "per-sample", "svg.fonttype": "none"})
+    overview().savefig(folder / "overview.svg", metadata={"Date": None, "Creator": None})
+    for page in INKS:
+        # Two pixels for each of the page's, as in the notebooks.
+        name = folder / f"mislabelled-{page}.png"
+        mislabelled(page).savefig(name, dpi=220, metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    draw(Path(sys.argv[1]) if sys.argv[1:] else IMAGES)
