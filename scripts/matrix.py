@@ -4,8 +4,8 @@
 
 Each Python gets two environments of its own under _build: one with the lowest version of each
 package that pyproject.toml names, one with the highest. They are removed after the run. What
-cannot be had (an interpreter, a wheel) is reported with its reason. The notebooks are not run:
-their digits belong to the versions in requirements.txt.
+cannot be had (an interpreter, a wheel) is reported with its reason. The notebooks and the tests
+marked as slow are not run: the digits of the first belong to the versions in requirements.txt.
 """
 
 import argparse
@@ -102,7 +102,10 @@ def unit_tests(inside: Path) -> tuple[int, int, str]:
     # What a package says of another one's future is not ours to mend, least of all in old ones.
     old = [f"-Wdefault::{name}" for name in DEPRECATIONS]
     done = subprocess.run(
-        [inside, "-m", "pytest", "-q", "-p", "no:cacheprovider", *old, *ignored, "tests", "src"],
+        [
+            *(inside, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow"),
+            *(*old, *ignored, "tests", "src"),
+        ],
         cwd=ROOT,
         env=os.environ | {"JAX_PLATFORMS": "cpu", "PYTEST_ADDOPTS": ""},
         capture_output=True,
