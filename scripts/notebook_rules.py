@@ -10,6 +10,8 @@ from pathlib import Path
 import nbformat
 
 LONGEST_CELL = 15
+# A cell with the tag "recipe" is a whole program, to be copied, on the page of this name.
+RECIPE, LONGEST_RECIPE, RECIPES = "recipe", 22, "recipes"
 LONGEST_RUN = 2
 WIDEST_LINE = 79  # what a page shows without scrolling
 LOCAL_PATH = re.compile(
@@ -66,14 +68,15 @@ def _problems_of_cell(cell: nbformat.NotebookNode) -> list[str]:
     lines = [line for line in cell.source.splitlines() if line.strip()]
     if not lines:
         found.append("is empty")
-    if len(lines) > LONGEST_CELL:
-        found.append(f"has {len(lines)} lines of code; the most is {LONGEST_CELL}")
+    tags = cell.metadata.get("tags", [])
+    most = LONGEST_RECIPE if RECIPE in tags else LONGEST_CELL
+    if len(lines) > most:
+        found.append(f"has {len(lines)} lines of code; the most is {most}")
     if wide := [line for line in lines if len(line) > WIDEST_LINE]:
         found.append(f"has a line of more than {WIDEST_LINE} characters: {wide[0].strip()}")
     for key in METADATA_LEFT:
         if key in cell.metadata:
             found.append(f"has metadata.{key}: run make notebooks")
-    tags = cell.metadata.get("tags", [])
     raised = [out for out in cell.outputs if out.output_type == "error"]
     if bool(raised) != ("raises-exception" in tags):
         found.append(

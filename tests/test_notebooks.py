@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from execute_notebooks import METADATA, normalise, shorten
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from notebook_rules import chapters, problems
+from notebook_rules import RECIPE, RECIPES, chapters, problems
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -26,6 +26,14 @@ def test_a_chapter_is_in_normal_form(path):
     text = path.read_text(encoding="utf-8")
     notebook = nbformat.reads(text, as_version=4)
     assert nbformat.writes(normalise(notebook)).rstrip("\n") + "\n" == text, "run make notebooks"
+
+
+@pytest.mark.parametrize("path", chapters(ROOT), ids=lambda path: path.stem)
+def test_only_one_page_has_recipes(path):
+    cells = nbformat.read(path, as_version=4).cells
+    tagged = [RECIPE in cell.metadata.get("tags", []) for cell in cells]
+    code = [cell.cell_type == "code" for cell in cells]
+    assert tagged == (code if path.stem == RECIPES else [False] * len(cells))
 
 
 def good():
@@ -74,6 +82,11 @@ def _long_cell(notebook):
     notebook.cells[1].source = "\n\n".join(f"x{i} = {i}" for i in range(16))
 
 
+def _long_recipe(notebook):
+    notebook.cells[1].source = "\n".join(f"x{i} = {i}" for i in range(23))
+    notebook.cells[1].metadata["tags"] = [RECIPE]
+
+
 def _three_in_a_row(notebook):
     del notebook.cells[3]
 
@@ -92,6 +105,7 @@ SPOILED = {
     "a path of one machine": _path,
     "'ipykernel_1'": _cell_file,
     "16 lines of code": _long_cell,
+    "23 lines of code": _long_recipe,
     "more than 2 code cells": _three_in_a_row,
     "never executed": lambda nb: nb.cells[1].update(execution_count=None),
     "not run in order": lambda nb: nb.cells[1].update(execution_count=7),
@@ -112,6 +126,13 @@ def test_a_rule_that_is_broken_is_named(problem):
     found = problems(notebook)
     assert len(found) == 1
     assert problem in found[0]
+
+
+def test_a_recipe_may_be_longer_than_a_cell():
+    notebook = good()
+    _long_recipe(notebook)
+    notebook.cells[1].source = notebook.cells[1].source.removesuffix("\nx22 = 22")
+    assert problems(notebook) == []
 
 
 def test_a_figure_that_scrolls_may_have_smaller_text():
