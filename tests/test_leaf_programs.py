@@ -104,6 +104,23 @@ def test_no_arrow_runs_through_what_it_carries():
                 assert not any(frame.contains(*point) for point in points), label.get_text()
 
 
+def test_what_an_arrow_carries_stands_nearest_to_it():
+    figure = plotting.shared_and_copies([1, -1], [[-1, -2], [6, 0], [-2, -2]])
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        arrows = [text for text in axes.texts if getattr(text, "arrow_patch", None)]
+        ends = [np.array([arrow.xyann, arrow.xy]) for arrow in arrows]
+        labels = [text for text in axes.texts if text.get_color() == BACKWARD]
+        for number, label in enumerate(labels):
+            frame = label.get_window_extent()
+            middle = np.array([frame.x0 + frame.x1, frame.y0 + frame.y1]) / 2
+            away = [
+                np.linalg.norm(axes.transData.transform(np.linspace(*e, 200)) - middle, axis=1)
+                for e in ends
+            ]
+            assert np.argmin([distances.min() for distances in away]) == number
+
+
 def test_an_attack_draws_image_change_and_sum():
     images, gradients = np.zeros((2, 3, 3)), np.ones((2, 3, 3))
     gradients[1] *= -7.0

@@ -157,10 +157,11 @@ def _send_row(axes, start, end, text: str) -> None:
     """Draw a dashed arrow from a loss to a leaf, and what it carries, clear of the arrow."""
     style = ARROW | {"color": BACKWARD, "linestyle": (0, (3, 2))}
     axes.annotate("", end, start, arrowprops=style)
-    left, right = 1.1, 1.8  # the text is narrower; the arrow passes below its lower end
-    highest = max(np.interp([left, right], [end[0], start[0]], [end[1], start[1]]))
-    place = (left + right) / 2, highest + 0.05
-    axes.text(*place, text, ha="center", va="bottom", color=BACKWARD)
+    left, right = 1.1, 1.8  # the text is narrower
+    heights = np.interp([left, right], [end[0], start[0]], [end[1], start[1]])
+    below = end[1] > start[1]  # above such an arrow is its neighbour's place
+    level, side = (min(heights) - 0.05, "top") if below else (max(heights) + 0.05, "bottom")
+    axes.text((left + right) / 2, level, text, ha="center", va=side, color=BACKWARD)
 
 
 def _numbers(values: Sequence[float]) -> str:
