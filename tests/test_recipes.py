@@ -12,7 +12,8 @@ import pytest
 from notebook_rules import RECIPE
 
 TESTS = Path(__file__).parent
-PAGE = TESTS.parent / "reference" / "recipes.ipynb"
+ROOT = TESTS.parent
+PAGE = ROOT / "reference" / "recipes.ipynb"
 CELLS = {
     cell.id: cell
     for cell in nbformat.read(PAGE, as_version=4).cells
@@ -36,6 +37,8 @@ SPOILED = {
     "numpy-linear": ("@ W.T + b - y", "@ W.T - y"),
     "numpy-two-layers": ("(1 - h**2)", "(1 - h)"),
 }
+# Where the mistake is in the loss itself, the program's own check makes it too.
+SHARED = {"torch-hooks", "torch-chunks", "jax-tree", "jax-apply"}
 
 
 def run(jobs: list[dict], folder: Path) -> list[dict]:
@@ -58,16 +61,25 @@ def job(name: str, **more) -> dict:
 
 
 def jobs_of(name: str) -> dict[str, dict]:
-    """Return what is run of a recipe: as it stands, in double precision, and spoiled.
+    """Return what is run of a recipe: as it stands, in double precision, cut and spoiled.
 
-    The spoiled one goes without its own asserts, so that the loop alone has to notice.
+    Spoiled without its own asserts, the loop alone has to notice.
     """
     spoiled = CELLS[name].source.replace(*SPOILED[name])
     return {
         "as it stands": job(name),
         "in double": job(name, double=True),
+        "without its check": job(name, source=before_check(CELLS[name].source)),
         "spoiled": job(name, source=without_asserts(spoiled)),
+        "spoiled, with its check": job(name, source=spoiled),
     }
+
+
+def before_check(source: str) -> str:
+    """Return what a reader keeps of a program: all above the line marked `# check`."""
+    lines = source.splitlines()
+    (marked,) = (number for number, line in enumerate(lines) if "# check" in line)
+    return "\n".join(lines[:marked])
 
 
 def without_asserts(source: str) -> str:
@@ -121,6 +133,41 @@ def test_no_printed_digit_depends_on_rounding(framework, name, results):
 def test_a_mistake_in_a_recipe_is_noticed(framework, name, results):
     assert CELLS[name].source.count(SPOILED[name][0]) == 1
     assert "AssertionError" in results(framework, name, "spoiled")["error"]
+
+
+@pytest.mark.parametrize(("framework", "name"), CASES)
+def test_what_follows_check_can_be_deleted(framework, name, results):
+    source = CELLS[name].source
+    check = source.removeprefix(before_check(source))
+    assert "assert " in check
+    assert "print(" not in check
+    result = results(framework, name, "without its check")
+    assert result["error"] == ""
+    assert result["printed"] == stored(name)
+
+
+OWN_CHECK = [case for case in CASES if case[1] not in SHARED]
+
+
+@pytest.mark.parametrize(("framework", "name"), OWN_CHECK)
+def test_the_check_of_a_recipe_notices_the_mistake(framework, name, results):
+    error = results(framework, name, "spoiled, with its check")["error"]
+    assert f'File "{name.replace("-", "_")}"' in error
+    assert "AssertionError" in error
+
+
+def test_the_page_and_the_entry_pages_say_how_many_and_with_which_versions():
+    page = nbformat.read(PAGE, as_version=4).cells[0].source
+    required = dict(
+        line.split("==")
+        for line in (ROOT / "requirements.txt").read_text().split()
+        if "==" in line
+    )
+    for package in ("torch", "jax", "numpy"):
+        assert f"{package} {required[package].rpartition('.')[0]}" in page
+    assert len(CELLS) == 13
+    for name in ("README.md", "index.md"):
+        assert "has thirteen programs in PyTorch, JAX and NumPy" in (ROOT / name).read_text()
 
 
 @pytest.mark.parametrize(("framework", "name"), CASES)

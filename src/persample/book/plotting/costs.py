@@ -151,7 +151,7 @@ def _cube(x):
 _NAMES = {
     "Opacus": (128, "right", (-6, 5)),
     "torch.func vmap": (512, "left", (9, -9)),
-    "layerwise": (128, "left", (7, -10)),
+    "layerwise": (256, "left", (9, -9)),
     "chunks of 32": (64, "left", (0, -11)),
     "clipped sum, Opacus": (32, "left", (0, 20)),
     "clipped sum": (1024, "left", (8, -9)),
