@@ -48,7 +48,7 @@ def other(value: Any, atol: float = 0.0, rtol: float = 0.0) -> Any:
         return {**value, last: other(value.get(last), atol, rtol)}
     if isinstance(value, set | frozenset):
         return value ^ {"?"}
-    if hasattr(value, "shape"):
+    if hasattr(value, "__array__"):
         return _other_array(value, atol, rtol)
     return object()
 
