@@ -79,7 +79,7 @@ class ReverseTrace(Trace):
         values = [x.value for x in inputs]
         out = bind(primitive, *values, **params)
         parents = [x.node for x in inputs]
-        cut = vjp_rules.get(primitive.name) == (None,)  # stop_gradient
+        cut = vjp_rules.get(primitive.name) == (None,)  # no derivative
         if cut or out.dtype.kind != "f" or all(p is None for p in parents):
             return ReverseTracer(self, out, None)
         self.tape.append(Node(primitive, params, values, out, parents))
