@@ -10,7 +10,7 @@ from operator import attrgetter
 import array_api_strict as strict
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from persample.engine import namespace as xp
@@ -133,7 +133,7 @@ def several(x):
 
 
 @pytest.mark.parametrize("name", CALLS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(data=st.data())
 def test_values_shapes_and_dtypes_are_the_standards(name, data):
     args, keywords = data.draw(CALLS[name])
