@@ -45,11 +45,15 @@ class Case:
         return nn.Sequential(*layers[:-1])
 
     def batch(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return x and labels in memory of PyTorch's own, as a DataLoader gives a batch.
+
+        Layerwise also watches over memory of NumPy's, of `torch.from_numpy`: it reads x twice.
+        """
         rng = np.random.default_rng(0)
         shape = (1, 28, 28) if self.widths == "cnn" else self.widths[:1]
         count = 10 if self.widths == "cnn" else self.widths[-1]
-        x = torch.from_numpy(rng.normal(size=(self.size, *shape)).astype(np.float32))
-        return x, torch.from_numpy(rng.integers(0, count, self.size))
+        x = torch.tensor(rng.normal(size=(self.size, *shape)), dtype=torch.float32)
+        return x, torch.tensor(rng.integers(0, count, self.size))
 
     def arrays(self) -> tuple[dict, np.ndarray, np.ndarray]:
         """Return parameters, x and labels for the contenders that take functions."""

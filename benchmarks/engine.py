@@ -1,7 +1,7 @@
 """Per-sample gradients: hand-written NumPy, the engine, JAX and PyTorch, side by side in one run.
 
-"door" is `ps.per_sample_grad(loss, jit=True)`, what a reader calls, with NumPy's arrays and with
-JAX's; what it costs over `engine.jit` and `jax.jit` is printed in microseconds. Every contender
+`ps.per_sample_grad(loss, jit=True)`, what a reader calls, runs with NumPy's arrays and with JAX's;
+what it costs over `engine.jit` and `jax.jit` is printed in microseconds. Every contender
 computes the same rows from the same numbers, is checked against the hand-written program, and
 takes its turn in every round, in an order drawn anew: noise hits all alike. One thread each.
 
@@ -88,9 +88,13 @@ ROWS = {
     "MLP 784-256-10 B=256": mlp(256, 784, 256, 10),
     "MLP 1024-1024-1024-10 B=32": mlp(32, 1024, 1024, 1024, 10),
 }
-COMPILED = {"engine.jit", "door", "jax.jit", "jax door", "torch.compile"}
-DOORS = {"door": "engine.jit", "door, out": "engine.jit", "jax door": "jax.jit"}
-DOORS["jax door, out"] = "jax.jit"
+COMPILED = {"engine.jit", "per_sample_grad", "jax.jit", "per_sample_grad, JAX", "torch.compile"}
+OVER = {
+    "per_sample_grad": "engine.jit",
+    "per_sample_grad out=": "engine.jit",
+    "per_sample_grad, JAX": "jax.jit",
+    "per_sample_grad out=, JAX": "jax.jit",
+}
 
 
 def contenders(loss, by_hand, in_axes, arrays):
@@ -100,7 +104,7 @@ def contenders(loss, by_hand, in_axes, arrays):
     engine = ps.engine.vmap(ps.engine.grad(loss), in_axes)
     compiled = ps.engine.jit(engine)
     jax_rows = jax.jit(jax.vmap(jax.grad(loss), in_axes))
-    door = ps.per_sample_grad(loss, in_axes, jit=True)
+    rows_of = ps.per_sample_grad(loss, in_axes, jit=True)
     torch_rows = torch.func.vmap(torch.func.grad(loss), in_axes)
     torch._dynamo.reset()
     inductor = torch.compile(torch_rows, fullgraph=True)
@@ -108,22 +112,22 @@ def contenders(loss, by_hand, in_axes, arrays):
         "hand NumPy": lambda: by_hand(*arrays),
         "engine": lambda: engine(*arrays),
         "engine.jit": lambda: compiled(*arrays),
-        "door": lambda: door(*arrays),
-        "door, out": overwriting(door, arrays),
+        "per_sample_grad": lambda: rows_of(*arrays),
+        "per_sample_grad out=": overwriting(rows_of, arrays),
         "jax.jit": lambda: jax.block_until_ready(jax_rows(*to_jax)),
-        "jax door": lambda: jax.block_until_ready(door(*to_jax)),
-        "jax door, out": overwriting(door, to_jax, jax.block_until_ready),
+        "per_sample_grad, JAX": lambda: jax.block_until_ready(rows_of(*to_jax)),
+        "per_sample_grad out=, JAX": overwriting(rows_of, to_jax, jax.block_until_ready),
         "torch.func": lambda: torch_rows(*to_torch),
         "torch.compile": lambda: inductor(*to_torch),
     }
 
 
-def overwriting(door, arguments, wait=lambda rows: rows):
+def overwriting(rows_of, arguments, wait=lambda rows: rows):
     """Return a function that computes the rows in the memory of its last rows."""
     last = [None]
 
     def run():
-        last[0] = wait(door(*arguments, out=last[0]))
+        last[0] = wait(rows_of(*arguments, out=last[0]))
         return last[0]
 
     return run
@@ -180,10 +184,10 @@ def show(row, dtype, medians, least, first):
     for name, t in medians.items():
         ratio, best = t / medians["hand NumPy"], least[name] / least["hand NumPy"]
         start = f"   first call {first[name] * 1e3:8.1f} ms" if name in COMPILED else ""
-        if name in DOORS and DOORS[name] in medians:
-            start += f"   {1e6 * (t - medians[DOORS[name]]):+.1f} us over {DOORS[name]}"
+        if name in OVER and OVER[name] in medians:
+            start += f"   {1e6 * (t - medians[OVER[name]]):+.1f} us over {OVER[name]}"
         times = f"{t * scale:9.1f} {unit}   {ratio:6.2f} x hand, least {best:6.2f} x"
-        print(f"  {name:14} {times}{start}")
+        print(f"  {name:25} {times}{start}")
 
 
 def machine():

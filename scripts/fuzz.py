@@ -4,8 +4,8 @@
     python scripts/fuzz.py --only 4711      one, by its number
     python scripts/fuzz.py --calls 500 --seed 3
 
-Two of five calls record a model made of layers put together at random, three ask the door or the
-engine. A call follows from the seed and its number alone.
+Two of five calls record a model made of layers put together at random, three call
+per_sample_grad, its kin or the engine. A call follows from the seed and its number alone.
 """
 
 import argparse

@@ -17,7 +17,7 @@ P = nn.Parameter
 
 
 class Made(nn.Module):
-    """A module from a function (self, x) and its parts."""
+    """A module from a function (self, *inputs) and its parts."""
 
     def __init__(self, function, **parts):
         super().__init__()
@@ -25,8 +25,8 @@ class Made(nn.Module):
         for name, part in parts.items():
             setattr(self, name, part)
 
-    def forward(self, x):
-        return self.function(self, x)
+    def forward(self, *inputs):
+        return self.function(self, *inputs)
 
 
 def _bare(shape):

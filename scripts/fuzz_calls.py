@@ -1,4 +1,4 @@
-"""Generated calls of the door (per_sample_grad and its kin) and of the engine's transforms.
+"""Generated calls of per_sample_grad, of its kin, and of the engine's transforms.
 
 Half are ordinary and must give the oracle's rows. In the other half something is foreign, special
 or wrong. The oracle shares no transform with the package: torch.autograd, sample by sample.

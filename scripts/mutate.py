@@ -58,7 +58,7 @@ GROUPS = {
         "engine/indexing.py": f"engine_arrays engine_errors {TRANSFORMS} dataclasses {COMPILER}",
         "engine/tracer.py": f"engine_arrays engine_errors engine_edges {TRANSFORMS}",
         "engine/vjps.py": RULES,
-        "engine/vjps_functions.py": RULES,
+        "engine/vjps_more.py": RULES,
         "engine/reverse.py": f"{TRANSFORMS} errors engine_jit engine_numbers engine_rules",
         "engine/batching.py": f"{TRANSFORMS} errors engine_arrays engine_jit engine_rules",
         "engine/staging.py": f"{TRANSFORMS} dataclasses {COMPILER}",

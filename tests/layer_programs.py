@@ -9,25 +9,13 @@ import warnings
 
 import torch
 import torch.nn.functional as F
+from fuzz_blocks import Made
 from torch import nn
 from torch.nn.utils import parametrizations, rnn, spectral_norm
 from torch.utils.checkpoint import checkpoint
 
 B = T = 6
 P = nn.Parameter
-
-
-class Made(nn.Module):
-    """A model from a function (self, *inputs) and its parts."""
-
-    def __init__(self, function, **parts):
-        super().__init__()
-        self.function = function
-        for name, part in parts.items():
-            setattr(self, name, part)
-
-    def forward(self, *inputs):
-        return self.function(self, *inputs)
 
 
 def r(*shape):

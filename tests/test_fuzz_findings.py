@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import persample as ps
+from persample.layers.torch_plans import PLANS
 
 from .layer_programs import Made
 from .tolerances import assert_close
@@ -128,6 +129,7 @@ def test_a_loss_that_is_no_floating_point_number_is_refused(backend, dtype):
 EYE = torch.eye(3, dtype=torch.float64)
 TURNED = EYE[[1, 2, 0]]
 IN_ORDER, IN_ANOTHER = torch.tensor([0, 1, 2]), torch.tensor([1, 2, 0])
+MIX = torch.tensor([[1.0, 2, -1], [0.5, -2, 3], [2, 1, 0.7]], dtype=torch.float64)
 SIGNS = torch.tensor([[-1.0, 1], [1, -1]], dtype=torch.float64)
 
 
@@ -144,7 +146,7 @@ class Rounded(torch.autograd.Function):
 
 
 def weight(*shape):
-    return nn.Parameter(torch.randn(*shape))
+    return nn.Parameter(torch.randn(shape))
 
 
 parametrized = nn.utils.parametrizations
@@ -184,7 +186,39 @@ MISLEADING = {
         EYE,
         TURNED,
     ),
+    "expanded": (lambda: Made(lambda m, x: x * m.w.expand(3) @ MIX, w=weight()), EYE, TURNED),
+    "expanded, viewed": (
+        lambda: Made(lambda m, x: x * m.w.expand(1, 3).view(3) @ MIX, w=weight(1)),
+        EYE,
+        TURNED,
+    ),
+    "repeated": (lambda: Made(lambda m, x: x * m.w.repeat(3) @ MIX, w=weight(1)), EYE, TURNED),
+    "expanded weight": (
+        lambda: Made(lambda m, x: x @ m.w.expand(3, 4), w=weight(4)),
+        EYE,
+        TURNED,
+    ),
 }
+
+
+CLASS_TOKENS = {
+    "cat": lambda m, x: torch.cat([m.token.expand(len(x), -1, -1), x], 1),
+    "repeat": lambda m, x: torch.cat([m.token.repeat(len(x), 1, 1), x], 1),
+    "view": lambda m, x: x + m.token.expand(len(x), 1, 4).view(len(x), 1, 4),
+    "product": lambda m, x: (
+        m.token.view(1, 4).expand(len(x), 4) @ torch.ones(4, 5).double() * x[..., 0]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CLASS_TOKENS)
+def test_a_token_for_every_sample_keeps_its_plan(name):
+    model = Made(CLASS_TOKENS[name], token=weight(1, 1, 4)).double()
+    x = torch.randn(3, 5, 4, dtype=torch.float64)
+    for _ in range(2):
+        record, expected = rows_and_oracle(model, x)
+        assert_close(record.rows(), expected)
+    assert len(PLANS[model]) == 1
 
 
 @pytest.mark.parametrize("name", MISLEADING)

@@ -51,7 +51,7 @@ LAYERS = [
     ["engine.codegen", "engine.optimise"],
     ["engine.staging", "engine.batching", "engine.reverse"],
     ["engine.tracer", "engine.vjps"],
-    ["engine.vjps_functions"],
+    ["engine.vjps_more"],
     ["engine.namespace"],
     ["engine.functions.linalg"],
     ["engine.functions.statistics", "engine.functions.products"],

@@ -9,7 +9,7 @@ from torch import nn
 
 import persample as ps
 from persample.layers import Linear, Network, ReLU, Tanh
-from persample.layers.closed import fresh
+from persample.layers.numpy_layers import fresh
 
 from .layer_models import B, losses, norms_of, oracle
 from .tolerances import OF_DTYPE, assert_close

@@ -1,4 +1,4 @@
-"""in_axes and the batch size of a call: what they must be, said once for vmap and for the door.
+"""in_axes and the batch size of a call: what they must be, said once for vmap and per_sample_grad.
 
 ``where`` opens each message: the function that the reader called.
 """

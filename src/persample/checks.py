@@ -1,4 +1,4 @@
-"""What a call of the door must look like, and what is said where it does not.
+"""What a call of per_sample_grad must look like, and what is said where it does not.
 
 Separate because every message is a sentence, and sentences are long. ``where`` opens each one.
 """

@@ -1,6 +1,6 @@
 """What memory an array has: where it lies, whether two arrays share it, whether one repeats it.
 
-The only place that knows. It imports no framework: a NumPy array is known by its type, a tensor
+Other modules ask here. It imports no framework: a NumPy array is known by its type, a tensor
 by its storage, and any other array is its own memory, because it cannot be written to (JAX).
 """
 

@@ -1,8 +1,8 @@
 """The NumPy backend's automatic differentiation: grad, vmap, jit.
 
-Read it from the bottom: core, primitives, contraction, operations, indexing, tracer; then vjps
-and the transforms reverse, batching, staging; then optimise, codegen, jit. The folder functions
-holds the rest of the Array API, to look things up in; namespace lists its names.
+Read it from the bottom: core, contraction, primitives, operations, indexing, tracer; then vjps
+and the transforms reverse, batching, staging; then optimise, codegen, jit. To look things up in
+are vjps_more, the folder functions (the rest of the Array API), and namespace, its names.
 """
 
 from .batching import vmap

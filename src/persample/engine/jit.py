@@ -18,12 +18,12 @@ from .staging import Graph, make_graph
 from .tracer import Tracer, is_array, plain
 
 
-def _no_plan_yet(*args):
+def _not_yet(*args):
     return NotImplemented
 
 
 @dataclass(eq=False)
-class Plan:
+class Compiled:
     """What is kept for one signature.
 
     ``program`` takes the array leaves of the arguments, in order, and returns one array if the
@@ -52,8 +52,8 @@ class Jitted:
         self.__name__ = getattr(f, "__name__", "function")
         self.passes = tuple(passes)
         self.traces = 0
-        self._plans: dict = {}
-        self._latest = self._latest_into = _no_plan_yet
+        self._known: dict = {}
+        self._latest = self._latest_into = _not_yet
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if keywords:
@@ -62,27 +62,27 @@ class Jitted:
         return self._find(args) if out is NotImplemented else out
 
     def _find(self, args: tuple) -> Any:
-        """Call by the plan for these arguments' signature, and try it first the next time."""
+        """Call the program for these arguments' signature, and try it first the next time."""
         key, arrays = _signature(args)
         if key is None:
             return self.__wrapped__(*args)  # inside another transform: part of its trace
-        plan = self._plans.get(key) or self._compile(key, args)
-        self._latest = plan.guard
-        out, structure = plan.program(*arrays), plan.graph.structure
+        compiled = self._known.get(key) or self._compile(key, args)
+        self._latest = compiled.guard
+        out, structure = compiled.program(*arrays), compiled.graph.structure
         return out if structure is trees.LEAF else trees.unflatten(structure, out)
 
-    def _compile(self, key: tuple, args: tuple) -> Plan:
+    def _compile(self, key: tuple, args: tuple) -> Compiled:
         graph = optimise(make_graph(self.__wrapped__)(*args), self.passes)
         self.traces += 1
-        program = _compiled(graph)
-        self._plans[key] = Plan(program, graph, _guard(program, graph.structure, args))
-        return self._plans[key]
+        program = _program(graph)
+        self._known[key] = Compiled(program, graph, _guard(program, graph.structure, args))
+        return self._known[key]
 
-    def _plan(self, args: tuple) -> Plan:
+    def _compiled(self, args: tuple) -> Compiled:
         key, _ = _signature(args)
         if key is None:
             raise TypeError("jit: a program was asked for with tracers; give arrays as examples.")
-        return self._plans.get(key) or self._compile(key, args)
+        return self._known.get(key) or self._compile(key, args)
 
     def into(self, out: Any, *args: Any) -> Any:
         """Call the function, write what it returns into ``out``, and return ``out``.
@@ -93,18 +93,18 @@ class Jitted:
         result = self._latest_into(out, *args)
         if result is not NotImplemented:
             return result
-        plan, (outs, structure) = self._plan(args), trees.flatten(out)
-        given, wanted = [[(x.shape, x.dtype) for x in xs] for xs in (outs, plan.graph.outputs)]
-        if (structure, given) != (plan.graph.structure, wanted):
+        compiled, (outs, structure) = self._compiled(args), trees.flatten(out)
+        given, wanted = [[(x.shape, x.dtype) for x in xs] for xs in (outs, compiled.graph.outputs)]
+        if (structure, given) != (compiled.graph.structure, wanted):
             raise ValueError("jit: out has another structure, shape or dtype; give a result.")
-        plan.writer = plan.writer or _compiled(plan.graph, into=True)
-        self._latest_into = _guard(plan.writer, trees.LEAF, (out, *args))
-        plan.writer(*outs, *_signature(args)[1])
+        compiled.writer = compiled.writer or _program(compiled.graph, into=True)
+        self._latest_into = _guard(compiled.writer, trees.LEAF, (out, *args))
+        compiled.writer(*outs, *_signature(args)[1])
         return out
 
     def graph(self, *args: Any) -> Graph:
         """Return the optimised graph for these arguments; print it, or its ``removed``."""
-        return self._plan(args).graph
+        return self._compiled(args).graph
 
     def source(self, *args: Any) -> str:
         """Return the generated NumPy program for these arguments.
@@ -112,7 +112,7 @@ class Jitted:
         An operation that NumPy has no function for (``scatter_add``, ``pad``) stands there under
         the name of its primitive, an array from outside as ``constant_0``.
         """
-        return generate(self._plan(args).graph)[0]
+        return generate(self._compiled(args).graph)[0]
 
     def program(self, *args: Any) -> Callable:
         """Return the compiled program for these arguments, a plain function without any check.
@@ -121,10 +121,10 @@ class Jitted:
         must have the shapes and dtypes of these. It returns one array if the function returns
         one, else a tuple of the arrays in what it returns.
         """
-        return self._plan(args).program
+        return self._compiled(args).program
 
 
-def _compiled(graph: Graph, into: bool = False) -> Callable:
+def _program(graph: Graph, into: bool = False) -> Callable:
     """Return the program for a graph; with ``into`` it takes arrays for its results first."""
     source, constants = generate(graph, into)
     primitives = {name: primitive.numpy for name, primitive in PRIMITIVES.items()}
@@ -141,7 +141,7 @@ def _guard(program: Callable, structure: Any, args: tuple) -> Callable:
     long as half of the program. Arguments that are no arrays have no such check.
     """
     if not args or any(type(x) is not np.ndarray for x in args):
-        return _no_plan_yet
+        return _not_yet
     given = {f"x{i}": x for i, x in enumerate(args)}
     scope = {"program": program, "structure": structure, "unflatten": trees.unflatten}
     scope |= {"ndarray": np.ndarray, **{f"d{name}": x.dtype for name, x in given.items()}}

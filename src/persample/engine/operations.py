@@ -250,6 +250,12 @@ def min(x, /, axis=None, keepdims=False):
     return reduce("min", x, axis, keepdims)
 
 
+def expand(x, like, axes):
+    """Undo a reduction: put ``axes`` back with length 1 and repeat to the shape of ``like``."""
+    kept = tuple([1 if a in axes else n for a, n in enumerate(like.shape)])
+    return broadcast_to(reshape(x, kept), like.shape)
+
+
 def matmul(x1, x2, /):
     """Multiply matrices as the Array API does: 1-d and up, leading axes broadcast."""
     x, y = promote(x1, x2)

@@ -2,7 +2,7 @@
 
 The rules are themselves written with traced functions, so a gradient can be differentiated,
 batched and staged again. Here are the rules behind ``operations``; those behind ``functions``
-stand in ``vjps_functions``, those of matrices in ``functions.linalg``.
+stand in ``vjps_more``, those of matrices in ``functions.linalg``.
 """
 
 from collections.abc import Callable
@@ -10,11 +10,10 @@ from collections.abc import Callable
 import numpy as np
 
 from . import namespace as xp
-from . import vjps_functions
+from . import vjps_more
 from .contraction import split
-from .operations import product
+from .operations import expand, product
 from .primitives import apply, only_number
-from .vjps_functions import expand
 
 
 def _unbroadcast(ct, x):
@@ -113,6 +112,6 @@ vjp_rules = {
     "pad": (lambda ct, out, x, shape, slices: apply("slice", ct, slices=slices),),
     "take": (_take_vjp, None),
     "scatter_add": (lambda ct, out, x, i, length, **dims: apply("take", ct, i, **dims), None),
-    **vjps_functions.vjp_rules,
+    **vjps_more.vjp_rules,
     **xp.linalg.vjp_rules,
 }

@@ -4,11 +4,26 @@ For readers who want rows without a framework: `Network` holds a list of layers,
 reads its rows from the same closed forms as those of a PyTorch model.
 """
 
+import math
 from typing import Any
 
 import numpy as np
 
-from .closed import Formed, Outer, OuterSum, fresh
+from .closed import Formed, Outer, OuterSum
+
+CACHED = 2**22  # numbers: 16 MiB of float32
+
+
+def fresh(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Return memory for NumPy, (B, ..., d); of many small samples each number's B lie together.
+
+    NumPy's inner loop runs along what lies together, and starting one costs as much as some 30
+    numbers: rows of 32 x 32 for B = 1024 take 0.10 ms in this order, 0.32 in the other. At B = d
+    both are as fast; from 2 d on this one is, as long as the cache holds all.
+    """
+    if shape[0] < 2 * shape[-1] or math.prod(shape) > CACHED:
+        return np.empty(shape, dtype)
+    return np.moveaxis(np.empty((*shape[1:], shape[0]), dtype), -1, 0)
 
 
 class _Buffer:

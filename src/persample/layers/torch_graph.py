@@ -39,8 +39,10 @@ def _kinds(*names: str) -> tuple[str, ...]:
 # Operations that may take samples beside parameters, and give no more numbers than these have.
 TAKING = _kinds(
     *("Addmm", "Addmv", "Addbmm", "Baddbmm", "Convolution", "Embedding", "EmbeddingBag", "Index"),
-    *("IndexSelect", "Gather", "Take", "Expand", "Repeat", "MkldnnRnnLayer", "Trilinear", "Mv"),
+    *("IndexSelect", "Gather", "Take", "MkldnnRnnLayer", "Trilinear"),
 )
+VECTOR = _kinds("Mv")  # a matrix times a vector: the samples, if any, are in the matrix
+REPEATING = _kinds("Expand", "Repeat")  # once for each sample, or once for each of something else
 # Operations that do so only where an input is no parameter's.
 PRODUCTS = _kinds("Mm", "Bmm", "Dot", "Cat", "Stack")
 ARITHMETIC = _kinds("Mul", "Div", "Add", "Sub")
@@ -87,21 +89,22 @@ class Graph:
         own = [n for n, node in enumerate(self.nodes) if isinstance(node, BackwardCFunction)]
         return set().union(*map(self.reach, own))
 
-    def of_parameters_alone(self, constants: set[int]) -> set[int]:
+    def of_parameters_alone(self, constants: set[int], repeated: bool = False) -> set[int]:
         """Return the places whose outputs are made of parameters and nothing of a sample.
 
         ``constants`` are the addresses of tensors that hold no samples: the model's buffers.
+        ``repeated`` says whether parameters may be repeated, which may be for each sample.
         """
         alone = set(self.leaves.values())
         waiting = [above for here in alone for above, _ in self.uses[here]]
         while waiting:
             here = waiting.pop()
-            if here not in alone and self._adds_no_samples(here, alone, constants):
+            if here not in alone and self._adds_no_samples(here, alone, constants, repeated):
                 alone.add(here)
                 waiting += [above for above, _ in self.uses[here]]
         return alone
 
-    def _adds_no_samples(self, place, alone, constants):
+    def _adds_no_samples(self, place, alone, constants, repeated):
         node, targets = self.nodes[place], self.targets[place]
         given = [target for target in targets if target is not None]
         if not all(here in alone for here, _ in given):
@@ -114,9 +117,26 @@ class Graph:
             return True
         if own or name.startswith(PRODUCTS):
             return _other_factor(node, targets) in constants
+        if name.startswith(VECTOR):
+            return targets[0] is not None
         if name.startswith(TAKING):
-            return name.startswith("Mv") and targets[0] is not None  # a matrix times a vector
+            return False
+        if name.startswith(REPEATING):
+            return repeated
         return count <= max(math.prod(self.shape(*target)) for target in given)
+
+    def lines_up(self, place: int, axis: int, above: int, slot: int, axis_above: int) -> bool:
+        """Say whether an axis of a node's output is an axis of what the node above makes of it."""
+        name, shape = self.nodes[above].name(), self.shape(place)
+        if name.startswith(ARITHMETIC):
+            result = self.shape(above)
+            is_same_axis = len(shape) - axis == len(result) - axis_above
+            return is_same_axis and shape[axis] == result[axis_above]
+        if name.startswith(_kinds("NativeBatchNorm", "CudnnBatchNorm")):  # as of InstanceNorm
+            return slot > 0 and axis_above == 1
+        first = name.startswith(_kinds("Mm", "Bmm")) and slot == 0
+        first |= name.startswith(_kinds("Addmm", "Baddbmm")) and slot == 1
+        return (first or name.startswith(_kinds("Cat"))) and axis == axis_above
 
     def key(self, roots: tuple) -> tuple:
         """Return what two passes of one structure and of equal shapes have in common."""

@@ -60,7 +60,7 @@ class Owners:
 
     None if no reading fits, UNUSED if there is no cotangent. ``doubtful`` are the nodes of whose
     cotangents another batch may tell something else: they were not finite or not there, or zero
-    for all samples but one.
+    for all samples but one, or those of a parameter that was repeated for another reason.
     """
 
     along: list[tuple[Along | None, ...]]
@@ -107,13 +107,15 @@ def find_owners(
     graph: Graph,
     covered: set[int],
     shared: set[int],
+    repeated: set[int],
     size: int,
     sweep: Callable[[Tensor | None], Any],
 ) -> Owners:
     """Return the owners; ``sweep(r)`` runs backward with sample i's loss times r_i, or times 1.
 
     ``covered`` are the nodes that the sweep can reach; of the others nothing is known. ``shared``
-    are those of which no number is one sample's, whatever the sweep shows.
+    are those of which no number is one sample's, whatever the sweep shows. ``repeated`` are
+    those made of parameters repeated, once for each sample or for each of something else.
     """
     is_wide = all(x.dtype.itemsize > 2 for node in graph.nodes for x in node._input_metadata)
     weights = weights_for(size, FACTORS if is_wide else FACTORS_16_BITS)
@@ -138,7 +140,29 @@ def find_owners(
             if len(fitting) > 1 or min(witnesses, default=2) < 2 or not plain[key][2]:
                 doubtful.add(place)
         along.append(tuple(found))
+    for place in repeated:
+        if not _is_confirmed(graph, along, covered, repeated, place):
+            doubtful.add(place)
     return Owners(along, doubtful)
+
+
+def _is_confirmed(graph, along, covered, repeated, place):
+    """Say whether a parameter was repeated for the samples: what takes it has them there too."""
+    seen, waiting = {place}, [place]
+    while waiting:
+        here = waiting.pop()
+        mine, uses = along[here][0], [use for use in graph.uses[here] if use[0] in covered]
+        if not uses:
+            return True  # these are the losses
+        for above, slot in uses:
+            there = along[above][0]
+            if above in repeated and above not in seen:
+                seen.add(above)
+                waiting.append(above)
+            elif above not in repeated and None not in (mine, there):
+                if graph.lines_up(here, mine.axis, above, slot, there.axis):
+                    return True
+    return False
 
 
 def _sketches(graph, size, run):

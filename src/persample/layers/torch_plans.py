@@ -61,8 +61,10 @@ def _owners(model, graph, wanted, roots, size) -> Owners:
             torch.autograd.grad(edges, wanted, cotangents, retain_graph=True, allow_unused=True)
 
     covered = set().union(*(graph.reach(graph.place[edge.node]) for edge in edges))
-    shared = graph.of_parameters_alone({x.data_ptr() for x in model.buffers()})
-    return find_owners(graph, covered, shared, size, sweep)
+    constants = {x.data_ptr() for x in model.buffers()}
+    shared = graph.of_parameters_alone(constants)
+    repeated = graph.of_parameters_alone(constants, repeated=True) - shared
+    return find_owners(graph, covered, shared, repeated, size, sweep)
 
 
 def _weighted(cotangent, along, r, size):

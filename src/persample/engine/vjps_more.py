@@ -8,13 +8,8 @@ import math
 import numpy as np
 
 from . import namespace as xp
+from .operations import expand
 from .primitives import PAIR_STEPS, STEPS
-
-
-def expand(x, like, axes):
-    """Undo a reduction: put ``axes`` back with length 1 and repeat to the shape of ``like``."""
-    kept = tuple([1 if a in axes else n for a, n in enumerate(like.shape)])
-    return xp.broadcast_to(xp.reshape(x, kept), like.shape)
 
 
 def _prod_vjp(ct, out, x, axes):
