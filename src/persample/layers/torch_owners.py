@@ -156,12 +156,13 @@ def _is_confirmed(graph, along, covered, repeated, place):
             return True  # these are the losses
         for above, slot in uses:
             there = along[above][0]
-            if above in repeated and above not in seen:
+            if above in repeated:
+                waiting += [above] if above not in seen else []
                 seen.add(above)
-                waiting.append(above)
-            elif above not in repeated and None not in (mine, there):
-                if graph.lines_up(here, mine.axis, above, slot, there.axis):
-                    return True
+            elif None in (mine, there):
+                continue
+            elif graph.lines_up(here, mine.axis, above, slot, there.axis):
+                return True
     return False
 
 
