@@ -34,7 +34,7 @@ NBVAL := --nbval --nbval-current-env --nbval-sanitize-with nbval_sanitize.cfg --
 # One file is one worker's: a notebook's cells share a kernel.
 PARALLEL := -n $(JOBS) --maxprocesses 8 --dist loadfile
 
-.PHONY: help book html test check portable portable-small repeat matrix tamper mutate fuzz models figures \
+.PHONY: help book html test check portable portable-small repeat matrix tamper mutate fuzz models frameworks figures \
 	serve lab notebooks bench lint constraints clean
 
 help:  ## list the targets
@@ -86,6 +86,9 @@ fuzz: $(VENV)/.dev  ## 10,000 generated calls: each right, or refused with a doc
 
 models: $(VENV)-models/.models  ## per-sample gradients of real models, as they ship
 	$(VENV)-models/bin/python scripts/models.py $(if $(ONLY),--only "$(ONLY)")
+
+frameworks: $(VENV)/.dev  ## run the same line in TensorFlow, MindSpore and the others (ONLY=mlx)
+	$(BIN)/python scripts/frameworks.py $(if $(ONLY),--only $(ONLY))
 
 figures: $(VENV)/.dev  ## write the last figures of these into the README
 	$(BIN)/python scripts/figures.py

@@ -1,0 +1,104 @@
+"""What every framework's program is given, and how what it found is reported.
+
+Imports no framework, so that each program runs in an environment of its own.
+"""
+
+import json
+import platform
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+# Four moves of a random walk over five states; one feature for each state, none for an exit.
+A, B, C, D, E = ([float(i == k) for i in range(5)] for k in range(5))
+EXIT = [0.0] * 5
+THETA = [0.2, 0.1, 0.4, 0.8, 0.9]
+S, R, S_NEXT = [A, C, C, E], [0.0, 0.0, 0.0, 1.0], [EXIT, B, D, EXIT]
+
+V1, V2 = [1.0, 1.0], [2.0, 2.0]  # of the leaf session: v_res = ((v1 + v2) * 2).sum()
+
+SIZES, FEATURES = (1, 32, 1024), 16
+
+
+def closed_form(theta: list, s: list, r: list, s_next: list) -> list:
+    """Return the rows of 0.5 (target - s . theta)^2 with the target fixed: -(TD error) s."""
+    rows = []
+    for here, reward, there in zip(s, r, s_next, strict=True):
+        error = reward + _dot(there, theta) - _dot(here, theta)
+        rows.append([-error * x for x in here])
+    return rows
+
+
+def _dot(x, y):
+    return sum(a * b for a, b in zip(x, y, strict=True))
+
+
+def batch(size: int) -> tuple[list, list, list, list]:
+    """Return theta, s, r, s_next: ``size`` transitions, no two alike, for the times."""
+    draw = random.Random(size).gauss
+    vectors = [[draw(0, 1) for _ in range(FEATURES)] for _ in range(2 * size + 1)]
+    theta, s, s_next = vectors[0], vectors[1 : size + 1], vectors[size + 1 :]
+    return theta, s, [draw(0, 1) for _ in range(size)], s_next
+
+
+def said(run: Callable[[], Any], line: int = 0) -> str:
+    """Return the class and one line of the error that a call ends with, or "" if it runs."""
+    try:
+        run()
+    except Exception as error:  # whichever class the framework has chosen
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        return f"{type(error).__name__}: {lines[line] if lines else ''}"
+    return ""
+
+
+def times(rows: Callable, mean: Callable, convert: Callable, wait: Callable = list) -> dict:
+    """Return size -> seconds of the rows and of the batch gradient; first calls apart.
+
+    ``rows`` and ``mean`` take (theta, s, r, s_next), each made by ``convert`` from a list;
+    ``wait`` is called with what they return, and comes back once it is computed.
+    """
+    table = {}
+    for size in SIZES:
+        arguments = [convert(x) for x in batch(size)]
+        runs = {
+            "rows": lambda a=arguments: wait(rows(*a)),
+            "mean": lambda a=arguments: wait(mean(*a)),
+        }
+        entry = {f"first {name}": _seconds(run, 1) for name, run in runs.items()}
+        repeats = {name: max(1, int(0.02 / _seconds(run, 1))) for name, run in runs.items()}
+        samples: dict = {name: [] for name in runs}
+        for _ in range(7):
+            for name, run in runs.items():
+                samples[name].append(_seconds(run, repeats[name]))
+        entry |= {name: statistics.median(t) for name, t in samples.items()}
+        table[str(size)] = {name: float(f"{t:.3g}") for name, t in entry.items()}
+    return table
+
+
+def _seconds(run, repeats):
+    start = time.perf_counter()
+    for _ in range(repeats):
+        run()
+    return (time.perf_counter() - start) / repeats
+
+
+def named(scope: dict, words: dict[str, str]) -> dict[str, str]:
+    """Return the words as they are; every name in them must be there, so none is from memory.
+
+    A word is an expression such as ``tf.GradientTape``; "" says that the framework has none.
+    """
+    for word in words.values():
+        if word:
+            eval(word, scope)  # our own text
+    return words
+
+
+def report(package: str, **found: Any) -> None:
+    """Print what was found, as JSON, the last line of the program's output."""
+    facts = {"version": version(package), "python": platform.python_version(), **found}
+    sys.stdout.flush()
+    print(json.dumps(facts), flush=True)

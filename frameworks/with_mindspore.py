@@ -1,0 +1,103 @@
+"""MindSpore: the line of its own tutorial; and that tutorial as published and mended."""
+
+import common
+import mindspore as ms
+import numpy as np
+from common import said
+from mindspore import Tensor, jit, ops, vmap
+
+ms.set_context(mode=ms.PYNATIVE_MODE)
+FLOAT = ms.float32
+
+
+# [rows]
+def td_loss(theta, s, r, s_next):
+    target = ops.stop_gradient(r + (s_next * theta).sum())
+    return 0.5 * (target - (s * theta).sum()) ** 2
+
+
+rows = jit(vmap(ms.grad(td_loss), in_axes=(None, 0, 0, 0)))
+# [end]
+
+
+def mean_loss(theta, s, r, s_next):
+    targets = ops.stop_gradient(r + ops.matmul(s_next, theta))
+    return (0.5 * (targets - ops.matmul(s, theta)) ** 2).mean()
+
+
+mean = jit(ms.grad(mean_loss))
+
+
+# [leaf]
+def v_res(v1, v2):
+    return ((v1 + v2) * 2).sum()
+
+
+v1, v2 = Tensor(common.V1, FLOAT), Tensor(common.V2, FLOAT)
+g1 = ms.grad(v_res, grad_position=0)(v1, v2)
+# [end]
+
+# [published]
+weights = Tensor([0.2, -0.2, 0.1], FLOAT)
+here, reward = Tensor([2.0, 1.0, -2.0], FLOAT), Tensor(2.0, FLOAT)
+there = Tensor([1.0, 2.0, 0.0], FLOAT)
+
+
+def value(theta, s):
+    return (s * theta).sum()
+
+
+def published(theta, s_before, r, s_after):
+    target = reward + value(theta, there)  # from outside, not from the arguments
+    return (ops.stop_gradient(target) - value(theta, s_after)) ** 2
+
+
+def mended(theta, s, r, s_next):
+    target = r + value(theta, s_next)
+    return (ops.stop_gradient(target) - value(theta, s)) ** 2
+
+
+# [end]
+
+
+def convert(x):
+    return Tensor(np.array(x), FLOAT)
+
+
+def kept_sign(x):
+    return x if x > 0 else -x
+
+
+measured = common.times(
+    rows, mean, convert, lambda g: g.asnumpy()
+)  # first, so that first calls are
+arguments = [convert(x) for x in (common.THETA, common.S, common.R, common.S_NEXT)]
+x, y, many = convert(2.0), convert(3.0), convert([1.0, -2.0])
+common.report(
+    "mindspore",
+    rows=[rows(*arguments).asnumpy().tolist()],
+    leaf={"value": float(v_res(v1, v2).asnumpy()), "v1": g1.asnumpy().tolist(), "v2": None},
+    published=ms.grad(published)(weights, here, reward, there).asnumpy().tolist(),
+    mended=ms.grad(mended)(weights, here, reward, there).asnumpy().tolist(),
+    unused=str(ms.grad(lambda x, y: x * x, grad_position=1)(x, y).asnumpy()),
+    vector=ms.grad(lambda x: x * x)(many).asnumpy().tolist(),
+    branch={
+        "eager": said(lambda: ms.grad(kept_sign)(x)),
+        "compiled": said(lambda: jit(kept_sign)(x)),
+        "batched": said(lambda: vmap(kept_sign)(many)),
+    },
+    twice=[float(ms.grad(lambda x: x * x)(x).asnumpy()) for _ in range(2)],
+    words=common.named(
+        globals(),
+        {
+            "record": "ms.grad",
+            "compile": "jit",
+            "batch": "vmap",
+            "stop": "ops.stop_gradient",
+            "leaf": "",
+            "gradient": "ms.grad",
+            "jacobian": "ms.jacrev",
+        },
+    ),
+    times=measured,
+)

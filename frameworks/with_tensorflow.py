@@ -1,0 +1,121 @@
+"""TensorFlow: a tape for gradients, vectorized_map for the samples, tf.function for the graph."""
+
+import common
+import tensorflow as tf
+from common import said
+
+FLOAT = tf.float64
+
+
+# [rows]
+def td_loss(theta, s, r, s_next):
+    target = tf.stop_gradient(r + tf.tensordot(s_next, theta, 1))
+    return 0.5 * (target - tf.tensordot(s, theta, 1)) ** 2
+
+
+def row(theta, s, r, s_next):
+    with tf.GradientTape() as tape:
+        tape.watch(theta)
+        loss = td_loss(theta, s, r, s_next)
+    return tape.gradient(loss, theta)
+
+
+@tf.function
+def rows(theta, s, r, s_next):
+    return tf.vectorized_map(lambda sample: row(theta, *sample), (s, r, s_next))
+
+
+# [end]
+
+
+# [jacobian]
+@tf.function
+def rows_as_jacobian(theta, s, r, s_next):
+    with tf.GradientTape() as tape:
+        tape.watch(theta)
+        targets = tf.stop_gradient(r + tf.linalg.matvec(s_next, theta))
+        losses = 0.5 * (targets - tf.linalg.matvec(s, theta)) ** 2
+    return tape.jacobian(losses, theta)
+
+
+# [end]
+
+
+@tf.function
+def mean(theta, s, r, s_next):
+    with tf.GradientTape() as tape:
+        tape.watch(theta)
+        targets = tf.stop_gradient(r + tf.linalg.matvec(s_next, theta))
+        loss = tf.reduce_mean(0.5 * (targets - tf.linalg.matvec(s, theta)) ** 2)
+    return tape.gradient(loss, theta)
+
+
+# [leaf]
+v1 = tf.Variable(common.V1)
+v2 = tf.constant(common.V2)
+with tf.GradientTape() as tape:
+    v_sum = v1 + v2
+    v_res = tf.reduce_sum(v_sum * 2)
+g1, g2 = tape.gradient(v_res, [v1, v2])
+# [end]
+
+
+def convert(x):
+    return tf.constant(x, FLOAT)
+
+
+def gradient(f, *arguments):
+    with tf.GradientTape() as tape:
+        tape.watch(arguments)
+        out = f(*arguments)
+    return tape.gradient(out, list(arguments))
+
+
+def kept_sign(x):
+    return x if x > 0 else -x
+
+
+def with_python_if(x):
+    y = x if x > 0 else -x
+    return y
+
+
+measured = common.times(rows, mean, convert, lambda g: g.numpy())  # first, so that first calls are
+arguments = [convert(x) for x in (common.THETA, common.S, common.R, common.S_NEXT)]
+x, y = convert(2.0), convert(3.0)
+both = [rows(*arguments).numpy().tolist(), rows_as_jacobian(*arguments).numpy().tolist()]
+unused = gradient(lambda x, y: x * x, x, y)[1]
+vector = gradient(lambda x: x * x, convert([1.0, 2.0]))[0]
+many = convert([1.0, -2.0])
+common.report(
+    "tensorflow-cpu",
+    rows=both,
+    leaf={
+        "value": float(v_res),
+        "v1": g1.numpy().tolist(),
+        "v2": None if g2 is None else g2.numpy().tolist(),
+        "leaf": "a tf.Variable, watched by the tape; a constant is not",
+    },
+    unused="None" if unused is None else str(unused.numpy()),
+    vector=vector.numpy().tolist(),
+    branch={
+        "eager": said(lambda: gradient(kept_sign, x)),
+        "compiled": said(lambda: tf.function(kept_sign)(x)),
+        "compiled_statement": said(lambda: tf.function(with_python_if)(x)),
+        "batched": said(lambda: tf.vectorized_map(with_python_if, many), line=-1),
+    },
+    twice=[float(gradient(lambda x: x * x, x)[0]) for _ in range(2)],
+    words=common.named(
+        globals(),
+        {
+            "record": "tf.GradientTape",
+            "compile": "tf.function",
+            "batch": "tf.vectorized_map",
+            "stop": "tf.stop_gradient",
+            "leaf": "tf.Variable",
+            "gradient": "tf.GradientTape.gradient",
+            "jacobian": "tf.GradientTape.jacobian",
+        },
+    ),
+    times=measured,
+)

@@ -1,0 +1,99 @@
+"""Run the same line in every framework, each in an environment of its own.
+
+    python scripts/frameworks.py                     all of them (make frameworks)
+    python scripts/frameworks.py --only tensorflow   one, and keep what is stored of the others
+
+A program of `frameworks/` is one framework's; its requirements, if the book's own environment
+lacks the framework, lie beside it. What the programs found is stored with versions and date. A
+framework that cannot be installed is stored with the reason.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+from matrix import NotHad, uv
+
+ROOT = Path(__file__).resolve().parents[1]
+PROGRAMS = ROOT / "frameworks"
+STORED = ROOT / "benchmarks" / "results" / "frameworks.json"
+PYTHON = "3.11"  # the newest for which Chainer's NumPy has wheels
+NAMES = {
+    "numpy_engine": "NumPy, this book's engine",
+    "pytorch": "PyTorch",
+    "jax": "JAX",
+    "mindspore": "MindSpore",
+    "tensorflow": "TensorFlow",
+    "pytensor": "PyTensor (Theano)",
+    "mlx": "MLX",
+    "autograd": "HIPS autograd",
+    "chainer": "Chainer",
+    "keras": "Keras 3",
+    "tinygrad": "tinygrad",
+}
+QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_v": "4", "CHAINER_WARN_VERSION_MISMATCH": "0"}
+QUIET |= {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
+MOST_SECONDS = 900
+
+
+def environment(name: str, folder: Path) -> str:
+    """Return the Python to run a program with, in an environment made for it if it needs one."""
+    requirements = PROGRAMS / f"requirements-{name}.txt"
+    if not requirements.exists():
+        return sys.executable
+    inside = folder / name / "bin" / "python"
+    uv("venv", "--quiet", "--clear", "--python", PYTHON, str(folder / name))
+    pip = ("pip", "install", "--quiet", "--python", str(inside))
+    lines = [line.split("#")[0].strip() for line in requirements.read_text().splitlines()]
+    packages = [line for line in lines if line]
+    # Chainer comes as source alone, and is built with what the lines before it have installed.
+    uv(*pip, *[p for p in packages if not p.startswith("chainer")])
+    if name == "chainer":
+        uv(*pip, "--no-build-isolation", *[p for p in packages if p.startswith("chainer")])
+    return str(inside)
+
+
+def run(name: str, folder: Path) -> dict:
+    """Return what one framework's program found, or why it could not be run."""
+    try:
+        python = environment(name, folder)
+    except NotHad as error:
+        return {"not had": str(error)}
+    done = subprocess.run(
+        [python, str(PROGRAMS / f"with_{name}.py")],
+        cwd=folder,
+        env=os.environ | QUIET,
+        capture_output=True,
+        text=True,
+        timeout=MOST_SECONDS,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{name}:\n" + "\n".join(done.stderr.splitlines()[-15:]))
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", choices=NAMES, help="one framework")
+    parser.add_argument("--folder", type=Path, default=ROOT / ".venv-frameworks")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    stored = json.loads(STORED.read_text()) if STORED.exists() else {"frameworks": {}}
+    for name in [options.only] if options.only else NAMES:
+        found = run(name, options.folder)
+        stored["frameworks"][name] = {"name": NAMES[name]} | found
+        print(f"{NAMES[name]:28} {found.get('version') or 'not had: ' + found['not had']}")
+    stored["date"] = datetime.date.today().isoformat()
+    stored["machine"] = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    STORED.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    return int(any("not had" in found for found in stored["frameworks"].values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
