@@ -69,7 +69,8 @@ def compare(
         done = subprocess.run(
             [*command, *map(str, files)],
             cwd=root,
-            env=environment(env),
+            # PyTorch keeps compiled code by program alone: that of other kernels would not compile.
+            env=environment(env) | {"TORCHINDUCTOR_CACHE_DIR": folder},
             capture_output=True,
             text=True,
             check=False,
