@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from missing import MISSING
 
 import persample as ps
 from persample import backends, trees
@@ -15,16 +16,17 @@ from persample.backends import BACKENDS, NAMES
 from .cases import arrays, states, theta
 from .tolerances import FINITE_DIFFERENCES, assert_close
 
-MODULES = [ps.backend(name) for name in BACKENDS]
 FUNCTIONS = [name for name in NAMES if not name.isupper()]
 
-each_backend = pytest.mark.parametrize("module", MODULES, ids=BACKENDS)
+
+@pytest.fixture(params=BACKENDS)
+def module(request):
+    return ps.backend(request.param)
 
 
 pytestmark = pytest.mark.usefixtures("light_compiler")
 
 
-@each_backend
 def test_a_backend_has_exactly_the_names_of_the_contract(module):
     assert isinstance(module, types.ModuleType)
     assert set(module.__all__) == set(NAMES)
@@ -47,11 +49,11 @@ def test_a_function_has_one_signature_and_a_docstring_everywhere(function):
         parameters = inspect.signature(getattr(module, function)).parameters.values()
         return [(p.name, p.kind, p.default) for p in parameters]
 
-    assert all(shape(module) == shape(MODULES[0]) for module in MODULES)
-    assert all(inspect.getdoc(getattr(module, function)) for module in MODULES)
+    modules = [ps.backend(name) for name in BACKENDS if name not in MISSING]
+    assert all(shape(module) == shape(modules[0]) for module in modules)
+    assert all(inspect.getdoc(getattr(module, function)) for module in modules)
 
 
-@each_backend
 def test_asarray_makes_float64_of_python_numbers(module):
     x = module.asarray([[1.0, 2], [3, 4]])
     assert str(x.dtype).removeprefix("torch.") == "float64"
@@ -59,7 +61,6 @@ def test_asarray_makes_float64_of_python_numbers(module):
     assert tuple(module.asarray(1.0).shape) == ()
 
 
-@each_backend
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 def test_asarray_makes_the_dtype_that_is_named(module, dtype):
     for x in ([1.0, 2.0], np.array([1.0, 2.0]), module.asarray([1.0, 2.0])):
@@ -68,14 +69,12 @@ def test_asarray_makes_the_dtype_that_is_named(module, dtype):
         assert_close(module.to_numpy(converted), [1.0, 2.0])
 
 
-@each_backend
 def test_asarray_leaves_the_dtype_of_an_array_alone(module):
     assert str(module.asarray(np.ones(2, np.float32)).dtype).removeprefix("torch.") == "float32"
     x = module.asarray([1.0], "float32")
     assert module.asarray(x) is x
 
 
-@each_backend
 def test_grad(module):
     f = lambda x, y: x * x * y  # noqa: E731
     x, y = module.asarray(3.0), module.asarray(5.0)
@@ -84,21 +83,18 @@ def test_grad(module):
     assert_close(ps.to_numpy(module.grad(f, (1, 0))(x, y)), (9.0, 30.0))
 
 
-@each_backend
 def test_value_and_grad_gives_the_value_first(module):
     value, gradient = module.value_and_grad(lambda x: x * x)(module.asarray(3.0))
     assert_close(ps.to_numpy(value), 9.0)
     assert_close(ps.to_numpy(gradient), 6.0)
 
 
-@each_backend
 @pytest.mark.parametrize("in_axes", [(None, 0), [None, 0]])
 def test_vmap_maps_what_is_marked(module, in_axes):
     dots = module.vmap(lambda x, y: ps.namespace_of(x).matmul(x, y), in_axes)
     assert_close(ps.to_numpy(dots(*arrays((theta, states), module.NAME))), states @ theta)
 
 
-@each_backend
 def test_vmap_maps_every_argument_by_default(module):
     sums = module.vmap(lambda x, y: ps.namespace_of(x).sum(x * y))
     assert_close(
@@ -106,14 +102,12 @@ def test_vmap_maps_every_argument_by_default(module):
     )
 
 
-@each_backend
 def test_transforms_nest(module):
     cube = lambda x: x * x * x  # noqa: E731
     second = module.jit(module.vmap(module.grad(module.grad(cube))))
     assert_close(ps.to_numpy(second(arrays(theta, module.NAME))), 6 * theta)
 
 
-@each_backend
 def test_value_and_grad_with_aux(module):
     def f(x, y):
         return x * x * y, {"double": 2 * x, "y": (y,)}
@@ -134,7 +128,6 @@ def test_value_and_grad_with_aux(module):
     assert_close(ps.to_numpy(total), 2.0 + 5.0)
 
 
-@each_backend
 def test_memory_for_rows_is_like_the_parameters(module):
     like = module.asarray([1.0, 2.0], "float32")
     memory = module.empty((4, 2), like)
