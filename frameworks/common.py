@@ -55,7 +55,7 @@ def said(run: Callable[[], Any], line: int = 0) -> str:
     return ""
 
 
-def times(rows: Callable, mean: Callable, convert: Callable, wait: Callable = list) -> dict:
+def times(rows: Callable, mean: Callable, convert: Callable, wait: Callable = lambda x: x) -> dict:
     """Return size -> seconds of the rows and of the batch gradient; first calls apart.
 
     ``rows`` and ``mean`` take (theta, s, r, s_next), each made by ``convert`` from a list;

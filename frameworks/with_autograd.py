@@ -2,7 +2,7 @@
 
 import autograd.numpy as np
 import common
-from autograd import grad, jacobian
+from autograd import elementwise_grad, grad, jacobian
 from autograd.tracer import getval
 from common import said
 
@@ -57,6 +57,7 @@ common.report(
     leaf={"value": float(v_res(v1, v2)), "v1": g1.tolist(), "v2": None},
     unused=str(grad(lambda x, y: x * x, 1)(2.0, 3.0)),
     vector=said(lambda: grad(lambda x: x * x)(many)),
+    summed={"elementwise_grad": elementwise_grad(lambda x: x * x)(many).tolist()},
     branch={"eager": said(lambda: grad(kept_sign)(2.0))},
     twice=[float(grad(lambda x: x * x)(2.0)) for _ in range(2)],
     words=common.named(

@@ -1,5 +1,6 @@
 """Chainer: Variables with .grad, define-by-run; the samples by a loop or by leaf copies."""
 
+import chainer
 import chainer.functions as F
 import common
 import numpy as np
@@ -73,6 +74,13 @@ def accumulated():
 
 
 measured = common.times(rows, mean, np.array, np.asarray)  # first, so that first calls are
+
+
+def summed():
+    x = Variable(np.array([1.0, -2.0]))
+    return chainer.grad([x * x], [x])[0].array.tolist()
+
+
 arguments = [np.array(x) for x in (common.THETA, common.S, common.R, common.S_NEXT)]
 common.report(
     "chainer",
@@ -85,6 +93,7 @@ common.report(
     },
     unused=str(differentiated(lambda x, y: x * x, 2.0, 3.0)[1].grad),
     vector=said(lambda: differentiated(lambda x: x * x, [1.0, 2.0])),
+    summed={"chainer.grad": summed()},
     branch={
         "eager": said(lambda: differentiated(kept_sign, 2.0)),
         "eager_variable": said(lambda: bool(Variable(np.array(2.0)) > 0)),

@@ -81,6 +81,7 @@ common.report(
     mended=ms.grad(mended)(weights, here, reward, there).asnumpy().tolist(),
     unused=str(ms.grad(lambda x, y: x * x, grad_position=1)(x, y).asnumpy()),
     vector=ms.grad(lambda x: x * x)(many).asnumpy().tolist(),
+    same_tensor_twice=float(ms.grad(lambda x, y: x * x, grad_position=1)(x, x).asnumpy()),
     branch={
         "eager": said(lambda: ms.grad(kept_sign)(x)),
         "compiled": said(lambda: jit(kept_sign)(x)),

@@ -103,6 +103,7 @@ common.report(
         "compiled": said(lambda: tf.function(kept_sign)(x)),
         "compiled_statement": said(lambda: tf.function(with_python_if)(x)),
         "batched": said(lambda: tf.vectorized_map(with_python_if, many), line=-1),
+        "batched_function": said(lambda: tf.vectorized_map(tf.function(with_python_if), many)),
     },
     twice=[float(gradient(lambda x: x * x, x)[0]) for _ in range(2)],
     words=common.named(

@@ -69,7 +69,7 @@ def compare(
         done = subprocess.run(
             [*command, *map(str, files)],
             cwd=root,
-            # PyTorch keeps compiled code by program alone: that of other kernels would not compile.
+            # PyTorch finds compiled code by the program alone: that of other kernels is no use.
             env=environment(env) | {"TORCHINDUCTOR_CACHE_DIR": folder},
             capture_output=True,
             text=True,
