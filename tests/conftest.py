@@ -17,12 +17,25 @@ def pytest_report_header() -> list[str]:
 
 
 def pytest_collection_modifyitems(items) -> None:
-    """Skip the cases of a backend whose framework is not installed."""
+    """Skip the cases of a backend whose framework is not installed, and examples that use it."""
     for item in items:
-        values = getattr(item, "callspec", None) and item.callspec.params.values()
+        values = list(item.callspec.params.values()) if hasattr(item, "callspec") else []
+        example = item.dtest.docstring if hasattr(item, "dtest") else ""
         for name in MISSING:
-            if any(isinstance(value, str) and value == name for value in values or ()):
+            if name in example or any(isinstance(x, str) and x == name for x in values):
                 item.add_marker(pytest.mark.skip(reason=f"{name} is not installed"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Skip a test that comes upon a framework that is not installed; else the error stands."""
+    try:
+        return (yield)
+    except ImportError as error:
+        for name in MISSING:
+            if error.name == name or f"the package {name} is not installed" in str(error):
+                pytest.skip(f"{name} is not installed")
+        raise
 
 
 @pytest.fixture
