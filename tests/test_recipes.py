@@ -27,7 +27,7 @@ SPOILED = {
     "torch-hooks": ('reduction="sum"', 'reduction="mean"'),
     "torch-norms": ("is None else 1", "is None else 0"),
     "torch-clipped": (".clamp(max=1)", ""),
-    "torch-chunks": ("functional_call(model, parameters, x), y)", "model(x), y)"),
+    "torch-chunks": ("functional_call(model, parameters, x[None])", "model(x[None])"),
     "torch-list": ("(loss / len(episodes)).backward()", "loss.backward()"),
     "torch-accumulate": ("loss * len(x[part]) / N", "loss / 3"),
     "jax-tree": ('params["hidden"], params["out"]', 'params["hidden"], {**params["out"], "b": 0}'),

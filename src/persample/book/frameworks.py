@@ -69,10 +69,7 @@ def _below(x):
 def words(found: Mapping[str, dict], *which: str) -> Table:
     """Return the table of what each framework calls these things."""
     lines = [
-        [
-            facts["name"],
-            *[f"`{word}`" if word else NONE for word in map(facts["words"].get, which)],
-        ]
+        [facts["name"], *[_short(facts["words"][word]) for word in which]]
         for facts in found.values()
     ]
     return table(["framework", *which], lines)
@@ -132,16 +129,21 @@ def messages(found: Mapping[str, dict], of: str, where: str | None = None) -> No
             print(f"{facts['name']}\n  {text.removeprefix('.grad is None; ')}")
 
 
+def ratios(found: Mapping[str, dict]) -> dict[str, list[float]]:
+    """Return framework -> time of the rows in batch gradients, for each batch size."""
+    return {
+        name: [times["rows"] / times["mean"] for times in facts["times"].values()]
+        for name, facts in found.items()
+    }
+
+
 def costs(found: Mapping[str, dict]) -> Table:
     """Return the table of rows in batch gradients, for each batch size, and of first calls."""
     lines = []
-    for facts in found.values():
-        times = facts["times"]
-        ratios = [_two_digits(t["rows"] / t["mean"]) for t in times.values()]
-        first = max(t["first rows"] for t in times.values())
-        lines.append(
-            [facts["name"], *ratios, f"{first:.0f} s" if first >= 1 else f"{first:.1g} s"]
-        )
+    for name, each in ratios(found).items():
+        first = max(times["first rows"] for times in found[name]["times"].values())
+        seconds = f"{first:.0f} s" if first >= 1 else f"{first:.1g} s"
+        lines.append([found[name]["name"], *map(_two_digits, each), seconds])
     sizes = next(iter(found.values()))["times"]
     return table(["framework", *[f"B = {size}" for size in sizes], "first call"], lines)
 
