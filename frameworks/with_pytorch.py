@@ -70,6 +70,7 @@ common.report(
         "is_leaf": [t.is_leaf for t in (v1, v2, v_sum, v_res)],
     },
     unused=f".grad is {unused()}; " + said(lambda: torch.autograd.grad(w * w, [w, other])),
+    unused_func=float(torch.func.grad(lambda x, y: x * x, argnums=1)(x, x)),
     vector=said(lambda: (many * many).backward()),
     branch={
         "eager": said(lambda: torch.func.grad(kept_sign)(x)),

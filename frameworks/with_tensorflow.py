@@ -50,6 +50,24 @@ def mean(theta, s, r, s_next):
     return tape.gradient(loss, theta)
 
 
+# [model]
+model = tf.keras.Sequential([tf.keras.layers.Dense(3, "tanh"), tf.keras.layers.Dense(1)])
+
+
+@tf.function
+def rows_of_model(x, y):
+    def row(sample):
+        with tf.GradientTape() as tape:
+            output = model(sample[0][None])[0]
+            loss = tf.reduce_sum((output - sample[1]) ** 2)
+        return tape.gradient(loss, model.trainable_variables)
+
+    return tf.vectorized_map(row, (x, y))
+
+
+# [end]
+
+
 # [leaf]
 v1 = tf.Variable(common.V1)
 v2 = tf.constant(common.V2)
@@ -80,6 +98,18 @@ def with_python_if(x):
     return y
 
 
+def model_against_loop():
+    x, y = tf.random.normal((6, 4)), tf.random.normal((6, 1))
+    model(x)  # makes the weights
+    rows, largest = rows_of_model(x, y), 0.0
+    for i in range(6):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum((model(x[i : i + 1]) - y[i : i + 1]) ** 2)
+        for row, one in zip(rows, tape.gradient(loss, model.trainable_variables)):
+            largest = max(largest, float(tf.reduce_max(abs(row[i] - one))))
+    return largest
+
+
 measured = common.times(rows, mean, convert, lambda g: g.numpy())  # first, so that first calls are
 arguments = [convert(x) for x in (common.THETA, common.S, common.R, common.S_NEXT)]
 x, y = convert(2.0), convert(3.0)
@@ -105,6 +135,7 @@ common.report(
         "batched": said(lambda: tf.vectorized_map(with_python_if, many), line=-1),
         "batched_function": said(lambda: tf.vectorized_map(tf.function(with_python_if), many)),
     },
+    model=model_against_loop(),
     twice=[float(gradient(lambda x: x * x, x)[0]) for _ in range(2)],
     words=common.named(
         globals(),

@@ -98,7 +98,7 @@ def _vector(seen):
 
 def _unused(seen):
     if seen.startswith(".grad is None"):
-        return "`.grad` None; an error from `grad`"
+        return "`.grad` None; `autograd.grad` error; `func.grad` 0"
     return {"0.0": "0", "None": "None"}.get(seen, "error")
 
 
