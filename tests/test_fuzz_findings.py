@@ -211,6 +211,14 @@ CLASS_TOKENS = {
 }
 
 
+CLASS_TOKENS["linear"] = lambda m, x: (
+    x[..., 0]
+    * F.linear(
+        m.token.view(1, 4).expand(len(x), 4), torch.ones(5, 4).double(), torch.ones(5).double()
+    )
+)
+
+
 @pytest.mark.parametrize("name", CLASS_TOKENS)
 def test_a_token_for_every_sample_keeps_its_plan(name):
     model = Made(CLASS_TOKENS[name], token=weight(1, 1, 4)).double()

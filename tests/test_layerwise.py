@@ -423,3 +423,11 @@ def test_no_object_is_looked_at_where_no_gradient_is_retained(monkeypatch):
     model, x = build("MLP")
     with pytest.raises(TypeError, match="NoneType"):
         retained(model, x, None)
+
+
+def test_large_memory_for_rows_begins_at_a_cache_line():
+    model = nn.Linear(1000, 300)
+    with ps.layerwise(model) as record:
+        record.backward(model(torch.ones(7, 1000)).sum(1))
+    assert all(row.data_ptr() % 64 == 0 for row in record.rows().values())
+    assert record.rows()["weight"].nbytes > 2**22  # or it is PyTorch's own memory

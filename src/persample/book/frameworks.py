@@ -77,7 +77,7 @@ def words(found: Mapping[str, dict], *which: str) -> Table:
 
 def _short(name):
     """Return a name as code, without its package where a class or a module follows."""
-    first, _, rest = name.partition(".")
+    rest = name.partition(".")[2]
     return f"`{rest if '.' in rest else name}`" if name else NONE
 
 
