@@ -10,8 +10,11 @@ from torch import nn
 
 import persample as ps
 from persample.layers import REDUCTIONS, closed, torch_changes, torch_plans, torch_retained
+from persample.layers.closed import OuterSum, squares_once
+from persample.layers.record import _closed_norms
+from persample.layers.torch_forms import Lookup
 
-from .layer_models import MODELS, B, build, losses, norms_of, oracle, record_of
+from .layer_models import MODELS, VOCABULARY, B, build, losses, norms_of, oracle, record_of
 from .layer_programs import Made, Squared
 from .tolerances import OF_DTYPE, assert_close
 
@@ -431,3 +434,63 @@ def test_large_memory_for_rows_begins_at_a_cache_line():
         record.backward(model(torch.ones(7, 1000)).sum(1))
     assert all(row.data_ptr() % 64 == 0 for row in record.rows().values())
     assert record.rows()["weight"].nbytes > 2**22  # or it is PyTorch's own memory
+
+
+class TiedLanguage(nn.Module):
+    """Words looked up in two places, and the table again as the output layer; T positions."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.inner = nn.Embedding(VOCABULARY, 6), nn.Linear(6, 6)
+
+    def forward(self, i):
+        h = torch.tanh(self.inner(self.table(i) + self.table(i.flip(1)).cos()))
+        return h @ self.table.weight.T
+
+
+def test_norms_of_a_tied_table_have_the_cross_terms_without_its_rows(monkeypatch):
+    torch.manual_seed(0)
+    model, i = TiedLanguage().double(), torch.randint(0, VOCABULARY, (B, 7))
+    with ps.layerwise(model) as record:
+        each = torch.nn.functional.cross_entropy(model(i).mT, i.roll(1, 1), reduction="none")
+        losses = each.mean(1)
+        record.backward(losses, retain_graph=True)
+    named = dict(model.named_parameters())
+    alone = [torch.autograd.grad(x, list(named.values()), retain_graph=True) for x in losses]
+    expected = {name: torch.stack([g[n] for g in alone]) for n, name in enumerate(named)}
+    norms, table = norms_of(expected), expected["table.weight"]
+    assert_close(record.rows(), expected, 1e-12)
+    monkeypatch.setattr(type(record), "_few", None)
+    assert_close(record.squared_norms(), norms, 1e-12)
+    apart = sum(use.squared_norms(squares_once()) for use in record._source.forms["table.weight"])
+    assert (norms_of({"table": table}) / apart - 1).abs().min() > 1e-3  # the cross terms matter
+    weights = (0.3 / norms.sqrt()).clip(max=1)
+    total = record.clipped_sum(0.3)["table.weight"]
+    assert_close(total, torch.einsum("b,bvd->vd", weights, table), 1e-12)
+
+
+def test_two_uses_that_cancel_are_added_before_they_are_squared():
+    torch.manual_seed(0)
+    i, h = torch.randint(0, 4, (B, 3)), torch.randn(B, 2, 6)
+    delta = torch.randn(B, 2, 4)
+    rows = delta.mT @ h
+    # Lookups whose sum is minus that product but for a millionth of it.
+    there = Lookup(-rows * (1 + 1e-6), torch.arange(4).expand(B, 4), 4)
+    uses = [there, OuterSum(delta, h)]
+    assert _closed_norms(uses, squares_once()) is None
+    assert _closed_norms([Lookup(torch.randn(B, 3, 6), i, 4), uses[1]], squares_once()) is not None
+
+
+def test_a_record_says_how_each_parameters_rows_are_had():
+    kinds = {
+        "MLP": {"outer product", "formed"},
+        "Linear, T = 7": {"sum of outer products", "formed"},
+        "Conv2d": {"convolution", "formed"},
+        "tied": {"lookup + sum of outer products"},
+        "Conv3d": {"rows", "formed"},
+        "not used": {"outer product", "formed", "unused"},
+    }
+    for name, expected in kinds.items():
+        record = record_of(*build(name))
+        assert set(record.forms().values()) == expected
+        assert record.forms().keys() == record.rows().keys()

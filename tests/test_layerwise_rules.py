@@ -96,6 +96,13 @@ ON_THE_WAY = {
     "CloneBackward0": (torch.clone, (3, 4), ""),
     "TBackward0": (torch.t, (4, 3), "turn"),
     "two TBackward0": (lambda w: w.t().t(), (3, 4), ""),
+    "PermuteBackward0": (lambda w: w.T, (4, 3), "turn"),
+    "by negative axes, PermuteBackward0": (lambda w: w.permute(-1, -2), (4, 3), "turn"),
+    "TransposeBackward0": (lambda w: w.mT, (4, 3), "turn"),
+    "by axes of both signs, TransposeBackward0": (lambda w: w.transpose(-1, 0), (4, 3), "turn"),
+    "not moved, PermuteBackward0": (lambda w: w.permute(0, 1), (3, 4), "pull"),
+    "not moved, TransposeBackward0": (lambda w: w.transpose(0, -2), (3, 4), "pull"),
+    "of three axes, TransposeBackward0": (lambda w: w.transpose(1, 2), (1, 4, 3), "pull"),
     "ViewBackward0": (lambda w: w.view(3, 4), (12,), "view"),
     "UnsafeViewBackward0": (lambda w: ATEN._unsafe_view(w, (3, 4)), (12,), "view"),
     "ReshapeAliasBackward0": (lambda w: ATEN._reshape_alias(w, (3, 4), (4, 1)), (12,), "view"),
@@ -119,3 +126,24 @@ def test_what_only_moves_numbers_needs_no_autograd(operation):
     assert [site.way for site in plan.sites["w"]] == [way]
     assert plan.keeps_graph == (way == "pull")
     assert_close(record.rows(), oracle(model, x), 1e-5)
+
+
+MOVED = {
+    "axes of a weight": lambda w, n: w.permute(n, 1 - n),
+    "one axis with another": lambda w, n: w.transpose(0, n),
+    "lines rolled": lambda w, n: w.roll(n, n),
+    "lines turned round": lambda w, n: w.flip(n),
+}
+
+
+@pytest.mark.parametrize("moved", MOVED)
+def test_two_passes_that_move_numbers_otherwise_are_not_alike(moved):
+    torch.manual_seed(0)
+    weight, x = nn.Parameter(torch.randn(4, 4)), torch.randn(B, 4)
+    model = Made(lambda m, x: x @ MOVED[moved](m.w, m.n), w=weight)
+    for n in (0, 1, 0):
+        model.n = n
+        with ps.layerwise(model) as record:
+            record.backward(losses(model(x)))
+        assert_close(record.rows(), oracle(model, x), 1e-5)
+    assert len(torch_plans.PLANS[model]) == 2

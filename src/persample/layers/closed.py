@@ -1,20 +1,22 @@
 """Closed forms of a parameter's rows, for NumPy and PyTorch alike: three shapes a row can have.
 
-Each form holds a batch and answers four questions, in the same four methods:
+Each form holds a batch and answers the same questions:
 
     rows(samples, out, scale)   write ``scale`` times the rows of a slice of samples into ``out``
     squared_norms(squares)      (B,)      ||g_i||^2                   without forming the rows,
     weighted_sum(weights)       (*shape)  sum_i w_i g_i               or None where only the
     squared_sum()               (*shape)  sum_i g_i^2, elementwise    rows themselves tell
+    products(other)             (B, B')   g_i . g'_j, another batch
+    inner(other)                (B,)      g_i . g'_i, another use of the parameter
 
-``squares`` is a function x -> ||x_i||^2 of `squares_once`.
+``squares`` is a function x -> ||x_i||^2 of `squares_once`. ``kind`` is what a record calls it.
 """
 
 import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -67,6 +69,7 @@ class Outer:
     The norm needs no row: ||delta_i h_i^T||^2 = ||delta_i||^2 ||h_i||^2 (Goodfellow, 2015).
     """
 
+    kind: ClassVar[str] = "outer product"
     delta: Any
     h: Any
 
@@ -92,6 +95,9 @@ class Outer:
         if not isinstance(other, Outer):
             return None
         return (self.delta @ other.delta.T) * (self.h @ other.h.T)
+
+    def inner(self, other: Any) -> None:
+        return None
 
 
 def _scaled_squares(x):
@@ -120,6 +126,7 @@ class OuterSum:
     (Li et al., 2021), is cheaper than the row, p x d numbers, where T is small.
     """
 
+    kind: ClassVar[str] = "sum of outer products"
     delta: Any
     h: Any
 
@@ -150,6 +157,9 @@ class OuterSum:
     def products(self, other: Any) -> None:
         return None
 
+    def inner(self, other: Any) -> None:
+        return None
+
 
 def _gram_squares(delta, h):
     grams = delta @ delta.swapaxes(1, 2)
@@ -167,6 +177,7 @@ def _direct_squares(delta, h):
 class Formed:
     """Rows small enough to be formed at once: a bias or a scale; g (B, *shape)."""
 
+    kind: ClassVar[str] = "formed"
     g: Any
 
     def rows(self, samples: slice, out: Any, scale: float) -> None:
@@ -186,3 +197,6 @@ class Formed:
         if not isinstance(other, Formed):
             return None
         return self.g.reshape(len(self.g), -1) @ other.g.reshape(len(other.g), -1).T
+
+    def inner(self, other: Any) -> None:
+        return None

@@ -7,6 +7,7 @@ where a parameter has no closed form, or is used twice, it forms rows a few samp
 import math
 from collections.abc import Iterable, Iterator
 from functools import reduce
+from itertools import combinations
 from numbers import Real
 from operator import add
 from typing import Any, NamedTuple
@@ -16,6 +17,9 @@ import numpy as np
 from ..checks import is_count
 from .buffers import check_buffers
 from .closed import slices, squares_once
+
+# What must be left of the squares of a parameter's uses where their rows point against each other.
+CANCELLED = 1e-2
 
 
 class Moments(NamedTuple):
@@ -175,6 +179,23 @@ class Record:
                 total[samples, others] = rows.reshape(rows.shape[0], -1) @ flat.T
         return total
 
+    def forms(self) -> dict[str, str]:
+        """Return parameter name -> how its rows are had; it decides what the norms cost.
+
+        - "outer product", "formed": norms for next to nothing;
+        - "sum of outer products", "convolution", "lookup": norms from matrix products of the
+          size of the ordinary pass, a few samples at a time;
+        - "rows": only from the rows, formed a few samples at a time; those of an operation
+          without a rule by autograd, sample by sample.
+
+        A parameter used in several ways has them all, with " + " between; one that the losses do
+        not depend on has "unused".
+        """
+        _, forms = self._source.collect()
+        return {
+            name: " + ".join(use.kind for use in uses) or "unused" for name, uses in forms.items()
+        }
+
     def check(self, samples: Iterable[int] = (0,)) -> dict[str, float]:
         """Compare the rows of a few samples with the gradients of their losses; do this once for
         a new model.
@@ -275,7 +296,7 @@ class Record:
         return largest * math.sqrt(sum(float(xp.square(row / largest).sum()) for row in parts))
 
     def _norms_of(self, name, uses, size, squares):
-        norms = uses[0].squared_norms(squares) if len(uses) == 1 else None
+        norms = _closed_norms(uses, squares)
         if norms is None:
             norms = self._source.xp.zeros_like(self._work(name, size, ()))
             for samples, rows in self._few(name, uses, size):
@@ -299,6 +320,24 @@ class Record:
                 flat = rows.reshape(rows.shape[0], -1)
                 total = total + (weights[samples] @ flat).reshape(rows.shape[1:])
         return total
+
+
+def _closed_norms(uses, squares):
+    """Return (B,): ||sum of a parameter's uses||^2 without rows, or None where rows are needed.
+
+    With several uses it is the sum of their squares and of twice their inner products. Where
+    these nearly cancel, too few digits are left, and rows are needed as well.
+    """
+    parts = [use.squared_norms(squares) for use in uses]
+    if not parts or any(part is None for part in parts):
+        return None
+    apart = norms = reduce(add, parts)
+    for use, other in combinations(uses, 2):
+        product = use.inner(other)
+        if product is None:
+            return None
+        norms = norms + 2 * product
+    return norms if len(uses) == 1 or bool((norms >= CANCELLED * apart).all()) else None
 
 
 def _within(samples, part):

@@ -5,12 +5,12 @@ They answer the questions that `closed` states; None where only the rows tell.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from .closed import OuterSum, slices
+from .closed import Outer, OuterSum, slices
 
 
 def _copied_rows(form: Any, samples: slice, out: Tensor, scale: float) -> None:
@@ -28,6 +28,7 @@ class Convolution:
     delta (B, p, l, m), x (B, c, ., .): a linear layer over positions whose input is the windows.
     """
 
+    kind: ClassVar[str] = "convolution"
     delta: Tensor
     x: Tensor
     kernel: tuple[int, int]
@@ -88,6 +89,9 @@ class Convolution:
     def products(self, other: Any) -> None:
         return None
 
+    def inner(self, other: Any) -> None:
+        return None
+
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
@@ -96,6 +100,7 @@ class Lookup:
     delta (B, T, d), index (B, T), a table of ``count`` rows.
     """
 
+    kind: ClassVar[str] = "lookup"
     delta: Tensor
     index: Tensor
     count: int
@@ -135,12 +140,26 @@ class Lookup:
     def products(self, other: Any) -> None:
         return None
 
+    def inner(self, other: Any) -> Tensor | None:
+        """Of a table that is also the weight of a layer, delta' (B, S, count), h (B, S, d).
+
+        g_i . g'_i = sum_ts (delta_it . h_is) delta'_is[index_it]: no row of the table is formed.
+        """
+        if isinstance(other, Outer):
+            other = OuterSum(other.delta[:, None], other.h[:, None])
+        if not isinstance(other, OuterSum):
+            return None
+        chosen = self.index[:, None].long().expand(-1, other.delta.shape[1], -1)
+        return ((other.h @ self.delta.mT) * other.delta.gather(2, chosen)).sum((1, 2))
+
     def _table(self):
         return self.delta.new_zeros(self.count, self.delta.shape[2])
 
 
 class RowsOnly:
     """A form that has nothing cheaper than its rows."""
+
+    kind: ClassVar[str] = "rows"
 
     def squared_norms(self, squares: Callable) -> None:
         return None
@@ -152,6 +171,9 @@ class RowsOnly:
         return None
 
     def products(self, other: Any) -> None:
+        return None
+
+    def inner(self, other: Any) -> None:
         return None
 
 

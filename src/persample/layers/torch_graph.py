@@ -29,6 +29,14 @@ CHOOSING = (
     "Unique",
 )
 INDICES = ("_saved_indices", "_saved_index", "_saved_mask")
+# Operations that exchange axes or positions, and what says which: part of what makes two graphs
+# alike, as with equal lengths the shapes do not tell.
+MOVING = {
+    "PermuteBackward0": ("_saved_dims",),
+    "TransposeBackward0": ("_saved_dim0", "_saved_dim1"),
+    "RollBackward0": ("_saved_shifts", "_saved_dims"),
+    "FlipBackward0": ("_saved_dims",),
+}
 
 
 def _kinds(*names: str) -> tuple[str, ...]:
@@ -138,6 +146,17 @@ class Graph:
         first |= name.startswith(_kinds("Addmm", "Baddbmm")) and slot == 1
         return (first or name.startswith(_kinds("Cat"))) and axis == axis_above
 
+    def exchanges_two_axes(self, place: int) -> bool:
+        """Say whether a node transposes a matrix."""
+        node = self.nodes[place]
+        name = node.name()  # a negative axis is saved as 2^64 - 1 or - 2
+        if name == "PermuteBackward0":
+            return tuple([axis % 2 for axis in node._saved_dims]) == (1, 0)
+        if name == "TransposeBackward0":
+            is_matrix = len(self.shape(place)) == 2
+            return is_matrix and (node._saved_dim0 - node._saved_dim1) % 2 == 1
+        return name == "TBackward0"
+
     def key(self, roots: tuple) -> tuple:
         """Return what two passes of one structure and of equal shapes have in common."""
         parts = []
@@ -147,7 +166,7 @@ class Graph:
                 shapes = tuple(metadata[0].shape), metadata[0].dtype
             else:
                 shapes = tuple([(tuple(x.shape), x.dtype) for x in metadata])
-            parts += name, targets, shapes, _fingerprint(node) if _chooses(name) else None
+            parts += name, targets, shapes, _moves(node, name)
         return tuple(parts), tuple(self.leaves.items()), roots
 
     def reach(self, place: int) -> set[int]:
@@ -171,6 +190,13 @@ def _other_factor(node, targets):
 @cache
 def _chooses(name):
     return name.startswith(CHOOSING)
+
+
+def _moves(node, name):
+    """Return which of its input's numbers a node takes, or to where; None if its name says it."""
+    if name in MOVING:
+        return tuple([getattr(node, attribute) for attribute in MOVING[name]])
+    return _fingerprint(node) if _chooses(name) else None
 
 
 def _fingerprint(node):

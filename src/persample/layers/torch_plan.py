@@ -15,7 +15,6 @@ from .torch_rules import RULES, Rule, Use
 
 # Operations between a site and the parameter that only move or convert numbers.
 CASTS = ("ToCopyBackward0", "AliasBackward0", "CloneBackward0")
-TURN = "TBackward0"
 VIEWS = (
     "ViewBackward0",
     "UnsafeViewBackward0",
@@ -121,9 +120,10 @@ def _way(graph, target, leaf):
         name, targets = graph.nodes[here].name(), graph.targets[here]
         if number or len(targets) != 1 or targets[0] is None:
             return "pull"
-        turns += name == TURN
+        is_turn = graph.exchanges_two_axes(here)
+        turns += is_turn
         views = views or name in VIEWS
-        if name != TURN and name not in VIEWS and name not in CASTS:
+        if not is_turn and name not in VIEWS and name not in CASTS:
             return "pull"
         here, number = targets[0]
     if views:

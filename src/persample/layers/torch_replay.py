@@ -7,6 +7,8 @@ sample. Both need the graph of the pass, and `merged` saves them work where uses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from typing import Any
 
 import torch
@@ -14,7 +16,7 @@ from torch import Tensor
 from torch.autograd.graph import GradientEdge
 
 from .closed import Formed, Outer, OuterSum, slices
-from .torch_forms import RowsOnly
+from .torch_forms import Lookup, RowsOnly
 from .torch_owners import Along
 
 
@@ -133,12 +135,25 @@ def turned(form: Any, way: str, shape: tuple[int, ...]) -> Any:
 
 
 def merged(uses: list) -> list:
-    """Return fewer forms of the same sum: products at T places become one with T terms."""
+    """Return fewer forms of the same sum: products at T places become one with T terms.
+
+    So do lookups in the same table; what is formed is added.
+    """
     products = [use for use in uses if isinstance(use, Outer | OuterSum)]
-    if len(products) < 2:
-        return uses
-    delta, h = (
-        torch.cat([x if x.ndim == 3 else x[:, None] for x in parts], 1)
-        for parts in ([use.delta for use in products], [use.h for use in products])
-    )
-    return [use for use in uses if use not in products] + [OuterSum(delta, h)]
+    lookups = [use for use in uses if isinstance(use, Lookup)]
+    formed = [use for use in uses if isinstance(use, Formed)]
+    others = [use for use in uses if use not in products + lookups + formed]
+    if len(products) > 1:
+        delta, h = (
+            torch.cat([x if x.ndim == 3 else x[:, None] for x in parts], 1)
+            for parts in ([use.delta for use in products], [use.h for use in products])
+        )
+        products = [OuterSum(delta, h)]
+    if len(lookups) > 1:
+        delta, index = (
+            torch.cat([getattr(use, name) for use in lookups], 1) for name in ("delta", "index")
+        )
+        lookups = [Lookup(delta, index, lookups[0].count)]
+    if len(formed) > 1:
+        formed = [Formed(reduce(add, [use.g for use in formed]))]
+    return others + formed + lookups + products
