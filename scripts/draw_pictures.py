@@ -25,11 +25,11 @@ INKS = {"light": plotting.INK, "dark": "#e6edf3"}  # by the page that the pictur
 
 
 def overview() -> Figure:
-    """Draw four transitions, their rows, and the mean of these."""
+    """Draw four transitions, their rows, and the mean of these: numbers of one decimal."""
     theta = np.array([0.2, -0.2, 0.1])
     s = np.array([[2.0, 1, -2], [1, 0, 1], [0, 3, 1], [-1, 1, 2]])
     r = np.array([2.0, 1, 0, -1])
-    s_next = np.array([[1.0, 2, 0], [0, 1, 1], [0, 0, 0], [2, 1, -2]])
+    s_next = np.array([[0.0, 2, 0], [0, 2, 1], [0, 0, -1], [2, 1, -2]])
     rows = ps.per_sample_grad(ps.td_loss)(theta, s, r, s_next)
     return plotting.overview(np.column_stack([s, r, s_next]), rows)
 

@@ -46,7 +46,7 @@ def store(name: str, command: str, figures: list, folder: Path = FOLDER, **more:
     ----------
     name : the file's name without its ending
     command : what a reader types to get the figures again
-    figures : pairs, what was counted and the value; each becomes a row of the README's table
+    figures : pairs, what was counted and the value; all on one line of the README's table
     more : anything else that is worth keeping with the figures
     """
     record = {
@@ -68,15 +68,15 @@ def _cell(text: str) -> str:
 
 
 def table(folder: Path = FOLDER) -> str:
-    """Return the table of all stored figures, in the order of their files' names."""
-    lines = ["| command | what | figure | date | on |", "|---|---|---|---|---|"]
+    """Return the table of all stored figures, a line for each file, in the order of its name."""
+    lines = ["| command | figures | date | on |", "|---|---|---|---|"]
     for path in sorted(folder.glob("*.json")):
         record = json.loads(path.read_text(encoding="utf-8"))
         if missing := {"date", "command", "figures"} - record.keys():
             raise ValueError(f"{path.name} has no {' and no '.join(sorted(missing))}")
-        for label, value in record["figures"]:
-            row = (label, value, record["date"], record.get("machine", ""))
-            lines.append(f"| `{record['command']}` | {' | '.join(map(_cell, row))} |")
+        counted = "; ".join(f"{label} **{value}**" for label, value in record["figures"])
+        row = (f"`{record['command']}`", counted, record["date"], record.get("machine", ""))
+        lines.append(f"| {' | '.join(map(_cell, row))} |")
     return "\n".join(lines)
 
 

@@ -21,10 +21,11 @@ def test_every_command_of_the_table_is_a_target():
 
 def test_a_stored_figure_reaches_the_table(tmp_path):
     store("second", "make second", [("cells | counted", 391)], tmp_path, rows=[1, 2])
-    store("first", "make first", [("rounds\nthat agree", "10 of 10")], tmp_path)
+    store("first", "make first", [("rounds\nthat agree", "10 of 10"), ("left", 0)], tmp_path)
     lines = table(tmp_path).splitlines()[2:]
-    assert lines[0].startswith("| `make first` | rounds that agree | 10 of 10 | 20")
-    assert lines[1].startswith("| `make second` | cells \\| counted | 391 | 20")
+    assert len(lines) == 2
+    assert lines[0].startswith("| `make first` | rounds that agree **10 of 10**; left **0** | 20")
+    assert lines[1].startswith("| `make second` | cells \\| counted **391** | 20")
     assert json.loads((tmp_path / "second.json").read_text())["rows"] == [1, 2]
 
 

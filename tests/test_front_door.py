@@ -57,6 +57,14 @@ def test_the_numbers_beside_the_picture_are_those_that_chapter_1_prints():
         assert "changed 90 labels on purpose; the first 90 images of this ranking hold 79" in page
 
 
+def test_the_degrees_are_those_that_chapter_1_prints():
+    for step, degrees in (("mean", 69), ("clip_grad_norm_", 69), ("rows, bound 8.6", 9)):
+        assert re.search(rf"^{step} +{degrees} degrees off$", printed(), re.MULTILINE)
+    for page in (README, LANDING):
+        assert "one broken image in a batch of 64 turns the step by 69 degrees" in page
+        assert "With each image's own gradient clipped, 9 degrees are left" in page
+
+
 def test_every_image_of_the_picture_carries_a_changed_label():
     given, shown = draw_pictures.worst()
     assert len(set(shown)) == 20

@@ -156,6 +156,14 @@ def test_the_check_of_a_recipe_notices_the_mistake(framework, name, results):
     assert "AssertionError" in error
 
 
+@pytest.mark.parametrize(("framework", "name"), CASES)
+def test_what_a_reader_replaces_is_one_block(framework, name):
+    blocks = before_check(CELLS[name].source).split("\n\n")
+    marked = [block.strip() for block in blocks if "# yours" in block]
+    assert len(marked) == 1
+    assert marked[0].splitlines()[0].endswith("  # yours")
+
+
 def test_the_page_and_the_entry_pages_say_how_many_and_with_which_versions():
     page = nbformat.read(PAGE, as_version=4).cells[0].source
     required = dict(

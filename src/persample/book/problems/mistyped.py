@@ -80,13 +80,3 @@ def hits(seed: int, steps: int = STEPS) -> dict[str, int]:
     """Return for each score how many of its first 90 images carry a wrong label."""
     given, found = scores(seed, steps)
     return {name: int(given.wrong[ranked(score)[:WRONG]].sum()) for name, score in found.items()}
-
-
-def early(seed: int, steps: int = 10) -> tuple[int, float, float]:
-    """Return how many images the next step harms, and the share of wrong labels among them and
-    among as many images of the largest loss."""
-    given, found = scores(seed, steps)
-    harmed = found["harm"] > 0
-    count = int(harmed.sum())
-    by_loss = given.wrong[ranked(found["loss"])[:count]]
-    return count, float(given.wrong[harmed].mean()), float(by_loss.mean())
