@@ -8,6 +8,7 @@ from .compiling import break_even, select
 from .costs import dots, gram_or_direct, outer_products, peak_memory
 from .curves import curves, ladder
 from .equations import equations
+from .frameworks import habits, relative_times
 from .graph_drawing import graph, graphs
 from .images import found, gallery, relabelled
 from .leaves import amounts, attack, shared_and_copies, tensor_graph, why_none
@@ -42,6 +43,7 @@ __all__ = [
     "graphs",
     "grid_paths",
     "grid_policy",
+    "habits",
     "held",
     "ladder",
     "lifetimes",
@@ -49,6 +51,7 @@ __all__ = [
     "overview",
     "peak_memory",
     "relabelled",
+    "relative_times",
     "rewards",
     "rows",
     "running_total",
