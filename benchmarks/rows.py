@@ -113,7 +113,7 @@ def medians(calls: dict, rounds: int) -> dict:
 
 def agree(case: Case) -> None:
     """Raise if two contenders' rows differ on a few samples, or two clipped sums."""
-    few = Case(case.widths, 5)
+    few = case.of_size(5)
     for builders in (ROWS, {name: SUMS[name] for name in SUMS if "clip" in name}):
         calls, _ = build(builders, few)
         answers = {name: call() for name, call in calls.items()}

@@ -53,6 +53,7 @@ CASES = {
     ("NativeBatchNormBackward0", 1): (lambda: nn.BatchNorm1d(4).eval(), "weight", (4, 5)),
     ("NativeBatchNormBackward0", 2): (lambda: nn.BatchNorm1d(4).eval(), "bias", (4, 5)),
     ("EmbeddingBackward0", 0): (lambda: nn.Embedding(9, 4), "weight", (6,)),
+    ("EmbeddingBagBackward0", 0): (lambda: nn.EmbeddingBag(9, 4), "weight", (6,)),
 }
 
 
@@ -77,7 +78,7 @@ def test_a_rule_is_taken(rule):
     model = make().double()
     nn.init.normal_(model.get_parameter(name), mean=2)
     x = torch.rand(B, *shape).double() - 0.5 + (rule[0] == "DivBackward0")
-    x = torch.randint(0, 9, (B, *shape)) if rule[0] == "EmbeddingBackward0" else x
+    x = torch.randint(0, 9, (B, *shape)) if rule[0].startswith("Embedding") else x
     record, graph, plan = one_pass(model, x)
     (site,) = plan.sites[name]
     assert (graph.nodes[site.place].name(), site.slot) == rule
@@ -86,6 +87,31 @@ def test_a_rule_is_taken(rule):
     expected = oracle(model, x)
     assert_close(record.rows(), expected)
     assert_close(record.moments().second_moment, {k: (g**2).mean(0) for k, g in expected.items()})
+
+
+@pytest.mark.parametrize("padding", [None, 2])
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("mode", ["sum", "weighted", "mean", "max", "by frequency"])
+def test_bags_of_several_lengths(mode, last, padding):
+    """Empty bags, an index twice in one bag, one that is padding; weights of the words' own."""
+    torch.manual_seed(0)
+    options = {"include_last_offset": last, "padding_idx": padding}
+    options["scale_grad_by_freq"] = mode == "by frequency" and padding is None
+    kind = mode if mode in ("mean", "max") else "sum"
+    model = nn.EmbeddingBag(9, 3, mode=kind, **options).double()
+    index = torch.tensor([1, 2, 2, 5, 7, 7, 7, 2, 3, 1, 8])
+    starts = torch.tensor([0, 3, 3, 8, 9, 10] + [len(index)] * last)
+    weights = torch.rand(len(index), dtype=torch.float64) if mode == "weighted" else None
+    with ps.layerwise(model) as record:
+        each = losses(model(index, starts, per_sample_weights=weights))
+        record.backward(each, retain_graph=True)
+    alone = [torch.autograd.grad(x, [model.weight], retain_graph=True)[0] for x in each]
+    expected = torch.stack(alone)
+    by_frequency = options["scale_grad_by_freq"]
+    assert record.forms() == {"weight": "rows" if by_frequency else "lookup"}
+    assert_close(record.rows()["weight"], expected, 1e-12)
+    assert_close(record.squared_norms(), (expected**2).sum((1, 2)), 1e-12)
+    assert_close(record.clipped_sum(1e9)["weight"], expected.sum(0), 1e-12)
 
 
 # What is made of a parameter before it is used: operation, shape of the parameter, way to it.

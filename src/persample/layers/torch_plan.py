@@ -107,6 +107,8 @@ def _site(graph, owners, place, slot, leaf, size):
     rule = RULES.get(graph.nodes[place].name(), {}).get(slot)
     if any(x.dtype.is_complex for x in graph.nodes[place]._input_metadata):
         rule = None  # the table is for real numbers
+    if rule is not None and rule.unless and getattr(graph.nodes[place], f"_saved_{rule.unless}"):
+        rule = None
     if rule is not None:
         is_alone = all(other == UNUSED for other in along[1:])
         rule = rule if is_alone and rule.fits(use, graph.shape(place)) else None
