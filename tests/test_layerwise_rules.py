@@ -2,13 +2,14 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 import persample as ps
 from persample.layers import torch_capture, torch_plans
 from persample.layers.torch_rules import RULES
 
-from .layer_models import B, losses, oracle
+from .layer_models import B, losses, norms_of, oracle
 from .layer_programs import Made
 from .tolerances import assert_close
 
@@ -136,6 +137,28 @@ ON_THE_WAY = {
     "SqueezeBackward0": (torch.squeeze, (1, 3, 4), "view"),
     "SqueezeBackward1": (lambda w: w.squeeze(0), (1, 3, 4), "view"),
     "a view, turned": (lambda w: w.view(4, 3).t(), (12,), "pull"),
+    "EmbeddingBackward0": (lambda w: F.embedding(torch.tensor([1, 4, 1]), w), (5, 4), "lookup"),
+    "with padding, EmbeddingBackward0": (
+        lambda w: F.embedding(torch.tensor([[1, 4, 0]]), w, padding_idx=4),
+        (5, 4),
+        "lookup",
+    ),
+    "a view of lines, EmbeddingBackward0": (
+        lambda w: F.embedding(torch.tensor([1, 4, 1]), w)[None],
+        (5, 4),
+        "lookup",
+    ),
+    "lines, turned": (lambda w: F.embedding(torch.tensor([1, 4, 1, 0]), w).t(), (5, 3), "pull"),
+    "lines of a function, EmbeddingBackward0": (
+        lambda w: F.embedding(torch.tensor([1, 4, 1]), w.sin()),
+        (5, 4),
+        "pull",
+    ),
+    "lines by frequency, EmbeddingBackward0": (
+        lambda w: F.embedding(torch.tensor([1, 4, 1]), w, scale_grad_by_freq=True),
+        (5, 4),
+        "pull",
+    ),
     "SinBackward0": (torch.sin, (3, 4), "pull"),
 }
 
@@ -151,7 +174,10 @@ def test_what_only_moves_numbers_needs_no_autograd(operation):
         assert operation.split()[-1] in {node.name() for node in graph.nodes}
     assert [site.way for site in plan.sites["w"]] == [way]
     assert plan.keeps_graph == (way == "pull")
-    assert_close(record.rows(), oracle(model, x), 1e-5)
+    expected = oracle(model, x)
+    assert_close(record.rows(), expected, 1e-5)
+    assert_close(record.squared_norms(), norms_of(expected), 1e-4)
+    assert_close(record.clipped_sum(1e9), {"w": expected["w"].sum(0)}, 1e-4)
 
 
 MOVED = {

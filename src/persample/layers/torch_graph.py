@@ -29,6 +29,7 @@ CHOOSING = (
     "Unique",
 )
 INDICES = ("_saved_indices", "_saved_index", "_saved_mask")
+LOOKUP = "EmbeddingBackward0"
 # Operations that exchange axes or positions, and what says which: part of what makes two graphs
 # alike, as with equal lengths the shapes do not tell.
 MOVING = {
@@ -156,6 +157,19 @@ class Graph:
             is_matrix = len(self.shape(place)) == 2
             return is_matrix and (node._saved_dim0 - node._saved_dim1) % 2 == 1
         return name == "TBackward0"
+
+    def looks_up(self, place: int, leaf: int) -> bool:
+        """Say whether a node takes lines of a parameter, as an embedding does."""
+        node = self.nodes[place]
+        if node.name() != LOOKUP or self.targets[place] != ((leaf, 0),):
+            return False
+        return not node._saved_scale_grad_by_freq
+
+    def lookup_below(self, place: int) -> Node:
+        """Return the embedding at this place, or the next one below."""
+        while self.nodes[place].name() != LOOKUP:
+            ((place, _),) = self.targets[place]
+        return self.nodes[place]
 
     def key(self, roots: tuple) -> tuple:
         """Return what two passes of one structure and of equal shapes have in common."""

@@ -32,7 +32,7 @@ class Site:
     place: int  # the operation
     slot: int  # which of its inputs
     along: tuple[Along, ...]  # where the samples lie in the cotangents of its outputs
-    way: str  # from there to the parameter: "", "turn", "view" or "pull"
+    way: str  # from there to the parameter: "", "turn", "view", "lookup" or "pull"
     use: Use
     rule: Rule | None  # that of the table, if there is one for this use
 
@@ -112,13 +112,18 @@ def _site(graph, owners, place, slot, leaf, size):
     if rule is not None:
         is_alone = all(other == UNUSED for other in along[1:])
         rule = rule if is_alone and rule.fits(use, graph.shape(place)) else None
-    return Site(place, slot, along, _way(graph, target, leaf), use, rule)
+    way = _way(graph, target, leaf)
+    if way == "lookup" and (rule is None or not rule.forms_rows):
+        way = "pull"
+    return Site(place, slot, along, way, use, rule)
 
 
 def _way(graph, target, leaf):
     """Say what lies between a site and its parameter."""
     turns, views, (here, number) = 0, False, target
     while here != leaf:
+        if graph.looks_up(here, leaf) and not turns and not number:
+            return "lookup"
         name, targets = graph.nodes[here].name(), graph.targets[here]
         if number or len(targets) != 1 or targets[0] is None:
             return "pull"

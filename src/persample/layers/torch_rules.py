@@ -70,6 +70,11 @@ class Rule:
     fits: Callable[[Use, Shape], bool] = _repeated
     unless: str = ""
 
+    @property
+    def forms_rows(self) -> bool:
+        """Say whether it gives `Formed` rows: those of what was the same for all samples."""
+        return self.fits is _repeated
+
 
 # A sum over whatever the operation repeated: biases, scales, positions, class tokens.
 def _summed(use: Use, ct: Tensor) -> Formed:
