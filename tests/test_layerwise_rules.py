@@ -159,6 +159,15 @@ ON_THE_WAY = {
         (5, 4),
         "pull",
     ),
+    "SplitBackward0": (lambda w: w.chunk(2)[1], (6, 4), "part"),
+    "SplitWithSizesBackward0": (lambda w: w.split([2, 3, 1])[1], (6, 4), "part"),
+    "SliceBackward0": (lambda w: w[2:5], (6, 4), "part"),
+    "from the end, SliceBackward0": (lambda w: w[-3:], (7, 4), "part"),
+    "turned, SliceBackward0": (lambda w: w[1:5].t(), (6, 3), "turned part"),
+    "of a vector, SliceBackward0": (lambda w: w[1:5], (7,), "part"),
+    "columns, SliceBackward0": (lambda w: w[:, 1:5], (3, 6), "pull"),
+    "every second, SliceBackward0": (lambda w: w[::2], (6, 4), "pull"),
+    "a piece, viewed": (lambda w: w[1:5].view(3, 4), (6, 3), "pull"),
     "SinBackward0": (torch.sin, (3, 4), "pull"),
 }
 
@@ -178,6 +187,36 @@ def test_what_only_moves_numbers_needs_no_autograd(operation):
     assert_close(record.rows(), expected, 1e-5)
     assert_close(record.squared_norms(), norms_of(expected), 1e-4)
     assert_close(record.clipped_sum(1e9), {"w": expected["w"].sum(0)}, 1e-4)
+
+
+PIECES = {  # of a weight, taken by one linear map each: slices -> are their norms had without rows
+    "apart": ((slice(0, 2), slice(2, 6)), True),
+    "overlapping": ((slice(0, 4), slice(2, 6)), False),
+    "the same": ((slice(1, 4), slice(1, 4)), False),
+    "one, and the whole": ((slice(0, 2), slice(0, 6)), False),
+}
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+@pytest.mark.parametrize("shape", [(4,), (7, 4)])
+def test_pieces_of_one_weight(pieces, shape, monkeypatch):
+    torch.manual_seed(0)
+    cuts, without_rows = PIECES[pieces]
+
+    def forward(m, x):
+        parts = [x @ (m.w if cut == slice(0, 6) else m.w[cut]).t() for cut in cuts]
+        return torch.cat([part.sin() for part in parts], -1)
+
+    model, x = Made(forward, w=nn.Parameter(torch.randn(6, 4))).double(), torch.randn(B, *shape)
+    record, _, plan = one_pass(model, x.double())
+    expected = oracle(model, x.double())
+    assert not plan.keeps_graph
+    assert_close(record.rows(), expected)
+    assert_close(record.clipped_sum(1e9), {"w": expected["w"].sum(0)})
+    assert_close(record.moments().second_moment, {"w": expected["w"].square().mean(0)})
+    if without_rows:
+        monkeypatch.setattr(type(record), "_few", None)
+    assert_close(record.squared_norms(), norms_of(expected))
 
 
 MOVED = {

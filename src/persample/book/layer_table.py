@@ -114,3 +114,14 @@ def _largest_error(record, losses, parameters):
         apart = [(row[i] - g).norm() for row, g in zip(rows, alone, strict=True)]
         errors += [float(max(apart)) / square**0.5, abs(float(norms[i]) - square) / square]
     return max(errors)
+
+
+def table(entries: list[Entry]) -> str:
+    """Return the table as text: a line for each layer and each way to its rows."""
+    lines = [f"{'layer':27}{'rows are had as':33}parameters"]
+    for name, kinds, _ in entries:
+        for kind, parameters in kinds.items():
+            lines.append(f"{name:27}{kind:33}{', '.join(parameters[:2])}")
+            lines[-1] += f" and {len(parameters) - 2} more" if len(parameters) > 2 else ""
+            name = ""
+    return "\n".join(lines)

@@ -193,7 +193,8 @@ class Record:
         """
         _, forms = self._source.collect()
         return {
-            name: " + ".join(use.kind for use in uses) or "unused" for name, uses in forms.items()
+            name: " + ".join(dict.fromkeys(use.kind for use in uses)) or "unused"
+            for name, uses in forms.items()
         }
 
     def check(self, samples: Iterable[int] = (0,)) -> dict[str, float]:

@@ -20,6 +20,7 @@ from torch.utils import _pytree as pytree
 from .closed import Formed
 from .torch_changes import Watch
 from .torch_check import check_rows
+from .torch_forms import Part
 from .torch_graph import Graph
 from .torch_model import (
     can_be_hooked,
@@ -208,6 +209,11 @@ class TorchCapture:
         parameter = self.parameters[name]
         if site.way == "lookup":
             return looked_up(form, values["indices"], values["padding_idx"], len(parameter))
+        if site.way in ("part", "turned part"):
+            piece = turned(form, "turn", ()) if site.way == "turned part" else form
+            if piece is not None:
+                lines = graph.piece(*graph.targets[site.place][site.slot])
+                return Part(piece, lines, tuple(parameter.shape))
         there = turned(form, site.way, tuple(parameter.shape)) if site.way != "pull" else None
         if there is not None:
             return there
