@@ -41,7 +41,7 @@ class GPT(nn.Module):
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, words, bias=False)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        places = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
+        places = torch.arange(tokens.shape[1], device=tokens.device).repeat(len(tokens), 1)
         x = self.token(tokens) + self.position(places)
         for block in self.blocks:
             x = block(x)
