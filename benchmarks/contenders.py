@@ -23,12 +23,16 @@ class Case:
 
     widths: tuple[int, ...] | str
     size: int
+    device: str = "cpu"
+
+    def of_size(self, size: int) -> "Case":
+        return Case(self.widths, size, self.device)
 
     def model(self) -> nn.Sequential:
         """Return the same model at every call: its own copy for each contender."""
         torch.manual_seed(0)
         if self.widths == "cnn":  # that of PyTorch's tutorial on per-sample gradients
-            return nn.Sequential(
+            model = nn.Sequential(
                 nn.Conv2d(1, 32, 3),
                 nn.ReLU(),
                 nn.Conv2d(32, 64, 3),
@@ -39,10 +43,19 @@ class Case:
                 nn.ReLU(),
                 nn.Linear(128, 10),
             )
+            return model.to(self.device)
         layers: list = []
         for d, p in zip(self.widths, self.widths[1:], strict=False):
             layers += [nn.Linear(d, p), nn.ReLU()]
-        return nn.Sequential(*layers[:-1])
+        return nn.Sequential(*layers[:-1]).to(self.device)
+
+    def losses(self, output: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Return (B,): one number for each sample."""
+        return cross_entropy(output, y, reduction="none")
+
+    def jax_loss(self, params: dict, x, y):
+        """Return the loss of one sample in JAX."""
+        return (cnn_loss if self.widths == "cnn" else mlp_loss)(params, x, y)
 
     def batch(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Return x and labels in memory of PyTorch's own, as a DataLoader gives a batch.
@@ -53,12 +66,12 @@ class Case:
         shape = (1, 28, 28) if self.widths == "cnn" else self.widths[:1]
         count = 10 if self.widths == "cnn" else self.widths[-1]
         x = torch.tensor(rng.normal(size=(self.size, *shape)), dtype=torch.float32)
-        return x, torch.tensor(rng.integers(0, count, self.size))
+        return x.to(self.device), torch.tensor(rng.integers(0, count, self.size)).to(self.device)
 
     def arrays(self) -> tuple[dict, np.ndarray, np.ndarray]:
         """Return parameters, x and labels for the contenders that take functions."""
-        params = {k: p.detach().numpy() for k, p in self.model().named_parameters()}
-        return params, *[t.numpy() for t in self.batch()]
+        params = {k: p.detach().cpu().numpy() for k, p in self.model().named_parameters()}
+        return params, *[t.cpu().numpy() for t in self.batch()]
 
 
 cross_entropy = nn.functional.cross_entropy
@@ -70,7 +83,7 @@ def _pass(case, model=None):
 
     def run():
         model.zero_grad(set_to_none=True)
-        cross_entropy(model(x), y).backward()
+        case.losses(model(x), y).mean().backward()
 
     return run, model
 
@@ -82,7 +95,7 @@ def ordinary(case: Case) -> Callable:
 def backward_alone(case: Case) -> Callable:
     """The backward pass without the forward pass, from a graph that is kept."""
     model, (x, y) = case.model(), case.batch()
-    loss = cross_entropy(model(x), y)
+    loss = case.losses(model(x), y).mean()
 
     def run():
         model.zero_grad(set_to_none=True)
@@ -93,7 +106,8 @@ def backward_alone(case: Case) -> Callable:
 
 def fill(case: Case) -> Callable:
     """Write every number of the rows once, into memory that is there already."""
-    buffers = [torch.zeros(case.size, *p.shape) for p in case.model().parameters()]
+    parameters = case.model().parameters()
+    buffers = [torch.zeros(case.size, *p.shape, device=case.device) for p in parameters]
     return lambda: [buffer.fill_(1.0) for buffer in buffers]
 
 
@@ -104,7 +118,7 @@ def _recorded(case):
     def run():
         model.zero_grad(set_to_none=True)
         with ps.layerwise(model) as record:
-            record.backward(cross_entropy(model(x), y, reduction="none"))
+            record.backward(case.losses(model(x), y))
         return record
 
     return run
@@ -182,7 +196,8 @@ def torch_vmap(case: Case, chunk_size: int | None = None) -> Callable:
     params = {k: p.detach() for k, p in model.named_parameters()}
 
     def loss(params, x, y):
-        return cross_entropy(torch.func.functional_call(model, params, (x[None],)), y[None])
+        output = torch.func.functional_call(model, params, (x[None],))
+        return case.losses(output, y[None])[0]
 
     rows = torch.vmap(torch.func.grad(loss), (None, 0, 0), chunk_size=chunk_size)
     return lambda: rows(params, x, y)
@@ -194,7 +209,7 @@ def torch_loop(case: Case) -> Callable:
 
     def call():
         rows = [
-            torch.autograd.grad(cross_entropy(model(x[i : i + 1]), y[i : i + 1]), params)
+            torch.autograd.grad(case.losses(model(x[i : i + 1]), y[i : i + 1])[0], params)
             for i in range(case.size)
         ]
         return dict(zip(names, map(torch.stack, zip(*rows, strict=True)), strict=True))
@@ -206,10 +221,10 @@ def torch_grads_batched(case: Case) -> Callable:
     """One full-batch backward pass a sample, all of them under vmap."""
     model, (x, y) = case.model(), case.batch()
     names, params = zip(*model.named_parameters(), strict=True)
-    each = torch.eye(case.size)
+    each = torch.eye(case.size, device=case.device)
 
     def call():
-        losses = cross_entropy(model(x), y, reduction="none")
+        losses = case.losses(model(x), y)
         rows = torch.autograd.grad(losses, params, each, is_grads_batched=True)
         return dict(zip(names, rows, strict=True))
 
@@ -244,8 +259,7 @@ def cnn_loss(params, x, y):
 def _jax_problem(case):
     import jax
 
-    loss = cnn_loss if case.widths == "cnn" else mlp_loss
-    return jax, loss, jax.tree.map(jax.numpy.asarray, case.arrays())
+    return jax, case.jax_loss, jax.tree.map(jax.numpy.asarray, case.arrays())
 
 
 def jax_jit(case: Case) -> Callable:
@@ -315,7 +329,7 @@ def expanded_weights(case: Case) -> Callable:
         for p in model.parameters():
             p.grad_sample = None
         run = call_for_per_sample_grads(model, batch_size=case.size, loss_reduction="mean")
-        cross_entropy(run(x), y).backward()
+        case.losses(run(x), y).mean().backward()
         return {k: p.grad_sample for k, p in model.named_parameters()}
 
     return call
@@ -358,13 +372,14 @@ def opacus_hooks(case: Case) -> Callable:
     return call
 
 
-def opacus_ghost(case: Case) -> Callable:
+def opacus_ghost(case: Case, ghost: bool = True) -> Callable:
+    """Opacus' clipped sum in two backward passes; without ``ghost`` each layer forms its rows."""
     from opacus.grad_sample import GradSampleModuleFastGradientClipping
     from opacus.optimizers import DPOptimizerFastGradientClipping
-    from opacus.utils.fast_gradient_clipping_utils import DPLossFastGradientClipping
+    from opacus.utils.fast_gradient_clipping_utils import DPTensorFastGradientClipping
 
     model = GradSampleModuleFastGradientClipping(
-        case.model(), max_grad_norm=MAX_NORM, use_ghost_clipping=True
+        case.model(), max_grad_norm=MAX_NORM, use_ghost_clipping=ghost
     )
     optimizer = DPOptimizerFastGradientClipping(
         torch.optim.SGD(model.parameters(), lr=0.0),
@@ -372,18 +387,20 @@ def opacus_ghost(case: Case) -> Callable:
         max_grad_norm=MAX_NORM,
         expected_batch_size=case.size,
     )
-    loss = DPLossFastGradientClipping(model, optimizer, nn.CrossEntropyLoss())
     x, y = case.batch()
 
     def call():
         optimizer.zero_grad(set_to_none=True)
-        loss(model(x), y).backward()
+        losses = case.losses(model(x), y)
+        DPTensorFastGradientClipping(model, optimizer, losses).backward()
         return {k.removeprefix("_module."): p.grad for k, p in model.named_parameters()}
 
     return call
 
 
 def backpack_batch_grad(case: Case) -> Callable:
+    if not isinstance(case.model(), nn.Sequential):
+        raise NotImplementedError
     from backpack import backpack, extend
     from backpack.extensions import BatchGrad
 

@@ -3,6 +3,7 @@
 import copy
 
 import torch
+from fuzz_blocks import Made
 from torch import nn
 
 import persample as ps
@@ -177,6 +178,13 @@ MODELS = {  # name -> (model, inputs of a batch)
     "parametrized": (lambda: cosines(nn.Linear(4, 3)), vectors(4)),
     "a model's own": (Scaled, vectors(4)),
     "attention": (Attention, indices(6)),
+    "attention to others": (
+        lambda: Made(
+            lambda m, x: m.l(x, x.flip(1), x.roll(1, 2), need_weights=False)[0],
+            l=nn.MultiheadAttention(4, 2, batch_first=True),
+        ),
+        vectors(6, 4),
+    ),
     "two outputs": (UsesBoth, vectors(4)),
     # More than one use
     "called twice": (Shared, vectors(4)),

@@ -436,6 +436,22 @@ def test_large_memory_for_rows_begins_at_a_cache_line():
     assert record.rows()["weight"].nbytes > 2**22  # or it is PyTorch's own memory
 
 
+def test_a_check_of_a_model_that_gives_more_than_its_samples():
+    def several(m, x):
+        y = m.l(x)
+        return {"loss": y.square().mean(), "table": m.l.weight[:1], "y": y, "words": x.long()}
+
+    model, x = Made(several, l=nn.Linear(4, 3)).double(), torch.randn(B, 4, dtype=torch.float64)
+    with ps.layerwise(model) as record:
+        record.backward(losses(model(x)["y"]), retain_graph=True)
+    assert max(record.check(range(B)).values()) < 1e-12
+    mixed = Made(lambda m, x: several(m, x - x.mean(0)), l=model.l)
+    with ps.layerwise(mixed) as record:
+        record.backward(losses(mixed(x)["y"]), retain_graph=True)
+    with pytest.raises(RuntimeError, match="mixes samples"):
+        record.check()
+
+
 class TiedLanguage(nn.Module):
     """Words looked up in two places, and the table again as the output layer; T positions."""
 

@@ -2,13 +2,14 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 import persample as ps
 from persample.layers import torch_capture, torch_plans
 from persample.layers.torch_rules import RULES
 
-from .layer_models import B, losses, oracle
+from .layer_models import B, losses, norms_of, oracle
 from .layer_programs import Made
 from .tolerances import assert_close
 
@@ -53,6 +54,7 @@ CASES = {
     ("NativeBatchNormBackward0", 1): (lambda: nn.BatchNorm1d(4).eval(), "weight", (4, 5)),
     ("NativeBatchNormBackward0", 2): (lambda: nn.BatchNorm1d(4).eval(), "bias", (4, 5)),
     ("EmbeddingBackward0", 0): (lambda: nn.Embedding(9, 4), "weight", (6,)),
+    ("EmbeddingBagBackward0", 0): (lambda: nn.EmbeddingBag(9, 4), "weight", (6,)),
 }
 
 
@@ -77,7 +79,7 @@ def test_a_rule_is_taken(rule):
     model = make().double()
     nn.init.normal_(model.get_parameter(name), mean=2)
     x = torch.rand(B, *shape).double() - 0.5 + (rule[0] == "DivBackward0")
-    x = torch.randint(0, 9, (B, *shape)) if rule[0] == "EmbeddingBackward0" else x
+    x = torch.randint(0, 9, (B, *shape)) if rule[0].startswith("Embedding") else x
     record, graph, plan = one_pass(model, x)
     (site,) = plan.sites[name]
     assert (graph.nodes[site.place].name(), site.slot) == rule
@@ -86,6 +88,31 @@ def test_a_rule_is_taken(rule):
     expected = oracle(model, x)
     assert_close(record.rows(), expected)
     assert_close(record.moments().second_moment, {k: (g**2).mean(0) for k, g in expected.items()})
+
+
+@pytest.mark.parametrize("padding", [None, 2])
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("mode", ["sum", "weighted", "mean", "max", "by frequency"])
+def test_bags_of_several_lengths(mode, last, padding):
+    """Empty bags, an index twice in one bag, one that is padding; weights of the words' own."""
+    torch.manual_seed(0)
+    options = {"include_last_offset": last, "padding_idx": padding}
+    options["scale_grad_by_freq"] = mode == "by frequency" and padding is None
+    kind = mode if mode in ("mean", "max") else "sum"
+    model = nn.EmbeddingBag(9, 3, mode=kind, **options).double()
+    index = torch.tensor([1, 2, 2, 5, 7, 7, 7, 2, 3, 1, 8])
+    starts = torch.tensor([0, 3, 3, 8, 9, 10] + [len(index)] * last)
+    weights = torch.rand(len(index), dtype=torch.float64) if mode == "weighted" else None
+    with ps.layerwise(model) as record:
+        each = losses(model(index, starts, per_sample_weights=weights))
+        record.backward(each, retain_graph=True)
+    alone = [torch.autograd.grad(x, [model.weight], retain_graph=True)[0] for x in each]
+    expected = torch.stack(alone)
+    by_frequency = options["scale_grad_by_freq"]
+    assert record.forms() == {"weight": "rows" if by_frequency else "lookup"}
+    assert_close(record.rows()["weight"], expected, 1e-12)
+    assert_close(record.squared_norms(), (expected**2).sum((1, 2)), 1e-12)
+    assert_close(record.clipped_sum(1e9)["weight"], expected.sum(0), 1e-12)
 
 
 # What is made of a parameter before it is used: operation, shape of the parameter, way to it.
@@ -110,6 +137,37 @@ ON_THE_WAY = {
     "SqueezeBackward0": (torch.squeeze, (1, 3, 4), "view"),
     "SqueezeBackward1": (lambda w: w.squeeze(0), (1, 3, 4), "view"),
     "a view, turned": (lambda w: w.view(4, 3).t(), (12,), "pull"),
+    "EmbeddingBackward0": (lambda w: F.embedding(torch.tensor([1, 4, 1]), w), (5, 4), "lookup"),
+    "with padding, EmbeddingBackward0": (
+        lambda w: F.embedding(torch.tensor([[1, 4, 0]]), w, padding_idx=4),
+        (5, 4),
+        "lookup",
+    ),
+    "a view of lines, EmbeddingBackward0": (
+        lambda w: F.embedding(torch.tensor([1, 4, 1]), w)[None],
+        (5, 4),
+        "lookup",
+    ),
+    "lines, turned": (lambda w: F.embedding(torch.tensor([1, 4, 1, 0]), w).t(), (5, 3), "pull"),
+    "lines of a function, EmbeddingBackward0": (
+        lambda w: F.embedding(torch.tensor([1, 4, 1]), w.sin()),
+        (5, 4),
+        "pull",
+    ),
+    "lines by frequency, EmbeddingBackward0": (
+        lambda w: F.embedding(torch.tensor([1, 4, 1]), w, scale_grad_by_freq=True),
+        (5, 4),
+        "pull",
+    ),
+    "SplitBackward0": (lambda w: w.chunk(2)[1], (6, 4), "part"),
+    "SplitWithSizesBackward0": (lambda w: w.split([2, 3, 1])[1], (6, 4), "part"),
+    "SliceBackward0": (lambda w: w[2:5], (6, 4), "part"),
+    "from the end, SliceBackward0": (lambda w: w[-3:], (7, 4), "part"),
+    "turned, SliceBackward0": (lambda w: w[1:5].t(), (6, 3), "turned part"),
+    "of a vector, SliceBackward0": (lambda w: w[1:5], (7,), "part"),
+    "columns, SliceBackward0": (lambda w: w[:, 1:5], (3, 6), "pull"),
+    "every second, SliceBackward0": (lambda w: w[::2], (6, 4), "pull"),
+    "a piece, viewed": (lambda w: w[1:5].view(3, 4), (6, 3), "pull"),
     "SinBackward0": (torch.sin, (3, 4), "pull"),
 }
 
@@ -125,7 +183,40 @@ def test_what_only_moves_numbers_needs_no_autograd(operation):
         assert operation.split()[-1] in {node.name() for node in graph.nodes}
     assert [site.way for site in plan.sites["w"]] == [way]
     assert plan.keeps_graph == (way == "pull")
-    assert_close(record.rows(), oracle(model, x), 1e-5)
+    expected = oracle(model, x)
+    assert_close(record.rows(), expected, 1e-5)
+    assert_close(record.squared_norms(), norms_of(expected), 1e-4)
+    assert_close(record.clipped_sum(1e9), {"w": expected["w"].sum(0)}, 1e-4)
+
+
+PIECES = {  # of a weight, taken by one linear map each: slices -> are their norms had without rows
+    "apart": ((slice(0, 2), slice(2, 6)), True),
+    "overlapping": ((slice(0, 4), slice(2, 6)), False),
+    "the same": ((slice(1, 4), slice(1, 4)), False),
+    "one, and the whole": ((slice(0, 2), slice(0, 6)), False),
+}
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+@pytest.mark.parametrize("shape", [(4,), (7, 4)])
+def test_pieces_of_one_weight(pieces, shape, monkeypatch):
+    torch.manual_seed(0)
+    cuts, without_rows = PIECES[pieces]
+
+    def forward(m, x):
+        parts = [x @ (m.w if cut == slice(0, 6) else m.w[cut]).t() for cut in cuts]
+        return torch.cat([part.sin() for part in parts], -1)
+
+    model, x = Made(forward, w=nn.Parameter(torch.randn(6, 4))).double(), torch.randn(B, *shape)
+    record, _, plan = one_pass(model, x.double())
+    expected = oracle(model, x.double())
+    assert not plan.keeps_graph
+    assert_close(record.rows(), expected)
+    assert_close(record.clipped_sum(1e9), {"w": expected["w"].sum(0)})
+    assert_close(record.moments().second_moment, {"w": expected["w"].square().mean(0)})
+    if without_rows:
+        monkeypatch.setattr(type(record), "_few", None)
+    assert_close(record.squared_norms(), norms_of(expected))
 
 
 MOVED = {

@@ -193,7 +193,8 @@ class Record:
         """
         _, forms = self._source.collect()
         return {
-            name: " + ".join(use.kind for use in uses) or "unused" for name, uses in forms.items()
+            name: " + ".join(dict.fromkeys(use.kind for use in uses)) or "unused"
+            for name, uses in forms.items()
         }
 
     def check(self, samples: Iterable[int] = (0,)) -> dict[str, float]:
@@ -290,7 +291,7 @@ class Record:
             row = self._work(name, 1)
             self._add_up(uses, slice(i, i + 1), row, 1.0)
             parts.append(row)
-        largest = max((float(abs(row).max()) for row in parts), default=0.0)
+        largest = max((float(abs(row).max()) for row in parts if 0 not in row.shape), default=0.0)
         if largest == 0 or not math.isfinite(largest):
             return largest
         return largest * math.sqrt(sum(float(xp.square(row / largest).sum()) for row in parts))

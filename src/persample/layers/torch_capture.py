@@ -20,6 +20,7 @@ from torch.utils import _pytree as pytree
 from .closed import Formed
 from .torch_changes import Watch
 from .torch_check import check_rows
+from .torch_forms import Part
 from .torch_graph import Graph
 from .torch_model import (
     can_be_hooked,
@@ -32,7 +33,7 @@ from .torch_own import OwnBackward, batch_of, output_cotangents
 from .torch_owners import UNUSED, Along
 from .torch_plan import Plan
 from .torch_plans import plan_of
-from .torch_replay import Pulled, Replay, Replayed, merged, turned
+from .torch_replay import Pulled, Replay, Replayed, looked_up, merged, turned
 
 HUGE = 2**22  # bytes from which NumPy asks for huge pages
 LINE = 64  # bytes of a cache line
@@ -188,9 +189,12 @@ class TorchCapture:
 
     def _saved(self, graph, name, site):
         """Return what a rule needs of the forward pass; its graph is not kept alive by it."""
-        node = graph.nodes[site.place]
+        needs = [(graph.nodes[site.place], need) for need in site.rule.needs]
+        if site.way == "lookup":
+            table = graph.lookup_below(graph.targets[site.place][site.slot][0])
+            needs += [(table, "indices"), (table, "padding_idx")]
         values = {}
-        for need in site.rule.needs:
+        for node, need in needs:
             x = getattr(node, f"_saved_{need}")
             if isinstance(x, Tensor):
                 x = x.detach()
@@ -203,6 +207,13 @@ class TorchCapture:
         if not site.way:
             return form
         parameter = self.parameters[name]
+        if site.way == "lookup":
+            return looked_up(form, values["indices"], values["padding_idx"], len(parameter))
+        if site.way in ("part", "turned part"):
+            piece = turned(form, "turn", ()) if site.way == "turned part" else form
+            if piece is not None:
+                lines = graph.piece(*graph.targets[site.place][site.slot])
+                return Part(piece, lines, tuple(parameter.shape))
         there = turned(form, site.way, tuple(parameter.shape)) if site.way != "pull" else None
         if there is not None:
             return there

@@ -156,6 +156,48 @@ class Lookup:
         return self.delta.new_zeros(self.count, self.delta.shape[2])
 
 
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Another form's rows, in some lines of the parameter; its other lines are 0."""
+
+    form: Any
+    lines: slice
+    shape: tuple[int, ...]  # the parameter's
+
+    @property
+    def kind(self) -> str:
+        return self.form.kind
+
+    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+        out.zero_()
+        _copied_rows(self.form, samples, out[:, self.lines], scale)
+
+    def squared_norms(self, squares: Callable) -> Any:
+        return self.form.squared_norms(squares)
+
+    def weighted_sum(self, weights: Tensor) -> Any:
+        return self._among_zeros(self.form.weighted_sum(weights))
+
+    def squared_sum(self) -> Any:
+        return self._among_zeros(self.form.squared_sum())
+
+    def products(self, other: Any) -> None:
+        return None
+
+    def inner(self, other: Any) -> float | None:
+        apart = isinstance(other, Part) and (
+            self.lines.stop <= other.lines.start or other.lines.stop <= self.lines.start
+        )
+        return 0.0 if apart else None
+
+    def _among_zeros(self, part):
+        if part is None:
+            return None
+        whole = part.new_zeros(self.shape)
+        whole[self.lines] = part
+        return whole
+
+
 class RowsOnly:
     """A form that has nothing cheaper than its rows."""
 

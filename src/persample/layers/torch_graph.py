@@ -29,6 +29,9 @@ CHOOSING = (
     "Unique",
 )
 INDICES = ("_saved_indices", "_saved_index", "_saved_mask")
+LOOKUP = "EmbeddingBackward0"
+SLICE = "SliceBackward0"
+CUTS = ("SplitBackward0", "SplitWithSizesBackward0", SLICE)
 # Operations that exchange axes or positions, and what says which: part of what makes two graphs
 # alike, as with equal lengths the shapes do not tell.
 MOVING = {
@@ -156,6 +159,38 @@ class Graph:
             is_matrix = len(self.shape(place)) == 2
             return is_matrix and (node._saved_dim0 - node._saved_dim1) % 2 == 1
         return name == "TBackward0"
+
+    def looks_up(self, place: int, leaf: int) -> bool:
+        """Say whether a node takes lines of a parameter, as an embedding does."""
+        node = self.nodes[place]
+        if node.name() != LOOKUP or self.targets[place] != ((leaf, 0),):
+            return False
+        return not node._saved_scale_grad_by_freq
+
+    def cuts_lines(self, place: int, leaf: int) -> bool:
+        """Say whether a node cuts a parameter into pieces of whole lines."""
+        node = self.nodes[place]
+        if node.name() not in CUTS or self.targets[place] != ((leaf, 0),) or node._saved_dim:
+            return False
+        return node.name() != SLICE or node._saved_step == 1
+
+    def piece(self, place: int, number: int) -> slice:
+        """Return which lines of a parameter an output of a node is made of."""
+        while self.nodes[place].name() not in CUTS:
+            ((place, number),) = self.targets[place]
+        if self.nodes[place].name() == SLICE:
+            ((leaf, _),) = self.targets[place]
+            start = self.nodes[place]._saved_start  # a negative one is saved as 2^64 less
+            start = start - 2**64 + len(self.nodes[leaf].variable) if start >= 2**63 else start
+        else:
+            start = sum(self.shape(place, n)[0] for n in range(number))
+        return slice(start, start + self.shape(place, number)[0])
+
+    def lookup_below(self, place: int) -> Node:
+        """Return the embedding at this place, or the next one below."""
+        while self.nodes[place].name() != LOOKUP:
+            ((place, _),) = self.targets[place]
+        return self.nodes[place]
 
     def key(self, roots: tuple) -> tuple:
         """Return what two passes of one structure and of equal shapes have in common."""

@@ -32,7 +32,7 @@ class Site:
     place: int  # the operation
     slot: int  # which of its inputs
     along: tuple[Along, ...]  # where the samples lie in the cotangents of its outputs
-    way: str  # from there to the parameter: "", "turn", "view" or "pull"
+    way: str  # from there to the parameter, as `_way` says
     use: Use
     rule: Rule | None  # that of the table, if there is one for this use
 
@@ -107,16 +107,29 @@ def _site(graph, owners, place, slot, leaf, size):
     rule = RULES.get(graph.nodes[place].name(), {}).get(slot)
     if any(x.dtype.is_complex for x in graph.nodes[place]._input_metadata):
         rule = None  # the table is for real numbers
+    if rule is not None and rule.unless and getattr(graph.nodes[place], f"_saved_{rule.unless}"):
+        rule = None
     if rule is not None:
         is_alone = all(other == UNUSED for other in along[1:])
         rule = rule if is_alone and rule.fits(use, graph.shape(place)) else None
-    return Site(place, slot, along, _way(graph, target, leaf), use, rule)
+    way = _way(graph, target, leaf)
+    if way == "lookup" and (rule is None or not rule.forms_rows):
+        way = "pull"
+    return Site(place, slot, along, way, use, rule)
 
 
 def _way(graph, target, leaf):
-    """Say what lies between a site and its parameter."""
+    """Say what lies between a site and its parameter.
+
+    "" nothing that moves a number, "turn" a transpose, "view" another shape, "part" or "turned
+    part" a cut of whole lines, "lookup" a choice of lines, "pull" anything else: autograd's part.
+    """
     turns, views, (here, number) = 0, False, target
     while here != leaf:
+        if graph.looks_up(here, leaf) and not turns and not number:
+            return "lookup"
+        if graph.cuts_lines(here, leaf) and not views:
+            return "turned part" if turns % 2 else "part"
         name, targets = graph.nodes[here].name(), graph.targets[here]
         if number or len(targets) != 1 or targets[0] is None:
             return "pull"

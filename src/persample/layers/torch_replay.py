@@ -134,6 +134,15 @@ def turned(form: Any, way: str, shape: tuple[int, ...]) -> Any:
     return None
 
 
+def looked_up(form: Formed, index: Tensor, padding: int, count: int) -> Lookup:
+    """Return the form of a table in which all samples looked up the same lines: positions."""
+    size, index = len(form.g), index.flatten()
+    delta = form.g.reshape(size, len(index), -1)
+    if padding >= 0:
+        delta = delta.masked_fill((index == padding)[:, None], 0)
+    return Lookup(delta, index.expand(size, -1), count)
+
+
 def merged(uses: list) -> list:
     """Return fewer forms of the same sum: products at T places become one with T terms.
 

@@ -61,12 +61,19 @@ def _always(use, output):
 class Rule:
     """``make(use, cotangent, saved)`` -> form; ``saved`` has the ``needs`` by name.
 
-    ``fits(use, shape of the output)`` says whether the samples lie as the rule wants them.
+    ``fits(use, shape of the output)`` says whether the samples lie as the rule wants them. The
+    rule does not hold where the saved value ``unless`` is set.
     """
 
     make: Callable[[Use, Tensor, dict], Any]
     needs: tuple[str, ...] = ()
     fits: Callable[[Use, Shape], bool] = _repeated
+    unless: str = ""
+
+    @property
+    def forms_rows(self) -> bool:
+        """Say whether it gives `Formed` rows: those of what was the same for all samples."""
+        return self.fits is _repeated
 
 
 # A sum over whatever the operation repeated: biases, scales, positions, class tokens.
@@ -194,6 +201,31 @@ def _lookup(use, ct, saved):
     return Lookup(delta, index, use.shape[0])
 
 
+SUM, MEAN, LARGEST = range(3)  # modes of an EmbeddingBag
+
+
+def _bags(use, ct, saved):
+    """Every sample has a bag of indices: padded to the longest, it is a lookup."""
+    index, start = saved["indices"], saved["offsets"][: use.size]
+    if saved["mode"] == LARGEST:  # component k comes from the row of the table that was largest
+        ct = ct.masked_fill((saved["result2"] == 0)[:, None], 0)
+        return Lookup(torch.diag_embed(ct.to(use.dtype)), saved["result3"], use.shape[0])
+    end = torch.cat([start[1:], start.new_tensor([len(index)])])
+    places = start[:, None] + torch.arange(int((end - start).max()), device=start.device)
+    counts, places = places < end[:, None], places.clamp(max=len(index) - 1)
+    index, share = index[places], torch.ones(places.shape, dtype=use.dtype, device=ct.device)
+    counts &= index != saved["padding_idx"]
+    if saved["mode"] == MEAN:
+        share = share / counts.sum(1, keepdim=True).clamp(min=1)
+    if saved["per_sample_weights"] is not None:
+        share = share * saved["per_sample_weights"][places]
+    return Lookup(ct[:, None].to(use.dtype) * (share * counts)[..., None], index, use.shape[0])
+
+
+def _one_bag_each(use, output):
+    return use.along.axis == 0 and output[0] == use.size
+
+
 def _not_last(use, output):
     return use.along.axis < len(output) - 1
 
@@ -202,6 +234,9 @@ CONVOLUTION = (
     "input", "stride", "padding", "dilation", "transposed", "output_padding", "groups",
 )  # fmt: skip
 LOOKUP = ("indices", "padding_idx", "scale_grad_by_freq")
+BAGS = (
+    "indices", "padding_idx", "offsets", "mode", "per_sample_weights", "result2", "result3",
+)  # fmt: skip
 # Operation -> number of the input -> rule.
 RULES: dict[str, dict[int, Rule]] = {
     "AddmmBackward0": {
@@ -236,4 +271,5 @@ RULES: dict[str, dict[int, Rule]] = {
         2: Rule(_channels, (), _on_axis_0),
     },
     "EmbeddingBackward0": {0: Rule(_lookup, LOOKUP, _not_last)},
+    "EmbeddingBagBackward0": {0: Rule(_bags, BAGS, _one_bag_each, "scale_grad_by_freq")},
 }

@@ -4,6 +4,7 @@ Separate so that a chapter's cell names what it shows and holds no drawing code.
 """
 
 from ..colours import METHODS
+from .columns import two_columns
 from .compiling import break_even, select
 from .costs import dots, gram_or_direct, outer_products, peak_memory
 from .curves import curves, ladder
@@ -61,6 +62,7 @@ __all__ = [
     "stack_of_traces",
     "shared_and_copies",
     "tensor_graph",
+    "two_columns",
     "token_weights",
     "values_of_states",
     "walks",

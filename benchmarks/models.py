@@ -1,0 +1,195 @@
+"""Time and memory of rows, norms and clipped sums of whole models: transformers, CNN, MLP.
+
+    python benchmarks/models.py --save                      on the CPU, in three settings of memory
+    python benchmarks/models.py --device cuda --save        on a GPU: float32, TF32, bfloat16
+
+One run, all contenders in turn in each round, medians; every contender does the ordinary forward
+and backward pass as well. Before a model is timed, the contenders' numbers are compared. Peers
+come from requirements-bench.txt. Times are stored in milliseconds; memory in MiB, at the peak of
+a first call and less that with two samples, each contender in a process of its own.
+"""
+
+import argparse
+import datetime
+import functools
+import gc
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import contenders
+import torch
+from contenders import LIMITS, ROWS, SUMS, Case
+from networks import WholeModel
+from rows import PACKAGES, SETTINGS, agree, build, installed, machine, medians, peak
+
+RESULTS = Path(__file__).parent / "results"
+# Name -> the model and its batch. A GPT's sizes: words, tokens, width, heads, blocks; a ViT's:
+# side and patch in pixels, width, heads, blocks.
+CPU = {
+    "GPT, small": WholeModel("GPT", 16, "cpu", (65, 64, 64, 4, 2)),
+    "GPT, medium": WholeModel("GPT", 8, "cpu", (1000, 128, 256, 8, 4)),
+    "ViT": WholeModel("ViT", 32, "cpu", (32, 4, 128, 4, 4)),
+    "CNN": Case("cnn", 64),
+    "MLP": Case((784, 256, 10), 256),
+}
+GPU = {
+    "GPT, 124 million": WholeModel("GPT", 8, "cuda", (50_257, 1024, 768, 12, 12)),
+    "GPT, medium": WholeModel("GPT", 64, "cuda", (1000, 128, 256, 8, 4)),
+    "ViT": WholeModel("ViT", 256, "cuda", (224, 16, 384, 6, 12)),
+    "CNN": Case("cnn", 1024, "cuda"),
+    "MLP": Case((784, 256, 10), 4096, "cuda"),
+}
+CHOSEN_ROWS = {
+    name: ROWS[name]
+    for name in (
+        "layerwise, warm",
+        "layerwise, fresh",
+        "torch.func vmap(grad)",
+        "jax jit(vmap(grad))",
+        "Opacus hooks",
+        "BackPACK BatchGrad",
+    )
+}
+CHOSEN_SUMS = {
+    "layerwise norms": SUMS["layerwise norms"],
+    "layerwise clipped sum": SUMS["layerwise clipped sum"],
+    "Opacus ghost clipping": SUMS["Opacus ghost clipping"],
+    "Opacus fast gradient clipping": functools.partial(contenders.opacus_ghost, ghost=False),
+    "optax clipped sum": SUMS["optax clipped sum"],
+}
+PARTS = {"rows": CHOSEN_ROWS, "sums": CHOSEN_SUMS}
+# On a GPU: name -> whether matrices are multiplied in TF32, and whether under autocast.
+PRECISIONS = {"float32": (False, False), "TF32": (True, False), "bfloat16": (True, True)}
+
+
+def measure(case: Case, rounds: int) -> dict:
+    """Return milliseconds of every contender, beside those of the limits in the same rounds."""
+    agree(case, {"rows": CHOSEN_ROWS, "sums": CHOSEN_SUMS})
+    result: dict = {"parameters": sum(p.numel() for p in case.model().parameters())}
+    result |= {"samples": case.size}
+    for part, builders in PARTS.items():
+        calls, absent = build(LIMITS | builders, case)
+        times = medians(calls, rounds)
+        result[f"limits beside {part}"] = {name: times.pop(name) for name in LIMITS}
+        result[part] = times | absent
+    return result
+
+
+def peak_of(case: Case, name: str) -> float | None:
+    """Return the MiB by which a contender's peak is above that with two samples."""
+    builder = (LIMITS | CHOSEN_ROWS | CHOSEN_SUMS)[name]
+    calls, absent = build({name: builder}, case.of_size(2))
+    if absent:
+        return None
+    calls[name]()  # what the libraries load at their first call, and find out about the model
+    del calls
+    gc.collect()
+    calls, _ = build({name: builder}, case)
+    if case.device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+        start = torch.cuda.memory_allocated()
+        calls[name]()
+        return round((torch.cuda.max_memory_allocated() - start) / 2**20, 1)
+    start = peak()
+    calls[name]()
+    return round((peak() - start) / 1024, 1)
+
+
+def memory(model: str, device: str) -> dict:
+    """Return contender -> MiB at its peak, each in a process of its own; Linux only."""
+    peaks = {}
+    for name in ("ordinary pass", *CHOSEN_ROWS, *CHOSEN_SUMS):
+        run = [sys.executable, __file__, "--device", device, "--peak-of", name, "--only", model]
+        done = subprocess.run(run, capture_output=True, text=True, check=True)
+        if done.stdout.strip() != "null":
+            peaks[name] = float(done.stdout)
+    return peaks
+
+
+def kernels(case: Case) -> dict:
+    """Return contender -> the number of kernels that one call starts on the GPU."""
+    counts = {}
+    for name, call in build(LIMITS | CHOSEN_ROWS | CHOSEN_SUMS, case)[0].items():
+        call()
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:
+            call()
+        counts[name] = sum(event.device_type.name == "CUDA" for event in seen.events())
+    return counts
+
+
+def show(name: str, result: dict) -> None:
+    print(f"\n{name}: {result['parameters']:,} parameters, {result['samples']} samples")
+    for part in PARTS:
+        limits = result[f"limits beside {part}"]
+        passes = min(result[f"limits beside {other}"]["ordinary pass"] for other in PARTS)
+        fill = limits["fill once"]
+        print(f"  {part}: the pass {passes:.3g} ms, writing all rows {fill:.3g} ms")
+        for contender, ms in result[part].items():
+            if isinstance(ms, str):
+                print(f"    {contender:30} {ms}")
+                continue
+            text = f"{ms:9.2f} ms {ms / passes:7.2f} passes"
+            text += f" {ms / (passes + fill):6.2f} of pass + fill" if part == "rows" else ""
+            print(f"    {contender:30} {text}  {result.get('memory', {}).get(contender, '')}")
+
+
+def measure_all(options: argparse.Namespace, setting: str, cases: dict[str, Case]) -> None:
+    """Measure, print and store all models in the setting that this process runs in."""
+    record: dict = {
+        "what": "whole models: ms for rows, norms, clipped sums; peak memory in MiB",
+        "date": datetime.date.today().isoformat(),
+        "machine": machine(options.device),
+        "versions": {package: installed(package) for package in PACKAGES},
+        "rounds": options.rounds,
+        "setting": setting,
+        "cases": {},
+    }
+    print(f"\nsetting: {setting}")
+    for name, case in cases.items():
+        if options.only in name:
+            result = measure(case, options.rounds)
+            if options.device == "cuda":
+                result["kernels"] = kernels(case)
+            if setting in ("default", "float32"):
+                result["memory"] = memory(name, options.device)
+            record["cases"][name] = result
+            show(name, result)
+    if options.save and not options.only:
+        ending = "" if setting == "default" else f"_{setting.replace(' ', '_')}"
+        where = RESULTS / f"models{ending}.json"
+        where.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--only", default="", help="models whose name has this; nothing is stored")
+    parser.add_argument("--save", action="store_true", help=f"store the results in {RESULTS.name}")
+    parser.add_argument("--setting", choices=SETTINGS, help="this setting of memory only")
+    parser.add_argument("--inside", choices=SETTINGS, help=argparse.SUPPRESS)
+    parser.add_argument("--peak-of", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")  # the peers' own
+    cases = GPU if options.device == "cuda" else CPU
+    if options.peak_of:
+        print(json.dumps(peak_of(cases[options.only], options.peak_of)))
+    elif options.device == "cuda":
+        for name, (tf32, autocast) in PRECISIONS.items():
+            torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+            with torch.autocast("cuda", torch.bfloat16, enabled=autocast):
+                measure_all(options, name, cases)
+    elif options.inside:
+        measure_all(options, options.inside, cases)
+    else:
+        for name in [options.setting] if options.setting else SETTINGS:
+            run = [sys.executable, __file__, *sys.argv[1:], "--inside", name]
+            subprocess.run(run, env=os.environ | SETTINGS[name], check=True)
+
+
+if __name__ == "__main__":
+    main()
