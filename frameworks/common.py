@@ -4,6 +4,7 @@ Imports no framework, so that each program runs in an environment of its own.
 """
 
 import json
+import os
 import platform
 import random
 import statistics
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 # Four moves of a random walk over five states; one feature for each state, none for an exit.
@@ -59,9 +61,12 @@ def times(rows: Callable, mean: Callable, convert: Callable, wait: Callable = la
     """Return size -> seconds of the rows and of the batch gradient; first calls apart.
 
     ``rows`` and ``mean`` take (theta, s, r, s_next), each made by ``convert`` from a list;
-    ``wait`` is called with what they return, and comes back once it is computed.
+    ``wait`` is called with what they return, and comes back once it is computed. With
+    KEEP_TIMES in the environment nothing is timed, and the table is empty.
     """
-    table = {}
+    table: dict = {}
+    if os.environ.get("KEEP_TIMES"):
+        return table
     for size in SIZES:
         arguments = [convert(x) for x in batch(size)]
         runs = {
@@ -94,6 +99,17 @@ def named(scope: dict, words: dict[str, str]) -> dict[str, str]:
     for word in words.values():
         if word:
             eval(word, scope)  # our own text
+    return words
+
+
+def shared(program: str, words: str) -> str:
+    """Return the words by which a program's ``rows`` share theta; they must stand in its code.
+
+    The rows that the program reports are made by that code, so these words have been run.
+    """
+    code = Path(program).read_text(encoding="utf-8").partition("# [rows]")[2]
+    if words not in code.partition("# [end]")[0]:
+        raise ValueError(f"{words!r} is not in the rows of {Path(program).name}")
     return words
 
 

@@ -26,9 +26,7 @@ def td_loss(theta, s, r, s_next):
 def rows_by_loop(theta, s, r, s_next):
     row = grad(td_loss)
     return np.stack([row(theta, *sample) for sample in zip(s, r, s_next)])
-
-
-# [end]
+    # [end]
 
 
 mean = grad(lambda *arguments: np.mean(td_losses(*arguments)))
@@ -60,6 +58,7 @@ common.report(
     summed={"elementwise_grad": elementwise_grad(lambda x: x * x)(many).tolist()},
     branch={"eager": said(lambda: grad(kept_sign)(2.0))},
     twice=[float(grad(lambda x: x * x)(2.0)) for _ in range(2)],
+    shared=common.shared(__file__, "jacobian(td_losses)"),
     words=common.named(
         globals(),
         {

@@ -18,9 +18,7 @@ def rows(theta, s, r, s_next):
     copies = Variable(np.repeat(theta[None], len(s), axis=0))
     F.sum(td_loss(copies, s, r, s_next)).backward()
     return copies.grad
-
-
-# [end]
+    # [end]
 
 
 # [loop]
@@ -31,9 +29,7 @@ def rows_by_loop(theta, s, r, s_next):
         td_loss(weights, *sample).backward()
         found.append(weights.grad)
     return np.stack(found)
-
-
-# [end]
+    # [end]
 
 
 def mean(theta, s, r, s_next):
@@ -99,6 +95,7 @@ common.report(
         "eager_variable": said(lambda: bool(Variable(np.array(2.0)) > 0)),
     },
     twice=accumulated(),
+    shared=common.shared(__file__, "np.repeat(theta[None], len(s), axis=0)"),
     words=common.named(
         globals(),
         {

@@ -56,6 +56,7 @@ common.report(
         "batched": said(lambda: jax.vmap(kept_sign)(many)),
     },
     twice=[float(jax.grad(lambda x: x * x)(2.0)) for _ in range(2)],
+    shared=common.shared(__file__, "in_axes=(None, 0, 0, 0)"),
     words=common.named(
         globals(),
         {

@@ -4,7 +4,7 @@ import common
 import mindspore as ms
 import numpy as np
 from common import said
-from mindspore import Tensor, jit, ops, vmap
+from mindspore import Tensor, jit, nn, ops, vmap
 
 ms.set_context(mode=ms.PYNATIVE_MODE)
 FLOAT = ms.float32
@@ -12,20 +12,41 @@ FLOAT = ms.float32
 
 # [rows]
 def td_loss(theta, s, r, s_next):
-    target = ops.stop_gradient(r + (s_next * theta).sum())
-    return 0.5 * (target - (s * theta).sum()) ** 2
+    target = ops.stop_gradient(r + s_next @ theta)
+    return 0.5 * (target - s @ theta) ** 2
 
 
 rows = jit(vmap(ms.grad(td_loss), in_axes=(None, 0, 0, 0)))
 # [end]
 
 
+def loss_with_sums(theta, s, r, s_next):
+    target = ops.stop_gradient(r + (s_next * theta).sum())
+    return 0.5 * (target - (s * theta).sum()) ** 2
+
+
+rows_with_sums = jit(vmap(ms.grad(loss_with_sums), in_axes=(None, 0, 0, 0)))
+
+
 def mean_loss(theta, s, r, s_next):
-    targets = ops.stop_gradient(r + ops.matmul(s_next, theta))
-    return (0.5 * (targets - ops.matmul(s, theta)) ** 2).mean()
+    targets = ops.stop_gradient(r + s_next @ theta)
+    return (0.5 * (targets - s @ theta) ** 2).mean()
 
 
 mean = jit(ms.grad(mean_loss))
+
+# [cell]
+net = nn.SequentialCell(nn.Dense(4, 3), nn.Tanh(), nn.Dense(3, 1))
+
+
+def cell_loss(x, y):
+    output = net(x[None])[0]  # a batch of one
+    return ((output - y) ** 2).sum()
+
+
+row = ms.grad(cell_loss, grad_position=None, weights=net.trainable_params())
+rows_of_cell = jit(vmap(row, in_axes=(0, 0)))
+# [end]
 
 
 # [leaf]
@@ -48,16 +69,15 @@ def value(theta, s):
 
 
 def published(theta, s_before, r, s_after):
-    target = reward + value(theta, there)  # from outside, not from the arguments
+    # reward and there come from outside, not from the arguments
+    target = reward + value(theta, there)
     return (ops.stop_gradient(target) - value(theta, s_after)) ** 2
 
 
 def mended(theta, s, r, s_next):
     target = r + value(theta, s_next)
     return (ops.stop_gradient(target) - value(theta, s)) ** 2
-
-
-# [end]
+    # [end]
 
 
 def convert(x):
@@ -68,26 +88,46 @@ def kept_sign(x):
     return x if x > 0 else -x
 
 
+def cell_against_loop():
+    """Compare the rows of a Cell with a loop, before and after a step of its weights."""
+    x, y = (convert(np.random.default_rng(i).normal(size=(6, n))) for i, n in enumerate((4, 1)))
+    largest = []
+    for _ in range(2):
+        found, alone = rows_of_cell(x, y), [row(x[i], y[i]) for i in range(6)]
+        pairs = [
+            np.abs(rows.asnumpy() - np.stack([one[k].asnumpy() for one in alone])).max()
+            for k, rows in enumerate(found)
+        ]
+        largest.append(float(max(pairs)))
+        for weight, rows in zip(net.trainable_params(), found):
+            ops.assign_sub(weight, 0.1 * rows.mean(0))
+    return {"difference": max(largest), "shapes": [list(rows.shape) for rows in found]}
+
+
 measured = common.times(
     rows, mean, convert, lambda g: g.asnumpy()
 )  # first, so that first calls are
+with_sums = common.times(rows_with_sums, mean, convert, lambda g: g.asnumpy())
 arguments = [convert(x) for x in (common.THETA, common.S, common.R, common.S_NEXT)]
 x, y, many = convert(2.0), convert(3.0), convert([1.0, -2.0])
 common.report(
     "mindspore",
-    rows=[rows(*arguments).asnumpy().tolist()],
+    rows=[f(*arguments).asnumpy().tolist() for f in (rows, rows_with_sums)],
     leaf={"value": float(v_res(v1, v2).asnumpy()), "v1": g1.asnumpy().tolist(), "v2": None},
+    model=cell_against_loop(),
     published=ms.grad(published)(weights, here, reward, there).asnumpy().tolist(),
     mended=ms.grad(mended)(weights, here, reward, there).asnumpy().tolist(),
     unused=str(ms.grad(lambda x, y: x * x, grad_position=1)(x, y).asnumpy()),
     vector=ms.grad(lambda x: x * x)(many).asnumpy().tolist(),
     same_tensor_twice=float(ms.grad(lambda x, y: x * x, grad_position=1)(x, x).asnumpy()),
+    copy_twice=float(ms.grad(lambda x, y: x * x, grad_position=1)(x, x.copy()).asnumpy()),
     branch={
         "eager": said(lambda: ms.grad(kept_sign)(x)),
         "compiled": said(lambda: jit(kept_sign)(x)),
         "batched": said(lambda: vmap(kept_sign)(many)),
     },
     twice=[float(ms.grad(lambda x: x * x)(x).asnumpy()) for _ in range(2)],
+    shared=common.shared(__file__, "in_axes=(None, 0, 0, 0)"),
     words=common.named(
         globals(),
         {
@@ -101,4 +141,5 @@ common.report(
         },
     ),
     times=measured,
+    times_with_sums=with_sums,
 )

@@ -68,6 +68,7 @@ common.report(
         "batched": said(lambda: engine.vmap(kept_sign)(many)),
     },
     twice=accumulated(),
+    shared=common.shared(__file__, "in_axes=(None, 0, 0, 0)"),
     words=common.named(
         globals(),
         {

@@ -51,9 +51,11 @@ common.report(
     rows=[rows(*arguments).tolist(), rows_as_jacobian(*arguments).tolist()],
     leaf={"value": float(value), "v1": gradient.tolist(), "v2": None},
     unused=said(lambda: pytensor.grad(x * x, y)).split(":")[0],
+    unused_zero=float(pytensor.grad(x * x, y, disconnected_inputs="ignore").eval({y: 3.0})),
     vector=said(lambda: pytensor.grad(v1 * v1, v1)),
     branch={"compiled": said(lambda: kept_sign(x))},
     twice=[float(square(2.0)) for _ in range(2)],
+    shared=common.shared(__file__, "{s: S, r: R, s_next: S_next}"),
     words=common.named(
         globals(),
         {

@@ -70,6 +70,7 @@ common.report(
         "is_leaf": [t.is_leaf for t in (v1, v2, v_sum, v_res)],
     },
     unused=f".grad is {unused()}; " + said(lambda: torch.autograd.grad(w * w, [w, other])),
+    unused_zero=float(torch.autograd.grad(w * w, [w, other], materialize_grads=True)[1]),
     unused_func=float(torch.func.grad(lambda x, y: x * x, argnums=1)(x, x)),
     vector=said(lambda: (many * many).backward()),
     branch={
@@ -78,6 +79,7 @@ common.report(
         "batched": said(lambda: torch.vmap(kept_sign)(many.detach())),
     },
     twice=accumulated(),
+    shared=common.shared(__file__, "in_dims=(None, 0, 0, 0)"),
     words=common.named(
         globals(),
         {

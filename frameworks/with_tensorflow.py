@@ -22,10 +22,9 @@ def row(theta, s, r, s_next):
 
 @tf.function
 def rows(theta, s, r, s_next):
-    return tf.vectorized_map(lambda sample: row(theta, *sample), (s, r, s_next))
-
-
-# [end]
+    samples = s, r, s_next
+    return tf.vectorized_map(lambda sample: row(theta, *sample), samples)
+    # [end]
 
 
 # [jacobian]
@@ -36,9 +35,7 @@ def rows_as_jacobian(theta, s, r, s_next):
         targets = tf.stop_gradient(r + tf.linalg.matvec(s_next, theta))
         losses = 0.5 * (targets - tf.linalg.matvec(s, theta)) ** 2
     return tape.jacobian(losses, theta)
-
-
-# [end]
+    # [end]
 
 
 @tf.function
@@ -51,21 +48,21 @@ def mean(theta, s, r, s_next):
 
 
 # [model]
-model = tf.keras.Sequential([tf.keras.layers.Dense(3, "tanh"), tf.keras.layers.Dense(1)])
+layers = tf.keras.layers
+model = tf.keras.Sequential([layers.Dense(3, "tanh"), layers.Dense(1)])
 
 
 @tf.function
 def rows_of_model(x, y):
     def row(sample):
+        one_x, one_y = sample
         with tf.GradientTape() as tape:
-            output = model(sample[0][None])[0]
-            loss = tf.reduce_sum((output - sample[1]) ** 2)
+            output = model(one_x[None])[0]  # a batch of one
+            loss = tf.reduce_sum((output - one_y) ** 2)
         return tape.gradient(loss, model.trainable_variables)
 
     return tf.vectorized_map(row, (x, y))
-
-
-# [end]
+    # [end]
 
 
 # [leaf]
@@ -89,6 +86,33 @@ def gradient(f, *arguments):
     return tape.gradient(out, list(arguments))
 
 
+def unused_as_zero(x, y):
+    with tf.GradientTape() as tape:
+        tape.watch([x, y])
+        out = x * x
+    return tape.gradient(out, y, unconnected_gradients="zero")
+
+
+def three_gradients(theta, s, r, s_next):
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(theta)
+        targets = tf.stop_gradient(r + tf.linalg.matvec(s_next, theta))
+        losses = 0.5 * (targets - tf.linalg.matvec(s, theta)) ** 2
+        mean_loss = tf.reduce_mean(losses)
+    return {
+        "losses": tape.gradient(losses, theta).numpy().tolist(),
+        "mean": tape.gradient(mean_loss, theta).numpy().tolist(),
+        "jacobian": tape.jacobian(losses, theta).numpy().tolist(),
+    }
+
+
+def one_tape_twice(x, persistent=False):
+    with tf.GradientTape(persistent) as tape:
+        tape.watch(x)
+        out = x * x
+    return [float(tape.gradient(out, x)) for _ in range(2)]
+
+
 def kept_sign(x):
     return x if x > 0 else -x
 
@@ -97,12 +121,13 @@ def model_against_loop():
     x, y = tf.random.normal((6, 4)), tf.random.normal((6, 1))
     model(x)  # makes the weights
     rows, largest = rows_of_model(x, y), 0.0
+    shapes = [list(row.shape) for row in rows]
     for i in range(6):
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum((model(x[i : i + 1]) - y[i : i + 1]) ** 2)
         for row, one in zip(rows, tape.gradient(loss, model.trainable_variables)):
             largest = max(largest, float(tf.reduce_max(abs(row[i] - one))))
-    return largest
+    return {"difference": largest, "shapes": shapes}
 
 
 measured = common.times(rows, mean, convert, lambda g: g.numpy())  # first, so that first calls are
@@ -110,8 +135,8 @@ arguments = [convert(x) for x in (common.THETA, common.S, common.R, common.S_NEX
 x, y = convert(2.0), convert(3.0)
 both = [rows(*arguments).numpy().tolist(), rows_as_jacobian(*arguments).numpy().tolist()]
 unused = gradient(lambda x, y: x * x, x, y)[1]
-vector = gradient(lambda x: x * x, convert([1.0, 2.0]))[0]
 many = convert([1.0, -2.0])
+vector = gradient(lambda x: x * x, many)[0]
 common.report(
     "tensorflow-cpu",
     rows=both,
@@ -122,6 +147,7 @@ common.report(
         "leaf": "a tf.Variable, watched by the tape; a constant is not",
     },
     unused="None" if unused is None else str(unused.numpy()),
+    unused_zero=float(unused_as_zero(x, y)),
     vector=vector.numpy().tolist(),
     branch={
         "eager": said(lambda: gradient(kept_sign, x)),
@@ -131,6 +157,10 @@ common.report(
     },
     model=model_against_loop(),
     twice=[float(gradient(lambda x: x * x, x)[0]) for _ in range(2)],
+    three=three_gradients(*arguments),
+    tape_twice=said(lambda: one_tape_twice(x)),
+    persistent_twice=one_tape_twice(x, persistent=True),
+    shared=common.shared(__file__, "lambda sample: row(theta, *sample)"),
     words=common.named(
         globals(),
         {

@@ -14,9 +14,8 @@ def rows(theta, s, r, s_next):
     targets = (r + (s_next * copies).sum(1)).detach()
     losses = 0.5 * (targets - (s * copies).sum(1)) ** 2
     return losses.sum().gradient(copies)[0]
+    # [end]
 
-
-# [end]
 
 arguments = [Tensor(x) for x in (common.THETA, common.S, common.R, common.S_NEXT)]
 common.report(

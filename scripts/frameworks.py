@@ -2,10 +2,13 @@
 
     python scripts/frameworks.py                     all of them (make frameworks)
     python scripts/frameworks.py --only tensorflow   one, and keep what is stored of the others
+    python scripts/frameworks.py --keep-times        time nothing (make frameworks KEEP_TIMES=yes)
 
 A program of `frameworks/` is one framework's; its requirements, if the book's own environment
 lacks the framework, lie beside it. What the programs found is stored with versions and date. A
-framework that cannot be installed is stored with the reason.
+framework that cannot be installed is stored with the reason. Times want a quiet machine: with
+--keep-times those that are stored stay, with the date and the machine of their measurement, and
+a framework that has changed its version since is refused.
 """
 
 import argparse
@@ -78,22 +81,42 @@ def run(name: str, folder: Path) -> dict:
     )
     if done.returncode:
         raise RuntimeError(f"{name}:\n" + "\n".join(done.stderr.splitlines()[-15:]))
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    return json.loads(done.stdout.strip().splitlines()[-1]) | {"date": today()}
+
+
+def today() -> str:
+    return datetime.date.today().isoformat()
+
+
+def timed(name: str, found: dict, before: dict) -> dict:
+    """Return what was found with its times, which are those of before if none were measured."""
+    if "times" not in found:  # a program that times nothing
+        return found
+    if found["times"]:
+        machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+        return found | {"timed": {"date": today(), "machine": machine}}
+    if found["version"] != before.get("version"):
+        raise RuntimeError(
+            f"{name}: the stored times are those of version {before.get('version')}, and this is "
+            f"{found['version']}: measure them (without --keep-times, on a quiet machine)"
+        )
+    return found | {key: before[key] for key in before if key.startswith("time")}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=NAMES, help="one framework")
     parser.add_argument("--folder", type=Path, default=ROOT / ".venv-frameworks")
+    parser.add_argument("--keep-times", action="store_true", help="keep the times that are stored")
     options = parser.parse_args()
+    if options.keep_times:
+        os.environ["KEEP_TIMES"] = "yes"  # for the programs
     options.folder.mkdir(parents=True, exist_ok=True)
     stored = json.loads(STORED.read_text()) if STORED.exists() else {"frameworks": {}}
     for name in [options.only] if options.only else NAMES:
-        found = run(name, options.folder)
+        found = timed(name, run(name, options.folder), stored["frameworks"].get(name, {}))
         stored["frameworks"][name] = {"name": NAMES[name]} | found
         print(f"{NAMES[name]:28} {found.get('version') or 'not had: ' + found['not had']}")
-    stored["date"] = datetime.date.today().isoformat()
-    stored["machine"] = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     STORED.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
     return int(any("not had" in found for found in stored["frameworks"].values()))
 

@@ -1,5 +1,6 @@
 """What the page on frameworks says is what their programs found, and the programs are its code."""
 
+import ast
 import json
 import re
 import subprocess
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import persample as ps
-from persample.book import frameworks
+from persample.book import frameworks, plotting
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = ROOT / "frameworks"
@@ -45,6 +46,7 @@ def test_the_stored_rows_are_those_of_the_book(name):
         assert np.abs(np.array(rows) - rows_of_the_book()).max() < precision
     assert (facts["leaf"]["value"], facts["leaf"]["v1"]) == (12, [2, 2])
     assert set(facts["times"]) == {str(size) for size in common.SIZES}
+    assert set(facts["timed"]) == {"date", "machine"}
 
 
 def test_every_program_is_stored_with_the_version_that_is_pinned():
@@ -69,9 +71,96 @@ def test_what_the_page_shows_is_there(path):
     assert shown or path.stem.removeprefix("with_") not in frameworks.WAYS
 
 
+def imported(source):
+    """Return the (module, name) pairs that a text imports."""
+    pairs = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            pairs |= {(node.module, alias.name, alias.asname) for alias in node.names}
+        elif isinstance(node, ast.Import):
+            pairs |= {(alias.name, None, alias.asname) for alias in node.names}
+    return pairs
+
+
+@pytest.mark.parametrize("name", frameworks.WAYS)
+def test_the_imports_that_the_page_shows_are_those_of_the_program(name):
+    cells = json.loads((ROOT / "reference" / "frameworks.ipynb").read_text("utf-8"))["cells"]
+    page = "".join("".join(cell["source"]) for cell in cells)
+    tab = page.partition(f"../frameworks/with_{name}.py")[2].partition("```")[0]
+    shown = imported("\n".join(re.findall("^:  (.*)$", tab, re.MULTILINE)))
+    ran = imported((PROGRAMS / f"with_{name}.py").read_text(encoding="utf-8"))
+    assert shown
+    assert shown <= ran
+
+
 def test_a_name_that_a_framework_lacks_is_found():
     with pytest.raises(AttributeError, match="no attribute 'absent'"):
         common.named({"np": np}, {"stop": "np.absent"})
+
+
+@pytest.mark.parametrize("name", frameworks.WAYS)
+def test_the_words_by_which_an_argument_is_shared_are_in_the_rows_that_ran(name):
+    assert common.shared(PROGRAMS / f"with_{name}.py", STORED[name]["shared"])
+    with pytest.raises(ValueError, match="'in_axes=5' is not in the rows of"):
+        common.shared(PROGRAMS / f"with_{name}.py", "in_axes=5")
+
+
+def test_times_are_kept_with_their_date_unless_the_version_is_another(monkeypatch):
+    monkeypatch.setenv("KEEP_TIMES", "yes")
+    assert common.times(None, None, None) == {}
+    before = {"version": "1.0", "times": {"1": 2.0}, "timed": {"date": "then"}, "rows": 0}
+    kept = runner.timed("mlx", {"version": "1.0", "times": {}, "rows": 1}, before)
+    assert kept == before | {"rows": 1}
+    with pytest.raises(
+        RuntimeError, match=r"stored times are those of version 1\.0, and this is 2"
+    ):
+        runner.timed("mlx", {"version": "2.0", "times": {}}, before)
+    assert runner.timed("keras", {"version": "2.0"}, before) == {"version": "2.0"}
+
+
+def test_new_times_get_the_date_of_today():
+    new = runner.timed("mlx", {"version": "2.0", "times": {"1": 3.0}}, {"timed": "then"})
+    assert new["times"] == {"1": 3.0}
+    assert new["timed"]["date"] == runner.today()
+
+
+def test_each_framework_has_a_card_with_its_words_and_habits():
+    found = frameworks.load(runner.STORED)
+    text = frameworks.cards(found)
+    assert text.count(":::{tab-item}") == len(found) == len(frameworks.TABS)
+    for name, facts in found.items():
+        card = frameworks.card(name, facts)
+        assert card in text
+        assert f"`{facts['shared']}`" in card
+    assert "| vector loss | **sum, no error** |" in frameworks.card(
+        "tensorflow", STORED["tensorflow"]
+    )
+    assert "| second backward | **adds up** |" in frameworks.card("pytorch", STORED["pytorch"])
+    assert "compiled: error" in frameworks.card("jax", STORED["jax"])
+
+
+def test_the_figure_of_habits_marks_what_changes_a_gradient_in_silence():
+    habits = frameworks.habits(frameworks.load(runner.STORED))
+    figure = plotting.habits(habits, ["way", "vector", "unused", "twice"], frameworks.SILENT)
+    axes = figure.axes[0]
+    silent = [word for words in habits.values() for word in words if word in frameworks.SILENT]
+    assert len(axes.patches) == len(silent) == 5
+    assert {habits[name][1] for name in ("TensorFlow", "MindSpore")} == {"sum"}
+    shown = [text.get_text() for text in axes.texts]
+    assert len(shown) == 4 + 5 * len(habits)
+    assert shown[4:9] == ["TensorFlow", *habits["TensorFlow"]]
+
+
+def test_the_figure_of_times_has_a_dot_for_each_and_the_slowest_first():
+    ratios = {"fast": [1.0, 1.5, 1.2], "slow": [0.5, 3.0, 40.0]}
+    axes = plotting.relative_times(ratios, ["few", "some", "many"]).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["slow", "fast"]
+    dots = [tuple(line.get_xydata()[0]) for line in axes.lines if line.get_marker() == "o"]
+    assert sorted(dots) == sorted(
+        [(x, 0) for x in ratios["slow"]] + [(x, 1) for x in ratios["fast"]]
+    )
+    assert [text.get_text() for text in axes.texts] == ["40", "1.5", "few", "some", "many"]
+    assert axes.get_xscale() == "log"
 
 
 def test_a_framework_that_was_not_had_leaves_the_tables(tmp_path):
@@ -80,7 +169,8 @@ def test_a_framework_that_was_not_had_leaves_the_tables(tmp_path):
     path.write_text(json.dumps(stored), encoding="utf-8")
     found = frameworks.load(path)
     assert list(found) == [name for name in frameworks.WAYS if name != "mlx"]
-    assert "MLX" not in frameworks.ways(found, rows_of_the_book())
+    assert "MLX" not in frameworks.versions(found, rows_of_the_book())
+    assert "MLX" not in frameworks.cards(found)
 
 
 def test_a_wrong_row_is_seen():
@@ -100,5 +190,5 @@ def test_the_programs_of_the_books_own_frameworks_still_find_that(name, tmp_path
         check=True,
     )
     found = json.loads(done.stdout.splitlines()[-1])
-    for key in ("rows", "leaf", "unused", "vector", "branch", "twice", "words"):
+    for key in ("rows", "leaf", "unused", "vector", "branch", "twice", "words", "shared"):
         assert found[key] == STORED[name][key], key

@@ -11,16 +11,35 @@ from typing import Any
 import numpy as np
 
 NONE = "none"  # a framework without such a thing
+SHORT = {"numpy_engine": "NumPy (ours)", "pytensor": "PyTensor"}  # names in a figure
+SHARED = {  # how the words by which a framework shares an argument do that
+    "tensorflow": "closed over: ",
+    "pytensor": "left out of the replacements: ",
+    "autograd": "what the Jacobian differentiates: ",
+    "chainer": "a copy for each sample: ",
+}
+SILENT = ("sum", "adds up")  # habits that change a gradient, and no error is raised
 WAYS = {
-    "numpy_engine": "`jit(vmap(grad))`",
-    "pytorch": "`vmap(grad)`, compiled or not",
-    "jax": "`jit(vmap(grad))`",
+    "tensorflow": "a tape in `vectorized_map`; `tape.jacobian`",
     "mindspore": "`jit(vmap(grad))`",
     "mlx": "`compile(vmap(grad))`",
-    "tensorflow": "a tape in `vectorized_map`; `tape.jacobian`",
     "pytensor": "`vectorize_graph` of `grad`; `jacobian`",
     "autograd": "`jacobian`; a loop",
     "chainer": "copies of the weights; a loop",
+    "pytorch": "`vmap(grad)`, compiled or not",
+    "jax": "`jit(vmap(grad))`",
+    "numpy_engine": "`jit(vmap(grad))`",
+}
+TABS = {  # the page's tabs, in their order
+    "tensorflow": "TensorFlow",
+    "mindspore": "MindSpore",
+    "mlx": "MLX",
+    "pytensor": "PyTensor",
+    "autograd": "HIPS autograd",
+    "chainer": "Chainer",
+    "pytorch": "PyTorch",
+    "jax": "JAX",
+    "numpy_engine": "NumPy",
 }
 
 
@@ -52,73 +71,91 @@ def differences(found: Mapping[str, dict], wanted: Any) -> dict[str, float]:
     }
 
 
-def ways(found: Mapping[str, dict], wanted: Any) -> Table:
-    """Return the table of versions, ways to the rows, and differences from ``wanted``."""
+def versions(found: Mapping[str, dict], wanted: Any) -> Table:
+    """Return the table of versions and differences from ``wanted``."""
     largest = differences(found, wanted)
     lines = [
-        [facts["name"], facts["version"].split("+")[0], WAYS[name], _below(largest[name])]
+        [facts["name"], facts["version"].split("+")[0], _below(largest[name])]
         for name, facts in found.items()
     ]
-    return table(["framework", "version", "its way to the rows", "difference below"], lines)
+    return table(["framework", "version", "difference below"], lines)
 
 
 def _below(x):
     return next(text for text in ("1e-15", "1e-7", "1e-6") if x < float(text))
 
 
-def words(found: Mapping[str, dict], *which: str) -> Table:
-    """Return the table of what each framework calls these things."""
-    lines = [
-        [facts["name"], *[_short(facts["words"][word]) for word in which]]
-        for facts in found.values()
-    ]
-    return table(["framework", *which], lines)
+def habits(found: Mapping[str, dict]) -> dict[str, list[str]]:
+    """Return framework -> its way to rows, and what three small programs do there."""
+    return {
+        short(name, facts): [_way(facts["words"]), *(str(word) for word in _habits(facts))]
+        for name, facts in found.items()
+    }
 
 
-def _short(name):
-    """Return a name as code, without its package where a class or a module follows."""
-    rest = name.partition(".")[2]
-    return f"`{rest if '.' in rest else name}`" if name else NONE
+def short(name: str, facts: Mapping) -> str:
+    """Return a framework's name as figures have it."""
+    return SHORT.get(name, facts["name"])
 
 
-def behaviour(found: Mapping[str, dict]) -> Table:
-    """Return the table of what three small programs do in each framework."""
-    lines = [
-        [facts["name"], _vector(facts["vector"]), _unused(facts["unused"]), _twice(facts["twice"])]
-        for facts in found.values()
-    ]
-    return table(
-        ["framework", "a loss of two numbers", "an unused input", "backward, twice"], lines
+def _way(words):
+    return (words["batch"] or words["jacobian"] or "copies").rpartition(".")[2]
+
+
+def _habits(facts):
+    """Say what becomes of a vector loss, of an unused input, of a second backward pass."""
+    unused = {"0.0": "0", "None": "None"}.get(facts["unused"], "error")
+    return (
+        "sum" if isinstance(facts["vector"], list) else "error",
+        "0 or None" if "unused_func" in facts else unused,
+        "adds up" if facts["twice"][1] == 2 * facts["twice"][0] else "starts at 0",
     )
 
 
-def _vector(seen):
-    return "**sum, in silence**" if isinstance(seen, list) else "error"
+def cards(found: Mapping[str, dict]) -> Table:
+    """Return a set of tabs, one for each framework: what the book's words are called there."""
+    tabs = [
+        f":::{{tab-item}} {TABS[name]}\n:sync: {name}\n\n{card(name, facts)}\n:::"
+        for name, facts in found.items()
+    ]
+    return Table("\n".join(["::::{tab-set}", ":sync-group: framework", "", *tabs, "::::"]))
 
 
-def _unused(seen):
-    if seen.startswith(".grad is None"):
-        return "`.grad` None; `autograd.grad` error; `func.grad` 0"
-    return {"0.0": "0", "None": "None"}.get(seen, "error")
+def card(name: str, facts: Mapping) -> Table:
+    """Return the table of what one framework calls the book's words, and of its habits."""
+    words = {key: f"`{_short(word)}`" if word else NONE for key, word in facts["words"].items()}
+    vector, unused, twice = _habits(facts)
+    if "unused_func" in facts:
+        unused = "`.grad` None; `autograd.grad` error; `func.grad` 0"
+    lines = [
+        ["rows", WAYS[name]],
+        ["record", words["record"]],
+        ["gradient", words["gradient"]],
+        ["Jacobian", words["jacobian"]],
+        ["batch the samples", words["batch"]],
+        ["shared argument", f"{SHARED.get(name, '')}`{facts['shared']}`"],
+        ["hold fixed", words["stop"]],
+        ["compile", words["compile"]],
+        ["leaf", words["leaf"]],
+        ["vector loss", "**sum, no error**" if vector == "sum" else vector],
+        ["unused input", unused],
+        ["second backward", "**adds up**" if twice == "adds up" else twice],
+        ["`if` on a value", _branches(facts["branch"])],
+    ]
+    return table(["the book's word", f"in {facts['name']}"], lines)
 
 
-def _twice(seen):
-    return "adds up" if seen[1] == 2 * seen[0] else "each its own"
+def _short(name):
+    """Return a name without its package where a class or a module follows."""
+    rest = name.partition(".")[2]
+    return rest if "." in rest else name
 
 
-def branches(found: Mapping[str, dict]) -> Table:
-    """Return the table of where a Python `if` on a value runs."""
-    lines = []
-    for facts in found.values():
-        seen = facts["branch"]
-        lines.append([facts["name"], *[_runs(seen, k) for k in ("eager", "compiled", "batched")]])
-    return table(["framework", "`if` as it runs", "compiled", "batched"], lines)
-
-
-def _runs(seen, where):
-    if where not in seen:
-        return NONE
-    return "error" if seen[where] else "runs"
+def _branches(seen):
+    """Say where a Python `if` on a value runs, as it stands, compiled, and batched."""
+    names = {"eager": "", "compiled": "compiled: ", "batched": "batched: "}
+    said = {where: "error" if seen[where] else "runs" for where in names if where in seen}
+    return "; ".join(names[where] + what for where, what in said.items())
 
 
 def messages(found: Mapping[str, dict], of: str, where: str | None = None) -> None:
@@ -132,24 +169,22 @@ def messages(found: Mapping[str, dict], of: str, where: str | None = None) -> No
 def ratios(found: Mapping[str, dict]) -> dict[str, list[float]]:
     """Return framework -> time of the rows in batch gradients, for each batch size."""
     return {
-        name: [times["rows"] / times["mean"] for times in facts["times"].values()]
+        short(name, facts): [times["rows"] / times["mean"] for times in facts["times"].values()]
         for name, facts in found.items()
     }
 
 
-def costs(found: Mapping[str, dict]) -> Table:
-    """Return the table of rows in batch gradients, for each batch size, and of first calls."""
-    lines = []
-    for name, each in ratios(found).items():
-        first = max(times["first rows"] for times in found[name]["times"].values())
-        seconds = f"{first:.0f} s" if first >= 1 else f"{first:.1g} s"
-        lines.append([found[name]["name"], *map(_two_digits, each), seconds])
-    sizes = next(iter(found.values()))["times"]
-    return table(["framework", *[f"B = {size}" for size in sizes], "first call"], lines)
+def first_calls(found: Mapping[str, dict]) -> dict[str, float]:
+    """Return framework -> seconds of the longest first call of the rows."""
+    return {
+        short(name, facts): max(times["first rows"] for times in facts["times"].values())
+        for name, facts in found.items()
+    }
 
 
-def _two_digits(x):
-    return f"{x:.0f}" if x >= 10 else f"{x:.1f}"
+def measured(found: Mapping[str, dict]) -> set[tuple[str, str]]:
+    """Return the dates and the machines of the times."""
+    return {(facts["timed"]["date"], facts["timed"]["machine"]) for facts in found.values()}
 
 
 def others(path: str | Path) -> dict[str, dict[str, Any]]:
