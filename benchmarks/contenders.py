@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import persample as ps
 from persample.layers import Linear, Network, ReLU
@@ -200,7 +201,12 @@ def torch_vmap(case: Case, chunk_size: int | None = None) -> Callable:
         return case.losses(output, y[None])[0]
 
     rows = torch.vmap(torch.func.grad(loss), (None, 0, 0), chunk_size=chunk_size)
-    return lambda: rows(params, x, y)
+
+    def call():
+        with sdpa_kernel(SDPBackend.MATH):  # vmap has no batching rule for the others
+            return rows(params, x, y)
+
+    return call
 
 
 def torch_loop(case: Case) -> Callable:

@@ -1,4 +1,4 @@
-"""The whole models that models.py measures: a small GPT and a ViT in PyTorch, and in JAX.
+"""The whole models that whole_models.py measures: a small GPT and a ViT in PyTorch, and in JAX.
 
 Separate from contenders.py because they are models, not programs that ask for rows. They are
 written so that every peer can run them: no parameter is shared or stands beside layers.

@@ -1,7 +1,7 @@
 """Time and memory of rows, norms and clipped sums of whole models: transformers, CNN, MLP.
 
-    python benchmarks/models.py --save                      on the CPU, in three settings of memory
-    python benchmarks/models.py --device cuda --save        on a GPU: float32, TF32, bfloat16
+    python benchmarks/whole_models.py --save                on the CPU, in three settings of memory
+    python benchmarks/whole_models.py --device cuda --save  on a GPU: float32, TF32, bfloat16
 
 One run, all contenders in turn in each round, medians; every contender does the ordinary forward
 and backward pass as well. Before a model is timed, the contenders' numbers are compared. Peers
@@ -160,7 +160,7 @@ def measure_all(options: argparse.Namespace, setting: str, cases: dict[str, Case
             show(name, result)
     if options.save and not options.only:
         ending = "" if setting == "default" else f"_{setting.replace(' ', '_')}"
-        where = RESULTS / f"models{ending}.json"
+        where = RESULTS / f"whole_models{ending}.json"
         where.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 

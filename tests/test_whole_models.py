@@ -1,0 +1,116 @@
+"""The table of all layers, and the stored benchmarks of whole models: complete, and as run here."""
+
+import inspect
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from persample.book import layer_table
+
+BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+
+import contenders  # noqa: E402, beside the tests
+import model_traits  # noqa: E402
+import networks  # noqa: E402
+import rows  # noqa: E402
+
+# What has parameters and no line of its own in the table: what others of it are made of.
+BASES = {"Container", "Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList"}
+BASES |= {"Sequential", "RNNBase", "RNNCellBase", "DataParallel"}
+
+
+def has_parameters(layer):
+    """Say whether a class of torch.nn makes parameters, from the source of it and its bases."""
+    return any(
+        "Parameter(" in inspect.getsource(base)
+        for base in layer.__mro__
+        if issubclass(base, nn.Module) and base is not nn.Module
+    )
+
+
+def is_built_of_layers(layer):
+    return layer.__name__ in ("AdaptiveLogSoftmaxWithLoss",) or "Transformer" in layer.__name__
+
+
+def test_the_table_has_every_layer_of_torch_with_parameters():
+    layers = {
+        name: layer
+        for name, layer in vars(nn).items()
+        if inspect.isclass(layer) and issubclass(layer, nn.Module) and name not in BASES
+    }
+    wanted = {
+        name
+        for name, layer in layers.items()
+        if has_parameters(layer) or is_built_of_layers(layer)
+    }
+    lazy = {name for name in wanted if name.startswith("Lazy")}  # become those without the word
+    assert {name.removeprefix("Lazy") for name in lazy} <= wanted
+    in_table = {name.partition(",")[0] for name in layer_table.LAYERS}
+    assert in_table == wanted - lazy
+
+
+@pytest.mark.parametrize("name", layer_table.LAYERS)
+def test_every_layer_of_the_table_is_right(name):
+    entry = layer_table.entry(name)
+    assert entry.error < 1e-9
+    assert sum(map(len, entry.kinds.values())) == len(list(layer_table.LAYERS[name][0]().parameters()))
+    assert name in layer_table.table([entry])
+
+
+def test_a_rule_wrong_by_a_thousandth_is_seen_in_the_table(monkeypatch):
+    true = torch.Tensor.square
+    monkeypatch.setattr(torch.Tensor, "square", lambda x: true(x) * 1.001)
+    assert layer_table.entry("Linear").error > 1e-4
+
+
+CASES = {
+    "GPT": networks.WholeModel("GPT", 5, "cpu", (11, 6, 8, 2, 2)),
+    "ViT": networks.WholeModel("ViT", 5, "cpu", (8, 4, 8, 2, 1)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_contenders_of_the_benchmark_agree(name):
+    chosen = ["layerwise, fresh", "torch.func vmap(grad)", "jax jit(vmap(grad))", "torch loop"]
+    parts = {
+        "rows": {way: contenders.ROWS[way] for way in chosen},
+        "sums": {"layerwise clipped sum": contenders.SUMS["layerwise clipped sum"]},
+    }
+    rows.agree(CASES[name], parts)
+    spoiled = replace(CASES[name])
+    object.__setattr__(spoiled, "jax_loss", lambda *sample: 1.01 * CASES[name].jax_loss(*sample))
+    object.__setattr__(spoiled, "of_size", lambda size: spoiled)
+    with pytest.raises(AssertionError, match="jax"):
+        rows.agree(spoiled, parts)
+
+
+TRAITS = json.loads(model_traits.RESULT.read_text(encoding="utf-8"))
+
+
+def test_the_stored_traits_are_those_of_the_program():
+    assert set(TRAITS["traits"]) == set(model_traits.TRAITS)
+    for ways in TRAITS["traits"].values():
+        assert set(ways) == set(model_traits.WAYS)
+        assert ways["ps.layerwise"]["result"] == "right"
+        for outcome in ways.values():
+            assert outcome["result"] in ("right", "wrong", "refused")
+            assert "text" in outcome or outcome["error"] >= 0
+
+
+@pytest.mark.parametrize("way", ["ps.layerwise", "torch.func"])
+@pytest.mark.parametrize("trait", model_traits.TRAITS)
+@pytest.mark.filterwarnings("ignore")
+def test_the_stored_traits_are_found_here(trait, way):
+    assert model_traits.outcome(way, trait)["result"] == TRAITS["traits"][trait][way]["result"]
+
+
+def test_wrong_norms_are_called_wrong(monkeypatch):
+    right = model_traits.by_layerwise
+    monkeypatch.setitem(model_traits.WAYS, "x", lambda *args: right(*args) * 1.001)
+    assert model_traits.outcome("x", "layers only")["result"] == "wrong"
