@@ -1,4 +1,4 @@
-"""What each library makes of models with a trait that shapes do not tell: right, wrong, or refused.
+"""What each library makes of models with a trait that misleads: right, wrong, or refused.
 
     python benchmarks/model_traits.py --save
 

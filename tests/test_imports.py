@@ -20,6 +20,7 @@ LAYERS = [
     [
         "book.problems",
         "book.diagrams",
+        "book.layer_table",
         "book.leaf_programs",
         "book.measured",
         "book.memory",
@@ -84,6 +85,7 @@ FRAMEWORKS = {
         ("layers.torch_replay", "top"),
         ("layers.torch_retained", "top"),
         ("layers.torch_rules", "top"),
+        ("book.layer_table", "top"),
         ("book.notebook", "function"),
         ("book.diagrams", "function"),
         ("book.memory", "function"),

@@ -1,4 +1,4 @@
-"""The table of all layers, and the stored benchmarks of whole models: complete, and as run here."""
+"""The table of all layers, and the stored benchmarks of whole models: complete and true."""
 
 import inspect
 import json
@@ -59,7 +59,8 @@ def test_the_table_has_every_layer_of_torch_with_parameters():
 def test_every_layer_of_the_table_is_right(name):
     entry = layer_table.entry(name)
     assert entry.error < 1e-9
-    assert sum(map(len, entry.kinds.values())) == len(list(layer_table.LAYERS[name][0]().parameters()))
+    parameters = layer_table.LAYERS[name][0]().parameters()
+    assert sum(map(len, entry.kinds.values())) == len(list(parameters))
     assert name in layer_table.table([entry])
 
 

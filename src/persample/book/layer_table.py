@@ -1,4 +1,4 @@
-"""Every layer of torch.nn that has parameters, run once: how its rows are had, and if they are right.
+"""Every layer of torch.nn with parameters, run once: how its rows are had, and if they are right.
 
 Separate because the page that prints the table and the test that it is complete both need it.
 """
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from .. import layerwise
+from ..layers import layerwise
 
 B, T = 4, 5  # samples, positions
 

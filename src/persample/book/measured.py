@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .colours import METHODS
+from .frameworks import Table, table
 
 # What the C library did with large blocks, and the file with that run.
 SETTINGS = {
@@ -51,6 +52,9 @@ PEAKS = {
 COLOURS["chunks of 32"] = METHODS["chunks"]
 
 
+_OUTCOMES = {"right": "right", "refused": "refused", "wrong": "**wrong**"}
+
+
 @dataclass(frozen=True)
 class Run:
     """One run of the benchmark; times are given in ordinary passes of the same model."""
@@ -82,6 +86,17 @@ class Run:
         """Return batch size -> milliseconds of the rows of a 64-64-10 network."""
         name = _WAYS[way][1]
         return {int(size): times[name] for size, times in self.stored["growth"]["batch"].items()}
+
+
+def outcomes(folder: str | Path) -> Table:
+    """Return what each library made of each kind of model, as a table: right, wrong or refused."""
+    stored = json.loads((Path(folder) / "model_traits.json").read_text(encoding="utf-8"))
+    ways = next(iter(stored["traits"].values()))
+    rows = [
+        [trait, *(_OUTCOMES[found[way]["result"]] for way in ways)]
+        for trait, found in stored["traits"].items()
+    ]
+    return table(["a model with", *ways], rows)
 
 
 def load(folder: str | Path) -> dict[str, Run]:
