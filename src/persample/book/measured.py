@@ -1,4 +1,4 @@
-"""The stored measurements of rows: what benchmarks/rows.py wrote, in ordinary passes.
+"""The stored measurements: what benchmarks/rows.py and whole_models.py wrote, in ordinary passes.
 
 Separate because the pages draw them and must not hold the names that the files use.
 """
@@ -13,12 +13,8 @@ from typing import Any
 from .colours import METHODS
 from .frameworks import Table, table
 
-# What the C library did with large blocks, and the file with that run.
-SETTINGS = {
-    "default": "rows.json",
-    "large pages": "rows_large_pages.json",
-    "memory kept": "rows_kept_memory.json",
-}
+# What the C library did with large blocks, and how the file with that run ends.
+SETTINGS = {"default": "", "large pages": "_large_pages", "memory kept": "_kept_memory"}
 REFERENCE = "reference pass"
 # Name on the page -> (part of the file, name there, colour).
 _WAYS = {
@@ -35,6 +31,8 @@ _WAYS = {
     "NumPy layers, out=": ("rows", "NumPy layers, warm", "NumPy layers"),
     "clipped sum": ("sums", "layerwise clipped sum", "clipped sum"),
     "clipped sum, Opacus": ("sums", "Opacus ghost clipping", "Opacus"),
+    "clipped sum, Opacus fast": ("sums", "Opacus fast gradient clipping", "Opacus"),
+    "clipped sum, optax": ("sums", "optax clipped sum", "vmap + jit"),
     "moments": ("sums", "layerwise moments", "moments"),
     "norms only": ("sums", "layerwise norms", "norms only"),
 }
@@ -99,9 +97,9 @@ def outcomes(folder: str | Path) -> Table:
     return table(["a model with", *ways], rows)
 
 
-def load(folder: str | Path) -> dict[str, Run]:
-    """Return setting of memory -> run, from the folder where the benchmark stores its results."""
+def load(folder: str | Path, benchmark: str = "rows") -> dict[str, Run]:
+    """Return setting of memory -> run, from the folder where a benchmark stores its results."""
     return {
-        setting: Run(json.loads((Path(folder) / name).read_text(encoding="utf-8")))
-        for setting, name in SETTINGS.items()
+        setting: Run(json.loads((Path(folder) / f"{benchmark}{end}.json").read_text("utf-8")))
+        for setting, end in SETTINGS.items()
     }
