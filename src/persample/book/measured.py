@@ -50,7 +50,7 @@ PEAKS = {
 COLOURS["chunks of 32"] = METHODS["chunks"]
 
 
-_OUTCOMES = {"right": "right", "refused": "refused", "wrong": "**wrong**"}
+_OUTCOMES = {"right": "✓", "refused": "error", "wrong": "**wrong**"}
 
 
 @dataclass(frozen=True)
