@@ -1,12 +1,13 @@
 """Time and memory of rows, norms and clipped sums of whole models: transformers, CNN, MLP.
 
     python benchmarks/whole_models.py --save                on the CPU, in three settings of memory
+    python benchmarks/whole_models.py --memory --save       peak memory, which needs no quiet
     python benchmarks/whole_models.py --device cuda --save  on a GPU: float32, TF32, bfloat16
 
 One run, all contenders in turn in each round, medians; every contender does the ordinary forward
 and backward pass as well. Before a model is timed, the contenders' numbers are compared. Peers
-come from requirements-bench.txt. Times are stored in milliseconds; memory in MiB, at the peak of
-a first call and less that with two samples, each contender in a process of its own.
+come from requirements-bench.txt. Times are in milliseconds. Memory is in MiB, at the peak of a
+first call and less that with two samples, each contender in a process of its own.
 """
 
 import argparse
@@ -134,34 +135,52 @@ def show(name: str, result: dict) -> None:
                 continue
             text = f"{ms:9.2f} ms {ms / passes:7.2f} passes"
             text += f" {ms / (passes + fill):6.2f} of pass + fill" if part == "rows" else ""
-            print(f"    {contender:30} {text}  {result.get('memory', {}).get(contender, '')}")
+            print(f"    {contender:30} {text}")
+
+
+def head(what: str, options: argparse.Namespace) -> dict:
+    """Return what every stored record begins with."""
+    return {
+        "what": what,
+        "date": datetime.date.today().isoformat(),
+        "machine": machine(options.device),
+        "versions": {package: installed(package) for package in PACKAGES},
+        "cases": {},
+    }
+
+
+def store(record: dict, ending: str) -> None:
+    where = RESULTS / f"whole_models{ending}.json"
+    where.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def measure_memory(options: argparse.Namespace, cases: dict[str, Case]) -> None:
+    """Measure, print and store the peak memory of every contender on every model."""
+    record = head("whole models: MiB at the peak of a first call, less that of B = 2", options)
+    for name in cases:
+        if options.only in name:
+            record["cases"][name] = memory(name, options.device)
+            print(
+                name, *(f"  {way}: {mib}" for way, mib in record["cases"][name].items()), sep="\n"
+            )
+    if options.save and not options.only:
+        store(record, "_memory" if options.device == "cpu" else "_memory_cuda")
 
 
 def measure_all(options: argparse.Namespace, setting: str, cases: dict[str, Case]) -> None:
     """Measure, print and store all models in the setting that this process runs in."""
-    record: dict = {
-        "what": "whole models: ms for rows, norms, clipped sums; peak memory in MiB",
-        "date": datetime.date.today().isoformat(),
-        "machine": machine(options.device),
-        "versions": {package: installed(package) for package in PACKAGES},
-        "rounds": options.rounds,
-        "setting": setting,
-        "cases": {},
-    }
+    record = head("whole models: ms for rows, norms, clipped sums", options)
+    record |= {"rounds": options.rounds, "setting": setting}
     print(f"\nsetting: {setting}")
     for name, case in cases.items():
         if options.only in name:
             result = measure(case, options.rounds)
             if options.device == "cuda":
                 result["kernels"] = kernels(case)
-            if setting in ("default", "float32"):
-                result["memory"] = memory(name, options.device)
             record["cases"][name] = result
             show(name, result)
     if options.save and not options.only:
-        ending = "" if setting == "default" else f"_{setting.replace(' ', '_')}"
-        where = RESULTS / f"whole_models{ending}.json"
-        where.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        store(record, "" if setting == "default" else f"_{setting.replace(' ', '_')}")
 
 
 def main() -> None:
@@ -170,6 +189,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", default="", help="models whose name has this; nothing is stored")
     parser.add_argument("--save", action="store_true", help=f"store the results in {RESULTS.name}")
+    parser.add_argument("--memory", action="store_true", help="peak memory instead of time")
     parser.add_argument("--setting", choices=SETTINGS, help="this setting of memory only")
     parser.add_argument("--inside", choices=SETTINGS, help=argparse.SUPPRESS)
     parser.add_argument("--peak-of", help=argparse.SUPPRESS)
@@ -178,6 +198,8 @@ def main() -> None:
     cases = GPU if options.device == "cuda" else CPU
     if options.peak_of:
         print(json.dumps(peak_of(cases[options.only], options.peak_of)))
+    elif options.memory:
+        measure_memory(options, cases)
     elif options.device == "cuda":
         for name, (tf32, autocast) in PRECISIONS.items():
             torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
