@@ -13,7 +13,7 @@ import persample as ps
 from persample import backends, trees
 from persample.backends import BACKENDS, NAMES
 
-from .cases import arrays, states, theta
+from .cases import arrays, rewards, states, theta
 from .tolerances import FINITE_DIFFERENCES, assert_close
 
 FUNCTIONS = [name for name in NAMES if not name.isupper()]
@@ -140,6 +140,13 @@ def test_memory_for_rows_is_like_the_parameters(module):
     assert seen == [True]
 
 
+def test_an_array_shares_memory_with_itself_and_not_with_another(module):
+    x, y = module.asarray([1.0, 2.0]), module.asarray([1.0, 2.0])
+    assert module.shared(x, x)
+    assert not module.shared(x, y)
+    assert not module.shared(x, np.ones(2))
+
+
 # A fourth backend.
 @pytest.fixture
 def toy(monkeypatch):
@@ -177,6 +184,23 @@ def test_a_backend_is_one_file_and_one_row(toy):
     assert_close(mean, {key: x.mean(0) for key, x in exact.items()}, FINITE_DIFFERENCES)
     with pytest.raises(TypeError, match=r"mix arrays of toy \(argument 0\) and numpy"):
         rows_of(given[0], states, y)
+
+
+def test_a_fourth_backend_does_not_write_over_what_it_reads(toy):
+    """As in NumPy: the memory of an argument, of a captured array, and of another row."""
+    w, x, y = toy.asarray(theta), toy.asarray(states), toy.asarray(rewards)
+    rows_of = ps.per_sample_grad(ps.squared_loss, chunk_size=1)
+    kept = x.data.copy()
+    with pytest.raises(ValueError, match="out shares memory with argument 1, so writing"):
+        rows_of(w, x, y, out=toy.Toy(x.data[::-1]))
+    outside = lambda w, a, b: ps.squared_loss(w, a, b) + 0.0 * x[0][0]  # noqa: E731
+    with pytest.raises(ValueError, match="out shares memory with x, which the loss uses"):
+        ps.per_sample_grad(outside)(w, toy.asarray(states), y, out=x)
+    assert_close(x.data, kept)
+    twice = lambda p, a, b: ps.squared_loss(p["a"] + p["b"] * 2.0, a, b)  # noqa: E731
+    given, same = ({"a": w, "b": w}, x, y), np.zeros(states.shape)
+    rows = ps.per_sample_grad(twice)(*given, out={"a": toy.Toy(same), "b": toy.Toy(same)})
+    assert_close(rows["b"].data, 2.0 * rows["a"].data, FINITE_DIFFERENCES)
 
 
 def test_no_module_above_asks_for_a_backend_by_name():

@@ -1,5 +1,6 @@
 """What a loss takes from outside: which values are found, and which changes are noticed."""
 
+import enum
 import functools
 import types
 
@@ -134,6 +135,70 @@ def test_every_way_in_which_an_array_reaches_a_function():
     assert names_of(model) == {"self.weight"}
     assert names_of(lambda x: model.weight * x) == {"model.weight"}
     assert names_of(plain) == names_of(squared_loss) == set()
+
+
+Colour = enum.Enum("Colour", "RED BLUE")
+
+
+def test_an_array_is_found_in_a_dict_whose_keys_have_no_order():
+    table = {Colour.RED: ONES, Colour.BLUE: [2.0, ZEROS], None: 1.0}
+    found = Captured(lambda x: table[Colour.RED] * x).arrays()
+    assert [name for name, _ in found] == ["table", "table"]
+    assert {id(x) for _, x in found} == {id(ONES), id(ZEROS)}
+
+
+def circle(number):
+    """Return a list that holds itself, directly and in a dict, and an array."""
+    held = [number]
+    held += [held, {"again": held}, ONES]
+    return held
+
+
+def test_what_holds_itself_is_looked_through_once():
+    held = circle(1.0)
+    captured = Captured(lambda x: held[0] * x)
+    assert captured.arrays() == [("held", ONES)]
+    before = captured.marks()
+    assert captured.marks() == before
+    held[0] = 2.0
+    assert captured.marks() != before
+    assert same(held, held)
+    assert not same(held, circle(2.0))  # another circle: compared by identity
+
+
+def wrapped(f):
+    """Return f behind a function whose own code names no attribute."""
+
+    @functools.wraps(f)
+    def run(*given):
+        return f(*given)
+
+    return run
+
+
+class Wrapped:
+    def __init__(self):
+        self.weight = np.array([1.0])
+
+    @functools.cache  # noqa: B019, the object lives as long as its test
+    def rate(self):
+        return self.weight * 2.0
+
+    @wrapped
+    def loss(self, x):
+        return self.weight * x
+
+    @functools.cache  # noqa: B019
+    def __call__(self, x):
+        return self.weight + x
+
+
+def test_the_attributes_that_a_wrapped_method_reads_are_found():
+    owner = Wrapped()
+    rate = owner.rate
+    assert names_of(lambda x: rate() * x) == {"self.weight"}
+    assert names_of(owner.loss) == {"self.weight"}
+    assert names_of(owner) == {"self.weight"}
 
 
 def test_two_values_of_one_name_are_both_there():

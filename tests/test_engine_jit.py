@@ -158,6 +158,19 @@ def test_numbers_in_the_program(value, dtype):
     same_bits(jit(choose)(v), choose(v))
 
 
+def test_numbers_of_more_bits_than_a_python_float_keep_them():
+    third, z = np.longdouble(1) / 3, np.array([1.5, -0.7, 2.0], np.longdouble)
+    for f in (
+        lambda z: z * third,
+        lambda z: 2.0 * (third * z),
+        lambda z: -(third * z) + third,
+        lambda z: xp.where(z > 0.0, third, -third),
+        lambda z: xp.maximum(z, third) ** third,
+    ):
+        same_bits(jit(f)(z), f(z))
+        same_bits(jit(f, ())(z), f(z))
+
+
 def test_factors_are_joined_only_where_nothing_rounds():
     a = np.random.default_rng(2).normal(size=1000)
     for f in (lambda a: 0.1 * (0.7 * a), lambda a: 0.3 * -(0.7 * a), lambda a: 4.0 * (0.1 * a)):
@@ -322,6 +335,36 @@ def test_an_array_from_outside_is_read_once():
     first = run(ones)
     outside[:] = 0.0
     same_bits(run(ones), first)
+
+
+def test_a_result_in_given_memory_reads_an_array_from_outside_as_the_call_does():
+    """Its program is made later, and from the same numbers."""
+    outside = np.array([1.0, 2.0, 3.0])
+    run = jit(lambda x: (x * outside, outside))
+    first = run(ones)
+    outside[:] = 0.0
+    same_bits(into_fresh(run, ones), first)
+    same_bits(run(ones), first)
+    same_bits(run.into(run(ones), ones), first)
+
+
+def test_an_array_that_is_refilled_while_the_function_runs_is_read_each_time():
+    def f(x):
+        number, total = np.zeros(20), 0.0 * x
+        for n in range(3):
+            number[:] = n
+            total = total + x * number
+        return total
+
+    x = np.ones(20)
+    same_bits(jit(f)(x), f(x))
+
+
+def test_an_array_from_outside_is_held_once():
+    outside = np.arange(20.0)
+    program = jit(lambda x: (x * outside, x @ outside, outside)).program(np.ones(20))
+    held = [x for x in program.__globals__.values() if isinstance(x, np.ndarray)]
+    assert len(held) == 1
 
 
 def test_a_trace_fixes_what_is_not_an_argument():

@@ -13,7 +13,8 @@ from tolerances import FLOAT64, assert_close
 from persample.engine import grad, jit, make_graph, optimise, vmap
 from persample.engine import namespace as xp
 from persample.engine.codegen import LARGE
-from persample.engine.primitives import PRIMITIVES, only_number
+from persample.engine.operations import only_number
+from persample.engine.primitives import PRIMITIVES
 
 x, y = np.array([0.5, -1.5, 2.0]), np.array([1.0, 2.0, -3.0])
 rows = np.random.default_rng(0).uniform(0.5, 1.5, (4, 3))

@@ -73,6 +73,16 @@ def test_exp2_is_added_in_three_rows_and_one_test_row(monkeypatch):
     assert_close(t.grad.data, peer.grad.numpy(), FLOAT64)
 
 
+@pytest.mark.parametrize("number", [True, np.int8(3), np.array([1, 2]), np.float32(0.5), 2])
+def test_a_primitive_just_added_makes_real_numbers_as_its_neighbours_do(number, monkeypatch):
+    for added, neighbour in (("exp2", "exp"), ("rint", "exp"), ("fabs", "exp")):
+        monkeypatch.setitem(PRIMITIVES, added, Primitive(added, getattr(np, added), ELEMENTWISE))
+        assert getattr(xp, added)(number).dtype == getattr(xp, neighbour)(number).dtype
+    monkeypatch.setitem(PRIMITIVES, "invert", Primitive("invert", np.invert, ELEMENTWISE))
+    if np.asarray(number).dtype.kind in "iu":
+        assert xp.invert(number).dtype == xp.bitwise_invert(number).dtype
+
+
 def test_a_primitive_without_rules_says_which_row_is_missing(monkeypatch):
     monkeypatch.setitem(PRIMITIVES, "exp2", Primitive("exp2", np.exp2, ELEMENTWISE))
     with pytest.raises(NotImplementedError, match="exp2 has no VJP rule; add a row"):

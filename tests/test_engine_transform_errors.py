@@ -102,8 +102,8 @@ ERRORS = {
     "a tracer that escaped": (
         escaped,
         ValueError,
-        "a tracer of grad was used after grad had returned; return the value from the function in "
-        "place of storing it outside.",
+        "a tracer of grad was used after grad had returned; return the value from the function "
+        "instead of storing it outside.",
     ),
     "keyword arguments": (
         lambda: grad(lambda w, scale: w)(1.0, scale=2.0),

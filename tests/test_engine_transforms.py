@@ -636,6 +636,15 @@ def test_a_python_number_asked_of_a_tracer_would_cut_the_gradient():
     assert grad(lambda x: x * float(xp.stop_gradient(x)))(np.float64(3.0)) == 3.0
 
 
+@pytest.mark.parametrize(
+    "step", [xp.floor, xp.round, lambda x: x // 1, lambda x: xp.nextafter(x, 9.0)]
+)
+def test_a_python_number_of_a_step_cuts_nothing(step):
+    """The derivative of a step is zero, with one input or with two."""
+    slope = grad(lambda x: x * float(step(x)))(np.float64(2.75))
+    assert slope == float(step(np.float64(2.75)))
+
+
 def test_a_tracer_written_into_a_plain_array_does_not_lose_its_gradient_in_silence():
     def loss(x):
         plain = np.zeros(2)

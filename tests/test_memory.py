@@ -153,7 +153,7 @@ def test_rows_are_written_where_they_belong():
     ],
 )
 def test_rows_at_a_time_fit_a_chunk(size, nbytes, expected):
-    assert memory.step(size, nbytes) == expected
+    assert memory.samples_at_once(size, nbytes) == expected
 
 
 def test_a_chunk_is_what_a_cache_holds():

@@ -199,6 +199,24 @@ def test_values_and_aux_come_with_the_rows(chunk_size, backend, jit, into):
         assert_close(ps.to_numpy(result), expected)
 
 
+@pytest.mark.parametrize("options", [{}, {"with_values": True}])
+@pytest.mark.parametrize("params", [{}, (), {"w": None}])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_values_and_aux_without_a_parameter(backend, params, options):
+    """A model whose layers are all frozen: its rows are empty, its values are not."""
+
+    def loss(params, x):
+        return (x * x).sum(), {"x": 2 * x}
+
+    result = ps.per_sample_grad(loss, has_aux=True, **options)(params, arrays(states, backend))
+    losses, (rows, aux) = (None, result)
+    if options:
+        (losses, aux), rows = result
+        assert_close(ps.to_numpy(losses), (states**2).sum(1))
+    assert rows == params
+    assert_close(ps.to_numpy(aux["x"]), 2 * states)
+
+
 @pytest.mark.parametrize("backend", ["numpy", "jax"])  # torch.compile repeats side effects
 def test_mean_grad_compiles_once(backend):
     calls, traced = [], None

@@ -6,9 +6,9 @@ The tests add it by one row of `backends.BACKENDS`, and every way to the rows mu
 import numpy as np
 
 from persample import memory, trees
-from persample.memory import into, step
+from persample.memory import into, samples_at_once
 
-__all__ = ["into", "step"]  # used as they are; the rest is below
+__all__ = ["into", "samples_at_once"]  # used as they are; the rest is below
 
 NAME, FREEZES, KEEPS = "toy", False, (object,)
 STEP = 1e-6
@@ -135,7 +135,12 @@ def empty(shape, like):
 
 def own(rows):
     """Return arrays to write to."""
-    return memory.apart(rows, lambda x: empty(x.shape, x))
+    return memory.apart(rows, lambda x: empty(x.shape, x), shared)
+
+
+def shared(x, y):
+    """Say whether writing to x may change y."""
+    return memory.shared(_plain(x), _plain(y))
 
 
 def overwrite(f):

@@ -36,13 +36,12 @@ class Captured:
         if not self._readers:
             return found
         for name, value in self._values():
-            known = _plain(value) or callable(value)
-            leaves = [] if known else trees.flatten(value)[0]
-            found += [(name, x) for x in leaves if kind_of(x)]
+            if not (_plain(value) or callable(value)):
+                found += [(name, x) for x in _arrays_in(value)]
         return found
 
     def marks(self) -> list:
-        """Return what tells whether one of them has changed; equal lists: nothing noticed."""
+        """Return one mark for each value; equal lists mean that no change was noticed."""
         return [_mark(value) for _, value in self._values()] if self._readers else []
 
     def _values(self) -> Iterator[tuple[str, Any]]:
@@ -61,22 +60,20 @@ class Captured:
             self._follow(f.__wrapped__, names)
         if isinstance(f, functools.partial):
             self._follow(f.func, names)
-            code = getattr(_root(f), "__code__", None)
-            names = names | (_names(code) if code else frozenset())
+            names = names | _names_in(f)
             for n, value in enumerate(f.args):
                 self._take(f"argument {n} of a partial", lambda value=value: value, names)
             for key, value in f.keywords.items():
                 self._take(key, lambda value=value: value, names)
         elif isinstance(f, MethodType):
             self._follow(f.__func__, names)
-            self._attributes("self", f.__self__, _names(f.__func__.__code__))
+            self._attributes("self", f.__self__, _names_in(f.__func__))
         elif isinstance(f, FunctionType):
             self._function(f)
         elif callable(f) and hasattr(f, "__dict__"):
             call = type(f).__call__
-            if isinstance(call, FunctionType):
-                self._follow(call, names)
-                self._attributes("self", f, _names(call.__code__))
+            self._follow(call, names)
+            self._attributes("self", f, _names_in(call))
 
     def _function(self, f):
         if _foreign(f, self._package):
@@ -138,22 +135,49 @@ def _plain(value):
     return value.__class__ in PLAIN
 
 
+def _names_in(f):
+    """Return the names in a callable's code, and in what partials and wrappers lead to."""
+    codes = [getattr(g, "__code__", None) for g in (f, _root(f))]
+    return frozenset().union(*[_names(code) for code in codes if code])
+
+
 def _names(code: CodeType) -> set[str]:
     """Return the names of globals and attributes in a code object and those inside it."""
     inner = [_names(c) for c in code.co_consts if isinstance(c, CodeType)]
     return set(code.co_names).union(*inner)
 
 
-def _mark(value):
-    """Return what stands for a value: equal marks, no change that is noticed."""
-    if value.__class__ in PLAIN:  # 0.0 and -0.0 are equal
+def _arrays_in(value):
+    """Return the arrays in dicts, tuples and lists, each of which is entered once.
+
+    Not by ``trees.flatten``: keys without an order, and a list that holds itself, are no trees.
+    """
+    found, entered, waiting = [], set(), [value]
+    while waiting:
+        x = waiting.pop()
+        if isinstance(x, trees.CONTAINERS):
+            if id(x) not in entered:
+                entered.add(id(x))
+                waiting += x.values() if isinstance(x, dict) else x
+        elif kind_of(x):
+            found.append(x)
+    return found
+
+
+def _mark(value, around=()):
+    """Return what stands for a value: equal marks, no change that is noticed.
+
+    ``around`` are the ids of the containers around it: one that holds itself is not entered again.
+    """
+    if value.__class__ in PLAIN:  # repr of what is falsy: 0.0 == -0.0, their reprs differ
         return value.__class__, value or repr(value)
     if isinstance(value, np.ndarray) and value.nbytes <= SMALL and not value.dtype.hasobject:
         return value.shape, value.dtype, value.tobytes()
-    if isinstance(value, dict) and len(value) <= MANY:
-        return [(_mark(key), _mark(x)) for key, x in value.items()]
-    if isinstance(value, tuple | list) and len(value) <= MANY:
-        return [_mark(x) for x in value]
+    if isinstance(value, trees.CONTAINERS) and len(value) <= MANY and id(value) not in around:
+        around = (*around, id(value))
+        if isinstance(value, dict):
+            return [(_mark(key, around), _mark(x, around)) for key, x in value.items()]
+        return [_mark(x, around) for x in value]
     return _Same(value)
 
 

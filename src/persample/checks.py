@@ -8,7 +8,7 @@ from dataclasses import is_dataclass
 from numbers import Integral, Number
 from typing import Any
 
-from . import memory, trees
+from . import trees
 from .arrays import backend_of
 from .backends import backend, kind_of
 from .batches import axes_of, batch_size
@@ -69,7 +69,7 @@ def _axes(where, in_axes, count):
 
 
 def refuse_keywords(where: str, keywords: dict) -> None:
-    """Say what to do in place of keyword arguments."""
+    """Say what to do instead of keyword arguments."""
     raise TypeError(
         f"{where}: the call has the keyword arguments {', '.join(keywords)}; in_axes counts "
         "positional arguments only: fix a constant beforehand with functools.partial(loss, "
@@ -150,20 +150,21 @@ def _described(x, shape):
     return array if kind else f"a Python {type(x).__name__}"
 
 
-def check_apart(where: str, out: Any, arguments: tuple, captured: list) -> None:
+def check_apart(where: str, out: Any, arguments: tuple, captured: list, shared: Callable) -> None:
     """Refuse to write over what may still be read: wrong rows in silence.
 
-    ``captured`` is (name, array) of what the loss takes from outside.
+    ``captured`` is (name, array) of what the loss takes from outside; ``shared`` is that of the
+    backend of ``out``.
     """
     outs = trees.leaves_of(out)
     for n, argument in enumerate(arguments):
         for x in trees.leaves_of(argument):
             for i, y in enumerate(outs):
-                if memory.shared(y, x):
+                if shared(y, x):
                     _refuse_shared(where, out, i, f"argument {n}")
     for name, x in captured:
         for i, y in enumerate(outs):
-            if memory.shared(y, x):
+            if shared(y, x):
                 _refuse_shared(where, out, i, f"{name}, which the loss uses")
 
 

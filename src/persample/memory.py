@@ -1,7 +1,8 @@
 """What memory an array has: where it lies, whether two arrays share it, whether one repeats it.
 
-Other modules ask here. It imports no framework: a NumPy array is known by its type, a tensor
-by its storage, and any other array is its own memory, because it cannot be written to (JAX).
+It imports no framework: a NumPy array is known by its type, a tensor by its storage. Any other
+array is its own memory here, which is right if it cannot be written to (JAX); a backend of other
+arrays brings a ``shared`` of its own.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,19 +31,20 @@ def shared(x: Any, y: Any) -> bool:
     """Say whether writing to x may change y: their spans have an address in common."""
     if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
         return np.may_share_memory(x, y)  # compares the same spans, ten times as fast
-    if x.__class__ is y.__class__ and not hasattr(x, "untyped_storage"):
-        return x is y
     (start, end), (other_start, other_end) = span(x), span(y)
     return start < other_end and other_start < end
 
 
-def any_shared(xs: Sequence, ys: Sequence) -> bool:
-    """Say whether writing to one of ``xs`` may change one of ``ys``."""
-    share, plain = np.may_share_memory, np.ndarray
+def any_shared(xs: Sequence, ys: Sequence, shared: Callable = shared) -> bool:
+    """Say whether writing to one of ``xs`` may change one of ``ys``.
+
+    ``shared`` says it of two: the function above, or that of another backend.
+    """
+    may_share, plain = np.may_share_memory, np.ndarray
     for x in xs:
         for y in ys:
             both = x.__class__ is plain and y.__class__ is plain
-            if share(x, y) if both else shared(x, y):
+            if may_share(x, y) if both else shared(x, y):
                 return True
     return False
 
@@ -119,10 +121,11 @@ def can_be_written(x: Any) -> bool:
     return getattr(getattr(x, "flags", None), "writeable", True) and not repeats(x)
 
 
-def apart(tree: Any, fresh: Callable) -> Any:
+def apart(tree: Any, fresh: Callable, shared: Callable = shared) -> Any:
     """Return arrays that can be written to one by one: ``fresh(x)`` where x shares its memory.
 
-    Rows of an ordinary call may be a broadcast, or one array for two parameters.
+    Rows of an ordinary call may be a broadcast, or one array for two parameters. ``shared`` is
+    that of ``any_shared``.
     """
     if not isinstance(tree, trees.CONTAINERS):
         return tree if can_be_written(tree) else fresh(tree)
@@ -163,7 +166,7 @@ def _fill(whole, x):
     return whole
 
 
-def step(size: int, nbytes: int) -> int:
+def samples_at_once(size: int, nbytes: int) -> int:
     """Return how many of ``size`` samples to write at a time if their rows have ``nbytes``."""
     parts = -(-nbytes // CHUNK)
     return -(-size // max(parts, 1))

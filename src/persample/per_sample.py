@@ -10,7 +10,7 @@ from . import memory, trees
 from .arrays import namespace_of
 from .backends import backend
 from .checks import check_apart, check_call, is_count, one_number, refuse_keywords
-from .plans import Functions, Packed, Plans, packing_needed, samples
+from .plans import BatchCalls, Packed, Plans, packing_needed, samples
 
 
 def per_sample_grad(
@@ -89,10 +89,10 @@ def per_sample_grad(
             "or None for all at once."
         )
     options = {"jit": jit, "chunk_size": chunk_size, "has_aux": has_aux}
-    return _door(loss, in_axes, with_values=with_values, **options)
+    return _rows_function(loss, in_axes, with_values=with_values, **options)
 
 
-def _door(loss, in_axes, restore=None, *, jit, chunk_size, has_aux, with_values):
+def _rows_function(loss, in_axes, restore=None, *, jit, chunk_size, has_aux, with_values):
     """Return the function of a batch; ``restore`` turns its rows into a tree like the params."""
 
     def finish(rows, extra):
@@ -115,7 +115,7 @@ def _door(loss, in_axes, restore=None, *, jit, chunk_size, has_aux, with_values)
         gradient = (
             module.value_and_grad(checked, has_aux=True) if has_aux else module.grad(checked)
         )
-        return Functions(gradient, call, pair, module.into(pair, jit), overwrite)
+        return BatchCalls(gradient, call, pair, module.into(pair, jit), overwrite)
 
     plans = Plans("per_sample_grad", loss, in_axes, jit, build)
     again = {"jit": jit, "chunk_size": chunk_size, "has_aux": has_aux, "with_values": with_values}
@@ -125,7 +125,7 @@ def _door(loss, in_axes, restore=None, *, jit, chunk_size, has_aux, with_values)
             refuse_keywords("per_sample_grad", keywords)
         plan = plans.find(arguments)
         if plan.packed:
-            make = lambda packed, restore: _door(packed, plan.axes, restore, **again)  # noqa: E731
+            make = lambda packed, restore: _rows_function(packed, plan.axes, restore, **again)  # noqa: E731
             return plan.packed(make, loss, arguments, out=out)
         if out is None and (chunk_size is None or chunk_size >= plan.size):
             return plan.call(*arguments)
@@ -134,7 +134,7 @@ def _door(loss, in_axes, restore=None, *, jit, chunk_size, has_aux, with_values)
                 return plan.overwrite(out, *arguments)
             return finish(*plan.write(out, None, *arguments))
         result = finish(*_in_parts(plan, plans.captured, arguments, out, chunk_size))
-        plans.settle(plan)
+        plans.remember_captured(plan)
         return result
 
     return rows
@@ -160,10 +160,10 @@ def _in_parts(plan, captured, arguments, out, chunk_size):
     else:
         plan.check_out(arguments, out)
         taken = captured.arrays()
-        if taken or memory.any_shared(trees.leaves_of(out), leaves):
-            check_apart("per_sample_grad", out, arguments, taken)
+        if taken or memory.any_shared(trees.leaves_of(out), leaves, module.shared):
+            check_apart("per_sample_grad", out, arguments, taken, module.shared)
         out = module.own(out)
-    step = chunk_size or module.step(plan.size, plan.row_bytes * plan.size)
+    step = chunk_size or module.samples_at_once(plan.size, plan.row_bytes * plan.size)
     if step >= plan.size:  # to slice the whole batch is a copy in JAX
         plan.remember_out(out)
         if plan.overwrite:
@@ -228,7 +228,7 @@ def mean_grad(loss: Callable, in_axes: tuple | None = None, *, jit: bool = False
             return namespace_of(losses).mean(losses)
 
         gradient = module.grad(mean_loss)
-        return Functions(module.grad(checked), module.jit(gradient) if jit else gradient)
+        return BatchCalls(module.grad(checked), module.jit(gradient) if jit else gradient)
 
     plans = Plans("mean_grad", loss, in_axes, jit, build)
 

@@ -1,7 +1,8 @@
 """One plan for each signature: a call is checked and prepared once, and looked up afterwards.
 
 The signature is the structure, types, shapes and dtypes of the arguments: whatever the checks
-look at, and no value of an array. What a plan calls looks at devices and at Python numbers itself.
+look at, and no value of an array. Devices and values of Python numbers are checked by the
+functions that a plan calls.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from .checks import check_call, check_out, row_shapes
 MOST = 1000  # plans that are kept; a loop over ever new shapes does not fill the memory
 
 
-class Functions(NamedTuple):
+class BatchCalls(NamedTuple):
     """What computes one batch in one backend, with one in_axes."""
 
     one: Callable  # (params, *sample) -> what contains the gradient of one sample
@@ -75,15 +76,18 @@ class Plan:
 
 
 class Plans:
-    """The plans of one loss: signature -> Plan. A changed loss, as far as noticed, has none."""
+    """The plans of one loss: signature -> Plan.
+
+    All are forgotten when a captured value is seen to have changed.
+    """
 
     def __init__(self, where: str, loss: Callable, in_axes: Any, jit: bool, build: Callable):
-        """``build(module, axes)`` returns the Functions of a batch."""
+        """``build(module, axes)`` returns the BatchCalls of a batch."""
         self._where, self._in_axes, self._jit, self._build = where, in_axes, jit, build
         self._loss, self._captured = loss, None
         self._marks: list = []
         self._known: dict = {}
-        self._functions: dict = {}  # (backend, axes) -> Functions, so that jit traces once
+        self._calls: dict = {}  # (backend, axes) -> BatchCalls, so that jit traces once
 
     @property
     def captured(self) -> Captured:
@@ -95,7 +99,7 @@ class Plans:
     def find(self, arguments: tuple) -> Plan:
         """Return the plan for these arguments; make it, with all checks, at their first call."""
         if self._marks and self._marks != self.captured.marks():
-            self._known, self._functions, self._marks = {}, {}, []
+            self._known, self._calls, self._marks = {}, {}, []
             self._captured = None
         plan = self._known.get(key := signature(arguments))
         return plan if plan is not None else self._new(key, arguments)
@@ -106,28 +110,31 @@ class Plans:
             plan.packed = Packed(plan.module)
         else:
             same = plan.module.NAME, plan.axes
-            if same not in self._functions:
-                self._functions[same] = self._build(plan.module, plan.axes)
-            one, plan.call, plan.pair, plan.write, plan.overwrite = self._functions[same]
+            if same not in self._calls:
+                self._calls[same] = self._build(plan.module, plan.axes)
+            one, plan.call, plan.pair, plan.write, plan.overwrite = self._calls[same]
             plan.module.examine(one, samples(arguments, plan.axes, 0))
             if self._jit and plan.module.FREEZES:
-                plan.call = self._first(plan, plan.call)
+                plan.call = self._remembering(plan, plan.call)
         if len(self._known) >= MOST:
             self._known.clear()
         self._known[key] = plan
         return plan
 
-    def _first(self, plan, call):
-        """Return ``call`` for the first time, when it traces: remember what the loss found."""
+    def _remembering(self, plan, call):
+        """Return ``call`` for its first time, when it traces.
+
+        Afterwards what it captured is remembered.
+        """
 
         def run(*arguments):
             result, plan.call = call(*arguments), call
-            self.settle(plan)
+            self.remember_captured(plan)
             return result
 
         return run
 
-    def settle(self, plan: Plan) -> None:
+    def remember_captured(self, plan: Plan) -> None:
         """Take what the loss finds outside now as what its compiled program was made with."""
         if self._jit and plan.module.FREEZES:
             self._marks = self.captured.marks()

@@ -16,7 +16,7 @@ import numpy as np
 
 from .engine import namespace as xp
 from .engine.core import VIEW, Trace
-from .engine.primitives import snapshot
+from .engine.operations import snapshot
 from .engine.reverse import Node, backward
 from .engine.tracer import Tracer
 

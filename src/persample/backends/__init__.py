@@ -1,6 +1,6 @@
 """One module for each backend, with the same names; ``backend(name)`` loads it when it is needed.
 
-To add a backend, write such a module and add its row here: nothing else names a backend.
+To add a backend, write such a module and add its row here. No module above asks for its name.
 """
 
 import sys
@@ -35,7 +35,7 @@ BACKENDS = {
 NAMES = (
     *("NAME", "asarray", "to_numpy", "namespace", "stop_gradient"),
     *("grad", "value_and_grad", "vmap", "jit", "FREEZES", "KEEPS"),
-    *("empty", "own", "into", "overwrite", "may_write", "step", "traced"),
+    *("empty", "own", "shared", "into", "overwrite", "may_write", "samples_at_once", "traced"),
     *("refusal", "examine"),
 )
 

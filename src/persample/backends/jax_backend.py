@@ -24,7 +24,8 @@ __all__ = [
     "overwrite",
     "own",
     "refusal",
-    "step",
+    "samples_at_once",
+    "shared",
     "stop_gradient",
     "to_numpy",
     "traced",
@@ -113,7 +114,12 @@ def empty(shape: tuple[int, ...], like: Any) -> jax.Array:
 
 def own(rows: Any) -> Any:
     """Return arrays to write to: those of ``rows``, fresh ones where they share memory."""
-    return memory.apart(rows, jnp.empty_like)
+    return memory.apart(rows, jnp.empty_like, shared)
+
+
+def shared(x: Any, y: Any) -> bool:
+    """Say whether writing to x may change y: an array that cannot be written to is its own."""
+    return x is y
 
 
 def into(f: Callable, jit: bool) -> Callable:
@@ -143,7 +149,7 @@ def into(f: Callable, jit: bool) -> Callable:
     return run
 
 
-def step(size: int, nbytes: int) -> int:
+def samples_at_once(size: int, nbytes: int) -> int:
     """Return how many of ``size`` samples to write at a time if their rows have ``nbytes``."""
     return size  # compiled, it writes rows in place; if not, many calls cost more than one
 

@@ -9,7 +9,7 @@ from .. import engine, memory, trees
 from ..engine import grad, vmap
 from ..engine import namespace as tracer_namespace
 from ..engine.tracer import Tracer
-from ..memory import into, step
+from ..memory import into, samples_at_once, shared
 
 __all__ = [
     "FREEZES",
@@ -26,7 +26,8 @@ __all__ = [
     "overwrite",
     "own",
     "refusal",
-    "step",
+    "samples_at_once",
+    "shared",
     "stop_gradient",
     "to_numpy",
     "traced",
@@ -92,10 +93,9 @@ def value_and_grad(
 
         def value_alone(*lifted):
             value, aux = f(*lifted)
-            first = lifted[argnums if isinstance(argnums, int) else argnums[0]]
-            trace = trees.flatten(first)[0][0]._trace
+            own = {x._trace for x in trees.flatten(lifted)[0] if isinstance(x, Tracer)}
             # What belongs to this trace ends with it: keep the value behind it.
-            plain = lambda x: x.value if getattr(x, "_trace", None) is trace else x  # noqa: E731
+            plain = lambda x: x.value if getattr(x, "_trace", None) in own else x  # noqa: E731
             kept.append(trees.tree_map(plain, aux))
             return value
 

@@ -12,7 +12,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from .. import memory, trees
-from ..memory import into, step
+from ..memory import into, samples_at_once, shared
 
 __all__ = [
     "FREEZES",
@@ -29,7 +29,8 @@ __all__ = [
     "overwrite",
     "own",
     "refusal",
-    "step",
+    "samples_at_once",
+    "shared",
     "stop_gradient",
     "to_numpy",
     "traced",

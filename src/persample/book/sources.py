@@ -15,8 +15,8 @@ from .. import engine
 # The files in the order of reading: what grad and vmap need, then the compiler.
 READING = {
     "core": "primitive, trace, bind",
-    "primitives": "the list of operations",
     "contraction": "einsum as @ or *",
+    "primitives": "the list of operations",
     "operations": "broadcasting, sums",
     "indexing": "slices and takes",
     "tracer": "what your function sees",
@@ -33,8 +33,8 @@ COMPILER = {
 # Looked up when in question: a list of names, rules needed less often, and the functions that
 # are derived from those above.
 APART = ["__init__", "namespace", "vjps_more"]
-FUNCTIONS = ["__init__", "creation", "elementwise", "linalg", "logic", "products", "shapes"]
-FUNCTIONS = [f"functions/{name}" for name in [*FUNCTIONS, "statistics"]]
+FUNCTIONS = ["__init__", "along_axes", "creation", "elementwise", "linalg", "products", "shapes"]
+FUNCTIONS = [f"functions/{name}" for name in [*FUNCTIONS, "steps"]]
 
 
 def files(names: Iterable[str]) -> list[Path]:

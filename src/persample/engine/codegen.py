@@ -1,9 +1,9 @@
-"""From a graph to the NumPy program that a person would have written.
+"""From a graph to a NumPy program, much as a person writes it (but x[0] becomes x[:1][0]).
 
 A value that is read once becomes part of the line that reads it. Large values get a line of their
 own, and an elementwise line writes into the memory of an operand that nobody reads afterwards.
-Each element keeps its bits by that, but the result may lie in memory in another order (transposed,
-say), and a sum over it then adds in another order and may round differently.
+This keeps the bits of every element, but the result may be laid out differently in memory
+(transposed, say), and a sum over it then adds in another order and may round differently.
 """
 
 import keyword
@@ -105,10 +105,6 @@ def _call(eq, *inputs):
     return f"{name}({', '.join([x.text for x in inputs] + params)})", ATOM
 
 
-def _negative(eq, x):
-    return f"-{x.within(SIGN)}", SIGN
-
-
 def _astype(eq, x):
     dtype = eq.params["dtype"]
     name = f"np.{dtype}" if dtype.isnative else repr(dtype.str)  # big-endian has no name
@@ -131,7 +127,7 @@ FORMS = {
     "not_equal": _infix("!=", COMPARE),
     "less": _infix("<", COMPARE),
     "less_equal": _infix("<=", COMPARE),
-    "negative": _negative,
+    "negative": lambda eq, x: (f"-{x.within(SIGN)}", SIGN),
     "astype": _astype,
     "einsum": _einsum,
     **{name: _reduction(name) for name in ("sum", "max", "min", "prod")},
@@ -166,8 +162,9 @@ class Program:
 
     def __init__(self, graph: Graph, into: bool):
         inputs = zip(graph.inputs, graph.names, strict=True)
-        self.texts = {v: Text(name, ATOM, (v,)) for v, name in inputs}  # and id of a constant
+        self.texts = {v: Text(name, ATOM, (v,)) for v, name in inputs}  # constants: by id
         self.taken = {*keyword.kwlist, graph.name, *graph.names}  # names not to be used again
+        # No names unless into.
         self.outs = [free_name(f"out_{n}", self.taken) for n in range(len(graph.outputs) * into)]
         self.graph, self.memory = graph, memories(graph)
         self.constants: dict = {}
@@ -175,16 +172,16 @@ class Program:
 
     def text_of(self, x) -> Text:
         """Return what stands for a variable or a constant in the program."""
-        if isinstance(x, Var):
-            return self.texts[x]
-        if id(x) not in self.texts:
+        key = x if isinstance(x, Var) else id(x)
+        if key not in self.texts:
             name = free_name(f"constant_{len(self.constants)}", self.taken)
-            self.constants[name], self.texts[id(x)] = x, Text(name)
-        return self.texts[id(x)]
+            self.constants[name], self.texts[key] = x, Text(name)
+        return self.texts[key]
 
     def operand(self, eq: Equation, x) -> Text:
-        """Return the text of an input: a number is written out where it keeps its dtype so."""
-        if eq.primitive.kind == ELEMENTWISE and isinstance(x, np.generic):
+        """Return the text of an input: a number itself where that keeps its dtype and bits."""
+        is_number = isinstance(x, np.generic) and not isinstance(x, np.longdouble)
+        if eq.primitive.kind == ELEMENTWISE and is_number:
             takes_dtype = any(isinstance(y, Var) and y.dtype == x.dtype for y in eq.inputs)
             if takes_dtype or x.dtype == np.asarray(x.item()).dtype:
                 return _number(x)
@@ -211,13 +208,14 @@ class Program:
 
     def body(self, outputs: list) -> list[str]:
         """Return all lines: large memory is reused, or else released, after its last reader."""
+        # names: Var that owns a memory -> the program's names for it.
         ending, names, lines = self.last_reads(outputs), {}, []
         for n, (eq, name, text) in enumerate(self.lines):
             done = [v for v in ending[n] if v in names]  # not the arguments
             reused = next((v for v in done if _can_hold(eq, v) and name not in self.outs), None)
             call = self.call_into(self.texts[reused].text, eq) if reused else text.text
             lines.append(f"{name} = {call}")
-            if eq.primitive.kind != VIEW:  # names: all names of each memory that a line made
+            if eq.primitive.kind != VIEW:
                 names[eq.output] = [*names.get(reused, []), name]
             elif self.memory[eq.output][0] in names:
                 names[self.memory[eq.output][0]].append(name)
@@ -268,9 +266,8 @@ def generate(graph: Graph, into: bool = False) -> tuple[str, dict]:
     """
     program = Program(graph, into)
     names = short_names(program.taken)
-    read = [*graph.outputs, *[x for eq in graph.equations for x in eq.inputs]]
-    uses = Counter(map(id, read))
-    places = dict(zip(map(id, graph.outputs), program.outs, strict=into))
+    uses = Counter(map(id, [*graph.outputs, *[x for eq in graph.equations for x in eq.inputs]]))
+    places = dict(zip(map(id, graph.outputs), program.outs, strict=into))  # none unless into
     for eq in graph.equations:
         text, place = program.write(eq), places.get(id(eq.output))
         call = program.call_into(place, eq) if place else None

@@ -59,6 +59,7 @@ def _lay_out(name: str, letters: str, out: str) -> str:
 
 
 def _matmul(x: str, y: str, out: str, batch: str, row: str, summed: str, column: str) -> str:
+    """Return x @ y, or y @ x with flips where the output has columns first: (x y)^T = y^T x^T."""
     flip = ".mT" if batch else ".T"
     if not (row and column):
         left = "{x}" if x == batch + row + summed else "{x}" + flip

@@ -18,9 +18,9 @@ ELEMENTWISE, VIEW, OTHER = "elementwise", "view", "other"
 class Primitive:
     """An operation that transforms treat as a whole.
 
-    ``numpy`` computes it; ``kind`` says whether its output element depends on the elements in
-    the same place (ELEMENTWISE), shares the input's memory (VIEW), or neither (OTHER).
-    Arrays are positional arguments, everything else is a keyword.
+    ``numpy`` computes it. ``kind`` says whether each output element depends only on the input
+    elements in the same place (ELEMENTWISE), whether the output shares the input's memory (VIEW),
+    or neither (OTHER). Arrays are positional arguments, everything else is a keyword.
     """
 
     name: str
@@ -67,7 +67,7 @@ def as_tracer(trace: Trace, x: Any) -> Any:
     if own is not None and not own.alive:
         raise ValueError(
             f"a tracer of {own.name} was used after {own.name} had returned; "
-            "return the value from the function in place of storing it outside."
+            "return the value from the function instead of storing it outside."
         )
     return x if own is trace else trace.lift(x)
 
@@ -101,7 +101,7 @@ def transformed(original: Callable, run: Callable) -> Callable:
 
 
 def refuse(keywords: dict) -> None:
-    """Say what to do in place of a keyword argument: positions are what transforms count."""
+    """Say what to do instead of a keyword argument: positions are what transforms count."""
     if keywords:
         raise TypeError(
             f"keyword arguments ({', '.join(keywords)}) were given to a transformed function; "

@@ -1,6 +1,6 @@
 """x[key] for a tracer, in NumPy's order of axes: static slices first, then ``take``.
 
-Separate because the key is read once, whatever the transform.
+No transform has a rule for indexing: a key becomes slice, reshape, permute_dims and take.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,8 @@ def index(x, key):
     indices = broadcast(*[index_array("x[...]", i) for i in arrays.values()])
     count = indices[0].ndim
     x = apply("take", x, indices[0], batch_dims=0)
-    for i in indices[1:]:  # each index has found its place on the axes before
+    # The index axes now lead and the next axis to take from follows them: pair them by entry.
+    for i in indices[1:]:
         x = apply("take", x, i, batch_dims=count)
     before = len([a for a in rest if a < first]) if adjacent else 0
     order = [*range(count, count + before), *range(count), *range(count + before, x.ndim)]
@@ -41,8 +42,10 @@ def _per_axis(x, key):
     if len(dots) > 1:
         raise IndexError("x[..., ...]: one ellipsis at most stands for the axes not named.")
     where = dots[0] if dots else len(key)
-    # An ellipsis for no axis still stands between its neighbours: see ``adjacent``.
-    key[where : where + 1] = [slice(None)] * (x.ndim - used) or dots and [Ellipsis]
+    filled = [slice(None)] * (x.ndim - used)
+    if dots and not filled:
+        filled = [Ellipsis]  # it still separates indices: see `_basic`
+    key[where : where + 1] = filled
     return key
 
 
@@ -79,14 +82,18 @@ def _basic(x, key):
     slices = tuple([e.slice for e in entries if e.slice is not None])
     if slices != tuple([(0, n, 1) for n in x.shape]):
         x = apply("slice", x, slices=slices)
-    left = [e for e in entries if e.length is not None]
-    arrays = {axis: e.array for axis, e in enumerate(left) if e.array is not None}
+    kept = [e for e in entries if e.length is not None]
+    arrays = {axis: e.array for axis, e in enumerate(kept) if e.array is not None}
     places = [place for place, e in enumerate(entries) if e.advanced]
     adjacent = not places or places[-1] - places[0] == len(places) - 1
-    first = len([e for e in entries[: places[0]] if e in left]) if places else 0
-    return reshape(x, tuple([e.length for e in left])), arrays, first, adjacent
+    first = len([e for e in entries[: places[0]] if e in kept]) if places else 0
+    return reshape(x, tuple([e.length for e in kept])), arrays, first, adjacent
 
 
 def _static(k, n):
+    """Return start, stop and step of a slice of n elements as numbers.
+
+    stop None: down to the first element. Every empty slice is 0:0.
+    """
     start, stop, step = k.indices(n)
     return (0, 0, 1) if not range(n)[k] else (start, None if stop < 0 else stop, step)

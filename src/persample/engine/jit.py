@@ -1,6 +1,6 @@
 """``jit``: stage, optimise, generate, compile, and keep the program for the next call.
 
-Separate because it is the only place where the four meet.
+Separate because only here do staging, optimiser and code generator meet.
 """
 
 from collections.abc import Callable, Hashable, Iterable
@@ -13,7 +13,7 @@ from .. import trees
 from .codegen import generate
 from .core import refuse
 from .optimise import PASSES, optimise
-from .primitives import PRIMITIVES, snapshot
+from .primitives import PRIMITIVES
 from .staging import Graph, make_graph
 from .tracer import Tracer, is_array, plain
 
@@ -98,6 +98,7 @@ class Jitted:
         if (structure, given) != (compiled.graph.structure, wanted):
             raise ValueError("jit: out has another structure, shape or dtype; give a result.")
         compiled.writer = compiled.writer or _program(compiled.graph, into=True)
+        # LEAF: the one array that the writer returns is the result; trees have no guard.
         self._latest_into = _guard(compiled.writer, trees.LEAF, (out, *args))
         compiled.writer(*outs, *_signature(args)[1])
         return out
@@ -128,8 +129,7 @@ def _program(graph: Graph, into: bool = False) -> Callable:
     """Return the program for a graph; with ``into`` it takes arrays for its results first."""
     source, constants = generate(graph, into)
     primitives = {name: primitive.numpy for name, primitive in PRIMITIVES.items()}
-    fixed = {name: snapshot(x) for name, x in constants.items()}
-    scope = {**primitives, **fixed, "np": np}
+    scope = {**primitives, **constants, "np": np}
     exec(compile(source, f"<jit {graph.name}>", "exec"), scope)  # our own text
     return scope[graph.name]
 
@@ -191,7 +191,7 @@ def jit(f: Callable, passes: Iterable[str] = tuple(PASSES)) -> Jitted:
 def _signature(args: tuple) -> tuple[tuple | None, list]:
     """Return what a program depends on, hashable, and the arrays to run it on.
 
-    None in place of it where an argument is a tracer.
+    The key is None if an argument is a tracer.
     """
     key, arrays = [], []
     for arg in args:
@@ -203,7 +203,8 @@ def _signature(args: tuple) -> tuple[tuple | None, list]:
             if is_array(x):
                 key += (x.shape, x.dtype)
                 arrays.append(plain(x))
-            elif isinstance(x, Hashable):  # 1, 1.0 and True are equal, so are 0.0 and -0.0
+            elif isinstance(x, Hashable):
+                # As keys 1, 1.0 and True would be equal, and so would 0.0 and -0.0.
                 key.append((type(x), repr(x) if isinstance(x, float) else x))
             else:
                 raise TypeError(

@@ -32,6 +32,24 @@ from numpy import (
 )
 
 from .functions import linalg
+from .functions.along_axes import (
+    all,
+    any,
+    argmax,
+    argmin,
+    argsort,
+    count_nonzero,
+    cumulative_prod,
+    cumulative_sum,
+    diff,
+    isin,
+    mean,
+    prod,
+    searchsorted,
+    sort,
+    std,
+    var,
+)
 from .functions.creation import (
     __array_namespace_info__,
     broadcast_arrays,
@@ -81,7 +99,23 @@ from .functions.elementwise import (
     tan,
     tanh,
 )
-from .functions.logic import (
+from .functions.elementwise import real as _real
+from .functions.products import einsum, tensordot, vecdot
+from .functions.shapes import (
+    expand_dims,
+    flip,
+    matrix_transpose,
+    moveaxis,
+    one_hot,
+    repeat,
+    roll,
+    squeeze,
+    stack,
+    take_along_axis,
+    tile,
+    unstack,
+)
+from .functions.steps import (
     bitwise_and,
     bitwise_invert,
     bitwise_left_shift,
@@ -105,39 +139,6 @@ from .functions.logic import (
     sign,
     signbit,
     trunc,
-)
-from .functions.products import einsum, tensordot, vecdot
-from .functions.shapes import (
-    expand_dims,
-    flip,
-    matrix_transpose,
-    moveaxis,
-    one_hot,
-    repeat,
-    roll,
-    squeeze,
-    stack,
-    take_along_axis,
-    tile,
-    unstack,
-)
-from .functions.statistics import (
-    all,
-    any,
-    argmax,
-    argmin,
-    argsort,
-    count_nonzero,
-    cumulative_prod,
-    cumulative_sum,
-    diff,
-    isin,
-    mean,
-    prod,
-    searchsorted,
-    sort,
-    std,
-    var,
 )
 from .operations import (
     add,
@@ -183,11 +184,16 @@ MISSING = {
 
 
 def __getattr__(name: str):
-    """Say what is missing, and why; a one-input primitive just added is there by its name."""
-    if getattr(getattr(PRIMITIVES.get(name), "numpy", None), "nin", 0) == 1:
+    """Say what is missing, and why; a one-input ufunc just added is there by its name.
+
+    If it has no form for integers, it is given real numbers, like ``exp``.
+    """
+    ufunc = getattr(PRIMITIVES.get(name), "numpy", None)
+    if getattr(ufunc, "nin", 0) == 1:
+        takes_integers = "l" in {types[0] for types in ufunc.types}
 
         def function(x, /):
-            return apply(name, asarray(x))
+            return apply(name, asarray(x if takes_integers else _real(x)))
 
         function.__name__ = name
         function.__doc__ = f"Return {name}(x) for each element."

@@ -12,7 +12,7 @@ from string import ascii_letters
 
 import numpy as np
 
-from .primitives import apply, only_number
+from .primitives import apply
 
 
 def asarray(x, /, dtype=None, *, device=None, copy=None):
@@ -38,16 +38,48 @@ def asarray(x, /, dtype=None, *, device=None, copy=None):
 
 
 def promote(*values):
-    """Give all inputs one dtype; a Python number takes its partners'."""
+    """Give all inputs one dtype; a Python number takes the dtype of the others."""
     values = [x if type(x) in (int, float, builtins.bool) else asarray(x) for x in values]
     dtype = np.result_type(*[getattr(x, "dtype", x) for x in values])
     return [asarray(x, dtype) for x in values]
 
 
 def constant(x):
-    """Return what a trace holds for a value that is not its own: an array, or a number."""
+    """Return a value from outside as a trace holds it.
+
+    A 0-d array becomes a NumPy scalar, see `only_number`.
+    """
     x = asarray(x)
     return x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x
+
+
+def only_number(x):
+    """Return the number that a constant consists of, as a NumPy scalar; None if there is none.
+
+    A constant consists of one number if it is 0-d, has one element, or shows one number of its
+    memory everywhere (a broadcast, as ``xp.zeros_like`` makes). Values are not compared:
+    ``np.zeros(3)`` gives None.
+    """
+    if isinstance(x, np.generic):
+        return x
+    if not isinstance(x, np.ndarray) or x.size == 0:
+        return None  # a tracer is a variable, also if it is 0-d
+    if any(n > 1 and step for n, step in zip(x.shape, x.strides, strict=True)):
+        return None
+    return x.flat[0]
+
+
+def snapshot(x, before=None):
+    """Return a copy of an array that shares memory with nothing; what repeats is stored once.
+
+    An earlier copy, ``before``, is returned if the numbers are still the same.
+    """
+    if before is not None and np.array_equal(x, before, equal_nan=True):
+        return before
+    if isinstance(x, np.generic):
+        return x
+    once = x[tuple([slice(None) if step else slice(1) for step in x.strides])]
+    return np.broadcast_to(np.array(once), x.shape)
 
 
 def _common_shape(values):
@@ -250,7 +282,7 @@ def min(x, /, axis=None, keepdims=False):
     return reduce("min", x, axis, keepdims)
 
 
-def expand(x, like, axes):
+def undo_reduce(x, like, axes):
     """Undo a reduction: put ``axes`` back with length 1 and repeat to the shape of ``like``."""
     kept = tuple([1 if a in axes else n for a, n in enumerate(like.shape)])
     return broadcast_to(reshape(x, kept), like.shape)

@@ -14,7 +14,8 @@ import numpy as np
 
 from .contraction import split
 from .core import ELEMENTWISE
-from .primitives import PRIMITIVES, only_number
+from .operations import constant, only_number
+from .primitives import PRIMITIVES
 from .staging import Equation, Graph, Var
 
 
@@ -82,8 +83,7 @@ def constants(graph: Graph) -> Graph:
             return eq
         if np.prod(eq.output.shape) > max(x.size for x in eq.inputs):
             return eq
-        value = eq.primitive.numpy(*eq.inputs, **eq.params)
-        return value[()] if value.ndim == 0 else value  # one number is a NumPy scalar
+        return constant(eq.primitive.numpy(*eq.inputs, **eq.params))
 
     return rewrite(graph, rule)
 
@@ -145,10 +145,11 @@ def _number_and_rest(eq):
         return 2.0, x
     if name not in ("multiply", "einsum"):
         return None
+    # A multiply has no letters to compare.
     *letters, out = split(eq.params["subscripts"]) if name == "einsum" else ("", "", "")
     for number, rest, axes in ((only_number(x), y, letters[1]), (only_number(y), x, letters[0])):
         if number is not None and rest.shape == eq.output.shape and axes == out:
-            return float(number), rest
+            return number.item(), rest  # a float, but of a long double with all its bits
     return None
 
 
@@ -259,8 +260,8 @@ IDENTITIES = {
 }
 
 # By name, in the order in which they run.
-PASSES = [constants, identities, common_subexpressions, broadcasts, dead_code]
-PASSES = {function.__name__: function for function in PASSES}
+_IN_ORDER = (constants, identities, common_subexpressions, broadcasts, dead_code)
+PASSES = {function.__name__: function for function in _IN_ORDER}
 
 
 def optimise(graph: Graph, passes: Iterable[str] = tuple(PASSES)) -> Graph:

@@ -1,37 +1,15 @@
 """The complete list of primitives, each with its NumPy implementation.
 
-To add one, say ``exp2``: a row here, a row in ``vjps.vjp_rules``, a row in
-``batching.batch_rules`` (which an ELEMENTWISE primitive has by itself), and a row of test cases
-in ``tests/specs.py``. One-input ufuncs are then functions of the namespace: ``xp.exp2(x)``.
+To add one, say ``exp2``: a row here (a ufunc: its name in a list below), a row of VJP rules in
+``vjps_more`` or ``vjps``, a row in ``batching.batch_rules`` (which an ELEMENTWISE primitive has
+by itself), and a row of test cases in ``tests/specs.py``. One-input ufuncs are then functions of
+the namespace: ``xp.exp2(x)``.
 """
 
 import numpy as np
 
 from .contraction import contract
 from .core import ELEMENTWISE, OTHER, VIEW, Primitive, bind
-
-
-def only_number(x):
-    """Return the number that a constant consists of, as a NumPy scalar; None if there is none.
-
-    A constant consists of one number if it is 0-d, or if all entries of the array are the same
-    place in memory, as ``xp.zeros_like`` makes them. No entry is compared with another.
-    """
-    if isinstance(x, np.generic):
-        return x
-    if not isinstance(x, np.ndarray) or x.size == 0:
-        return None  # a tracer is a variable, also if it is 0-d
-    if any(n > 1 and step for n, step in zip(x.shape, x.strides, strict=True)):
-        return None
-    return x.flat[0]
-
-
-def snapshot(x):
-    """Return a copy of an array that shares memory with nothing; what repeats is stored once."""
-    if isinstance(x, np.generic):
-        return x
-    once = x[tuple([slice(None) if step else slice(1) for step in x.strides])]
-    return np.broadcast_to(np.array(once), x.shape)
 
 
 def _slice(x, slices):
@@ -91,8 +69,8 @@ PRIMITIVES = {
         Primitive("round", _round, ELEMENTWISE),
         Primitive("stop_gradient", lambda x: x, VIEW),
         Primitive("astype", lambda x, dtype: x.astype(dtype), ELEMENTWISE),
-        # Two inputs or more have one dtype (but for the condition of ``where``) and one shape;
-        # beside an array, a number may stand as it is: a NumPy scalar, never a variable.
+        # Inputs of one call have one dtype (but for the condition of ``where``) and one shape;
+        # only a constant number, a NumPy scalar, stays unbroadcast.
         Primitive("add", np.add, ELEMENTWISE),
         Primitive("subtract", np.subtract, ELEMENTWISE),
         Primitive("multiply", np.multiply, ELEMENTWISE),

@@ -79,7 +79,7 @@ class ReverseTrace(Trace):
         values = [x.value for x in inputs]
         out = bind(primitive, *values, **params)
         parents = [x.node for x in inputs]
-        cut = vjp_rules.get(primitive.name) == (None,)  # no derivative
+        cut = vjp_rules.get(primitive.name) in ((None,), (None, None))  # no derivative
         if cut or out.dtype.kind != "f" or all(p is None for p in parents):
             return ReverseTracer(self, out, None)
         self.tape.append(Node(primitive, params, values, out, parents))
@@ -123,6 +123,7 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
             parts = zip(flat, lifted, strict=True)
             result = f(*[trees.unflatten(structure, xs) for (_, structure), xs in parts])
             output = as_tracer(trace, _scalar(result))
+            # output.node is None if the loss does not depend on the parameters.
             cts = backward(trace.tape[::-1], {output.node: xp.ones_like(output.value)})
         parameters = [x for n in wanted for x in lifted[n]]
         found = [cts.get(x.node, xp.zeros_like(x.value)) for x in parameters]

@@ -13,7 +13,7 @@ import numpy as np
 from .. import trees
 from ..names import argument_names, free_name, short_names
 from .core import Primitive, Trace, as_tracer, bind, new_trace, refuse
-from .operations import constant
+from .operations import constant, snapshot
 from .primitives import PRIMITIVES
 from .tracer import Tracer, is_array
 
@@ -42,7 +42,10 @@ class Equation:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """Equations in an order in which they can run. ``print`` it: one equation on each line."""
+    """Equations in an order in which they can run. ``print`` it: one equation on each line.
+
+    ``outputs`` are Vars or constants, the leaves of ``structure``. ``removed``: see `optimise`.
+    """
 
     name: str
     names: list[str]
@@ -98,12 +101,16 @@ class StageTrace(Trace):
     def __init__(self, level):
         super().__init__(level)
         self.equations: list[Equation] = []
+        self.copies: dict = {}  # id of an array from outside -> (the array, its copy)
 
     def lift(self, value):
         value = constant(value)
         if isinstance(value, Tracer):
             raise TypeError(f"jit: the function uses {value!r} from outside; pass it as argument.")
-        return StageTracer(self, value, value)  # a constant is its own atom
+        _, before = self.copies.get(id(value), (value, None))
+        copy = snapshot(value, before)  # what the function writes there later changes nothing
+        self.copies[id(value)] = value, copy
+        return StageTracer(self, copy, copy)  # a constant is its own atom
 
     def process(self, primitive, inputs, params):
         out = bind(primitive, *[x.value for x in inputs], **params)
@@ -123,7 +130,7 @@ def make_graph(f: Callable) -> Callable[..., Graph]:
         leaves, structure = trees.flatten(args)
         prefixes = zip(args, argument_names(f, args), strict=True)
         names = [name for arg, prefix in prefixes for name in trees.leaf_names(arg, prefix)]
-        taken = {"np", *PRIMITIVES}
+        taken = {"np", *PRIMITIVES}  # names that the generated program uses
         inputs = {}
         with new_trace(StageTrace) as trace:
             for i, (x, name) in enumerate(zip(leaves, names, strict=True)):

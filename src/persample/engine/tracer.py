@@ -161,9 +161,9 @@ def is_array(x) -> bool:
 
 
 def plain(x):
-    """Return an array as one of NumPy's own class; what holds no numbers is refused.
+    """Return x as an ndarray or a NumPy scalar.
 
-    So are masked arrays and matrices.
+    Masked arrays, matrices and what holds no numbers are refused.
     """
     own = type(x) is np.ndarray or isinstance(x, np.generic)
     return x if own and x.dtype.kind in "fiub" else xp.asarray(x)
@@ -172,13 +172,15 @@ def plain(x):
 def unshared(values: list, given: list = ()) -> list:
     """Return the values; an array that is read-only, or in the memory of one before, is copied.
 
-    The arrays of ``given`` come before all values. So a caller may write into every result.
+    The arrays of ``given`` come before all values. So a caller may write into every result. A
+    NumPy scalar counts as read-only, so it becomes a 0-d array. Tracers stay as they are.
     """
-    taken, result = set().union(*map(_memory_ids, given)), []
+    taken = set().union(*[_memory_ids(x) for x in given if isinstance(x, np.ndarray)])
+    result = []
     for x in values:
-        if not isinstance(x, Tracer) and (not x.flags.writeable or _memory_ids(x) & taken):
-            x = np.array(x)
-        taken |= _memory_ids(x)
+        if not isinstance(x, Tracer):
+            x = np.array(x) if not x.flags.writeable or _memory_ids(x) & taken else x
+            taken |= _memory_ids(x)
         result.append(x)
     return result
 
@@ -188,4 +190,4 @@ def _memory_ids(x):
 
     Two arrays that share memory have an id in common: of all views, ``base`` is the owner.
     """
-    return {id(x), id(getattr(x, "base", None))} - {id(None)}
+    return {id(x), id(x.base)} - {id(None)}

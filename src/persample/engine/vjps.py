@@ -1,7 +1,7 @@
 """The VJP rules: what each primitive does to the cotangent of its output.
 
-The rules are themselves written with traced functions, so a gradient can be differentiated,
-batched and staged again. Here are the rules behind ``operations``; those behind ``functions``
+The rules are themselves written with the functions of ``namespace``, so a gradient can be
+differentiated, batched and staged again. Here are the rules that most losses need; the others
 stand in ``vjps_more``, those of matrices in ``functions.linalg``.
 """
 
@@ -12,8 +12,8 @@ import numpy as np
 from . import namespace as xp
 from . import vjps_more
 from .contraction import split
-from .operations import expand, product
-from .primitives import apply, only_number
+from .operations import only_number, product, undo_reduce
+from .primitives import apply
 
 
 def _unbroadcast(ct, x):
@@ -30,8 +30,8 @@ def _wins(x, y):
 
 
 def _max_vjp(ct, out, x, axes):
-    hit = xp.astype(xp.equal(x, expand(out, x, axes)), x.dtype)
-    return expand(ct / xp.sum(hit, axes), x, axes) * hit  # ties share
+    hit = xp.astype(xp.equal(x, undo_reduce(out, x, axes)), x.dtype)
+    return undo_reduce(ct / xp.sum(hit, axes), x, axes) * hit  # ties share
 
 
 def _power_base(ct, out, x, y):
@@ -101,7 +101,7 @@ vjp_rules = {
         lambda ct, out, c, x, y: xp.where(c, 0.0, ct),
     ),
     "einsum": (_einsum_x, _einsum_y),
-    "sum": (lambda ct, out, x, axes: expand(ct, x, axes),),
+    "sum": (lambda ct, out, x, axes: undo_reduce(ct, x, axes),),
     "max": (_max_vjp,),
     "min": (_max_vjp,),
     "reshape": (lambda ct, out, x, shape: xp.reshape(ct, x.shape),),

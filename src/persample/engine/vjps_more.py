@@ -1,4 +1,4 @@
-"""The VJP rules of the primitives behind ``functions``, to look one up when it is in question.
+"""The VJP rules that fewer losses need: of steps, trigonometry, products and running sums.
 
 They are written as those of ``vjps`` are, and are rows of the same table.
 """
@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from . import namespace as xp
-from .operations import expand
+from .operations import undo_reduce
 from .primitives import PAIR_STEPS, STEPS
 
 
@@ -20,7 +20,7 @@ def _prod_vjp(ct, out, x, axes):
     flat = xp.reshape(turned, (*turned.shape[: x.ndim - len(axes)], many))
     after = xp.flip(_product_before(xp.flip(flat, axis=-1)), axis=-1)
     others = xp.reshape(_product_before(flat) * after, turned.shape)
-    return expand(ct, x, axes) * xp.permute_dims(others, np.argsort(order).tolist())
+    return undo_reduce(ct, x, axes) * xp.permute_dims(others, np.argsort(order).tolist())
 
 
 def _product_before(x):

@@ -9,7 +9,7 @@ import numpy as np
 from ..operations import asarray, broadcast, broadcast_to, where
 from .shapes import expand_dims
 
-NUMBERS = np.__array_namespace_info__()
+NUMPY_INFO = np.__array_namespace_info__()
 
 
 def full(shape, fill_value, dtype=None, *, device=None):
@@ -113,7 +113,7 @@ class __array_namespace_info__:  # the standard's name
 
     def capabilities(self):
         """Return what the standard leaves to the library."""
-        whole = NUMBERS.capabilities()
+        whole = NUMPY_INFO.capabilities()
         return {**whole, "boolean indexing": False, "data-dependent shapes": False}
 
     def default_device(self):
@@ -122,7 +122,7 @@ class __array_namespace_info__:  # the standard's name
 
     def default_dtypes(self, *, device=None):
         """Return the dtypes that numbers without one get."""
-        dtypes = NUMBERS.default_dtypes(device=device)
+        dtypes = NUMPY_INFO.default_dtypes(device=device)
         return {kind: dtype for kind, dtype in dtypes.items() if kind != "complex floating"}
 
     def devices(self):
@@ -131,5 +131,5 @@ class __array_namespace_info__:  # the standard's name
 
     def dtypes(self, *, device=None, kind=None):
         """Return the dtypes of a kind by name, all by default."""
-        dtypes = NUMBERS.dtypes(device=device, kind=kind)
+        dtypes = NUMPY_INFO.dtypes(device=device, kind=kind)
         return {name: dtype for name, dtype in dtypes.items() if dtype.kind != "c"}

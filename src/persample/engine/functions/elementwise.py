@@ -1,6 +1,6 @@
-"""Functions of each element: of one input by name of their primitive, of two by derivation.
+"""Smooth functions of each element: most are the primitive of the same name.
 
-Integers and booleans become float64 where the result is a real number.
+The rest are derived. Integers and booleans become float64 where the result is a real number.
 """
 
 import builtins

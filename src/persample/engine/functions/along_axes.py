@@ -25,8 +25,8 @@ from ..operations import (
 )
 from ..primitives import apply
 from .elementwise import real, sqrt
-from .logic import logical_not
 from .shapes import expand_dims, flip, take_along_axis
+from .steps import logical_not
 
 
 def prod(x, /, axis=None, keepdims=False, *, dtype=None):
