@@ -113,6 +113,11 @@ def shared(program: str, words: str) -> str:
     return words
 
 
+def keeps(tensor: Any) -> bool:
+    """Say whether a tensor has both `backward()` and a `.grad` to keep the gradient in."""
+    return hasattr(tensor, "backward") and hasattr(tensor, "grad")
+
+
 def report(package: str, **found: Any) -> None:
     """Print what was found, as JSON, the last line of the program's output."""
     facts = {"version": version(package), "python": platform.python_version(), **found}

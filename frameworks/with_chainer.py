@@ -88,6 +88,7 @@ common.report(
         "has_creator": [t.creator is not None for t in (v1, v_sum, v_res)],
     },
     unused=str(differentiated(lambda x, y: x * x, 2.0, 3.0)[1].grad),
+    vector_plus_one=str(differentiated(lambda x: x + 1, [1.0, 2.0])[0].grad),
     vector=said(lambda: differentiated(lambda x: x * x, [1.0, 2.0])),
     summed={"chainer.grad": summed()},
     branch={
@@ -95,6 +96,7 @@ common.report(
         "eager_variable": said(lambda: bool(Variable(np.array(2.0)) > 0)),
     },
     twice=accumulated(),
+    keeps_grad=common.keeps(v1),
     shared=common.shared(__file__, "np.repeat(theta[None], len(s), axis=0)"),
     words=common.named(
         globals(),
@@ -103,7 +105,7 @@ common.report(
             "compile": "",
             "batch": "",
             "stop": "Variable.array",
-            "leaf": "Variable.creator",
+            "leaf": "Variable",
             "gradient": "Variable.backward",
             "jacobian": "",
         },

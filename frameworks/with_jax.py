@@ -56,6 +56,8 @@ common.report(
         "batched": said(lambda: jax.vmap(kept_sign)(many)),
     },
     twice=[float(jax.grad(lambda x: x * x)(2.0)) for _ in range(2)],
+    same_tensor_twice=float(jax.grad(lambda x, y: x * x, argnums=1)(many[0], many[0])),
+    keeps_grad=common.keeps(many),
     shared=common.shared(__file__, "in_axes=(None, 0, 0, 0)"),
     words=common.named(
         globals(),

@@ -65,7 +65,7 @@ there = Tensor([1.0, 2.0, 0.0], FLOAT)
 
 
 def value(theta, s):
-    return (s * theta).sum()
+    return s @ theta
 
 
 def published(theta, s_before, r, s_after):
@@ -86,6 +86,22 @@ def convert(x):
 
 def kept_sign(x):
     return x if x > 0 else -x
+
+
+def square(x, y):
+    return x * x
+
+
+def batch_norm_in_training():
+    """Return the error of rows of a Cell that is training, with batch normalization in it."""
+    x, y = (convert(np.random.default_rng(i).normal(size=(6, n))) for i, n in enumerate((4, 1)))
+    net = nn.SequentialCell(nn.Dense(4, 3), nn.BatchNorm1d(3), nn.Dense(3, 1)).set_train()
+
+    def loss(x, y):
+        return ((net(x[None])[0] - y) ** 2).sum()
+
+    row = ms.grad(loss, grad_position=None, weights=net.trainable_params())
+    return said(lambda: vmap(row, in_axes=(0, 0))(x, y))
 
 
 def cell_against_loop():
@@ -120,6 +136,10 @@ common.report(
     unused=str(ms.grad(lambda x, y: x * x, grad_position=1)(x, y).asnumpy()),
     vector=ms.grad(lambda x: x * x)(many).asnumpy().tolist(),
     same_tensor_twice=float(ms.grad(lambda x, y: x * x, grad_position=1)(x, x).asnumpy()),
+    same_tensor_in_jit=float(jit(ms.grad(square, grad_position=1))(x, x).asnumpy()),
+    keeps_grad=any(map(common.keeps, (x, net.trainable_params()[0]))),
+    starts_in_training=net.training,
+    batch_norm=batch_norm_in_training(),
     copy_twice=float(ms.grad(lambda x, y: x * x, grad_position=1)(x, x.copy()).asnumpy()),
     branch={
         "eager": said(lambda: ms.grad(kept_sign)(x)),
@@ -135,7 +155,7 @@ common.report(
             "compile": "jit",
             "batch": "vmap",
             "stop": "ops.stop_gradient",
-            "leaf": "",
+            "leaf": "ms.Parameter.requires_grad",
             "gradient": "ms.grad",
             "jacobian": "ms.jacrev",
         },

@@ -58,6 +58,8 @@ common.report(
         "batched": said(lambda: mx.vmap(kept_sign)(many)),
     },
     twice=[mx.grad(lambda x: x * x)(x).item() for _ in range(2)],
+    same_tensor_twice=mx.grad(lambda x, y: x * x, argnums=1)(x, x).item(),
+    keeps_grad=common.keeps(x),
     shared=common.shared(__file__, "in_axes=(None, 0, 0, 0)"),
     words=common.named(
         globals(),

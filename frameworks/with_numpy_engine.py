@@ -68,6 +68,9 @@ common.report(
         "batched": said(lambda: engine.vmap(kept_sign)(many)),
     },
     twice=accumulated(),
+    same_tensor_twice=float(engine.grad(lambda y, x: x * x)(x, x)),
+    twice_func=[float(engine.grad(lambda x: x * x)(x)) for _ in range(2)],
+    keeps_grad=common.keeps(v1),
     shared=common.shared(__file__, "in_axes=(None, 0, 0, 0)"),
     words=common.named(
         globals(),

@@ -55,11 +55,12 @@ common.report(
     vector=said(lambda: pytensor.grad(v1 * v1, v1)),
     branch={"compiled": said(lambda: kept_sign(x))},
     twice=[float(square(2.0)) for _ in range(2)],
+    keeps_grad=common.keeps(x),
     shared=common.shared(__file__, "{s: S, r: R, s_next: S_next}"),
     words=common.named(
         globals(),
         {
-            "record": "pt.dvector",
+            "record": "",
             "compile": "pytensor.function",
             "batch": "vectorize_graph",
             "stop": "disconnected_grad",

@@ -50,6 +50,14 @@ def accumulated():
     return seen
 
 
+def graph_twice(retain_graph=False):
+    w = convert(2.0).requires_grad_()
+    out = w * w
+    out.backward(retain_graph=retain_graph)
+    out.backward()
+    return float(w.grad)
+
+
 def unused():
     w, other = (convert(2.0).requires_grad_() for _ in range(2))
     (w * w).backward()
@@ -79,6 +87,12 @@ common.report(
         "batched": said(lambda: torch.vmap(kept_sign)(many.detach())),
     },
     twice=accumulated(),
+    same_tensor_twice=float(torch.func.grad(lambda x, y: x * x, argnums=1)(x, x)),
+    twice_func=[float(torch.func.grad(lambda x: x * x)(x)) for _ in range(2)],
+    graph_twice=said(lambda: graph_twice()),
+    graph_retained=graph_twice(retain_graph=True),
+    vector_func=said(lambda: torch.func.grad(lambda x: x * x)(many.detach())),
+    keeps_grad=common.keeps(v1),
     shared=common.shared(__file__, "in_dims=(None, 0, 0, 0)"),
     words=common.named(
         globals(),

@@ -1,6 +1,7 @@
 """TensorFlow: a tape for gradients, vectorized_map for the samples, tf.function for the graph."""
 
 import common
+import numpy as np
 import tensorflow as tf
 from common import said
 
@@ -22,8 +23,11 @@ def row(theta, s, r, s_next):
 
 @tf.function
 def rows(theta, s, r, s_next):
+    def of(sample):
+        return row(theta, *sample)
+
     samples = s, r, s_next
-    return tf.vectorized_map(lambda sample: row(theta, *sample), samples)
+    return tf.vectorized_map(of, samples)
     # [end]
 
 
@@ -73,6 +77,55 @@ with tf.GradientTape() as tape:
     v_res = tf.reduce_sum(v_sum * 2)
 g1, g2 = tape.gradient(v_res, [v1, v2])
 # [end]
+
+
+def if_in_a_function(many):
+    """Return the values and the gradients of an `if` in a tf.function, under vectorized_map."""
+
+    def slope(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.function(kept_sign)(x)
+        return tape.gradient(y, x)
+
+    found = [tf.vectorized_map(f, many) for f in (tf.function(kept_sign), slope)]
+    return [x.numpy().tolist() for x in found]
+
+
+def without_rule():
+    """Batch an operation without a rule: right but in a loop, or an error if that is refused."""
+    x = convert(np.random.default_rng(0).normal(size=(3, 2, 2)))
+
+    def factors(one):
+        return tf.linalg.svd(one)[0]
+
+    found = tf.vectorized_map(factors, x)
+    return {
+        "difference": float(np.abs(found - np.stack([factors(one) for one in x])).max()),
+        "refused": said(lambda: tf.vectorized_map(factors, x, fallback_to_while_loop=False), 1),
+    }
+
+
+def training_with_batch_norm():
+    """Return the largest gradient of the first weights: training=True with a batch of one; not."""
+    x, y = (np.random.default_rng(i).normal(size=(6, n)) for i, n in enumerate((4, 1)))
+    tf.keras.utils.set_random_seed(0)
+    net = tf.keras.Sequential(
+        [layers.Dense(3, dtype="float64"), layers.BatchNormalization(dtype="float64")]
+    )
+    net(x)
+    first = net.trainable_variables[0]
+
+    def largest(training):
+        def row(sample):
+            with tf.GradientTape() as tape:
+                output = net(sample[0][None], training=training)[0]
+                loss = tf.reduce_sum((output - sample[1]) ** 2)
+            return tape.gradient(loss, first)
+
+        return float(np.abs(tf.vectorized_map(row, (x, y))).max())
+
+    return {"training": largest(True), "inference": largest(False)}
 
 
 def convert(x):
@@ -153,14 +206,18 @@ common.report(
         "eager": said(lambda: gradient(kept_sign, x)),
         "compiled": said(lambda: tf.function(kept_sign)(x)),
         "batched": said(lambda: tf.vectorized_map(kept_sign, many), line=-1),
-        "batched_function": said(lambda: tf.vectorized_map(tf.function(kept_sign), many)),
     },
+    batched_function=if_in_a_function(many),
+    limited="limited support for control flow" in tf.vectorized_map.__doc__,
+    without_rule=without_rule(),
+    batch_norm=training_with_batch_norm(),
     model=model_against_loop(),
     twice=[float(gradient(lambda x: x * x, x)[0]) for _ in range(2)],
     three=three_gradients(*arguments),
     tape_twice=said(lambda: one_tape_twice(x)),
     persistent_twice=one_tape_twice(x, persistent=True),
-    shared=common.shared(__file__, "lambda sample: row(theta, *sample)"),
+    shared=common.shared(__file__, "row(theta, *sample)"),
+    keeps_grad=common.keeps(tf.Variable(2.0)),
     words=common.named(
         globals(),
         {

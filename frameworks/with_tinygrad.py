@@ -21,5 +21,6 @@ arguments = [Tensor(x) for x in (common.THETA, common.S, common.R, common.S_NEXT
 common.report(
     "tinygrad",
     has={name: hasattr(Tensor, name) for name in ("gradient", "detach", "vmap")},
+    keeps_grad=common.keeps(arguments[0]),
     rows=[rows(*arguments).tolist()],
 )

@@ -135,20 +135,38 @@ def test_each_framework_has_a_card_with_its_words_and_habits():
     assert "| vector loss | **sum, no error** |" in frameworks.card(
         "tensorflow", STORED["tensorflow"]
     )
-    assert "| second backward | **adds up** |" in frameworks.card("pytorch", STORED["pytorch"])
+    assert "| gradient computed again | **adds up** |" in frameworks.card(
+        "chainer", STORED["chainer"]
+    )
+    torch = frameworks.card("pytorch", STORED["pytorch"])
+    assert "`backward()` **adds up**; `func.grad` starts at 0" in torch
+    assert "none needed: everything is a graph" in frameworks.card("pytensor", STORED["pytensor"])
     assert "compiled: error" in frameworks.card("jax", STORED["jax"])
 
 
-def test_the_figure_of_habits_marks_what_changes_a_gradient_in_silence():
-    habits = frameworks.habits(frameworks.load(runner.STORED))
-    figure = plotting.habits(habits, ["way", "vector", "unused", "twice"], frameworks.SILENT)
-    axes = figure.axes[0]
-    silent = [word for words in habits.values() for word in words if word in frameworks.SILENT]
-    assert len(axes.patches) == len(silent) == 5
-    assert {habits[name][1] for name in ("TensorFlow", "MindSpore")} == {"sum"}
-    shown = [text.get_text() for text in axes.texts]
-    assert len(shown) == 4 + 5 * len(habits)
-    assert shown[4:9] == ["TensorFlow", *habits["TensorFlow"]]
+def test_the_table_of_habits_marks_what_changes_a_gradient_in_silence():
+    found = frameworks.load(runner.STORED)
+    habits = frameworks.habits(found)
+    page = frameworks.habit_table(found)._repr_markdown_()
+    marked = re.findall(f'<td style="{frameworks.ORANGE}">(.*?)</td>', page)
+    assert sorted(marked) == sorted(
+        ["sum"] * 2 + ["adds up", "wrong"] + ["adds up in backward()"] * 2
+    )
+    assert {name for name, words in habits.items() if words[1] == "sum"} == {
+        "TensorFlow",
+        "MindSpore",
+    }
+    assert habits["MindSpore"][4] == "wrong"
+    assert page.count("<td") == len(frameworks.HEAD) * len(habits)
+    assert page.count("<th>") == len(frameworks.HEAD)
+    assert "<td>PyTensor<br><small>vectorize_<wbr>graph</small></td><td>error</td>" in page
+
+
+@pytest.mark.parametrize("name", frameworks.KEPT)
+def test_what_a_function_returns_does_not_add_up(name):
+    assert STORED[name]["twice"] == [4, 8]
+    assert STORED[name]["twice_func"] == [4, 4]
+    assert STORED[name]["keeps_grad"]
 
 
 def test_the_figure_of_times_has_a_dot_for_each_and_the_slowest_first():
@@ -190,5 +208,6 @@ def test_the_programs_of_the_books_own_frameworks_still_find_that(name, tmp_path
         check=True,
     )
     found = json.loads(done.stdout.splitlines()[-1])
-    for key in ("rows", "leaf", "unused", "vector", "branch", "twice", "words", "shared"):
+    keys = "rows leaf unused vector branch twice words shared keeps_grad same_tensor_twice"
+    for key in keys.split():
         assert found[key] == STORED[name][key], key

@@ -18,7 +18,24 @@ SHARED = {  # how the words by which a framework shares an argument do that
     "autograd": "what the Jacobian differentiates: ",
     "chainer": "a copy for each sample: ",
 }
-SILENT = ("sum", "adds up")  # habits that change a gradient, and no error is raised
+SILENT = ("sum", "adds up", "wrong")  # how cells begin whose gradient changes without an error
+ORANGE = "background:#b4521a;color:#fff;font-weight:650"  # of such a cell, on light and dark pages
+HEAD = (
+    "framework, rows by",
+    "vector loss",
+    "unused input",
+    "gradient computed again",
+    "same tensor twice",
+)
+LEAVES = {  # what is marked to be differentiated; "none" elsewhere
+    "tensorflow": "`tf.Variable`; it keeps no `.grad`",
+    "mindspore": "`Parameter`, by `requires_grad`; it keeps no `.grad`",
+    "chainer": "a `Variable` without a creator",
+}
+KEPT = {  # the function whose gradient tensors keep, and the one that returns it
+    "pytorch": ("backward()", "func.grad"),
+    "numpy_engine": ("Tensor.backward()", "engine.grad"),
+}
 WAYS = {
     "tensorflow": "a tape in `vectorized_map`; `tape.jacobian`",
     "mindspore": "`jit(vmap(grad))`",
@@ -44,7 +61,7 @@ TABS = {  # the page's tabs, in their order
 
 
 class Table(str):
-    """Markdown, which a notebook shows as a table."""
+    """Markdown, or HTML in it, which a notebook shows as a table."""
 
     def _repr_markdown_(self) -> str:
         return str(self)
@@ -78,7 +95,7 @@ def versions(found: Mapping[str, dict], wanted: Any) -> Table:
         [facts["name"], facts["version"].split("+")[0], _below(largest[name])]
         for name, facts in found.items()
     ]
-    return table(["framework", "version", "difference below"], lines)
+    return table(["framework", "version", "largest difference less than"], lines)
 
 
 def _below(x):
@@ -86,11 +103,28 @@ def _below(x):
 
 
 def habits(found: Mapping[str, dict]) -> dict[str, list[str]]:
-    """Return framework -> its way to rows, and what three small programs do there."""
+    """Return framework -> its way to rows, and what four small programs do there."""
     return {
-        short(name, facts): [_way(facts["words"]), *(str(word) for word in _habits(facts))]
+        short(name, facts): [_way(facts["words"]), *_habits(facts)]
         for name, facts in found.items()
     }
+
+
+def habit_table(found: Mapping[str, dict]) -> Table:
+    """Return the table of habits, in which a gradient that changes in silence is orange."""
+    head = "".join(f"<th>{word}</th>" for word in HEAD)
+    lines = [
+        f"<tr><td>{name}<br><small>{way.replace('_', '_<wbr>')}</small></td>"
+        f"{''.join(map(_cell, words))}</tr>"
+        for name, (way, *words) in habits(found).items()
+    ]
+    body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
+    return Table(f'<div class="table-box"><table style="text-align:left">{body}</table></div>')
+
+
+def _cell(word):
+    style = f' style="{ORANGE}"' if word.startswith(SILENT) else ""
+    return f"<td{style}>{word}</td>"
 
 
 def short(name: str, facts: Mapping) -> str:
@@ -103,12 +137,16 @@ def _way(words):
 
 
 def _habits(facts):
-    """Say what becomes of a vector loss, of an unused input, of a second backward pass."""
+    """Say what becomes of a vector loss, an unused input, a second gradient, a tensor twice."""
     unused = {"0.0": "0", "None": "None"}.get(facts["unused"], "error")
+    vector = "error or None" if facts.get("vector_plus_one") == "None" else "error"
+    again = "adds up" if facts["twice"][1] == 2 * facts["twice"][0] else "starts at 0"
+    same = {None: "–", 0: "right"}.get(facts.get("same_tensor_twice"), "wrong")
     return (
-        "sum" if isinstance(facts["vector"], list) else "error",
-        "0 or None" if "unused_func" in facts else unused,
-        "adds up" if facts["twice"][1] == 2 * facts["twice"][0] else "starts at 0",
+        "sum" if isinstance(facts["vector"], list) else vector,
+        "0, None or error" if "unused_func" in facts else unused,
+        f"{again} in backward()" if "twice_func" in facts else again,
+        same,
     )
 
 
@@ -124,25 +162,40 @@ def cards(found: Mapping[str, dict]) -> Table:
 def card(name: str, facts: Mapping) -> Table:
     """Return the table of what one framework calls the book's words, and of its habits."""
     words = {key: f"`{_short(word)}`" if word else NONE for key, word in facts["words"].items()}
-    vector, unused, twice = _habits(facts)
+    vector, unused, again, same = _habits(facts)
     if "unused_func" in facts:
         unused = "`.grad` None; `autograd.grad` error; `func.grad` 0"
+    record, gradient = words["record"], words["gradient"]
+    again = "**adds up**" if again == "adds up" else again
+    if name in KEPT:
+        keeps, returns = KEPT[name]
+        record = f"`{keeps}`: `requires_grad`; `{returns}`: none needed"
+        gradient = f"`{keeps}` keeps it in `.grad`; `{returns}` returns it"
+        again = f"`{keeps}` **adds up**; `{returns}` starts at 0"
+    elif record == NONE:
+        record = "none needed: everything is a graph"
     lines = [
         ["rows", WAYS[name]],
-        ["record", words["record"]],
-        ["gradient", words["gradient"]],
+        ["record", record],
+        ["gradient", gradient],
         ["Jacobian", words["jacobian"]],
         ["batch the samples", words["batch"]],
         ["shared argument", f"{SHARED.get(name, '')}`{facts['shared']}`"],
         ["hold fixed", words["stop"]],
         ["compile", words["compile"]],
-        ["leaf", words["leaf"]],
+        ["leaf", LEAVES.get(name, words["leaf"])],
         ["vector loss", "**sum, no error**" if vector == "sum" else vector],
         ["unused input", unused],
-        ["second backward", "**adds up**" if twice == "adds up" else twice],
+        ["gradient computed again", again],
+        ["same tensor twice", _twice(same)],
         ["`if` on a value", _branches(facts["branch"])],
     ]
     return table(["the book's word", f"in {facts['name']}"], lines)
+
+
+def _twice(same):
+    said = {"wrong": "**wrong, no error**", "–": "no question: you name a tensor, not an argument"}
+    return said.get(same, same)
 
 
 def _short(name):

@@ -9,7 +9,7 @@ from .compiling import break_even, select
 from .costs import dots, gram_or_direct, outer_products, peak_memory
 from .curves import curves, ladder
 from .equations import equations
-from .frameworks import habits, relative_times
+from .frameworks import relative_times
 from .graph_drawing import graph, graphs
 from .images import found, gallery, relabelled
 from .leaves import amounts, attack, shared_and_copies, tensor_graph, why_none
@@ -44,7 +44,6 @@ __all__ = [
     "graphs",
     "grid_paths",
     "grid_policy",
-    "habits",
     "held",
     "ladder",
     "lifetimes",

@@ -73,7 +73,7 @@ def _line_of_dots(axes, place: int, numbers: np.ndarray, colour: str) -> None:
     ends = [np.nanmin(numbers), np.nanmax(numbers)]
     axes.plot(ends, [place, place], "-", color=colour, linewidth=1.2)
     if len(numbers) > 1:
-        below = np.linspace(-0.26, 0.26, len(numbers))  # of the rows, which are 1 apart
+        below = np.linspace(-0.15, 0.15, len(numbers))  # of the rows, which are 1 apart
         for number, shift, marker in zip(numbers, below, STATES, strict=False):
             axes.plot([number], [place + shift], color=colour, **marker)
     else:
@@ -121,7 +121,9 @@ def outer_products(z_bar: np.ndarray, images: np.ndarray, classes: str) -> Figur
     """
     count, outputs = z_bar.shape
     rows = z_bar[:, :, None, None] * images[:, None]
-    figure, grid = plt.subplots(count + 1, outputs + 1, figsize=(5.8, 0.88 * (count + 1) + 0.1))
+    figure, grid = plt.subplots(
+        count + 1, outputs + 1, figsize=(5.8, 0.96 * (count + 1) + 0.1), layout="constrained"
+    )
     for axes, image in zip(grid[:, 0], images, strict=False):
         axes.imshow(image, cmap="Greys")
     for line, parts in zip(grid[:, 1:], [*rows, rows.mean(0)], strict=True):
@@ -131,15 +133,16 @@ def outer_products(z_bar: np.ndarray, images: np.ndarray, classes: str) -> Figur
             axes.imshow(part, cmap=SIGNED, norm=scale)
     for line, numbers in zip(grid[:, 1:], z_bar, strict=False):
         for axes, number in zip(line, numbers, strict=True):
-            axes.set_xlabel(f"{number:+.2f}", fontsize=16, labelpad=2)
+            axes.set_xlabel(f"{number:+.2f}", fontsize=13, labelpad=1)
     titles = ["image h", *(f"class {name}" for name in classes)]
     for axes, name in zip(grid[0], titles, strict=True):
-        axes.set_title(name, fontsize=15)
+        axes.set_title(name, fontsize=13)
     for axes in grid.flat:
         axes.set(xticks=[], yticks=[])
         axes.grid(False)
         axes.spines[:].set_visible(False)
-    grid[-1, 0].text(0.5, 0.5, "mean", ha="center", va="center", fontsize=16)
+    figure.get_layout_engine().set(h_pad=0.09)  # so that a number stands by its own picture
+    grid[-1, 0].text(0.5, 0.5, "mean", ha="center", va="center", fontsize=13)
     return finished(figure)
 
 

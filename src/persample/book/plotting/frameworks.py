@@ -1,49 +1,15 @@
-"""Frameworks beside each other: their habits as a table with marks, their times as dots."""
+"""Frameworks beside each other: the times of their rows, as dots."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
 from ..colours import COLOURS
-from .style import INK, finished
+from .style import finished
 
-WIDTHS = (1.15, 1.34, 0.68, 0.92, 0.97)  # inches, of the columns of `habits`
-LINE, HEAD = 0.285, 0.5
 DOTS = ((5, "#ffffff"), (7.5, "#9cc8e4"), (10, COLOURS[0]))  # size and shade, by batch size
-
-
-def habits(
-    lines: Mapping[str, Sequence[str]], head: Sequence[str], marked: Collection[str]
-) -> Figure:
-    """Draw {framework: (its way to the rows, one word for each habit)} as a table.
-
-    ``head`` names the columns after the first. A cell with one of the ``marked`` words is filled.
-    """
-    lefts = [sum(WIDTHS[:k]) for k in range(len(WIDTHS))]
-    width, height = sum(WIDTHS), HEAD + LINE * len(lines)
-    figure = plt.figure(figsize=(width, height), layout="none")
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, width), ylim=(height, 0))
-    axes.axis("off")
-    text = {"va": "center", "fontsize": 10.5, "color": INK}
-    for left, words in zip(lefts[1:], head, strict=True):
-        bold = text | {"weight": "bold", "va": "bottom", "linespacing": 1.1}
-        axes.text(left + 0.06, HEAD - 0.06, words, **bold)
-    for place, (name, words) in enumerate(lines.items()):
-        middle = HEAD + LINE * (place + 0.5)
-        axes.axhline(middle - LINE / 2, color="#88888866", linewidth=0.8)
-        axes.text(0.03, middle, name, **text)
-        for column, word in enumerate(words, 1):
-            style = dict(text)
-            if word in marked:
-                corner = (lefts[column], middle - LINE / 2 + 0.02)
-                size = WIDTHS[column] - 0.06, LINE - 0.04
-                axes.add_patch(plt.Rectangle(corner, *size, facecolor=COLOURS[1]))
-                style |= {"color": "white", "weight": "bold"}
-            axes.text(lefts[column] + 0.06, middle, word, **style)
-    return finished(figure)
 
 
 def relative_times(ratios: Mapping[str, Sequence[float]], sizes: Sequence[str]) -> Figure:

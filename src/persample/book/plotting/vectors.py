@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.legend_handler import HandlerLine2D
+from matplotlib.patches import FancyArrowPatch
 from matplotlib.patheffects import withStroke
 
 from .curves import name_ends
@@ -90,21 +92,37 @@ def _name_stands_right(name, tip, others, span):
 
 
 def clouds(
-    panels: Mapping[str, np.ndarray], xlabel: str, ylabel: str, *, point: str = "one sample"
+    panels: Mapping[str, np.ndarray],
+    xlabel: str,
+    ylabel: str,
+    *,
+    point: str = "one sample",
+    columns: int = 2,
 ) -> Figure:
-    """Draw vectors (B, 2) as points, one panel for each set, two in a line, all on one scale.
+    """Draw vectors (B, 2) as points, one panel for each set, all on one scale.
 
     An arrow leads from 0 to a set's mean. A circle about the mean has the root mean square
-    distance of the points from it as its radius. ``point`` says what one point is.
+    distance of the points from it as its radius. ``point`` says what one point is, ``columns``
+    how many panels stand side by side.
+    Stacked panels (1) show only the heights that their own points need.
     """
     everything = np.concatenate([[[0.0, 0.0]], *panels.values()])
     low, high = everything.min(0), everything.max(0)
     room = 0.05 * (high - low).max()
-    width, height = high - low + 2 * room
-    columns, lines = min(len(panels), 2), (len(panels) + 1) // 2
+    width = high[0] - low[0] + 2 * room
+    columns = min(len(panels), columns)
+    lines = -(-len(panels) // columns)
+    ends = dict.fromkeys(panels, (low[1] - room, high[1] + room))
+    if stacked := columns == 1:  # each panel as tall as its own points, on the same scale
+        ends = {title: (min(0, *points[:, 1]) - room, max(0, *points[:, 1]) + room)
+                for title, points in panels.items()}  # fmt: skip
+    side = 4.0 if stacked else 2.8
+    heights = [max(np.ptp(of) for of in list(ends.values())[first : first + columns])
+               for first in range(0, len(panels), columns)]  # fmt: skip
+    tall = (side - 0.75) * sum(heights) / width + 0.35 * lines + 0.7
     figure, grid = plt.subplots(
-        lines, columns, figsize=(2.8 * columns, lines * (2.05 * height / width + 0.35) + 0.7),
-        sharex=True, sharey=True, squeeze=False,
+        lines, columns, figsize=(side * columns, tall), height_ratios=heights,
+        sharex=True, sharey=not stacked, squeeze=False,
     )  # fmt: skip
     turn = np.linspace(0, 2 * np.pi, 121)
     for axes, (title, points) in zip(grid.flat, panels.items(), strict=False):
@@ -117,14 +135,14 @@ def clouds(
         arrow.arrow_patch.set_path_effects([withStroke(linewidth=4, foreground="white")])
         axes.lines[-1].set_label("mean")
         axes.set(aspect="equal", xlim=(low[0] - room, high[0] + room))
-        axes.set(ylim=(low[1] - room, high[1] + room))
+        axes.set(ylim=ends[title])
         axes.set_title(title, loc="left")
         axes.locator_params(nbins=5)
+        axes.tick_params(labelbottom=True)
     for axes in grid[:, 0]:
         axes.set_ylabel(ylabel)
     for axes in grid.flat[len(panels) - columns : len(panels)]:  # with none below
         axes.set_xlabel(xlabel)
-        axes.tick_params(labelbottom=True)
     _explain(figure, grid, len(panels))
     return finished(figure)
 
@@ -132,12 +150,28 @@ def clouds(
 def _explain(figure, grid, used):
     """Put the legend of clouds where a panel is missing, or above them all."""
     handles, labels = grid.flat[0].get_legend_handles_labels()
+    keys = {handles[-1]: _ArrowKey()}
     if used < grid.size:
         grid.flat[-1].set_axis_off()
-        legend = grid.flat[-1].legend(handles, labels, loc="center")
+        grid.flat[-1].legend(handles, labels, loc="center", handler_map=keys)
     else:
-        legend = figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    legend.legend_handles[-1].set_linewidth(2.5)  # the arrow's own line is thin
+        figure.legend(handles, labels, loc="outside upper center", ncols=3, handler_map=keys,
+                      columnspacing=1.2, handletextpad=0.5)  # fmt: skip
+
+
+class _ArrowKey(HandlerLine2D):
+    """Draw an arrow in a legend, where the line of the plot is only its thin core."""
+
+    def create_artists(self, legend, orig_handle, xdescent, ydescent, width, height, fontsize,
+                       trans):  # fmt: skip
+        """Return the arrow, as long as the key is wide."""
+        y = height / 2 - ydescent
+        arrow = FancyArrowPatch(
+            (-xdescent, y), (width - xdescent, y), transform=trans, arrowstyle="-|>",
+            color=orig_handle.get_color(), linewidth=2, shrinkA=0, shrinkB=0,
+            mutation_scale=8, joinstyle="miter",
+        )  # fmt: skip
+        return [arrow]
 
 
 def spread(
