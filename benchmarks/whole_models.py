@@ -7,10 +7,11 @@
 One run, all contenders in turn in each round, medians; every contender does the ordinary forward
 and backward pass as well. Before a model is timed, the contenders' numbers are compared. Peers
 come from requirements-bench.txt. Times are in milliseconds. Memory is in MiB, at the peak of a
-first call and less that with two samples, each contender in a process of its own.
+second call and less what was held before, each contender in a process of its own.
 """
 
 import argparse
+import ctypes
 import datetime
 import functools
 import gc
@@ -81,23 +82,32 @@ def measure(case: Case, rounds: int) -> dict:
 
 
 def peak_of(case: Case, name: str) -> float | None:
-    """Return the MiB by which a contender's peak is above that with two samples."""
+    """Return the MiB by which a contender's peak is above what was held before it was built."""
     builder = (LIMITS | CHOSEN_ROWS | CHOSEN_SUMS)[name]
     calls, absent = build({name: builder}, case.of_size(2))
     if absent:
         return None
     calls[name]()  # what the libraries load at their first call, and find out about the model
     del calls
-    gc.collect()
+    start = peak_anew()
     calls, _ = build({name: builder}, case)
     if case.device == "cuda":
         torch.cuda.reset_peak_memory_stats()
         start = torch.cuda.memory_allocated()
         calls[name]()
         return round((torch.cuda.max_memory_allocated() - start) / 2**20, 1)
-    start = peak()
+    calls[name]()  # finds out about the new shape
+    peak_anew()
     calls[name]()
     return round((peak() - start) / 1024, 1)
+
+
+def peak_anew() -> int:
+    """Give freed memory back, let the peak of this process begin anew, and return it in KiB."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")
+    return peak()
 
 
 def memory(model: str, device: str) -> dict:
@@ -156,7 +166,7 @@ def store(record: dict, ending: str) -> None:
 
 def measure_memory(options: argparse.Namespace, cases: dict[str, Case]) -> None:
     """Measure, print and store the peak memory of every contender on every model."""
-    record = head("whole models: MiB at the peak of a first call, less that of B = 2", options)
+    record = head("whole models: MiB at the peak of a second call, less those held before", options)
     for name in cases:
         if options.only in name:
             record["cases"][name] = memory(name, options.device)
