@@ -15,12 +15,21 @@ def close(one, other) -> None:
     assert np.allclose(one, other, rtol=1e-5, atol=1e-6), f"{one} and {other}"
 
 
+def nothing(names) -> None:
+    """Check no more than the program itself does."""
+
+
 # PyTorch: backward() for each sample alone.
+
+
+def trained(model):
+    """Return the parameters that are not frozen, by name."""
+    return {name: p for name, p in model.named_parameters() if p.requires_grad}
 
 
 def torch_loop(model, losses):
     """Yield the gradients of each loss, one after the other, as arrays by parameter name."""
-    names, parameters = zip(*model.named_parameters(), strict=True)
+    names, parameters = zip(*trained(model).items(), strict=True)
     import torch
 
     for loss in losses:
@@ -59,7 +68,7 @@ def torch_hooks(names):
     model = names["model"]
     with torch.no_grad():
         model(names["x"])  # hooks that stay do no harm, and change no rows
-    recorded = {name: p.rows.numpy() for name, p in model.named_parameters()}
+    recorded = {name: p.rows.numpy() for name, p in trained(model).items()}
     for name, rows in stacked(torch_loop(model, classified(names))).items():
         close(recorded[name], rows)
         close(model.get_parameter(name).grad, rows.sum(0))
@@ -86,13 +95,13 @@ def torch_clipped(names):
     factors = np.minimum(1, 1 / row_norms(rows))
     assert 0 < (factors < 1).sum() < len(factors), "some rows are clipped and some are not"
     close(names["factors"], factors)
-    for name, p in model.named_parameters():
+    for name, p in trained(model).items():
         close(p.grad, sum(w * row for w, row in zip(factors, rows[name], strict=True)))
 
 
 def torch_chunks(names):
     pairs = zip(names["x"], names["y"], strict=True)
-    losses = (((names["model"](x) - y) ** 2).sum() for x, y in pairs)
+    losses = (((names["model"](x) - y) ** 2).mean() for x, y in pairs)
     for name, rows in stacked(torch_loop(names["model"], losses)).items():
         close(names["rows"][name], rows)
 
@@ -118,6 +127,26 @@ def torch_accumulate(names):
     weight, bias = squared_errors(names, names["x"], names["y"])
     close(names["model"].weight.grad[0], weight.mean(0))
     close(names["model"].bias.grad[0], bias.mean())
+
+
+# The two that add up a mean gradient, for a model that is not theirs.
+
+
+def mean_of(names, losses):
+    """Compare `.grad` with the mean of the gradients of some losses."""
+    for name, rows in stacked(torch_loop(names["model"], losses)).items():
+        close(names["model"].get_parameter(name).grad, rows.mean(0))
+    frozen = [p for p in names["model"].parameters() if not p.requires_grad]
+    assert all(p.grad is None for p in frozen)
+
+
+def torch_list_of_any(names):
+    mean_of(names, (((names["model"](x) - y) ** 2).mean() for x, y in names["episodes"]))
+
+
+def torch_accumulate_of_any(names):
+    pairs = zip(names["x"], names["y"], strict=True)
+    mean_of(names, (((names["model"](x[None]) - y) ** 2).mean() for x, y in pairs))
 
 
 # JAX: formulas in NumPy, for one sample after the other.

@@ -58,11 +58,43 @@ def test_the_numbers_beside_the_picture_are_those_that_chapter_1_prints():
 
 
 def test_the_degrees_are_those_that_chapter_1_prints():
-    for step, degrees in (("mean", 69), ("clip_grad_norm_", 69), ("rows, bound 8.6", 9)):
-        assert re.search(rf"^{step} +{degrees} degrees off$", printed(), re.MULTILINE)
+    """The broken image of the first step, whose loss is that of all others."""
+    lines = (
+        "norm of the broken image's row: 53",
+        "largest of the others:          4.3",
+        "mean:         45 degrees off",
+        "clipped rows:  6 degrees off",
+    )
+    assert [line for line in lines if line not in printed().splitlines()] == []
     for page in (README, LANDING):
-        assert "one broken image in a batch of 64 turns the step by 69 degrees" in page
-        assert "With each image's own gradient clipped, 9 degrees are left" in page
+        assert "every image has the loss ln 10. One image of 64 whose pixels miss" in page
+        assert "has a row of norm 53, the others at most 4.3." in page
+        assert "It turns the step by 45 degrees; with clipped rows, by 6;" in page
+
+
+def test_the_loss_is_said_to_rank_as_well_where_it_does():
+    assert "wrong among the first 90 by loss: 79\n" in printed()
+    for page in (README, LANDING):
+        assert "A ranking by the loss finds as many." in page
+
+
+def test_clipped_rows_train_as_well_as_chapter_1_says():
+    """The accuracies in percent, worst draw and best: wide margins between the worst ones."""
+    pattern = r"^{} +(\d+) to (\d+) +(\d+) to (\d+)$"
+    ways = "mean", "clip_grad_norm_", "largest losses out", "rows clipped"
+    found = {way: re.search(pattern.format(way), printed(), re.MULTILINE) for way in ways}
+    worst = {way: int(match[3]) for way, match in found.items()}
+    assert worst["mean"] + 5 < worst["clip_grad_norm_"] < worst["rows clipped"] - 5
+    assert abs(worst["largest losses out"] - worst["rows clipped"]) < 3
+    right = [int(match[1]) for match in found.values()]
+    assert max(right) - min(right) < 5
+
+
+def test_a_chapter_takes_as_long_as_it_is_said_to():
+    assert "In twenty minutes you have" in FIRST.cells[2].source
+    for page in (README, LANDING):
+        assert "twenty minutes, and ten lines of PyTorch" in page
+        assert "fifteen" not in page
 
 
 def test_every_image_of_the_picture_carries_a_changed_label():
