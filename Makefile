@@ -105,7 +105,7 @@ notebooks: $(VENV)/.dev  ## execute every notebook in place and normalise it (ON
 
 bench: $(VENV)/.dev $(VENV)-bench/.peers  ## measure what the speed claims rest on (minutes)
 	for what in engine td0_ladder graph_costs; do $(BIN)/python benchmarks/$$what.py || exit 1; done
-	$(VENV)-bench/bin/python benchmarks/rows.py
+	for what in rows whole_models model_traits; do $(VENV)-bench/bin/python benchmarks/$$what.py || exit 1; done
 
 # The peers in an environment of their own: the book itself does not need them.
 $(VENV)-bench/.peers: requirements-bench.txt constraints.txt | $(BIN)/python
