@@ -166,7 +166,9 @@ def store(record: dict, ending: str) -> None:
 
 def measure_memory(options: argparse.Namespace, cases: dict[str, Case]) -> None:
     """Measure, print and store the peak memory of every contender on every model."""
-    record = head("whole models: MiB at the peak of a second call, less those held before", options)
+    record = head(
+        "whole models: MiB at the peak of a second call, less those held before", options
+    )
     for name in cases:
         if options.only in name:
             record["cases"][name] = memory(name, options.device)

@@ -48,7 +48,9 @@ def test_peaks_and_growth_have_numbers_for_batch_sizes():
 @pytest.mark.parametrize("setting", measured.SETTINGS)
 def test_the_stored_runs_have_every_way_with_a_colour(setting):
     run = measured.load(RESULTS)[setting]
-    for way in measured.COLOURS.keys() - {"chunks of 32"}:  # only its memory was measured
+    # Of chunks only the memory was measured; the others are those of whole_models.py alone.
+    elsewhere = {"chunks of 32", "clipped sum, Opacus fast", "clipped sum, optax"}
+    for way in measured.COLOURS.keys() - elsewhere:
         assert run.passes(way) > 1, way
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from persample.book import layer_table
+from persample.book import layer_table, measured
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
@@ -19,6 +19,7 @@ import contenders  # noqa: E402, beside the tests
 import model_traits  # noqa: E402
 import networks  # noqa: E402
 import rows  # noqa: E402
+import whole_models  # noqa: E402
 
 # What has parameters and no line of its own in the table: what others of it are made of.
 BASES = {"Container", "Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList"}
@@ -115,3 +116,25 @@ def test_wrong_norms_are_called_wrong(monkeypatch):
     right = model_traits.by_layerwise
     monkeypatch.setitem(model_traits.WAYS, "x", lambda *args: right(*args) * 1.001)
     assert model_traits.outcome("x", "layers only")["result"] == "wrong"
+
+
+def test_the_stored_memory_has_every_way_and_model():
+    models = list(whole_models.CPU)
+    text = str(measured.peaks_of_models(BENCHMARKS / "results", models))
+    assert text.splitlines()[0] == "| MiB | " + " | ".join(models) + " |"
+    cells = [line.split("|")[2:-1] for line in text.splitlines()[2:]]
+    assert all(float(cell) > 1 for line in cells for cell in line)
+    record = json.loads((BENCHMARKS / "results" / "whole_models_memory.json").read_text("utf-8"))
+    assert {"date", "machine", "versions"} <= record.keys()
+    for model, peaks in record["cases"].items():  # rows are at least their own numbers
+        case = whole_models.CPU[model]
+        rows_alone = 4 * case.size * sum(p.numel() for p in case.model().parameters()) / 2**20
+        assert peaks["layerwise, fresh"] > 0.9 * rows_alone
+
+
+def test_the_table_of_outcomes_marks_what_is_wrong():
+    text = str(measured.outcomes(BENCHMARKS / "results"))
+    assert text.count("**wrong**") == sum(
+        found["result"] == "wrong" for ways in TRAITS["traits"].values() for found in ways.values()
+    )
+    assert len(text.splitlines()) == 2 + len(model_traits.TRAITS)

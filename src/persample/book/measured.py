@@ -5,7 +5,7 @@ Separate because the pages draw them and must not hold the names that the files 
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,6 +95,30 @@ def outcomes(folder: str | Path) -> Table:
         for trait, found in stored["traits"].items()
     ]
     return table(["a model with", *ways], rows)
+
+
+# What the table of peaks says of each contender, in its order.
+_PEAKS_OF_MODELS = {
+    "an ordinary pass": "ordinary pass",
+    "norms, `layerwise`": "layerwise norms",
+    "clipped sum, `layerwise`": "layerwise clipped sum",
+    "clipped sum, Opacus ghost": "Opacus ghost clipping",
+    "rows, `layerwise`": "layerwise, fresh",
+    "rows, Opacus": "Opacus hooks",
+    "rows, `torch.func`": "torch.func vmap(grad)",
+    "rows, JAX": "jax jit(vmap(grad))",
+}
+
+
+def peaks_of_models(folder: str | Path, models: Sequence[str]) -> Table:
+    """Return the peak memory of each way on each model, as a table; MiB, to two digits."""
+    path = Path(folder) / "whole_models_memory.json"
+    cases = json.loads(path.read_text(encoding="utf-8"))["cases"]
+    rows = [
+        [way, *(f"{float(f'{cases[model][name]:.2g}'):g}" for model in models)]
+        for way, name in _PEAKS_OF_MODELS.items()
+    ]
+    return table(["MiB", *models], rows)
 
 
 def load(folder: str | Path, benchmark: str = "rows") -> dict[str, Run]:
