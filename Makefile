@@ -28,7 +28,7 @@ export JAX_PLATFORMS ?= cpu
 export JUPYTER_PREFER_ENV_PATH := 1
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
-SHAPE := _config.yml _toc.yml references.bib $(shell find _ext _static -type f -not -name '*.pyc' 2>/dev/null)
+SHAPE := _config.yml _toc.yml $(wildcard pages.toml) references.bib $(shell find _ext _static -type f -not -name '*.pyc' 2>/dev/null)
 BUILD_FLAGS := -W -n --keep-going
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with nbval_sanitize.cfg --nbval-cell-timeout=120
 # One file is one worker's: a notebook's cells share a kernel.

@@ -46,3 +46,29 @@ def light_compiler(monkeypatch):
     from persample.backends import torch_backend
 
     monkeypatch.setattr(torch_backend, "compiler", lambda: "aot_eager")
+
+
+# A browser at a time, so for each module: the next one starts its own.
+@pytest.fixture(scope="module")
+def chromium():
+    """Start a headless browser, or skip, saying why there is none."""
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    from browser import NoBrowser, browser
+
+    try:
+        with browser() as started:
+            yield started
+    except NoBrowser as why:
+        pytest.skip(str(why))
+
+
+@pytest.fixture(scope="module")
+def address():
+    """Serve the built book on a local address, or skip where it is not built."""
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    from browser import HTML, serve
+
+    if not (HTML / "index.html").is_file():
+        pytest.skip("the book is not built: run make book")
+    with serve() as at:
+        yield at

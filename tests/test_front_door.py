@@ -175,12 +175,15 @@ def test_the_two_commands_stand_on_the_first_screen():
 
 def test_the_install_lines_name_extras_that_there_are():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    for page in (README, LANDING):
+    wheel = f"persample-{project['version']}-py3-none-any.whl"  # it lies beside the landing page
+    for page, what in ((README, "."), (LANDING, wheel)):
         lines = re.findall(r"^ *pip install (\S+)", page, re.MULTILINE)
-        assert [line.strip('"').partition("[")[0] for line in lines] == [".", "."]
-        extras = re.search(r'"\.\[(.*?)\]"', page)[1].split(",")
+        assert [line.strip('"').partition("[")[0] for line in lines] == [what, what]
+        extras = re.search(rf'"{re.escape(what)}\[(.*?)\]"', page)[1].split(",")
         assert extras == ["torch", "jax"]
         assert set(extras) <= set(project["optional-dependencies"])
+    assert f'href="files/{wheel}"' in LANDING
+    assert f'href="files/per-sample-gradients-{project["version"]}.zip"' in LANDING
 
 
 def test_the_wheel_runs_the_numpy_snippet_without_torch_and_jax(tmp_path):

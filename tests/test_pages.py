@@ -11,7 +11,7 @@ from bs4 import BeautifulSoup
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-from browser import HTML, NoBrowser, browser, pages, serve, settle  # noqa: E402
+from browser import HTML, pages, serve, settle  # noqa: E402
 from reading import MOST_PIXELS  # noqa: E402
 
 BUILT = (HTML / "index.html").is_file()
@@ -57,21 +57,6 @@ LOOK = r"""
   return wrong;
 }
 """
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    try:
-        with browser() as started:
-            yield started
-    except NoBrowser as why:
-        pytest.skip(str(why))
-
-
-@pytest.fixture(scope="module")
-def address():
-    with serve() as at:
-        yield at
 
 
 def faults(page, address: str, name: str) -> list[str]:

@@ -1,0 +1,135 @@
+"""What a reader needs to run the book, beside its pages: the package as a wheel, and the archive.
+
+Both are made from the files as they are when the book is built, with fixed dates, so that the
+same files give the same bytes.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+FOLDER = "files"
+DATE = (2026, 1, 1, 0, 0, 0)  # a zip needs one
+# Where there is no git to ask: what is built, or belongs to one machine.
+LEFT_OUT = {"build", "dist", "__pycache__", "_build", "node_modules"}
+
+
+def version(root: Path) -> str | None:
+    """Return the package's version, or None for a book that has no package."""
+    path = root / "pyproject.toml"
+    if not path.is_file():
+        return None
+    return tomllib.loads(path.read_text(encoding="utf-8"))["project"]["version"]
+
+
+def names(number: str) -> tuple[str, str]:
+    """Return the file names of the wheel and of the archive of a version."""
+    return f"persample-{number}-py3-none-any.whl", f"per-sample-gradients-{number}.zip"
+
+
+def files(root: Path) -> list[Path]:
+    """List the files of the repository: those git knows or would add, else all but built ones."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if listed.returncode == 0 and (root / ".git").exists():
+        found = [root / name for name in listed.stdout.split("\0") if name]
+    else:
+        found = [
+            path
+            for path in root.rglob("*")
+            if not any(
+                part in LEFT_OUT or part.startswith(".venv") or part.endswith(".egg-info")
+                for part in path.relative_to(root).parts
+            )
+        ]
+    return sorted(path for path in found if path.is_file())
+
+
+def make_archive(root: Path, target: Path) -> None:
+    """Write the repository into a zip, in one folder."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for path in files(root):
+            name = f"{target.stem}/{path.relative_to(root).as_posix()}"
+            entry = zipfile.ZipInfo(name, DATE)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = (0o100755 if os.access(path, os.X_OK) else 0o100644) << 16
+            archive.writestr(entry, path.read_bytes())
+
+
+def make_wheel(root: Path, folder: Path) -> None:
+    """Build the package as `pip` would, from a copy, without asking any network."""
+    with tempfile.TemporaryDirectory() as copy:
+        for name in ("pyproject.toml", "README.md", "LICENSE"):
+            shutil.copy(root / name, copy)
+        shutil.copytree(
+            root / "src",
+            Path(copy, "src"),
+            ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"),
+        )
+        program = (
+            "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+        )
+        subprocess.run(
+            [sys.executable, "-c", program, str(folder.resolve())],
+            cwd=copy,
+            env={**os.environ, "SOURCE_DATE_EPOCH": "1767225600"},
+            check=True,
+            capture_output=True,
+        )
+
+
+def finish(app, exception) -> None:
+    """Put both beside the pages."""
+    root = Path(app.srcdir)
+    number = version(root)
+    if exception or app.builder.format != "html" or number is None:
+        return
+    folder = Path(app.outdir) / FOLDER
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    make_wheel(root, folder)
+    make_archive(root, folder / names(number)[1])
+
+
+def add_buttons(app, pagename, templatename, context, doctree) -> None:
+    """Offer both where a page is downloaded."""
+    number = version(Path(app.srcdir))
+    for group in context.get("header_buttons", []):
+        if group.get("label") == "download-buttons" and number is not None:
+            wheel, archive = names(number)
+            base = context["pathto"](FOLDER, 1)
+            group["buttons"] += [
+                {
+                    "type": "link",
+                    "url": f"{base}/{name}",
+                    "text": text,
+                    "tooltip": tooltip,
+                    "icon": "fas fa-file-arrow-down",
+                    "label": label,
+                }
+                for name, text, tooltip, label in (
+                    (
+                        wheel,
+                        "package (.whl)",
+                        f"What the notebook imports. Install it: pip install {wheel}",
+                        "download-package-button",
+                    ),
+                    (
+                        archive,
+                        "all files (.zip)",
+                        "The whole book: unpack it, then make lab",
+                        "download-archive-button",
+                    ),
+                )
+            ]
+
+
+def setup(app):
+    app.connect("html-page-context", add_buttons, priority=900)
+    app.connect("build-finished", finish)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,142 @@
+"""A pasted error message finds its entry of the error index first, and opens there."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "_ext"))
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+import book_search
+from browser import HTML, settle
+
+pytestmark = pytest.mark.skipif(
+    not (HTML / "index.html").is_file(), reason="the book is not built: run make book"
+)
+
+# As people paste them: class name, own shapes, numbers, advice and all -> the title it must find.
+PASTED = {
+    "RuntimeError: grad can be implicitly created only for scalar outputs": "grad can be",
+    "RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn": (
+        "element 0 of tensors"
+    ),
+    "AttributeError: 'NoneType' object has no attribute 'norm'": "NoneType",
+    "/tmp/x.py:12: UserWarning: The .grad attribute of a Tensor that is not a leaf Tensor is being"
+    " accessed. Its .grad attribute won't be populated during autograd.backward(). If you indeed"
+    " want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on it.": (
+        "The .grad attribute of a Tensor"
+    ),
+    "RuntimeError: one of the variables needed for gradient computation has been modified by an"
+    " inplace operation: [torch.FloatTensor [64, 10]], which is output 0 of AsStridedBackward0, is"
+    " at version 3; expected version 2 instead. Hint: enable anomaly detection": (
+        "one of the variables needed"
+    ),
+    "RuntimeError: Trying to backward through the graph a second time (or directly access saved"
+    " tensors after they have already been freed).": "Trying to backward through the graph",
+    "RuntimeError: mat1 and mat2 must have the same dtype, but got Double and Float": "mat1 and",
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 7.35 GiB. GPU 0 has a total"
+    " capacity of 23.65 GiB of which 512.00 MiB is free.": "CUDA out of memory",
+    "Using a target size (torch.Size([32])) that is different to the input size"
+    " (torch.Size([32, 1])). This will likely lead to incorrect results due to broadcasting.": (
+        "Using a target size"
+    ),
+    "ValueError: vmap: Expected all tensors to have the same size in the mapped dimension, got"
+    " sizes [17, 5] for the mapped dimension": "vmap: Expected all tensors",
+    "RuntimeError: vmap: It looks like you're either (1) calling .item() on a Tensor or (2)"
+    " attempting to use a Tensor in some data-dependent control flow or (3) encountering this"
+    " error in PyTorch internals.": "vmap: It looks like",
+    "TypeError: Gradient only defined for scalar-output functions. Output had shape: (128, 3).": (
+        "Gradient only defined"
+    ),
+    "jax.errors.TracerBoolConversionError: Attempted boolean conversion of traced array with shape"
+    " bool[7]..": "Attempted boolean conversion",
+    "jax.errors.ConcretizationTypeError: Abstract tracer value encountered where concrete value is"
+    " expected: traced array with shape int32[]": "Abstract tracer value",
+    "ValueError: vmap got inconsistent sizes for array axes to be mapped: * one axis had size 9:"
+    " axis 0 of argument x of type float32[9,2]": "vmap got inconsistent sizes",
+    "TypeError: JAX arrays are immutable and do not support in-place item assignment. Instead of"
+    " x[idx] = y, use x = x.at[idx].set(y)": "JAX arrays are immutable",
+    "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory allocating 8589934592 bytes.": (
+        "RESOURCE_EXHAUSTED"
+    ),
+    "ValueError: per_sample_grad: the loss my_loss returned an array of shape (12,) for one"
+    " sample; it must return one number, a 0-d array": "the loss … returned an array",
+    "ValueError: the batch sizes differ: x has 10 samples, y has 9; axis 0 of every batched"
+    " argument must have one length": "the batch sizes differ",
+    "leaf Variable that requires grad": "a leaf Variable",
+}
+
+
+def opened(chromium, search: str, query: str) -> tuple[str, bool, bool]:
+    """Search, follow the first result: its title, whether it is in view, whether it is marked."""
+    page = chromium.new_page(viewport={"width": 1280, "height": 900})
+    from urllib.parse import quote
+
+    page.goto(f"{search}?q={quote(query)}")
+    page.wait_for_selector("#search-results a", timeout=20_000)
+    first = page.locator("#search-results a").first
+    title = first.inner_text()
+    first.click()
+    page.wait_for_load_state("load")
+    settle(page)
+    heading = page.locator("section:target > :is(h2, h3)").first
+    marked = heading.count() == 1 and heading.evaluate(
+        "(e) => getComputedStyle(e).backgroundColor !== 'rgba(0, 0, 0, 0)'"
+    )
+    seen = heading.count() == 1 and 0 <= heading.bounding_box()["y"] < 600
+    page.close()
+    return title, seen, marked
+
+
+def test_every_entry_has_a_place_and_a_wording():
+    found = book_search.entries((HTML / book_search.INDEX).read_text(encoding="utf-8"))
+    assert len(found) > 80
+    assert len({entry["place"] for entry in found}) == len(found)
+    assert [entry for entry in found if not all(entry["wordings"])] == []
+
+
+def test_a_pasted_message_finds_its_entry_first(chromium, address):
+    page = chromium.new_page()
+    page.goto(f"{address}/search.html")
+    page.wait_for_function("!!window.bookFind")
+    first = {
+        text: next(iter(page.evaluate("(q) => bookFind(q).map((e) => e.title)", text)), "nothing")
+        for text in PASTED
+    }
+    page.close()
+    assert {text: title for text, title in first.items() if PASTED[text] not in title} == {}
+
+
+@pytest.mark.parametrize("text", list(PASTED)[::5])
+def test_and_opens_there(chromium, address, text):
+    title, seen, marked = opened(chromium, f"{address}/search.html", text)
+    assert PASTED[text] in title
+    assert (seen, marked) == (True, True)
+
+
+def test_it_works_from_a_folder(chromium):
+    text = next(iter(PASTED))
+    title, seen, marked = opened(chromium, (HTML / "search.html").as_uri(), text)
+    assert PASTED[text] in title
+    assert (seen, marked) == (True, True)
+
+
+@pytest.mark.parametrize("text", ["batch size of the run", "how to plot a figure", "noise scale"])
+def test_other_words_find_no_message(chromium, address, text):
+    page = chromium.new_page()
+    page.goto(f"{address}/search.html")
+    page.wait_for_function("!!window.bookFind")
+    assert page.evaluate("(q) => bookFind(q)", text) == []
+    page.close()
+
+
+def test_a_word_whose_stem_is_a_stop_word_is_found_and_opens_at_the_words(chromium, address):
+    page = chromium.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(f"{address}/search.html?q=being+clipped")  # "being" has the stem "be"
+    page.wait_for_selector("#search-results ul.search a", timeout=20_000)
+    page.wait_for_timeout(1000)
+    links = page.locator("#search-results ul.search a").evaluate_all("(l) => l.map((a) => a.href)")
+    page.close()
+    assert [href for href in links if "#" not in href] == []
+    assert any(":~:text=being%20clipped&text=being" in href for href in links)
