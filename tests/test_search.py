@@ -22,7 +22,7 @@ PASTED = {
         "element 0 of tensors"
     ),
     "AttributeError: 'NoneType' object has no attribute 'norm'": "NoneType",
-    "/tmp/x.py:12: UserWarning: The .grad attribute of a Tensor that is not a leaf Tensor is being"
+    "train.py:12: UserWarning: The .grad attribute of a Tensor that is not a leaf Tensor is being"
     " accessed. Its .grad attribute won't be populated during autograd.backward(). If you indeed"
     " want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on it.": (
         "The .grad attribute of a Tensor"
@@ -136,6 +136,11 @@ def test_a_word_whose_stem_is_a_stop_word_is_found_and_opens_at_the_words(chromi
     page.goto(f"{address}/search.html?q=being+clipped")  # "being" has the stem "be"
     page.wait_for_selector("#search-results ul.search a", timeout=20_000)
     page.wait_for_timeout(1000)
+    assert page.evaluate("['being', 'one', 'losses'].map((w) => new Stemmer().stemWord(w))") == [
+        "being",
+        "one",
+        "loss",
+    ]
     links = page.locator("#search-results ul.search a").evaluate_all("(l) => l.map((a) => a.href)")
     page.close()
     assert [href for href in links if "#" not in href] == []
