@@ -9,6 +9,7 @@ import base64
 import hashlib
 import io
 import json
+import logging
 import re
 from pathlib import Path
 
@@ -153,6 +154,7 @@ def subset_icons(folder: Path, names: set[str]) -> str:
     font = TTFont(
         static / ICONS.removeprefix("_static/") / "fa-solid-900.ttf", recalcTimestamp=False
     )
+    logging.getLogger("fontTools").setLevel(logging.WARNING)  # it tells each table that it cuts
     cut = subset.Subsetter(subset.Options(layout_features=[], hinting=False, notdef_outline=True))
     cut.populate(unicodes=[int(code, 16) for code in codes])
     cut.subset(font)

@@ -71,6 +71,18 @@ class Tied(nn.Module):
         return self.out(torch.tanh(self.embed(i))).mean(1)
 
 
+class TiedLanguage(nn.Module):
+    """Words looked up in two places, and the table again as the output layer; T positions."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.inner = nn.Embedding(VOCABULARY, 6), nn.Linear(6, 6)
+
+    def forward(self, i):
+        h = torch.tanh(self.inner(self.table(i) + self.table(i.flip(1)).cos()))
+        return h @ self.table.weight.T
+
+
 class TwoOutputs(nn.Module):
     """The second output is made from the first, and both are used."""
 

@@ -14,7 +14,17 @@ from persample.layers.closed import OuterSum, squares_once
 from persample.layers.record import _closed_norms
 from persample.layers.torch_forms import Lookup
 
-from .layer_models import MODELS, VOCABULARY, B, build, losses, norms_of, oracle, record_of
+from .layer_models import (
+    MODELS,
+    VOCABULARY,
+    B,
+    TiedLanguage,
+    build,
+    losses,
+    norms_of,
+    oracle,
+    record_of,
+)
 from .layer_programs import Made, Squared
 from .tolerances import OF_DTYPE, assert_close
 
@@ -450,18 +460,6 @@ def test_a_check_of_a_model_that_gives_more_than_its_samples():
         record.backward(losses(mixed(x)["y"]), retain_graph=True)
     with pytest.raises(RuntimeError, match="mixes samples"):
         record.check()
-
-
-class TiedLanguage(nn.Module):
-    """Words looked up in two places, and the table again as the output layer; T positions."""
-
-    def __init__(self):
-        super().__init__()
-        self.table, self.inner = nn.Embedding(VOCABULARY, 6), nn.Linear(6, 6)
-
-    def forward(self, i):
-        h = torch.tanh(self.inner(self.table(i) + self.table(i.flip(1)).cos()))
-        return h @ self.table.weight.T
 
 
 def test_norms_of_a_tied_table_have_the_cross_terms_without_its_rows(monkeypatch):

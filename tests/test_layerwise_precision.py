@@ -8,7 +8,7 @@ from torch import nn
 import persample as ps
 from persample.layers import Linear, Network
 
-from .layer_models import losses
+from .layer_models import VOCABULARY, TiedLanguage, losses
 from .tolerances import assert_close
 
 B = 4
@@ -102,6 +102,24 @@ def test_numpy_layers_as_well():
         clipped = record.clipped_sum(float(norms[0] * scale))["0.weight"] / scale
         expected = rows[0] + rows[1] * norms[0] / norms[1]
         assert_close(np.asarray(clipped, "float64"), expected, 1e-3)
+
+
+def test_a_check_under_autocast_allows_for_its_rounding(monkeypatch):
+    torch.manual_seed(0)
+    model, x = TiedLanguage(), torch.randint(0, VOCABULARY, (B, 7))
+    with ps.layerwise(model) as record:
+        with torch.autocast("cpu", torch.bfloat16):
+            scores = model(x)
+        each = torch.nn.functional.cross_entropy(scores.float().mT, x.roll(1, 1), reduction="none")
+        record.backward(each.mean(1), retain_graph=True)
+    largest = max(record.check(range(B)).values())
+    assert 1e-4 < largest < 5e-2
+    spoiled = type(record)._row
+    monkeypatch.setattr(
+        type(record), "_row", lambda self, i: {k: 1.1 * g for k, g in spoiled(self, i).items()}
+    )
+    with pytest.raises(RuntimeError, match="differs"):
+        record.check()
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)

@@ -219,6 +219,48 @@ def test_pieces_of_one_weight(pieces, shape, monkeypatch):
     assert_close(record.squared_norms(), norms_of(expected))
 
 
+REDUCED = {  # an array (B, B) to (B,): along axis n
+    "mean": lambda z, n: z.mean(n),
+    "sum": lambda z, n: z.sum(n),
+    "logsumexp": lambda z, n: z.logsumexp(n),
+    "selected": lambda z, n: z.select(n, 1),
+    "unbound": lambda z, n: z.unbind(n)[1],
+    "sliced": lambda z, n: z.narrow(n, 1, 1).flatten(),
+    "the largest": lambda z, n: z.max(n).values,
+}
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("reduced", REDUCED)
+def test_losses_along_the_other_axis_are_other_samples(reduced, first):
+    """As many positions as samples: the mean for each line of text, then for each position."""
+    torch.manual_seed(0)
+    model = Made(lambda m, x: m.l(x).square().sum(2).sin(), l=nn.Linear(4, 3)).double()
+    for n in (first, 1 - first, first):
+        x = torch.randn(B, B, 4, dtype=torch.float64)
+        with ps.layerwise(model) as record:
+            each = REDUCED[reduced](model(x), n)
+            record.backward(each, retain_graph=True)
+        for i, loss in enumerate(each):
+            alone = torch.autograd.grad(loss, list(model.parameters()), retain_graph=True)
+            for row, g in zip(record.rows().values(), alone, strict=True):
+                assert_close(row[i], g, 1e-12)
+
+
+def test_pieces_of_a_packed_batch_in_another_order():
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3).double()
+    x = torch.randn(12, 4, dtype=torch.float64)
+    for starts in ([0, 3, 6, 9], [6, 0, 9, 3]):
+        with ps.layerwise(model) as record:
+            z = model(x).square().sum(1)
+            each = torch.stack([z[s : s + 3].mean() for s in starts])
+            record.backward(each, retain_graph=True)
+        for i, loss in enumerate(each):
+            (g,) = torch.autograd.grad(loss, [model.weight], retain_graph=True)
+            assert_close(record.rows()["weight"][i], g, 1e-12)
+
+
 MOVED = {
     "axes of a weight": lambda w, n: w.permute(n, 1 - n),
     "one axis with another": lambda w, n: w.transpose(0, n),

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
+from .torch_graph import Graph
 from .torch_owners import TOLERANCE
 
 
@@ -18,7 +19,7 @@ def check_rows(capture: Any, row_of: Callable, samples: tuple[int, ...]) -> dict
             "retain_graph=True) before you check."
         )
     size, parameters = capture.size, capture.parameters
-    worst = dict.fromkeys(parameters, 0.0)
+    worst, tolerance = dict.fromkeys(parameters, 0.0), _tolerance(capture.losses)
     for i in samples:
         if not -size <= i < size:
             raise IndexError(f"check: there is no sample {i}; the batch has {size}.")
@@ -33,7 +34,7 @@ def check_rows(capture: Any, row_of: Callable, samples: tuple[int, ...]) -> dict
             length = torch.linalg.vector_norm(expected.to(wide)).clamp(min=1e-3 * float(whole))
             relative = float(difference / length) if float(length) else float(difference)
             worst[name] = max(worst[name], relative)
-            if not relative <= TOLERANCE.get(expected.dtype, 5e-2):
+            if not relative <= max(tolerance, TOLERANCE.get(expected.dtype, 5e-2)):
                 raise RuntimeError(
                     f"check: the row of {name} for sample {i} differs from the gradient of that "
                     f"sample's loss by {relative:.2g} of its norm; use ps.per_sample_grad for "
@@ -41,6 +42,13 @@ def check_rows(capture: Any, row_of: Callable, samples: tuple[int, ...]) -> dict
                 )
     _look_for_coupling(capture, samples)
     return worst
+
+
+def _tolerance(losses):
+    """Return that of the least exact operation of the pass: under autocast one of 16 bits."""
+    nodes = Graph(losses.grad_fn, {}).nodes
+    dtypes = {x.dtype for node in nodes for x in node._input_metadata}
+    return max(TOLERANCE.get(dtype, 5e-2) for dtype in dtypes if dtype.is_floating_point)
 
 
 def _look_for_coupling(capture, samples):

@@ -32,14 +32,10 @@ INDICES = ("_saved_indices", "_saved_index", "_saved_mask")
 LOOKUP = "EmbeddingBackward0"
 SLICE = "SliceBackward0"
 CUTS = ("SplitBackward0", "SplitWithSizesBackward0", SLICE)
-# Operations that exchange axes or positions, and what says which: part of what makes two graphs
-# alike, as with equal lengths the shapes do not tell.
-MOVING = {
-    "PermuteBackward0": ("_saved_dims",),
-    "TransposeBackward0": ("_saved_dim0", "_saved_dim1"),
-    "RollBackward0": ("_saved_shifts", "_saved_dims"),
-    "FlipBackward0": ("_saved_dims",),
-}
+# What says along which axes an operation works and where it begins: part of what makes two graphs
+# alike, as with equal lengths the shapes do not tell. A mean over axis 0 is none over axis 1.
+WHERE = ("dim", "dim0", "dim1", "dim2", "dims", "dimension", "shifts", "start", "end", "step")
+WHERE = tuple(f"_saved_{name}" for name in (*WHERE, "split_size", "split_sizes", "index"))
 
 
 def _kinds(*names: str) -> tuple[str, ...]:
@@ -227,11 +223,19 @@ def _chooses(name):
     return name.startswith(CHOOSING)
 
 
+_SAVED: dict[str, tuple[str, ...]] = {}  # name of a node -> those of WHERE that it has
+
+
 def _moves(node, name):
-    """Return which of its input's numbers a node takes, or to where; None if its name says it."""
-    if name in MOVING:
-        return tuple([getattr(node, attribute) for attribute in MOVING[name]])
-    return _fingerprint(node) if _chooses(name) else None
+    """Return which of its input's numbers a node takes, and along which axes."""
+    saved = _SAVED.get(name)
+    if saved is None:
+        saved = tuple([attribute for attribute in WHERE if hasattr(node, attribute)])
+        if _chooses(name):  # its index is an array, and in the fingerprint
+            saved = tuple([attribute for attribute in saved if attribute not in INDICES])
+        _SAVED[name] = saved
+    places = tuple([getattr(node, attribute) for attribute in saved])
+    return (places, _fingerprint(node)) if _chooses(name) else places
 
 
 def _fingerprint(node):
