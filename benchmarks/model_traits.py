@@ -198,7 +198,7 @@ WAYS = {
 
 
 def outcome(way: str, trait: str) -> dict:
-    """Return {result: right, wrong or refused; error or text}."""
+    """Return {result: right, wrong, misshapen or refused; error or text}."""
     torch.manual_seed(0)
     model = TRAITS[trait]()
     x, y = torch.randint(0, WORDS, (2, T if trait == AS_MANY else B, T))
@@ -206,7 +206,7 @@ def outcome(way: str, trait: str) -> dict:
     try:
         got = WAYS[way](copy.deepcopy(model), x, y)
     except Misshapen as error:
-        return {"result": "wrong", "text": str(error)}
+        return {"result": "misshapen", "text": str(error)}
     except Exception as error:
         lines = str(error).strip().splitlines() or [""]
         return {"result": "refused", "text": f"{type(error).__name__}: {lines[0]}"}

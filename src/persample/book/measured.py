@@ -50,7 +50,7 @@ PEAKS = {
 COLOURS["chunks of 32"] = METHODS["chunks"]
 
 
-_OUTCOMES = {"right": "✓", "refused": "error", "wrong": "**wrong**"}
+_OUTCOMES = {"right": "✓", "refused": "error", "misshapen": "misshapen", "wrong": "**wrong**"}
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Run:
 
 
 def outcomes(folder: str | Path) -> Table:
-    """Return what each library made of each kind of model, as a table: right, wrong or refused."""
+    """Return what each library made of each kind of model, as a table: ✓ where it was right."""
     stored = json.loads((Path(folder) / "model_traits.json").read_text(encoding="utf-8"))
     ways = next(iter(stored["traits"].values()))
     rows = [
