@@ -44,7 +44,8 @@ def first_load(chromium, url: str, width: int = 1280) -> tuple[dict[str, int], f
     return sizes, shift
 
 
-@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 390])
 def test_every_page_is_light_and_does_not_jump(chromium, address, width):
     heavy, jumping = {}, {}
     for name in pages():
