@@ -273,6 +273,13 @@ def measure_all(options: argparse.Namespace) -> None:
         (RESULTS / f"rows{ending}.json").write_text(json.dumps(result, indent=1) + "\n")
 
 
+def in_settings(script: str, only: str | None) -> None:
+    """Run a script again, with its arguments, in each setting of memory or in one."""
+    for name in [only] if only else SETTINGS:
+        run = [sys.executable, script, *sys.argv[1:], "--inside", name]
+        subprocess.run(run, env=os.environ | SETTINGS[name], check=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=11)
@@ -288,9 +295,7 @@ def main() -> None:
     elif options.inside:
         measure_all(options)
     else:
-        for name in [options.setting] if options.setting else SETTINGS:
-            run = [sys.executable, __file__, *sys.argv[1:], "--inside", name]
-            subprocess.run(run, env=os.environ | SETTINGS[name], check=True)
+        in_settings(__file__, options.setting)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ import datetime
 import functools
 import gc
 import json
-import os
 import subprocess
 import sys
 import warnings
@@ -26,7 +25,17 @@ import contenders
 import torch
 from contenders import LIMITS, ROWS, SUMS, Case
 from networks import WholeModel
-from rows import PACKAGES, SETTINGS, agree, build, installed, machine, medians, peak
+from rows import (
+    PACKAGES,
+    SETTINGS,
+    agree,
+    build,
+    in_settings,
+    installed,
+    machine,
+    medians,
+    peak,
+)
 
 RESULTS = Path(__file__).parent / "results"
 # Name -> the model and its batch. A GPT's sizes: words, tokens, width, heads, blocks; a ViT's:
@@ -220,9 +229,7 @@ def main() -> None:
     elif options.inside:
         measure_all(options, options.inside, cases)
     else:
-        for name in [options.setting] if options.setting else SETTINGS:
-            run = [sys.executable, __file__, *sys.argv[1:], "--inside", name]
-            subprocess.run(run, env=os.environ | SETTINGS[name], check=True)
+        in_settings(__file__, options.setting)
 
 
 if __name__ == "__main__":
