@@ -71,10 +71,19 @@ def free_pictures(app, pagename, templatename, context, doctree):
         context["body"] = PICTURE.sub(attributes, context["body"])
 
 
+def solid_icons(app, pagename, templatename, context, doctree):
+    """Show no firm's sign on a button: the font that has them is left out."""
+    for group in context.get("header_buttons", []):
+        for button in [group, *group.get("buttons", [])]:
+            if str(button.get("icon", "")).startswith("fab "):
+                button["icon"] = "fas fa-code-branch"
+
+
 def setup(app):
     app.connect("config-inited", set_address, priority=900)
     app.connect("builder-inited", add_vendored_files)
     app.connect("doctree-resolved", wrap_tables)
     app.connect("html-page-context", drop_thebe, priority=900)
     app.connect("html-page-context", free_pictures)
+    app.connect("html-page-context", solid_icons, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

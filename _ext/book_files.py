@@ -4,6 +4,7 @@ Both are made from the files as they are when the book is built, with fixed date
 same files give the same bytes.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import zipfile
 from pathlib import Path
 
 FOLDER = "files"
+NOTE = "how-to-run"  # the id of a cell
 DATE = (2026, 1, 1, 0, 0, 0)  # a zip needs one
 # Where there is no git to ask: what is built, or belongs to one machine.
 LEFT_OUT = {"build", "dist", "__pycache__", "_build", "node_modules"}
@@ -83,8 +85,28 @@ def make_wheel(root: Path, folder: Path) -> None:
         )
 
 
+def note(number: str) -> str:
+    """Return what a downloaded notebook says first: how to run it."""
+    wheel, archive = names(number)
+    return (
+        f"**To run this notebook:** unpack `{archive}`, which its page offers in the same menu,"
+        " and call `make lab` in its folder. In an environment of your own,"
+        f' `pip install "{wheel}[notebook,torch,jax]"` is enough for all cells but those that'
+        " draw a stored measurement from `../benchmarks`."
+    )
+
+
+def with_note(text: str, number: str) -> str:
+    """Return a notebook that begins with how to run it."""
+    notebook = json.loads(text)
+    cells = [cell for cell in notebook["cells"] if cell.get("id") != NOTE]
+    first = {"cell_type": "markdown", "id": NOTE, "metadata": {}, "source": [note(number)]}
+    notebook["cells"] = [first, *cells]
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
 def finish(app, exception) -> None:
-    """Put both beside the pages."""
+    """Put both beside the pages, and into each notebook how to run it."""
     root = Path(app.srcdir)
     number = version(root)
     if exception or app.builder.format != "html" or number is None:
@@ -94,6 +116,8 @@ def finish(app, exception) -> None:
     folder.mkdir()
     make_wheel(root, folder)
     make_archive(root, folder / names(number)[1])
+    for path in (Path(app.outdir) / "_sources").rglob("*.ipynb"):
+        path.write_text(with_note(path.read_text(encoding="utf-8"), number), encoding="utf-8")
 
 
 def add_buttons(app, pagename, templatename, context, doctree) -> None:

@@ -11,6 +11,7 @@ import io
 import json
 import logging
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pydata_sphinx_theme
@@ -42,7 +43,7 @@ MATHJAX = re.compile(
     r'<script [^>]*src="[^"]*/mathjax/[^"]*"[^>]*></script>'
 )
 # Icons that the theme's own style sheet draws, and some that its scripts make.
-DRAWN = re.compile(r'(?:--pst-[\w-]+|content):\s*"\\([ef][0-9a-f]{3})"')
+DRAWN = re.compile(r'(?:--pst-[\w-]+|content):\s*"(?:\\([ef][0-9a-f]{3})|([\ue000-\uf8ff]))"')
 CLASSES = re.compile(r"\bfa-([a-z][a-z0-9-]*)")
 RULE = re.compile(r'((?:\.fa-[\w-]+:+before,?)+)\{content:"\\?([^"]*)"\}')
 FACE = re.compile(r"@font-face\{[^}]*Awesome[^}]*\}")
@@ -61,6 +62,18 @@ def write(path: Path, text: str) -> None:
     """Write a file if it changes, so that its date says when it did."""
     if path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
+
+
+def on_every_page(mend: Callable[[str], str]) -> Callable:
+    """Return what Sphinx calls when it has finished: it mends the HTML of every page."""
+
+    def finish(app, exception) -> None:
+        if exception or app.builder.format != "html":
+            return
+        for page in pages(Path(app.outdir)):
+            write(page, mend(page.read_text(encoding="utf-8")))
+
+    return finish
 
 
 def size(path: Path) -> tuple[int, int] | None:
@@ -140,9 +153,11 @@ def subset_icons(folder: Path, names: set[str]) -> str:
     """
     static = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static"
     css = (static / THEME.removeprefix("_static/")).read_text(encoding="utf-8")
-    codes = set(DRAWN.findall(RULE.sub("", css)))
+    styles = [RULE.sub("", css)]
     for path in (folder / "_static/styles/sphinx-book-theme.css", folder / "_static/book.css"):
-        codes |= set(DRAWN.findall(path.read_text(encoding="utf-8"))) if path.is_file() else set()
+        styles += [path.read_text(encoding="utf-8")] if path.is_file() else []
+    found = [pair for style in styles for pair in DRAWN.findall(style)]
+    codes = {code or format(ord(sign), "x") for code, sign in found}
 
     def used(match):
         mine = set(CLASSES.findall(match[1])) & names

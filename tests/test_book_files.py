@@ -92,3 +92,21 @@ def test_every_page_that_can_be_downloaded_links_both():
         if f"pip install {WHEEL}" not in links[WHEEL]["title"]:
             missing.append((page.name, "install line"))
     assert missing == []
+
+
+def test_a_downloaded_notebook_says_first_how_to_run_it():
+    import nbformat
+
+    found = sorted((HTML / "_sources").rglob("*.ipynb"))
+    assert len(found) > 12
+    for path in found:
+        first, second = nbformat.read(path, as_version=4).cells[:2]
+        assert WHEEL in first.source
+        assert ARCHIVE in first.source
+        assert "make lab" in first.source
+        assert second.id != first.id == book_files.NOTE
+    number = book_files.version(ROOT)
+    text = found[0].read_text(encoding="utf-8")
+    assert book_files.with_note(text, number) == text
+    original = nbformat.read(ROOT / found[0].relative_to(HTML / "_sources"), as_version=4)
+    assert nbformat.reads(text, as_version=4).cells[1:] == original.cells

@@ -114,7 +114,27 @@ def test_icons_are_drawn_without_a_script_from_a_folder_too(chromium, name):
     assert (missing, errors) == ([], [])
 
 
-def test_the_icon_font_has_every_icon_that_is_named():
+# Signs that only an icon font has, drawn by a style before or after an element that is shown.
+SIGNS = r"""
+() => [...document.querySelectorAll("body *")].flatMap((e) => ["::before", "::after"]
+  .map((place) => getComputedStyle(e, place))
+  .filter((style) => style.display !== "none" && e.offsetParent)
+  .flatMap((style) => style.content.match(/[\uE000-\uF8FF]/g) || [])
+  .map((sign) => sign.codePointAt(0)))
+"""
+
+
+@pytest.mark.parametrize("name", ["index.html", "chapters/05_gradient_linearity.html"])
+def test_no_style_draws_a_sign_that_the_icon_font_lacks(chromium, name):
+    page = chromium.new_page()
+    page.goto((HTML / name).as_uri())
+    drawn = set(page.evaluate(SIGNS))
+    page.close()
+    assert drawn - icon_glyphs() == set()
+
+
+def icon_glyphs():
+    """Return the code points that the icon font of the built pages has."""
     from base64 import b64decode
     from io import BytesIO
 
@@ -122,7 +142,12 @@ def test_the_icon_font_has_every_icon_that_is_named():
 
     css = (HTML / book_weight.THEME).read_text(encoding="utf-8")
     data = re.search(r"data:font/woff;base64,([\w+/=]+)", css)[1]
-    glyphs = TTFont(BytesIO(b64decode(data))).getBestCmap()
+    return set(TTFont(BytesIO(b64decode(data))).getBestCmap())
+
+
+def test_the_icon_font_has_every_icon_that_is_named():
+    css = (HTML / book_weight.THEME).read_text(encoding="utf-8")
+    glyphs = icon_glyphs()
     kept = {code for _, code in book_weight.RULE.findall(css)}
     assert {code for code in kept if int(code, 16) not in glyphs} == set()
     named = set()

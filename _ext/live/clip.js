@@ -1,0 +1,122 @@
+/* Rows, mean, clip: four points and a line; the row of each point, and what clipping does. */
+const {make, set, fixed, pair} = live;
+const LINE = [0, 0.5];
+const MEANS = [
+  ["mean", "#0072B2", 2],
+  ["clipped last", "#D55E00", 6],
+  ["clipped first", "#009E73", 2.5],
+];
+const OTHERS = [
+  ["row", "#767676", 1],
+  ["clipped row", "#333", 2],
+  ["bound", "#666", 1, "2 3"],
+];
+let last = 3; // the point that was moved last
+const at = (list, i, value) => list.map((old, j) => (j === i ? value : old));
+
+live.figure("clip", {
+  start: {bound: 0.8, t: [-1, -0.4, 0.4, 1], y: [0.7, 0.7, 1.2, -0.8]},
+  limits: {bound: [0.1, 4], t: [-1.2, 1.2], y: [-2, 2]},
+
+  compute({bound, t, y}) {
+    const x = t.flatMap((v) => [1, v]);
+    const [rows, clipped, mean, last, first] = programs.clippedRows(LINE, x, y, bound);
+    return {rows, clipped, means: [mean, last, first]};
+  },
+
+  describe({bound}, {rows, clipped, means: [mean, final, first]}) {
+    const cosine = (mean[0] * first[0] + mean[1] * first[1]) / Math.hypot(...mean) / Math.hypot(...first);
+    const angle = Math.acos(Math.min(1, Math.max(-1, cosine))) * (180 / Math.PI);
+    const turned = Number.isNaN(angle) ? "" : ` Clipping each row first turns the mean by ${fixed(angle, 0)}\u00b0.`;
+    const part = (list) => [list[2 * last] / 4, list[2 * last + 1] / 4];
+    const cut = part(clipped);
+    return `Mean ${pair(mean)}, clipped last ${pair(final)}, clipped first ${pair(first)}.${turned} `
+      + `Point ${last + 1} puts ${pair(part(rows))} into the mean, and ${pair(cut)}, norm ${fixed(Math.hypot(...cut))}, `
+      + `into clipped first: never more than bound/4 = ${fixed(bound / 4, 3)}.`;
+  },
+
+  build(figure, place, width) {
+    const wide = width >= 560;
+    const room = wide ? 290 : Math.min(width - 46, 300);
+    const unit = Math.min(50, room / 5.8);
+    const top = wide ? 50 : 322;
+    const bottom = top + 5.6 * unit;
+    const svg = make("svg:svg", {width, height: bottom + 40, role: "group", "aria-label": "Points to move, and their rows"});
+    const drawn = make("svg:g", {"aria-hidden": "true"});
+    svg.append(drawn);
+    const data = live.axes(drawn, {
+      left: 34, top: 50, right: wide ? width - 330 : width - 12, bottom: wide ? 330 : 238,
+      x: [-1.4, 1.4], y: [-2.3, 2.3], every: [1, 1],
+      title: "Points: drag them", xlabel: "t", ylabel: "y",
+    });
+    const left = wide ? width - room : 34;
+    const plane = live.axes(drawn, {
+      left, top, right: left + room, bottom,
+      x: [-room / 2 / unit, room / 2 / unit], y: [-2.8, 2.8], every: [1, 1],
+      title: "Their rows", xlabel: "with respect to \u03b8\u2081", ylabel: "with respect to \u03b8\u2082",
+    });
+    const frame = make("svg:clipPath", {id: "live-clip-frame"},
+      make("svg:rect", {x: left, y: top, width: room, height: bottom - top}));
+    const inside = make("svg:g", {"clip-path": "url(#live-clip-frame)"});
+    const ends = [-1.4, 1.4].map((v) => [data.px(v), data.py(LINE[0] + LINE[1] * v)]);
+    drawn.append(frame, inside, make("svg:path", {d: `M${ends[0]}L${ends[1]}`, stroke: "#22262b", "stroke-width": 2}));
+    const circle = make("svg:circle", {cx: plane.px(0), cy: plane.py(0), fill: "none", stroke: "#666", "stroke-dasharray": "2 3"});
+    inside.append(circle);
+
+    const points = figure.state.t.map((_, i) => {
+      const error = make("svg:path", {stroke: "#777", "stroke-dasharray": "4 3"});
+      drawn.append(error);
+      const row = live.arrow(inside, {stroke: "#767676", "stroke-width": 1});
+      const clipped = live.arrow(inside, {stroke: "#333", "stroke-width": 2});
+      const name = make("svg:text", {"text-anchor": "middle"}, `${i + 1}`);
+      inside.append(name);
+      const put = (t, y) => {
+        last = i;
+        figure.set({t: at(figure.state.t, i, t), y: at(figure.state.y, i, y)});
+      };
+      const dot = live.handle(svg, `point ${i + 1}`, `Point ${i + 1}`, {
+        moved: (u, v) => put(...data.back(u, v)),
+        nudged: (right, up) => put(figure.state.t[i] + 0.1 * right, figure.state.y[i] + 0.1 * up),
+      });
+      set(dot, {"aria-valuemin": -2, "aria-valuemax": 2});
+      dot.append(make("svg:text", {"text-anchor": "middle", y: 5, class: "live-number"}, `${i + 1}`));
+      return {error, row, clipped, name, dot};
+    });
+    const means = [];
+    for (const k of [1, 0, 2]) { // the thick arrow below the thin one
+      means[k] = live.arrow(inside, {stroke: MEANS[k][1], "stroke-width": MEANS[k][2]});
+    }
+    live.key(inside, left + 12, bottom - 56, MEANS);
+    live.key(inside, left + room - 112, bottom - 56, OTHERS);
+    const bound = live.slider(figure, "bound", "bound", [0.1, 4, 0.1], 1);
+    const reset = () => {
+      last = 3;
+      figure.reset();
+    };
+    place.append(svg, make("div", {class: "live-controls"}, bound.row, live.button("Reset", reset)));
+
+    const [ox, oy] = [plane.px(0), plane.py(0)];
+    return (state, values) => {
+      bound.update(state);
+      set(circle, {r: plane.px(state.bound) - ox});
+      points.forEach(({error, row, clipped, name, dot}, i) => {
+        const [t, y] = [state.t[i], state.y[i]];
+        const [u, v] = [data.px(t), data.py(y)];
+        set(dot, {
+          transform: `translate(${u} ${v})`, "aria-valuenow": y,
+          "aria-valuetext": `t ${fixed(t)}, y ${fixed(y)}, row ${pair(values.rows.slice(2 * i, 2 * i + 2))}`,
+        });
+        set(error, {d: `M${u} ${v}V${data.py(LINE[0] + LINE[1] * t)}`});
+        const whole = [plane.px(values.rows[2 * i]), plane.py(values.rows[2 * i + 1])];
+        row(ox, oy, ...whole);
+        clipped(ox, oy, plane.px(values.clipped[2 * i]), plane.py(values.clipped[2 * i + 1]));
+        const length = Math.hypot(whole[0] - ox, whole[1] - oy) || 1;
+        set(name, {
+          x: whole[0] + (11 * (whole[0] - ox)) / length,
+          y: whole[1] + (11 * (whole[1] - oy)) / length + 5,
+        });
+      });
+      means.forEach((move, k) => move(ox, oy, plane.px(values.means[k][0]), plane.py(values.means[k][1])));
+    };
+  },
+});

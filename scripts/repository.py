@@ -1,0 +1,154 @@
+"""Tell the book at which address its repository stands.
+
+    python scripts/repository.py https://github.com/owner/name
+
+Writes the address wherever a reader meets it: the pages' buttons (edit, report an error, Colab,
+Binder), CITATION.cff, the package's metadata, the README's badges, the lines on errors, and a
+cell in each notebook that fetches the book where Google Colab runs it and does nothing anywhere
+else. Another address replaces the last one; `git checkout .` undoes it.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+from notebook_rules import chapters
+
+ROOT = Path(__file__).resolve().parents[1]
+ADDRESS = re.compile(r"https://github\.com/([\w.-]+)/([\w.-]+?)(?:\.git)?/?")
+BRANCH = "main"
+COLAB, BINDER = "https://colab.research.google.com", "https://mybinder.org"
+FIRST = "chapters/01_first_rows.ipynb"
+CELL = "colab"  # the id of the cell in a notebook
+INSTALL = """\
+# Google Colab does not have the book yet. Elsewhere this cell does nothing.
+import os
+import sys
+
+if "google.colab" in sys.modules:
+    url = "{url}"
+    os.system(f"git clone -q --depth 1 {{url}} /content/book")
+    os.system("pip install -q -e '/content/book[notebook]'")
+    os.chdir("/content/book/{folder}")
+    sys.path.insert(0, "/content/book/src")"""
+
+
+def badges(url: str) -> str:
+    """Return the README's line of badges."""
+    name = url.removeprefix("https://github.com/")
+    return " ".join(
+        f"[![{text}]({picture})]({target})"
+        for text, picture, target in (
+            (
+                "Tests",
+                f"{url}/actions/workflows/book.yml/badge.svg",
+                f"{url}/actions/workflows/book.yml",
+            ),
+            (
+                "Open chapter 1 in Colab",
+                f"{COLAB}/assets/colab-badge.svg",
+                f"{COLAB}/github/{name}/blob/{BRANCH}/{FIRST}",
+            ),
+            (
+                "Open the book on Binder",
+                f"{BINDER}/badge_logo.svg",
+                f"{BINDER}/v2/gh/{name}/{BRANCH}?urlpath=lab/tree/{FIRST}",
+            ),
+        )
+    )
+
+
+def edits(url: str) -> list[tuple[str, str, str]]:
+    """Return for each place its file, what is there now (a pattern), and what comes there."""
+    report = r"\[Open an issue\]\([^)]*\):|Tell those from whom you have this copy:"
+    return [
+        ("_config.yml", r'(?m)^(repository:\n  url: )".*"$', rf'\1"{url}"'),
+        ("_config.yml", r"use_(issues|repository|edit_page)_button: \w+", r"use_\1_button: true"),
+        ("_config.yml", r'binderhub_url: ".*"', f'binderhub_url: "{BINDER}"'),
+        ("_config.yml", r'colab_url: ".*"', f'colab_url: "{COLAB}"'),
+        (
+            "CITATION.cff",
+            r"(?m)^(type: software\n)(?:repository-code: .*\n)?",
+            rf'\1repository-code: "{url}"' + "\n",
+        ),
+        (
+            "pyproject.toml",
+            r"(?m)^(?:\[project\.urls\]\n(?:.+\n)+\n)?(\[project\.optional-dependencies\])$",
+            f'[project.urls]\nRepository = "{url}"\nIssues = "{url}/issues"\n\n\\1',
+        ),
+        (
+            "README.md",
+            r"\A(# .*\n\n)(?:\[!\[.*\n\n)?",
+            rf"\1{badges(url)}" + "\n\n",
+        ),
+        ("README.md", report, f"[Open an issue]({url}/issues):"),
+        ("index.md", report, f"[Open an issue]({url}/issues):"),
+    ]
+
+
+def with_install(text: str, url: str, folder: str) -> str:
+    """Return a notebook whose first code cell fetches the book where Colab runs it.
+
+    The cells behind it are counted one further, as they are when the notebook is run.
+    """
+    notebook = nbformat.reads(text, as_version=4)
+    source = INSTALL.format(url=url, folder=folder)
+    known = [cell for cell in notebook.cells if cell.id == CELL]
+    if known:
+        known[0].source = source
+        return nbformat.writes(notebook).rstrip("\n") + "\n"
+    first = next(i for i, cell in enumerate(notebook.cells) if cell.cell_type == "code")
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        cell.execution_count += 1
+        for output in cell.outputs:
+            if "execution_count" in output:
+                output.execution_count += 1
+            if output.output_type == "error":
+                output.traceback = [
+                    re.sub(r"Cell In\[(\d+)\]", lambda m: f"Cell In[{int(m[1]) + 1}]", line)
+                    for line in output.traceback
+                ]
+    cell = nbformat.v4.new_code_cell(
+        source, id=CELL, execution_count=1, metadata={"tags": ["remove-cell"]}
+    )
+    notebook.cells.insert(first, cell)
+    return nbformat.writes(notebook).rstrip("\n") + "\n"
+
+
+def stamp(root: Path, url: str) -> list[Path]:
+    """Write the address into every file that names it; return those that changed."""
+    match = ADDRESS.fullmatch(url)
+    if match is None:
+        raise ValueError(
+            f"{url!r} is no address of a repository on GitHub;"
+            " give it as https://github.com/owner/name"
+        )
+    url = f"https://github.com/{match[1]}/{match[2]}"
+    made: dict[Path, str] = {}
+    for name, there, new in edits(url):
+        path = root / name
+        text = made.get(path) or path.read_text(encoding="utf-8")
+        made[path], count = re.subn(there, new, text)
+        if not count:
+            raise ValueError(f"{name} has no place for the address: {there}")
+    for path in chapters(root):
+        text = path.read_text(encoding="utf-8")
+        if re.search(r"\b(?:import|from) persample\b", text):
+            made[path] = with_install(text, url, path.parent.name)
+    changed = [path for path, text in made.items() if path.read_text(encoding="utf-8") != text]
+    for path in changed:
+        path.write_text(made[path], encoding="utf-8")
+    return changed
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("Give one address: python scripts/repository.py https://github.com/owner/name")
+    try:
+        for path in stamp(ROOT, sys.argv[1]):
+            print(path.relative_to(ROOT))
+    except ValueError as why:
+        sys.exit(f"{why}.")

@@ -1,0 +1,115 @@
+"""What each live figure of the book computes, as Python functions; the page runs them.
+
+``programs(name)`` returns them in JavaScript. The drawing is in ``_ext/live/NAME.js``.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..arrays import namespace_of
+from ..engine import grad, vmap
+from ..losses import squared_loss, td_loss
+from .javascript import javascript
+
+
+def clipped_rows(theta: Any, x: Any, y: Any, bound: Any) -> tuple:
+    """Return the rows of a linear fit, and what clipping does to them.
+
+    Parameters
+    ----------
+    theta : (2,). x : (B, 2) features. y : (B,). bound : 0-d, the largest norm allowed.
+
+    Returns
+    -------
+    rows (B, 2), clipped rows (B, 2), mean of the rows (2,), that mean clipped (2,), mean of the
+    clipped rows (2,).
+    """
+    rows = vmap(grad(squared_loss), in_axes=(None, 0, 0))(theta, x, y)
+    clipped = vmap(clip, in_axes=(0, None))(rows, bound)
+    xp = namespace_of(theta)
+    mean = xp.mean(rows, axis=0)
+    return rows, clipped, mean, clip(mean, bound), xp.mean(clipped, axis=0)
+
+
+def clip(row: Any, bound: Any) -> Any:
+    """Scale a vector down to the norm ``bound`` where its norm is larger."""
+    xp = namespace_of(row)
+    norm = xp.sqrt(xp.sum(row * row))
+    return bound / xp.maximum(norm, bound) * row
+
+
+def td_step(theta: Any, s: Any, r: Any, s_next: Any, alpha: Any) -> tuple:
+    """Return the row of one transition, and the weights after a step against it."""
+    row = grad(td_loss)(theta, s, r, s_next)
+    return row, theta - alpha * row
+
+
+def leaf_session(v1: Any, v2: Any) -> tuple:
+    """Go forward and backward through ``((v1 + v2) * 5).sum()``.
+
+    Returns
+    -------
+    Values of v1 + v2 (2,), of 5 times that (2,) and of the sum (); then the derivatives of the sum
+    with respect to the product (2,), to v1 + v2 (2,), to v1 (2,) and to v2 (2,).
+    """
+    xp = namespace_of(v1)
+
+    def forward(v1, v2, at_sum, at_product):
+        v_sum = v1 + v2 + at_sum  # zeros are added: their derivative is the cotangent there
+        product = v_sum * 5.0 + at_product
+        return v_sum, product, xp.sum(product)
+
+    zeros = xp.zeros_like(v1), xp.zeros_like(v1)
+    gradients = grad(lambda *xs: forward(*xs)[2], (0, 1, 2, 3))(v1, v2, *zeros)
+    to_v1, to_v2, to_sum, to_product = gradients
+    return *forward(v1, v2, *zeros), to_product, to_sum, to_v1, to_v2
+
+
+def token_weights(keep: Any) -> tuple:
+    """Return the weight of each token's loss in a mean of means, and in the mean over all tokens.
+
+    A weight is the derivative of that mean with respect to the token's loss.
+
+    Parameters
+    ----------
+    keep : (sequences, tokens), 1 for a token and 0 for padding.
+    """
+    xp = namespace_of(keep)
+
+    def mean_of_means(losses):
+        return xp.mean(xp.sum(losses * keep, axis=1) / xp.sum(keep, axis=1))
+
+    def mean_of_all(losses):
+        return xp.sum(losses * keep) / xp.sum(keep)
+
+    at = xp.zeros_like(keep)  # both are linear: their derivative is the same everywhere
+    return grad(mean_of_means)(at), grad(mean_of_all)(at)
+
+
+# Figure -> name in the page -> the function, and arguments of the shapes that it gets there.
+FIGURES: dict[str, dict[str, tuple[Callable, tuple]]] = {
+    "clip": {
+        "clippedRows": (
+            clipped_rows,
+            (np.ones(2), np.ones((4, 2)), np.ones(4), np.ones(())),
+        )
+    },
+    "graph": {"leafSession": (leaf_session, (np.ones(2), np.ones(2)))},
+    "means": {"tokenWeights": (token_weights, (np.ones((2, 12)),))},
+    "td": {
+        "tdStep": (
+            td_step,
+            (np.ones(5), np.ones(5), np.ones(()), np.ones(5), np.ones(())),
+        )
+    },
+}
+
+
+def programs(name: str) -> str:
+    """Return what a figure computes as JavaScript: an object of functions by their names."""
+    functions = [
+        f"{key}: {javascript(f, *args).rstrip()}" for key, (f, args) in FIGURES[name].items()
+    ]
+    return "{\n" + ",\n".join(functions) + "\n}"

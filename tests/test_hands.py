@@ -1,0 +1,235 @@
+"""The pages under a keyboard, a finger and a small screen."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "_ext"))
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+import book_hover
+import book_lines
+from browser import HTML, pages, settle
+
+pytestmark = pytest.mark.skipif(
+    not (HTML / "index.html").is_file(), reason="the book is not built: run make book"
+)
+PAGE = "chapters/04_grad_troubles.html"
+SCROLLED = 0.1  # of a page's cells with code may scroll sideways on a phone
+
+# Every place that the Tab key comes to, and whether a ring shows there.
+RINGS = """
+() => {
+  const e = document.activeElement, style = getComputedStyle(e);
+  const seen = e.getBoundingClientRect().width > 0 && e.checkVisibility({checkOpacity: true});
+  return [e.tagName, e.className, e.getAttribute("href") ?? "",
+    seen && style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2];
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def page(chromium, address):
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    opened = context.new_page()
+    opened.goto(f"{address}/{PAGE}")
+    settle(opened)
+    yield opened
+    context.close()
+
+
+def test_a_ring_shows_wherever_the_tab_key_comes(page):
+    stops = []
+    for _ in range(90):
+        page.keyboard.press("Tab")
+        stops.append(page.evaluate(RINGS))
+    assert [stop for stop in stops if not stop[3]] == []
+    classes = " ".join(stop[1] for stop in stops)
+    for name in ("headerlink", "copybtn", "dropdown-toggle", "theme-switch-button"):
+        assert name in classes
+
+
+def test_every_section_has_a_permalink_that_the_keyboard_reaches(page):
+    heads, unreachable = page.evaluate("""() => {
+      const heads = [...document.querySelectorAll("article :is(h1, h2, h3)")];
+      const links = heads.map((e) => e.querySelector("a.headerlink"));
+      return [heads.length, links.filter((a) => !a || a.tabIndex < 0
+        || getComputedStyle(a).visibility !== "visible").length];
+    }""")
+    assert heads > 5
+    assert unreachable == 0
+
+
+def test_every_solution_button_has_a_name_of_its_own(page):
+    names = page.eval_on_selector_all(
+        "button.toggle-button", "(all) => all.map((e) => e.getAttribute('aria-label'))"
+    )
+    assert len(names) >= 4
+    assert len(set(names)) == len(names)
+    assert all("Solution to Exercise" in name for name in names)
+
+
+def test_code_is_copied_without_prompts_and_results_are_not_for_copying(page, address):
+    assert page.locator(".cell_output button.copybtn").count() == 0
+    cells = page.locator(".cell_input").count()
+    assert page.locator(".cell_input button.copybtn").count() == cells
+    page.goto(f"{address}/reference/api.html")
+    settle(page)
+    block = page.locator("div.highlight", has=page.locator(".gp")).first
+    assert ">>> " in block.inner_text()
+    block.hover()
+    block.locator("button.copybtn").click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("import numpy as np")
+    assert ">>>" not in copied
+    assert "array(" not in copied.splitlines()[-1]
+
+
+def test_a_cell_is_copied_as_it_was_written(page, address):
+    import nbformat
+
+    notebook = nbformat.read(HTML.parents[1] / "chapters/04_grad_troubles.ipynb", as_version=4)
+    written = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    page.goto(f"{address}/{PAGE}")
+    settle(page)
+    cells = page.locator(".cell:not(details *) > .cell_input")
+    for n in (0, 3):
+        cells.nth(n).hover()
+        cells.nth(n).locator("button.copybtn").click()
+        assert page.evaluate("navigator.clipboard.readText()").strip() in written
+
+
+def test_a_finger_sees_copy_buttons_and_permalinks(chromium, address):
+    context = chromium.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
+    page = context.new_page()
+    page.goto(f"{address}/{PAGE}")
+    settle(page)
+    for name in ("article h2 > .headerlink", ".cell_input button.copybtn"):
+        shown = page.eval_on_selector_all(
+            name, "(all) => all.map((e) => Number(getComputedStyle(e).opacity))"
+        )
+        assert shown
+        assert min(shown) > 0.5
+    context.close()
+
+
+def scrolled(page) -> tuple[int, int]:
+    """Return how many cells of the open page have code or output that scrolls, of how many."""
+    return tuple(
+        page.evaluate("""() => {
+          for (const e of document.querySelectorAll("details")) e.open = true;
+          const wide = (e) => e.scrollWidth > e.clientWidth + 1;
+          const cells = [...document.querySelectorAll("article .cell")];
+          return [cells.filter((c) => [...c.querySelectorAll("pre")].some(wide)).length,
+            cells.length];
+        }""")
+    )
+
+
+def too_wide(chromium, address: str, names: list[str]) -> dict[str, object]:
+    """Return what scrolls sideways on a phone: pages, and pages with too many such cells."""
+    context = chromium.new_context(viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    found: dict[str, object] = {}
+    for name in names:
+        page.goto(f"{address}/{name}")
+        settle(page)
+        wide, cells = scrolled(page)
+        if wide > SCROLLED * cells:
+            found[name] = f"{wide} of {cells} cells scroll"
+        page.set_viewport_size({"width": 320, "height": 640})
+        over = page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        if over > 0:
+            found[f"{name} at 320"] = f"{over} px too wide"
+        page.set_viewport_size({"width": 390, "height": 844})
+    context.close()
+    return found
+
+
+def test_a_phone_shows_code_without_scrolling(chromium, address):
+    assert too_wide(chromium, address, [PAGE, "reference/errors.html"]) == {}
+
+
+@pytest.mark.slow
+def test_a_phone_shows_every_page_without_scrolling(chromium, address):
+    assert too_wide(chromium, address, pages()) == {}
+
+
+BLOCK = (
+    '<div class="highlight-ipython3 notranslate"><div class="highlight"><pre><span></span>'
+    '<span class="k">if</span> x:\n    y\n\n</pre></div></div>'
+)
+
+
+def test_code_is_put_into_lines_once_and_keeps_its_text():
+    once = book_lines.mend(BLOCK)
+    assert once.count('<span class="line"') == 3
+    assert '<span class="line" style="--in:4">    y\n</span>' in once
+    assert book_lines.plain(once) == book_lines.plain(BLOCK)
+    far = book_lines.mend(BLOCK.replace("    y", " " * 20 + "y"))
+    assert f'--in:20">{" " * 16}<span class="deep">    </span>y' in far
+    assert book_lines.mend(once) == once
+
+
+def test_an_output_says_how_wide_it_is_and_whether_it_has_columns():
+    start = '<div class="output stream highlight-myst-ansi notranslate"><div class="highlight">'
+    once = book_lines.mend(f"{start}<pre>ab\n<span>a &lt; b</span>\n</pre></div></div>")
+    assert '<pre class="flows" style="--columns:5">' in once
+    assert book_lines.mend(once) == once
+    table = book_lines.mend(f"{start}<pre>loss  1.0\nstep  2.0\n</pre></div></div>")
+    assert '<pre style="--columns:9">' in table
+
+
+def test_a_link_to_a_term_shows_what_it_means(chromium, address):
+    page = chromium.new_page(viewport={"width": 1280, "height": 900})
+    outside = []
+    page.on("request", lambda r: None if r.url.startswith(address) else outside.append(r.url))
+    page.goto(f"{address}/chapters/03_leaf_tensors.html")
+    settle(page)
+    link = page.locator("article a[href*='glossary.html#term-']").first
+    link.hover()
+    page.wait_for_selector("#book-tip", timeout=5000)
+    assert len(page.locator("#book-tip").inner_text()) > 30
+    assert link.get_attribute("aria-describedby") == "book-tip"
+    page.keyboard.press("Escape")
+    assert page.locator("#book-tip").count() == 0
+    source = page.locator("article a[href*='bibliography.html#id']").first
+    page.keyboard.press("Tab")
+    source.focus()
+    page.wait_for_selector("#book-tip", timeout=5000)
+    assert (
+        "19" in page.locator("#book-tip").inner_text()
+        or "20" in page.locator("#book-tip").inner_text()
+    )
+    page.close()
+    assert [url for url in outside if not url.startswith(("data:", "blob:"))] == []
+
+
+def test_every_term_and_every_work_that_a_page_links_has_its_words():
+    import json
+    import re
+
+    bare = {}
+    for name in pages():
+        html = (HTML / name).read_text(encoding="utf-8")
+        stored = book_hover.STORED.search(html)
+        text = stored[0][stored[0].index("{") : stored[0].rindex("}") + 1] if stored else "{}"
+        tips = json.loads(text)
+        wanted = {
+            f"{path}#{place}"
+            for path, place in book_hover.LINK.findall(html)
+            if re.search(r"glossary\.html$", path)
+            and place.startswith("term-")
+            or re.search(r"bibliography\.html$", path)
+            and re.fullmatch(r"id\d+", place)
+        }
+        if wanted - set(tips) or not all(tips.values()):
+            bare[name] = wanted - set(tips)
+        assert book_hover.with_tips(html, name, {}).count("book-tips") == 0
+    assert bare == {}

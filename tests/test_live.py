@@ -1,0 +1,588 @@
+"""The live figures, each alone in a page, opened from a file in a browser.
+
+What they compute is compared with Python on a hundred random states; how they are worked is
+tried with mouse, finger, keyboard and address.
+"""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import torch
+from bs4 import BeautifulSoup
+from tolerances import assert_close
+
+from persample import losses, per_sample
+from persample.book.problems import random_walk
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+from browser import HTML, pages  # noqa: E402
+from live_pages import FIGURES, book_live, write  # noqa: E402
+
+EXACT, STATES = 1e-12, 100
+LARGEST = 20_000  # bytes of a figure, with what it shares with others
+RECALL = """(address) => {
+  history.replaceState(null, "", address);
+  dispatchEvent(new HashChangeEvent("hashchange"));
+}"""
+
+
+@pytest.fixture
+def opened(chromium, tmp_path):
+    """Return a function that opens a figure's page; errors of its scripts fail the test."""
+    contexts, errors = [], []
+
+    def open_page(name, address="", theme="light", **options):
+        context = chromium.new_context(**{"viewport": {"width": 800, "height": 900}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(write(tmp_path, name, theme).as_uri() + address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert errors == []
+
+
+def state(page, name):
+    return page.evaluate(f"live.figures.{name}.state")
+
+
+def address(name, **changes) -> str:
+    texts = [f"{key}={','.join(map(repr, np.ravel(v).tolist()))}" for key, v in changes.items()]
+    return f"#live-{name}?{'&'.join(texts)}"
+
+
+def values(page, name, **changes):
+    """Bring a figure into a state by the address; return what it computes, lists for arrays."""
+    page.evaluate(RECALL, address(name, **changes))
+    found = page.evaluate(
+        f"JSON.stringify(live.figures.{name}.values, (key, x) =>"
+        " x instanceof Float64Array ? Array.from(x) : x)"
+    )
+    for key, value in changes.items():
+        assert state(page, name)[key] == np.asarray(value).tolist()
+    return json.loads(found)
+
+
+# What they compute -------------------------------------------------------------------------
+
+
+def clip(row, bound):
+    norm = np.linalg.norm(row)
+    return row if norm <= bound else row * bound / norm
+
+
+def test_clip_agrees_with_python(opened):
+    page, rng = opened("clip"), np.random.default_rng(0)
+    rows_of = per_sample.loop_grad(losses.squared_loss)
+    for _ in range(STATES):
+        t, y = rng.uniform(-1.2, 1.2, 4).round(3), rng.uniform(-2, 2, 4).round(3)
+        bound = round(rng.uniform(0.1, 4), 3)
+        found = values(page, "clip", t=t, y=y, bound=bound)
+        rows = rows_of(np.array([0.0, 0.5]), np.stack([np.ones(4), t], axis=1), y)
+        clipped = np.stack([clip(row, bound) for row in rows])
+        assert_close(np.reshape(found["rows"], (4, 2)), rows, EXACT)
+        assert_close(np.reshape(found["clipped"], (4, 2)), clipped, EXACT)
+        means = [rows.mean(0), clip(rows.mean(0), bound), clipped.mean(0)]
+        assert_close(np.array(found["means"]), np.stack(means), EXACT)
+
+
+def moves(walk: int):
+    """Walk as the page does: a state from 1 to 5 and the state reached, again and again."""
+    x, at = walk, 3
+    for _ in range(10):
+        x = 16807 * x % (2**31 - 1)
+    while True:
+        x = 16807 * x % (2**31 - 1)
+        to = at + (1 if x > 2**30 - 1 else -1)
+        yield at, to
+        at = to if 1 <= to <= 5 else 3
+
+
+def test_td_agrees_with_python(opened):
+    page, rng = opened("td"), np.random.default_rng(0)
+    rows_of = per_sample.loop_grad(losses.td_loss)
+    for _ in range(STATES):
+        alpha, walk = round(rng.uniform(0, 1), 3), int(rng.integers(1, 1000))
+        count = int(rng.integers(0, 120))
+        found = values(page, "td", alpha=alpha, moves=count, walk=walk)
+        theta, rows = np.full(5, 0.5), []
+        for _, (at, to) in zip(range(count), moves(walk), strict=False):
+            s, s_next = random_walk.features(np.array([at, to]))
+            reward = np.array([float(to == 6)])
+            rows = [*rows_of(theta, s[None], reward, s_next[None]), *rows]
+            theta = theta - alpha * rows[0]
+        assert_close(np.array(found["theta"]), theta, EXACT)
+        assert_close(np.array([row["row"] for row in found["rows"]]), np.array(rows[:3]), EXACT)
+        error = np.sqrt(np.mean((theta - random_walk.true_values()) ** 2))
+        assert abs(found["error"] - error) < EXACT
+
+
+def test_td_comes_near_the_true_values(opened):
+    page = opened("td")
+    errors = [values(page, "td", alpha=0.05, moves=n)["error"] for n in (0, 200, 1000)]
+    assert errors[0] > 2 * errors[1] > 3 * errors[2]
+    steps = [to - at for _, (at, to) in zip(range(3000), moves(1), strict=False)]
+    assert abs(np.mean(steps)) < 0.05
+
+
+def test_the_question_above_the_walk_has_an_answer(opened):
+    """A large step size is best for ten episodes, the smallest for hundreds."""
+    page = opened("td")
+    ends = [n for n, (_, to) in zip(range(3000), moves(1), strict=False) if to in (0, 6)]
+    best = {}
+    for episodes in (10, 100, 300):
+        errors = {
+            alpha: values(page, "td", alpha=alpha, moves=ends[episodes - 1] + 1)["error"]
+            for alpha in np.arange(0.05, 1.01, 0.05).round(2).tolist()
+        }
+        best[episodes] = min(errors, key=errors.get)
+    assert best == {10: 0.25, 100: 0.05, 300: 0.05}
+
+
+def test_the_graph_agrees_with_pytorch(opened):
+    """Values, cotangents and what is kept in .grad, for each choice of marks."""
+    page, rng = opened("graph"), np.random.default_rng(0)
+    for _ in range(STATES):
+        (v1, v2), marks = rng.uniform(-9, 9, (2, 2)).round(3), rng.integers(0, 2, 2)
+        found = values(page, "graph", v1=v1, v2=v2, mark1=marks[0], mark2=marks[1], step=7)
+        leaves = [
+            torch.tensor(v, dtype=torch.float64, requires_grad=bool(mark))
+            for v, mark in zip((v1, v2), marks, strict=True)
+        ]
+        v_sum = leaves[0] + leaves[1]
+        product = v_sum * 5
+        tensors = [*leaves, v_sum, product, product.sum()]
+        assert found["needs"] == [t.requires_grad for t in tensors]
+        for value, tensor in zip(found["values"], tensors, strict=True):
+            assert_close(np.array(value, float), tensor.detach().numpy(), EXACT)
+        texts = page.locator("#live-graph svg .live-small").all_text_contents()
+        said = page.locator(".live-words").inner_text()
+        if not any(marks):
+            with pytest.raises(RuntimeError) as error:
+                tensors[-1].backward()
+            assert said.startswith(f"RuntimeError: {error.value}.")
+            assert texts == [""] * 5
+            continue
+        for tensor in tensors[2:]:
+            tensor.retain_grad()
+        tensors[-1].backward()
+        for cotangent, tensor, reached in zip(
+            found["cotangents"], tensors, found["reached"], strict=True
+        ):
+            assert reached == (tensor.grad is not None)
+            if reached:
+                assert_close(np.array(cotangent, float), tensor.grad.numpy(), EXACT)
+        kept = [".grad [5, 5]" if mark else ".grad None" for mark in marks]
+        assert texts == [*kept, *[".grad None"] * 3]
+
+
+def test_the_means_agree_with_python(opened):
+    page, rng = opened("means"), np.random.default_rng(0)
+    for _ in range(STATES):
+        lengths = rng.integers(1, 13, 2).tolist()
+        found = values(page, "means", first=lengths[0], second=lengths[1])
+        keep = np.arange(12) < np.array(lengths)[:, None]
+        assert_close(np.reshape(found["weights"], (2, 12)), keep / keep.sum(1)[:, None] / 2, EXACT)
+        assert_close(np.reshape(found["right"], (2, 12)), keep / keep.sum(), EXACT)
+        tall = "(e) => 0.5 * e.getAttribute('height') / 120"
+        bars = [bar.evaluate(tall) for bar in page.locator("#live-means svg rect").all()[:1]]
+        assert bars[0] == pytest.approx(found["weights"][0], abs=1e-9)
+
+
+# How they are worked -----------------------------------------------------------------------
+
+
+def drawn_tip(page, number):
+    """Return where an arrow of the figure of rows ends, in its own units."""
+    heads = page.locator("#live-clip g[clip-path] path[stroke=none]")
+    x, y = map(float, re.match(r"M(\S+) (\S+?)L", heads.nth(number).get_attribute("d")).groups())
+    middle = page.locator("#live-clip g[clip-path] circle")
+    cx, cy = (float(middle.get_attribute(key)) for key in ("cx", "cy"))
+    return np.array([x - cx, cy - y]) / 50
+
+
+def test_clip_draws_what_it_computes(opened):
+    page = opened("clip")
+    found = values(page, "clip", y=[1.0, -1.0, 0.5, -0.5], bound=0.7)
+    for number, mean in zip((9, 8, 10), found["means"], strict=True):  # the thick arrow is below
+        assert_close(drawn_tip(page, number), mean, 1e-9)
+    for point in range(4):
+        assert_close(drawn_tip(page, 2 * point), found["rows"][2 * point : 2 * point + 2], 1e-9)
+    said = page.locator(".live-words").inner_text()
+    mean = found["means"][0]
+    assert f"Mean ({mean[0]:.2f}, {mean[1]:.2f})".replace("-", "−") in said
+
+
+def test_clip_says_what_the_bound_does_to_the_point_that_was_moved(opened):
+    page = opened("clip")
+    found = [values(page, "clip", y=[0.7, 0.7, 1.2, low])["means"] for low in (-0.8, -1.9)]
+    still = [np.allclose(*pair) for pair in zip(*found, strict=True)]
+    assert still == [False, False, True]
+    said = page.get_by_role("status")
+    assert "Point 4 puts (0.60, 0.60) into the mean, and (0.14, 0.14), norm 0.20," in (
+        said.inner_text()
+    )
+    assert said.inner_text().endswith("never more than bound/4 = 0.200.")
+    page.get_by_role("slider", name="Point 2").press("ArrowUp")
+    assert "Point 2 puts" in said.inner_text()
+    page.get_by_role("button", name="Reset").click()
+    assert "Point 4 puts" in said.inner_text()
+    names = page.locator("#live-clip .live-name").all_text_contents()
+    assert {"row", "clipped row", "bound"} < set(names)
+
+
+def test_td_says_no_surprise_and_knows_its_ends(opened):
+    page = opened("td")
+    back = page.get_by_role("button", name="Back")
+    assert back.get_attribute("aria-disabled") == "true"
+    page.get_by_role("button", name="Step").click()
+    assert back.get_attribute("aria-disabled") == "false"
+    zero = "no surprise: 0 + 0.50 − 0.50."
+    assert zero in page.get_by_role("status").inner_text()
+    texts = page.locator("#live-td svg text").all_text_contents()
+    assert {"learned", "rows, newest first:", "value falls", "value rises"} < set(texts)
+    page.evaluate(RECALL, "#live-td?moves=0")
+    page.get_by_role("button", name="10 episodes", exact=True).click()
+    assert "Episode 10 has ended." in page.get_by_role("status").inner_text()
+
+
+def test_the_answer_under_the_walk_is_right(opened):
+    """Of the three step sizes, 0.2 is best after 10 episodes and 0.05 after 310."""
+    page = opened("td")
+    ends = [n for n, (_, to) in zip(range(3000), moves(1), strict=False) if to in (0, 6)]
+    for episodes, best in ((10, 0.2), (310, 0.05)):
+        errors = {
+            alpha: values(page, "td", alpha=alpha, moves=ends[episodes - 1] + 1)["error"]
+            for alpha in (0.05, 0.2, 0.5)
+        }
+        assert min(errors, key=errors.get) == best
+
+
+def test_the_graph_knows_its_ends_and_says_what_it_refuses(opened):
+    page = opened("graph")
+    said = page.get_by_role("status")
+    back, step = (page.get_by_role("button", name=name) for name in ("Back", "Step"))
+    grey = [button.get_attribute("aria-disabled") for button in (back, step)]
+    assert grey == ["true", "false"]
+    page.evaluate(RECALL, "#live-graph?step=7")
+    grey = [button.get_attribute("aria-disabled") for button in (back, step)]
+    assert grey == ["false", "true"]
+    assert "v_res changes, .grad stays [5, 5], as the slope is 5" in said.inner_text()
+    field = page.get_by_role("spinbutton", name="v1[0]")
+    field.fill("100")
+    assert said.inner_text().startswith("Out of range: v1 takes −99 to 99. ")
+    assert field.input_value() == "99"
+    field.fill("3")
+    assert said.inner_text().startswith("Backward")
+    assert "live-error" not in said.get_attribute("class")
+    page.evaluate(RECALL, "#live-graph?step=4&mark1=0")
+    assert "live-error" in said.get_attribute("class")
+    assert step.get_attribute("aria-disabled") == "true"
+    step.press("Enter")
+    assert state(page, "graph")["step"] == 4
+
+
+def test_dividing_by_all_tokens_flattens_the_bars(opened):
+    page = opened("means")
+    tops = """() => [...document.querySelectorAll("#live-means rect")]
+      .map((e) => [+e.getAttribute("y"), +e.getAttribute("height")]).filter((e) => e[1])
+      .map((e) => e[0])"""
+    assert len(set(page.evaluate(tops))) == 2
+    page.get_by_role("radio", name="all tokens").check()
+    level = float(page.locator("#live-means line[stroke-dasharray]").get_attribute("y1"))
+    found = page.evaluate(tops)
+    assert len(found) == 13
+    assert_close(np.array(found), np.full(13, level), 1e-9)
+    assert "1/13 = 0.077, on the dashed line" in page.get_by_role("status").inner_text()
+    colours = [page.locator("#live-means rect").nth(n).get_attribute("fill") for n in (0, 12)]
+    assert colours == ["#D55E00", "#0072B2"]  # as in the static figure
+    for width in (320, 390, 1280):  # a name stands under the middle of its bars
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(200)
+        centre = "(e) => { const b = e.getBoundingClientRect(); return (b.left + b.right) / 2; }"
+        name = page.locator("#live-means text[text-anchor=middle]").first.evaluate(centre)
+        assert abs(page.locator("#live-means rect").first.evaluate(centre) - name) < 1
+
+
+def test_a_point_follows_the_mouse(opened):
+    page = opened("clip")
+    point = page.get_by_role("slider", name="Point 4")
+    box = point.locator(".live-dot").bounding_box()
+    x, y = box["x"] + 11, box["y"] + 11
+    before = state(page, "clip")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x, y - 100, steps=4)
+    page.mouse.up()
+    page.mouse.move(x, y - 200)
+    after = state(page, "clip")
+    assert after["y"][:3] == before["y"][:3]
+    assert after["y"][3] == pytest.approx(before["y"][3] + 100 * 4.6 / 280, abs=0.02)
+
+
+def test_a_point_follows_a_finger_and_the_page_scrolls_elsewhere(opened):
+    page = opened("clip", has_touch=True, viewport={"width": 390, "height": 600})
+    tools = page.context.new_cdp_session(page)
+    point = page.get_by_role("slider", name="Point 1")
+    point.scroll_into_view_if_needed()
+    box = point.locator(".live-dot").bounding_box()
+    x, y = box["x"] + 11, box["y"] + 11
+    before = state(page, "clip")["y"][0]
+    for kind, down in [
+        ("touchStart", 0),
+        ("touchMove", 20),
+        ("touchMove", 40),
+        ("touchEnd", None),
+    ]:
+        points = [] if down is None else [{"x": x, "y": y + down}]
+        tools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    page.wait_for_function(f"live.figures.clip.state.y[0] < {before - 0.5}")
+    middle = page.locator("#live-clip svg").bounding_box()
+    x, y = middle["x"] + middle["width"] / 2, 500
+    for kind, up in [("touchStart", 0), ("touchMove", 40), ("touchMove", 300), ("touchEnd", None)]:
+        points = [] if up is None else [{"x": x, "y": y - up}]
+        tools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    page.wait_for_function("scrollY > 100")
+
+
+def focused(page):
+    return page.evaluate("document.activeElement.dataset.key ?? document.activeElement.tagName")
+
+
+RING = """(e) => [getComputedStyle(e).outlineStyle,
+  getComputedStyle(e.querySelector(".live-ring") ?? e).strokeWidth]"""
+STOPS = {
+    "graph": ["Back", "Step", "Reset", "v1 0", "v1 1", "mark1", "v2 0", "v2 1", "mark2"],
+    "means": ["first", "second", "each sequence", "Reset"],
+    "clip": ["point 1", "point 2", "point 3", "point 4", "bound", "Reset"],
+    "td": [
+        *("Back", "Step", "Episode", "10 episodes", "100 episodes", "Another walk", "Reset"),
+        "alpha",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_keyboard_reaches_everything_and_shows_where_it_is(opened, name):
+    page = opened(name)
+    page.locator("a").first.focus()
+    for stop in STOPS[name]:
+        page.keyboard.press("Tab")
+        assert focused(page) == stop
+        outline, stroke = page.locator(":focus").evaluate(RING)
+        assert outline == "solid" or stroke == "2px"
+    page.keyboard.press("Tab")
+    assert focused(page) == "BODY"
+
+
+def test_the_keyboard_moves_points_and_bound(opened):
+    page = opened("clip")
+    page.get_by_role("slider", name="Point 2").focus()
+    for key in ("ArrowUp", "ArrowRight", "Shift+ArrowDown"):
+        page.keyboard.press(key)
+    assert (state(page, "clip")["t"][1], state(page, "clip")["y"][1]) == (-0.3, 0.3)
+    assert page.get_by_role("slider", name="Point 2").get_attribute("aria-valuenow") == "0.3"
+    page.get_by_role("slider", name="bound").focus()
+    page.keyboard.press("ArrowRight")
+    assert state(page, "clip")["bound"] == 0.9
+    page.get_by_role("button", name="Reset").press("Enter")
+    assert state(page, "clip")["bound"] == 0.8
+
+
+def test_the_keyboard_walks(opened):
+    page = opened("td")
+    said = page.get_by_role("status")
+    assert "stands at C" in said.inner_text()
+    page.get_by_role("button", name="Step").press("Enter")
+    page.keyboard.press("Space")
+    assert said.inner_text().startswith("Move 2, ")
+    assert focused(page) == "Step"
+    page.get_by_role("button", name="Back").press("Enter")
+    assert state(page, "td")["moves"] == 1
+    page.get_by_role("button", name="Episode", exact=True).press("Enter")
+    assert "Episode 1 has ended." in said.inner_text()
+    count = state(page, "td")["moves"]
+    page.get_by_role("button", name="100 episodes").press("Enter")
+    assert "Episode 101 has ended." in said.inner_text()
+    assert state(page, "td")["moves"] > count + 400
+    page.get_by_role("button", name="Another walk").press("Enter")
+    assert state(page, "td")["walk"] == 2
+
+
+def test_the_graph_is_stepped_and_marked_by_keyboard(opened):
+    page = opened("graph")
+    said = page.get_by_role("status")
+    forward = []
+    for _ in range(8):
+        forward.append(said.inner_text().split(":")[0])
+        page.get_by_role("button", name="Step").press("Enter")
+    assert forward == ["Two leaves", *["Forward"] * 3, *["Backward"] * 4]
+    assert "v1.grad is [5, 5]. The other leaf is data" in said.inner_text()
+    page.get_by_role("checkbox", name="v2 requires grad").press("Space")
+    assert "v1.grad is [5, 5], v2.grad is [5, 5]." in said.inner_text()
+    for mark in ("v1", "v2"):
+        page.get_by_role("checkbox", name=f"{mark} requires grad").press("Space")
+    assert said.inner_text().startswith("RuntimeError: element 0 of tensors")
+    field = page.get_by_role("spinbutton", name="v1[0]")
+    field.fill("")
+    field.press_sequentially("-2.5")
+    assert state(page, "graph")["v1"] == [-2.5, 1]
+    assert field.input_value() == "-2.5"
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_everything_has_a_name(opened, name):
+    page = opened(name)
+    for role in ("button", "slider", "img", "checkbox", "radio", "spinbutton"):
+        for element in page.locator("#live-" + name).get_by_role(role).all():
+            tag = element.evaluate("(e) => e.labels?.[0]?.innerText || e.ariaLabel || e.innerText")
+            assert tag.strip(), element.evaluate("(e) => e.outerHTML")
+    box = page.locator(f"#live-{name}")
+    assert page.locator(f"#{box.get_attribute('aria-labelledby')}").inner_text() == "Words."
+    assert page.get_by_role("status").inner_text()
+
+
+CHANGED = {
+    "clip": ("bound", 0.1),
+    "td": ("alpha", 0),
+    "means": ("second", 1),
+    "graph": ("step", 1),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_state_stands_in_the_address(opened, name):
+    page = opened(name)
+    key, low = CHANGED[name]
+    if name == "graph":
+        page.get_by_role("button", name="Step").click()
+    else:
+        page.locator(f"[data-key={key}]").press("Home")
+    page.wait_for_function("location.hash !== ''")
+    assert page.evaluate("location.hash") == f"#live-{name}?{key}={low}"
+    page.reload()
+    assert state(page, name)[key] == low
+    page.get_by_role("button", name="Reset").click()
+    page.wait_for_function("location.hash === ''")
+
+
+def test_an_address_that_says_nonsense_is_passed_over(opened):
+    page = opened("clip")
+    start = state(page, "clip")
+    for text in ("bound=x", "y=1,2", "toString=1", "bound=", "bound", "%", "y=1,2,,3", ""):
+        page.evaluate(RECALL, f"#live-clip?{text}")
+        assert state(page, "clip") == start, text
+    page.evaluate(RECALL, "#live-td?bound=2")
+    assert state(page, "clip") == start
+    page.evaluate(RECALL, "#live-clip?bound=99&y=0%2C9,-9,0")
+    assert (state(page, "clip")["bound"], state(page, "clip")["y"]) == (4, [0, 2, -2, 0])
+    page.evaluate(RECALL, "#live-clip?bound=2")
+    assert state(page, "clip") == {**start, "bound": 2}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_a_figure_fits_its_page_and_turns_with_it(opened, name, width):
+    page = opened(name, viewport={"width": width, "height": 900})
+    sideways = "document.documentElement.scrollWidth - innerWidth"
+    assert page.evaluate(sideways) <= 0
+    cut = """() => [...document.querySelectorAll(".live svg text")].filter((e) => {
+      const box = e.getBoundingClientRect(), frame = e.ownerSVGElement.getBoundingClientRect();
+      return box.left < frame.left - 1 || box.right > frame.right + 1 || box.bottom > frame.bottom;
+    }).map((e) => e.textContent)"""
+    assert page.evaluate(cut) == []
+    small = "Math.min(...[...document.querySelectorAll('.live text')].map((e) =>"
+    assert page.evaluate(f"{small} parseFloat(getComputedStyle(e).fontSize)))") >= 12
+    first = page.locator("[data-key]").first
+    first.focus()
+    key = focused(page)
+    page.set_viewport_size({"width": width + 200, "height": 900})
+    page.wait_for_timeout(200)
+    assert focused(page) == key
+    assert page.evaluate(sideways) <= 0
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_without_javascript_and_in_print_there_is_nothing(opened, name):
+    page = opened(name, java_script_enabled=False)
+    assert not page.locator(".live").is_visible()
+    page = opened(name)
+    assert page.locator(".live").is_visible()
+    page.emulate_media(media="print")
+    assert not page.locator(".live").is_visible()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_nothing_moves_by_itself_for_readers_who_want_that(opened, name):
+    page = opened(name, reduced_motion="reduce")
+    moving = """() => [...document.querySelectorAll(".live *")].filter((e) => {
+      const style = getComputedStyle(e);
+      return parseFloat(style.transitionDuration) > 0 || style.animationName !== "none";
+    }).length"""
+    assert page.evaluate(moving) == 0
+
+
+def test_a_dark_page_turns_the_drawing_round(opened):
+    for theme, turned in (("light", False), ("dark", True)):
+        page = opened("clip", theme=theme)
+        style = page.locator(".live svg").evaluate("(e) => getComputedStyle(e).filter")
+        assert ("invert" in style) == turned
+
+
+# What they are made of ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_small_and_asks_nobody(name):
+    scripts = book_live.scripts(name)
+    assert list(scripts) == ["live", name]
+    assert sum(len(text.encode()) for text in scripts.values()) < LARGEST
+    for text in scripts.values():
+        assert set(re.findall(r"https?://[^\"'\s]+", text)) <= {"http://www.w3.org/2000/svg"}
+        assert not re.search(r"\b(fetch|XMLHttpRequest|import|eval|localStorage|cookie)\b", text)
+
+
+@pytest.mark.skipif(not (HTML / "index.html").is_file(), reason="the book is not built")
+def test_every_figure_stands_in_a_page_beside_a_static_one():
+    found = {}
+    for name in pages():
+        soup = BeautifulSoup((HTML / name).read_text(encoding="utf-8"), "html.parser")
+        for box in soup.select(".live"):
+            found[box["id"].removeprefix("live-")] = name
+            assert box.has_attr("hidden")
+            assert len(box.get_text().split()) > 10
+            assert box.find_previous("figure") in box.find_parent("section").find_all("figure")
+        used = [tag["src"] for tag in soup.find_all("script", src=re.compile("_static/live/"))]
+        assert len(used) == len(set(used)) == len(soup.select(".live")) + bool(used)
+    assert sorted(found) == FIGURES
+
+
+@pytest.mark.skipif(not (HTML / "index.html").is_file(), reason="the book is not built")
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_page_of_the_book_shows_its_figures_from_a_folder_too(chromium, scripts):
+    for name in pages():
+        html = (HTML / name).read_text(encoding="utf-8")
+        if 'class="live"' in html:
+            context = chromium.new_context(java_script_enabled=scripts)
+            page = context.new_page()
+            page.goto((HTML / name).as_uri())
+            for box in page.locator(".live").all():
+                assert box.is_visible() == scripts
+                assert box.locator("svg").count() == int(scripts)
+            context.close()
+
+
+def test_a_figure_that_is_not_there_is_named():
+    with pytest.raises(FileNotFoundError):
+        book_live.script("none")
+
+
+def test_the_script_of_a_figure_holds_the_program_that_python_writes():
+    assert "function clipped_rows(theta, x, y, bound) {" in book_live.script("clip")
+    assert "function td_step(theta, s, r, s_next, alpha) {" in book_live.script("td")
