@@ -12,7 +12,7 @@ from typing import Any
 from . import trees
 from .arrays import namespace_of
 
-__all__ = ["clip", "mean", "noise_scale", "norms", "signal_and_noise", "variance"]
+__all__ = ["clip", "clipped_sum", "mean", "noise_scale", "norms", "signal_and_noise", "variance"]
 
 
 def norms(rows: Any) -> Any:
@@ -70,6 +70,26 @@ def clip(rows: Any, max_norm: float) -> Any:
         return product if product.dtype == x.dtype else xp.astype(product, x.dtype)
 
     return trees.tree_map(clipped, rows)
+
+
+def clipped_sum(rows: Any, max_norm: float) -> Any:
+    """Return sum_i g_i min(1, max_norm / |g_i|): a tree like one row; of 16-bit rows in float32.
+
+    To add or remove one sample moves it by ``max_norm`` at most. Alone it is not private: it is
+    an exact answer. `privacy.noisy_mean` adds the noise.
+
+    Raises
+    ------
+    ValueError : a ``max_norm`` that is not positive.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> clipped_sum(np.array([[3.0, 4.0], [0.3, 0.4]]), 1.0)
+    array([0.9, 1.2])
+    """
+    xp, clipped = namespace_of(rows), clip(rows, max_norm)
+    return trees.tree_map(lambda x: xp.asarray(xp.sum(_wide(xp, x), axis=0)), clipped)
 
 
 def mean(rows: Any) -> Any:

@@ -1,0 +1,128 @@
+"""What private training costs in accuracy: by epsilon, clipping norm and batch size.
+
+    python benchmarks/private_training.py --save
+
+The digits of the book, in NumPy, without a framework. The noise follows from epsilon by a Renyi
+accountant (Mironov et al., 2019). Seeds fix everything, so a rerun gives the same numbers; it
+takes about a minute, which is too long for a page.
+"""
+
+import argparse
+import datetime
+import json
+import math
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+import persample as ps
+from persample.book.problems import digits
+
+RESULT = Path(__file__).parent / "results" / "private_training.json"
+SAMPLES, NEW, STEPS, DELTA, STEP_SIZE, SEEDS = 10_000, 1000, 200, 1e-5, 8.0, 5
+USUAL = {"epsilon": 2.0, "max_norm": 1.0, "rate": 0.03}
+VARIED = {
+    "epsilon": [0.25, 0.5, 1, 2, 4, 8],
+    "max_norm": [0.1, 0.3, 1, 3, 10],
+    "rate": [0.003, 0.01, 0.03, 0.1],
+}
+
+
+def renyi_epsilon(rate: float, sigma: float) -> float:
+    """Return epsilon of all steps by a Renyi accountant of whole orders up to 64."""
+    found = []
+    for a in range(2, 65):
+        k = np.arange(a + 1)
+        binomial = [math.lgamma(a + 1) - math.lgamma(i + 1) - math.lgamma(a - i + 1) for i in k]
+        terms = binomial + k * math.log(rate) + (a - k) * math.log1p(-rate)
+        terms += k * (k - 1) / (2 * sigma**2)
+        renyi = STEPS * np.logaddexp.reduce(terms) / (a - 1)
+        found.append(renyi + math.log1p(-1 / a) - math.log(a * DELTA) / (a - 1))
+    return float(min(found))
+
+
+@cache
+def noise_for(epsilon: float, rate: float) -> float:
+    """Return the noise multiplier that has this epsilon, by bisection."""
+    low, high = 0.3, 200.0
+    for _ in range(30):
+        sigma = math.sqrt(low * high)
+        enough = renyi_epsilon(rate, sigma) < epsilon
+        low, high = (low, sigma) if enough else (sigma, high)
+    if renyi_epsilon(rate, high) > epsilon:
+        raise ValueError(f"no noise multiplier up to {high:g} has the epsilon {epsilon:g}")
+    return high
+
+
+@cache
+def drawn(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    images, labels = digits.images(np.random.default_rng(seed), count)
+    return images.reshape(-1, 81), labels
+
+
+def network() -> ps.layers.Network:
+    rng = np.random.default_rng(0)
+    first, last = (rng.normal(size=(m, d)) / d**0.5 for m, d in ((24, 81), (10, 24)))
+    layers = ps.layers
+    parts = layers.Linear(first, np.zeros(24)), layers.Tanh(), layers.Linear(last, np.zeros(10))
+    return layers.Network(list(parts))
+
+
+def accuracy(
+    seed: int, epsilon: float | None, max_norm: float, rate: float, step_size: float = STEP_SIZE
+) -> float:
+    """Train, and return the share of new images that are right; epsilon None: no noise."""
+    (x, y), net, rng = drawn(SAMPLES, 1), network(), np.random.default_rng(seed)
+    sigma = 0.0 if epsilon is None else noise_for(epsilon, rate)
+    for _ in range(STEPS):
+        batch = ps.privacy.poisson_batch(rng, SAMPLES, rate)
+        with ps.layerwise(net) as record:
+            scores = net(x[batch])
+            odds = np.exp(scores - scores.max(1, keepdims=True))
+            odds /= odds.sum(1, keepdims=True)
+            odds[np.arange(len(batch)), y[batch]] -= 1
+            net.backward(odds)
+        step = ps.privacy.noisy_mean(
+            record, max_norm, noise_multiplier=sigma, divisor=rate * SAMPLES, rng=rng
+        )
+        for i in (0, 2):
+            net.layers[i].weight -= step_size * step[f"{i}.weight"] / max_norm
+            net.layers[i].bias -= step_size * step[f"{i}.bias"] / max_norm
+    x_new, y_new = drawn(NEW, 2)
+    return float((net(x_new).argmax(1) == y_new).mean())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
+    save = parser.parse_args().save
+    runs = lambda **setting: [accuracy(seed, **setting) for seed in range(SEEDS)]  # noqa: E731
+    huge = 1e6  # clips nothing; the step is divided by it
+    stored = {
+        "what": "share of new digits that a privately trained network gets right, for each seed",
+        "date": datetime.date.today().isoformat(),
+        "versions": {"numpy": version("numpy")},
+        "samples": SAMPLES,
+        "steps": STEPS,
+        "step size": STEP_SIZE,
+        "delta": DELTA,
+        "usual": USUAL,
+        "noise multipliers": {
+            f"{e:g}": round(noise_for(e, USUAL["rate"]), 4) for e in VARIED["epsilon"]
+        },
+        "openly": runs(epsilon=None, max_norm=huge, rate=USUAL["rate"], step_size=3.0 * huge),
+        "accuracy": {
+            name: {f"{value:g}": runs(**{**USUAL, name: value}) for value in values}
+            for name, values in VARIED.items()
+        },
+    }
+    text = json.dumps(stored, indent=1) + "\n"
+    print(text)
+    if save:
+        RESULT.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

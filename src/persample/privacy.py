@@ -1,0 +1,172 @@
+"""Private training's two steps on rows: a Poisson batch, and a noisy mean of clipped rows.
+
+Separate from `statistics` because here lies a promise, and it has conditions; each docstring says
+them. The accounting, from noise and steps to (epsilon, delta), is left to maintained libraries.
+"""
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from . import statistics, trees
+from .arrays import namespace_of
+from .layers import Record
+
+__all__ = ["noisy_mean", "poisson_batch"]
+
+
+def poisson_batch(rng: np.random.Generator, size: int, rate: float) -> np.ndarray:
+    """Return a Poisson batch: each of ``size`` samples is in it with probability ``rate``.
+
+    The samples are drawn independently of one another, so their number B differs from batch to
+    batch; it is ``rate * size`` on average and sometimes 0. Accountants of DP-SGD assume this way
+    of drawing. Batches of a shuffled data set are something else.
+
+    Returns
+    -------
+    (B,) indices, ascending.
+
+    Raises
+    ------
+    ValueError : a ``rate`` that is not above 0 and at most 1, a ``size`` that is no count.
+    TypeError : an ``rng`` that is no ``np.random.Generator``.
+
+    Example
+    -------
+    >>> rng = np.random.default_rng(0)
+    >>> [poisson_batch(rng, 8, 0.25).tolist() for _ in range(3)]
+    [[2, 3], [3, 5, 7], [4, 5]]
+
+    Source: Abadi et al. (2016), algorithm 1 and section 3.1; Mironov et al. (2019).
+    """
+    _check_generator("poisson_batch", rng)
+    if not _is_number(rate) or not 0 < rate <= 1:
+        raise ValueError(
+            f"poisson_batch: rate={rate!r}; give the probability of a sample to be drawn, above 0 "
+            "and at most 1."
+        )
+    if not isinstance(size, Integral) or isinstance(size, bool) or size < 0:
+        raise ValueError(
+            f"poisson_batch: size={size!r}; give the number of samples in the data set, a whole "
+            "number, 0 or more."
+        )
+    return np.flatnonzero(rng.random(int(size)) < rate)
+
+
+def noisy_mean(
+    rows: Any,
+    max_norm: float,
+    *,
+    noise_multiplier: float,
+    divisor: float,
+    rng: np.random.Generator,
+) -> Any:
+    """Return (sum_i g_i min(1, max_norm / |g_i|) + noise) / divisor: the step of DP-SGD.
+
+    The noise is normal and independent in every entry, with the standard deviation
+    ``noise_multiplier * max_norm``; it is added once, to the sum. With a `Record` the rows are
+    not formed.
+
+    One call is a Gaussian mechanism: to add or remove one sample moves the sum by ``max_norm`` at
+    most, up to rounding. What is *not* guaranteed: (epsilon, delta) of a whole training, which an
+    accountant computes from all steps; privacy where one row depends on other samples (batch
+    normalisation), where ``divisor`` or ``max_norm`` depends on which samples were drawn or are in
+    the data set, or where ``rng`` can be guessed. NumPy's generators are not cryptographic.
+    Floating-point noise is not exactly normal, and is rounded away where it is far smaller than
+    the sum. An entry that is not finite raises, and that too tells something about the samples.
+    For real data take a maintained library.
+
+    Parameters
+    ----------
+    rows : what ``per_sample_grad`` or ``record.rows()`` returns, samples along axis 0, or a
+        `Record`. A batch without samples is rows of shape (0, \\*shape); the result is noise.
+    max_norm : the bound on the norm of a whole row.
+    noise_multiplier : 0 adds no noise, and then nothing is private.
+    divisor : fixed beforehand, such as ``rate`` times a size that is public and stays when a
+        sample comes or goes; the number of rows, or of samples in the data set, is not.
+
+    Returns
+    -------
+    tree like one row; of 16-bit rows in float32.
+
+    Raises
+    ------
+    ValueError : a bound or a divisor that is not a finite number above 0, a negative
+        multiplier, arrays of different numbers of samples, rows with entries that are not finite.
+    TypeError : an ``rng`` that is no ``np.random.Generator``, rows that are not real
+        floating-point numbers.
+
+    Example
+    -------
+    >>> rows = np.array([[3.0, 4.0], [0.3, 0.4]])
+    >>> rng = np.random.default_rng(0)
+    >>> noisy_mean(rows, 1.0, noise_multiplier=0.0, divisor=2, rng=rng)
+    array([0.45, 0.6 ])
+    >>> noisy_mean(rows, 1.0, noise_multiplier=1.1, divisor=2, rng=rng).round(3)
+    array([0.802, 0.658])
+
+    Source: Abadi et al. (2016), algorithm 1, with a fixed divisor.
+    """
+    _check_generator("noisy_mean", rng)
+    for name, number in (("max_norm", max_norm), ("divisor", divisor)):
+        if not _is_number(number) or not 0 < number < math.inf:
+            raise ValueError(f"noisy_mean: {name}={number!r}; give a finite number above 0.")
+    if not _is_number(noise_multiplier) or not 0 <= noise_multiplier < math.inf:
+        raise ValueError(
+            f"noisy_mean: noise_multiplier={noise_multiplier!r}; give the standard deviation of "
+            "the noise in units of max_norm, a finite number, 0 or more."
+        )
+    scale = noise_multiplier * max_norm
+    if not math.isfinite(scale):
+        raise ValueError(
+            f"noisy_mean: noise_multiplier={noise_multiplier!r} times max_norm={max_norm!r} is no "
+            "finite number; give smaller ones."
+        )
+    if isinstance(rows, Record):
+        total = rows.clipped_sum(max_norm)
+    else:
+        _check_rows(rows)
+        total = statistics.clipped_sum(rows, max_norm)
+    return trees.tree_map(lambda x: _noisy(x, scale, rng) / divisor, total)
+
+
+def _noisy(x, scale, rng):
+    xp = namespace_of(x)
+    if not bool(xp.all(xp.isfinite(x))):
+        raise ValueError(
+            "noisy_mean: a row has an entry that is not finite, and no noise hides that; find "
+            "the sample, or leave such rows out by a rule that you fix beforehand."
+        )
+    noise = scale * rng.normal(size=tuple(x.shape))
+    return x + xp.asarray(noise, dtype=x.dtype, device=x.device)
+
+
+def _check_rows(rows):
+    leaves = trees.leaves_of(rows)
+    for x in leaves:
+        if "float" not in str(x.dtype):  # bfloat16 too, in each backend
+            raise TypeError(
+                f"noisy_mean: rows of dtype {x.dtype}, in which noise or norm would be wrong; "
+                "give real floating-point numbers."
+            )
+    counts = {x.shape[0] if x.ndim else None for x in leaves}
+    if len(counts) > 1 or None in counts:
+        shapes = ", ".join(str(tuple(x.shape)) for x in leaves)
+        raise ValueError(
+            f"noisy_mean: the rows have the shapes {shapes}; axis 0 must be the samples, as many "
+            "in each array."
+        )
+
+
+def _check_generator(where, rng):
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(
+            f"{where}: rng is of type {type(rng).__name__}; give a np.random.Generator, made "
+            "once and used for all steps."
+        )
+
+
+def _is_number(x):
+    return isinstance(x, Real) and not isinstance(x, bool)

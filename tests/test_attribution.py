@@ -1,0 +1,104 @@
+"""Scores of training images in a small network, checked against autograd and real trainings."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.func import functional_call, grad, vmap
+from torch.nn.functional import cross_entropy
+
+from persample.book import measured
+from persample.book.problems import attribution
+
+RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
+
+
+@pytest.fixture(scope="module")
+def net():
+    return attribution.Trained(1)
+
+
+def model_of(p):
+    layers = torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 10)
+    model = torch.nn.Sequential(*layers).double()
+    with torch.no_grad():
+        for own, given in zip(model.parameters(), p, strict=True):
+            own.copy_(given)
+    return model
+
+
+def test_many_trainings_at_once_are_those_of_an_optimiser(net):
+    groups = [[3, 70, 9], [5, 6, 7]]
+    losses, read = net.losses_without(groups, [0, 8])
+    for line, labels, group in zip(losses, read, groups, strict=True):
+        model = model_of(net.start)
+        kept = np.setdiff1d(np.arange(1400), group)
+        for _ in range(40):
+            model.zero_grad()
+            (cross_entropy(model(net.x[kept]), net.y[kept], reduction="sum") / 1400).backward()
+            with torch.no_grad():
+                for p in model.parameters():
+                    p -= 0.5 * p.grad
+        out = model(net.x_asked[[0, 8]]).detach()
+        wanted = cross_entropy(out, net.y_asked[[0, 8]], reduction="none")
+        np.testing.assert_allclose(line, wanted.numpy(), rtol=1e-9)
+        assert labels.tolist() == out.argmax(1).tolist()
+
+
+def test_the_derivative_through_the_training_foretells_a_small_weight(net):
+    weights = torch.ones(1400).double()
+    weights.requires_grad_()
+    loss = attribution._losses(net.train(weights), net.x_asked[:1], net.y_asked[:1])
+    (slope,) = torch.autograd.grad(loss.sum(), weights)
+    for i in (11, 900):
+        ends = []
+        for more in (1e-4, -1e-4):
+            changed = torch.ones(1400).double()
+            changed[i] += more
+            p = net.train(changed)
+            ends.append(attribution._losses(p, net.x_asked[:1], net.y_asked[:1]).item())
+        assert (ends[0] - ends[1]) / 2e-4 == pytest.approx(slope[i].item(), rel=1e-4, abs=1e-9)
+
+
+def test_rows_products_and_gauss_newton_are_those_of_autograd(net):
+    model = model_of(net.end)
+    named = dict(model.named_parameters())
+
+    def scores(p, x):
+        return functional_call(model, p, (x[None],))[0]
+
+    def loss(p, x, y):
+        return cross_entropy(scores(p, x)[None], y[None])
+
+    rows = vmap(grad(loss), (None, 0, 0))(named, net.x[:30], net.y[:30])
+    rows = torch.cat([row.flatten(1) for row in rows.values()], 1)
+    mine = attribution._rows(net.end, net.x[:30], net.y[:30])
+    torch.testing.assert_close(mine, rows.detach(), rtol=1e-10, atol=1e-13)
+    asked = attribution._rows(net.end, net.x_asked[:2], net.y_asked[:2])
+    torch.testing.assert_close(net._products(net.end, [0, 1])[:, :30], asked @ mine.T)
+
+    v = torch.from_numpy(np.random.default_rng(0).normal(size=2410))
+    parts, size = attribution._parts(v), 1e-7
+    ahead, behind = (
+        attribution._net([p + s * part for p, part in zip(net.end, parts, strict=True)], net.x)
+        for s in (size, -size)
+    )
+    moved, p = (ahead - behind) / (2 * size), model(net.x).softmax(1).detach()
+    total = (p * moved**2).sum() - ((p * moved).sum(1) ** 2).sum()
+    assert (v @ net.gauss_newton() @ v).item() == pytest.approx(total.item() / 1400, rel=1e-5)
+
+
+def test_the_table_and_what_the_page_says_of_it(tmp_path):
+    scores = {
+        "good": {"change": [0.0], "mended": 3, "ranks": [0.9, 0.5, 0.8], "size": [1.0, 1.2, 9.0]},
+        "random": {"change": [0.0], "mended": 0},
+    }
+    (tmp_path / "attribution.json").write_text(json.dumps({"questions": 3, "scores": scores}))
+    assert measured.attribution(tmp_path).splitlines() == [
+        "| score | rank correlation | real / score | mended of 3 |",
+        "| --- | --- | --- | --- |",
+        "| good | 0.80 (0.50 to 0.90) | 1.20 | 3 |",
+        "| random |  |  | 0 |",
+    ]
