@@ -11,6 +11,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 HTML := _build/html
 PORT ?= 8000
+# Where JupyterLab listens: make lab IP=0.0.0.0 in a container whose port is mapped.
+IP ?= localhost
+LAB_ARGS ?=
 # Yours to set: make book PYTHON=python3.12, make test TEST_ARGS="-k td0" JOBS=1, make book OPEN=no.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
@@ -35,7 +38,7 @@ NBVAL := --nbval --nbval-current-env --nbval-sanitize-with nbval_sanitize.cfg --
 PARALLEL := -n $(JOBS) --maxprocesses 8 --dist loadfile
 
 .PHONY: help book html test check portable portable-small repeat matrix tamper mutate fuzz models frameworks figures \
-	serve lab notebooks bench lint constraints clean
+	serve pdf lab repository notebooks bench private-peers lint constraints clean
 
 help:  ## list the targets
 	@echo "Per-Sample Gradients: make TARGET, where TARGET is"
@@ -97,8 +100,15 @@ serve: html  ## serve the book at http://localhost:8000 (PORT=...)
 	@echo "The book is at http://localhost:$(PORT), until Ctrl-C"
 	@$(BIN)/python -m http.server $(PORT) --bind localhost --directory $(HTML)
 
-lab: $(VENV)/.reader  ## open the chapters in JupyterLab
-	$(BIN)/jupyter lab --notebook-dir . --ServerApp.default_url=/lab/tree/chapters
+pdf: html  ## print the whole book into one PDF, with contents
+	@$(BIN)/python scripts/pdf.py
+
+lab: $(VENV)/.reader  ## open the chapters in JupyterLab (in a container: IP=0.0.0.0)
+	$(BIN)/jupyter lab --notebook-dir . --ServerApp.default_url=/lab/tree/chapters --ip $(IP) \
+		$(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)
+
+repository: $(VENV)/.dev  ## tell the book its address (URL=https://github.com/owner/name)
+	@$(BIN)/python scripts/repository.py "$(URL)"
 
 notebooks: $(VENV)/.dev  ## execute every notebook in place and normalise it (ONLY=td0 for one)
 	$(BIN)/python scripts/execute_notebooks.py $(if $(ONLY),--only $(ONLY))
@@ -106,6 +116,15 @@ notebooks: $(VENV)/.dev  ## execute every notebook in place and normalise it (ON
 bench: $(VENV)/.dev $(VENV)-bench/.peers  ## measure what the speed claims rest on (minutes)
 	for what in engine td0_ladder graph_costs; do $(BIN)/python benchmarks/$$what.py || exit 1; done
 	for what in rows whole_models model_traits; do $(VENV)-bench/bin/python benchmarks/$$what.py || exit 1; done
+
+private-peers: $(VENV)-private/.peers  ## ask maintained libraries for epsilon and for a clipped sum
+	$(VENV)-private/bin/python benchmarks/private_peers.py --save
+	$(VENV)-private/bin/python benchmarks/private_opacus.py --save
+
+$(VENV)-private/.peers: requirements-private.txt | $(BIN)/python
+	@[ -d $(VENV)-private ] || "$(PYTHON)" -m venv $(VENV)-private
+	@$(VENV)-private/bin/python -m pip install -qq --disable-pip-version-check \
+		--extra-index-url $(TORCH_INDEX) -r requirements-private.txt && touch $@
 
 # The peers in an environment of their own: the book itself does not need them.
 $(VENV)-bench/.peers: requirements-bench.txt constraints.txt | $(BIN)/python

@@ -1,7 +1,7 @@
 """Draw the pictures that are no output of a notebook.
 
-images/overview.svg is a figure of chapter 1. images/mislabelled-*.png open the README and the
-landing page: dark ink for light pages, light ink for dark ones.
+images/overview.svg is a figure of chapter 1. images/outcomes-*.png open the README and the landing
+page, as the figure does chapter 1: dark ink for light pages, light ink for dark ones.
 
 python scripts/draw_pictures.py [FOLDER]      images/ without one
 """
@@ -16,11 +16,12 @@ from matplotlib.figure import Figure
 
 import persample as ps
 from persample.book import plotting
+from persample.book.colours import METHODS
 from persample.book.notebook import setup
-from persample.book.problems import mistyped
+from persample.book.problems import unscaled
 
 IMAGES = Path(__file__).parent.parent / "images"
-SHOWN = 20
+DRAWS = range(12)
 INKS = {"light": plotting.INK, "dark": "#e6edf3"}  # by the page that the picture is for
 
 
@@ -35,17 +36,21 @@ def overview() -> Figure:
 
 
 @cache
-def worst() -> tuple[mistyped.Draw, np.ndarray]:
-    """Return the digits of chapter 1 and the places of those with the largest row norms."""
-    given, scores = mistyped.scores(seed=0)
-    return given, mistyped.ranked(scores["row norm"])[:SHOWN]
+def reached() -> dict[str, dict[str, list[float]]]:
+    """Return the percentages that chapter 1 draws: {panel: {way: one for each draw}}."""
+    return {
+        f"{bad} bad images": {
+            way: unscaled.accuracies(way, DRAWS, bad=bad) for way in unscaled.WAYS
+        }
+        for bad in (70, 140)
+    }
 
 
-def mislabelled(page: str) -> Figure:
-    """Draw the images with the largest rows, each below its digit and the label it was given."""
-    given, shown = worst()
-    images = given.images[shown].reshape(-1, 8, 8)
-    return plotting.relabelled(images, given.digits[shown], given.labels[shown], ink=INKS[page])
+def outcomes(page: str) -> Figure:
+    """Draw how many new images are recognised after training in spite of bad ones."""
+    marked = {"each image clipped": METHODS["vmap"]}
+    label = "new images recognised, in percent"
+    return plotting.outcomes(reached(), label, marked, ink=INKS[page])
 
 
 def draw(folder: Path) -> None:
@@ -55,8 +60,8 @@ def draw(folder: Path) -> None:
     overview().savefig(folder / "overview.svg", metadata={"Date": None, "Creator": None})
     for page in INKS:
         # Two pixels for each of the page's, as in the notebooks.
-        name = folder / f"mislabelled-{page}.png"
-        mislabelled(page).savefig(name, dpi=220, metadata={"Software": None})
+        name = folder / f"outcomes-{page}.png"
+        outcomes(page).savefig(name, dpi=220, metadata={"Software": None})
 
 
 if __name__ == "__main__":

@@ -4,9 +4,10 @@
     python scripts/models.py --only BERT    one
 
 The models are those of transformers, torchvision and timm, small ones with random weights and
-their default dropout. Row i is compared with torch.autograd.grad(losses[i], parameters) on the
-graph of the recorded pass, so with the same dropout. Layers that normalise over the batch are
-replaced by GroupNorm, or in evaluation mode, since no sample has a gradient of its own there.
+their default dropout, two of them with adapters of peft. Row i is compared with
+torch.autograd.grad(losses[i], parameters) on the graph of the recorded pass, so with the same
+dropout. Layers that normalise over the batch are replaced by GroupNorm, or in evaluation mode,
+since no sample has a gradient of its own there.
 """
 
 import argparse
@@ -28,7 +29,7 @@ from torch import nn
 import persample as ps
 
 STORED = Path(__file__).resolve().parents[1] / "benchmarks" / "results" / "models.json"
-PACKAGES = ("torch", "transformers", "torchvision", "timm")
+PACKAGES = ("torch", "transformers", "torchvision", "timm", "peft")
 B, WORDS = 4, 50
 TOLERANCE = 1e-3  # float32, relative to the norm of a sample's gradient
 
@@ -176,8 +177,22 @@ def _of_transformers():
         )  # fmt: skip
         return t.CLIPVisionModel(config), lambda m: m(images(16)).pooler_output.sin().sum(1)
 
+    def adapted(make, targets, **options):
+        """Freeze the model, and give the layers named adapters whose two matrices are random."""
+        from peft import LoraConfig, get_peft_model
+
+        model, losses_of = make()
+        config = LoraConfig(
+            r=2, target_modules=targets, lora_dropout=0.1, init_lora_weights=False, **options
+        )
+        return get_peft_model(model, config), losses_of
+
     return {
         "GPT-2": gpt2,
+        "GPT-2, LoRA of peft": partial(adapted, gpt2, ["c_attn"], fan_in_fan_out=True),
+        "Llama, DoRA of peft": partial(
+            adapted, partial(causal, "Llama"), ["q_proj", "v_proj"], use_dora=True
+        ),
         "Llama": partial(causal, "Llama"),
         "Mistral": partial(causal, "Mistral"),
         "Qwen2": partial(causal, "Qwen2"),

@@ -55,6 +55,8 @@ def problems(notebook: nbformat.NotebookNode) -> list[str]:
 
     run = 0
     for number, cell in enumerate(notebook.cells):
+        if "remove-cell" in cell.metadata.get("tags", []):
+            continue  # the page does not show it
         run = run + 1 if cell.cell_type == "code" else 0
         if run == LONGEST_RUN + 1:
             found.append(

@@ -132,7 +132,7 @@ def test_each_framework_has_a_card_with_its_words_and_habits():
         card = frameworks.card(name, facts)
         assert card in text
         assert f"`{facts['shared']}`" in card
-    assert "| vector loss | **sum, no error** |" in frameworks.card(
+    assert "| vector loss | `GradientTape.gradient`: **sum, no error** |" in frameworks.card(
         "tensorflow", STORED["tensorflow"]
     )
     assert "| gradient computed again | **adds up** |" in frameworks.card(
@@ -149,9 +149,9 @@ def test_the_table_of_habits_marks_what_changes_a_gradient_in_silence():
     habits = frameworks.habits(found)
     page = frameworks.habit_table(found)._repr_markdown_()
     marked = re.findall(f'<td style="{frameworks.ORANGE}">(.*?)</td>', page)
-    assert sorted(marked) == sorted(
-        ["sum"] * 2 + ["adds up", "wrong"] + ["adds up in backward()"] * 2
-    )
+    silent = ["sum"] * 2 + ["adds up", "wrong"] + ["adds up in backward()"] * 2
+    assert sorted(marked) == sorted(f"silent: {word}" for word in silent)
+    assert page.count("silent: ") == len(silent)  # said in words, not by the colour alone
     assert {name for name, words in habits.items() if words[1] == "sum"} == {
         "TensorFlow",
         "MindSpore",
@@ -159,7 +159,32 @@ def test_the_table_of_habits_marks_what_changes_a_gradient_in_silence():
     assert habits["MindSpore"][4] == "wrong"
     assert page.count("<td") == len(frameworks.HEAD) * len(habits)
     assert page.count("<th>") == len(frameworks.HEAD)
-    assert "<td>PyTensor<br><small>vectorize_<wbr>graph</small></td><td>error</td>" in page
+    assert "<td>PyTensor<br><small>pytensor.<wbr>grad</small></td><td>error</td>" in page
+
+
+@pytest.mark.parametrize("name", frameworks.WAYS)
+def test_the_call_that_the_page_begins_with_is_in_the_rows_that_ran(name):
+    call, _ = frameworks.CALLS[name]
+    assert common.shared(PROGRAMS / f"with_{name}.py", call)
+    line = next(
+        line
+        for line in frameworks.call_table({name: STORED[name]}).splitlines()
+        if f'"?framework={name}#frameworks-code"' in line
+    )
+    assert f">{call.replace('td_', '')}</code>" in line.replace("<wbr>", "")
+    assert ("| yes |" in line) == bool(STORED[name]["words"]["batch"])
+
+
+def test_the_links_of_the_first_table_open_tabs_that_the_page_has():
+    page = (ROOT / "reference" / "frameworks.ipynb").read_text(encoding="utf-8")
+    links = re.findall(
+        r"\?(\w+)=(\w+)#([\w-]+)", frameworks.call_table(frameworks.load(runner.STORED))
+    )
+    assert len(links) == 2 * len(frameworks.TABS)
+    for group, name, place in links:
+        assert f":sync-group: {group}\\n" in page
+        assert f":sync: {name}\\n" in page
+        assert f"({place})=\\n" in page
 
 
 @pytest.mark.parametrize("name", frameworks.KEPT)

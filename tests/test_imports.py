@@ -17,9 +17,11 @@ ROOT = Path(persample.__file__).parent
 LAYERS = [
     ["book.notebook"],
     ["book.plotting"],
+    ["book.live"],
     [
         "book.problems",
         "book.diagrams",
+        "book.javascript",
         "book.layer_table",
         "book.leaf_programs",
         "book.measured",
@@ -27,6 +29,7 @@ LAYERS = [
         "book.sources",
         "book.work",
     ],
+    ["privacy"],
     ["statistics"],
     ["per_sample"],
     ["plans"],
@@ -89,6 +92,7 @@ FRAMEWORKS = {
         ("book.notebook", "function"),
         ("book.diagrams", "function"),
         ("book.memory", "function"),
+        ("book.problems.attribution", "function"),
         ("book.problems.mistyped", "function"),
         ("book.work", "function"),
     },

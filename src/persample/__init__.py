@@ -8,7 +8,7 @@
 array([[-3.6, -1.8,  3.6]])
 """
 
-from . import engine, layers, statistics, tape
+from . import engine, layers, privacy, statistics, tape
 from .arrays import namespace_of, stop_gradient, to_numpy
 from .backends import backend
 from .layers import layerwise
@@ -26,6 +26,7 @@ __all__ = [
     "mean_grad",
     "namespace_of",
     "per_sample_grad",
+    "privacy",
     "squared_loss",
     "statistics",
     "stop_gradient",

@@ -4,6 +4,7 @@ Every cell comes from a run; a framework that could not be installed has its rea
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ SHARED = {  # how the words by which a framework shares an argument do that
 SILENT = ("sum", "adds up", "wrong")  # how cells begin whose gradient changes without an error
 ORANGE = "background:#b4521a;color:#fff;font-weight:650"  # of such a cell, on light and dark pages
 HEAD = (
-    "framework, rows by",
+    "framework, function",
     "vector loss",
     "unused input",
     "gradient computed again",
@@ -35,6 +36,20 @@ LEAVES = {  # what is marked to be differentiated; "none" elsewhere
 KEPT = {  # the function whose gradient tensors keep, and the one that returns it
     "pytorch": ("backward()", "func.grad"),
     "numpy_engine": ("Tensor.backward()", "engine.grad"),
+}
+CALLS = {  # what makes the rows, as it stands in the program, and what the names in it are
+    "tensorflow": ("tf.vectorized_map(of, samples)", "`of`: the tape and loss of one sample"),
+    "mindspore": ("vmap(ms.grad(td_loss), in_axes=(None, 0, 0, 0))", ""),
+    "mlx": ("mx.vmap(mx.grad(td_loss), in_axes=(None, 0, 0, 0))", ""),
+    "pytensor": (
+        "vectorize_graph(row, {s: S, r: R, s_next: S_next})",
+        "`row`: the gradient of one sample",
+    ),
+    "autograd": ("jacobian(td_losses)", "`losses`: one number for each sample"),
+    "chainer": ("np.repeat(theta[None], len(s), axis=0)", "the weights, copied for each sample"),
+    "pytorch": ("torch.vmap(torch.func.grad(td_loss), in_dims=(None, 0, 0, 0))", ""),
+    "jax": ("jax.vmap(jax.grad(td_loss), in_axes=(None, 0, 0, 0))", ""),
+    "numpy_engine": ("engine.vmap(engine.grad(td_loss), in_axes=(None, 0, 0, 0))", ""),
 }
 WAYS = {
     "tensorflow": "a tape in `vectorized_map`; `tape.jacobian`",
@@ -102,38 +117,53 @@ def _below(x):
     return next(text for text in ("1e-15", "1e-7", "1e-6") if x < float(text))
 
 
+def call_table(found: Mapping[str, dict]) -> Table:
+    """Return the table of the calls that make rows, with links that open a framework's tabs."""
+    lines = []
+    for name, facts in found.items():
+        call, names = CALLS[name]
+        here = f'<a href="?framework={name}#frameworks-'  # sphinx-design reads the tab from it
+        links = [f'{here}code">{short(name, facts)}</a>', f'{here}words">vocabulary</a>']
+        shown = _code(f"`{call.replace('td_', '')}`" + f"<br>{names}" * bool(names))
+        vmap = "yes" if facts["words"]["batch"] else "no"
+        lines.append([f"{links[0]}<br><small>{links[1]}</small>", vmap, shown])
+    return table(["framework", "vmap?", "one gradient for each sample"], lines)
+
+
+def _code(text):
+    """Mark code in HTML: it wraps on a phone, where Sphinx keeps each word of a literal whole."""
+    text = text.replace("(", "(<wbr>")
+    return re.sub("`([^`]*)`", r'<code class="literal">\1</code>', text)
+
+
 def habits(found: Mapping[str, dict]) -> dict[str, list[str]]:
-    """Return framework -> its way to rows, and what four small programs do there."""
+    """Return framework -> its function for gradients, and what four small programs do there."""
     return {
-        short(name, facts): [_way(facts["words"]), *_habits(facts)]
+        short(name, facts): [_short(facts["words"]["gradient"]), *_habits(facts)]
         for name, facts in found.items()
     }
 
 
 def habit_table(found: Mapping[str, dict]) -> Table:
-    """Return the table of habits, in which a gradient that changes in silence is orange."""
+    """Return the table of habits: orange, and called silent, where no error tells of them."""
     head = "".join(f"<th>{word}</th>" for word in HEAD)
     lines = [
-        f"<tr><td>{name}<br><small>{way.replace('_', '_<wbr>')}</small></td>"
+        f"<tr><td>{name}<br><small>{function.replace('.', '.<wbr>')}</small></td>"
         f"{''.join(map(_cell, words))}</tr>"
-        for name, (way, *words) in habits(found).items()
+        for name, (function, *words) in habits(found).items()
     ]
     body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
     return Table(f'<div class="table-box"><table style="text-align:left">{body}</table></div>')
 
 
 def _cell(word):
-    style = f' style="{ORANGE}"' if word.startswith(SILENT) else ""
-    return f"<td{style}>{word}</td>"
+    silent = word.startswith(SILENT)
+    return f'<td style="{ORANGE}">silent: {word}</td>' if silent else f"<td>{word}</td>"
 
 
 def short(name: str, facts: Mapping) -> str:
     """Return a framework's name as figures have it."""
     return SHORT.get(name, facts["name"])
-
-
-def _way(words):
-    return (words["batch"] or words["jacobian"] or "copies").rpartition(".")[2]
 
 
 def _habits(facts):
@@ -163,6 +193,8 @@ def card(name: str, facts: Mapping) -> Table:
     """Return the table of what one framework calls the book's words, and of its habits."""
     words = {key: f"`{_short(word)}`" if word else NONE for key, word in facts["words"].items()}
     vector, unused, again, same = _habits(facts)
+    asked = KEPT[name] if "vector_func" in facts else [_short(facts["words"]["gradient"])]
+    vector = "**sum, no error**" if vector == "sum" else vector
     if "unused_func" in facts:
         unused = "`.grad` None; `autograd.grad` error; `func.grad` 0"
     record, gradient = words["record"], words["gradient"]
@@ -184,7 +216,7 @@ def card(name: str, facts: Mapping) -> Table:
         ["hold fixed", words["stop"]],
         ["compile", words["compile"]],
         ["leaf", LEAVES.get(name, words["leaf"])],
-        ["vector loss", "**sum, no error**" if vector == "sum" else vector],
+        ["vector loss", f"`{'` and `'.join(asked)}`: {vector}"],
         ["unused input", unused],
         ["gradient computed again", again],
         ["same tensor twice", _twice(same)],

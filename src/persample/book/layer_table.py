@@ -67,6 +67,11 @@ LAYERS: dict[str, tuple[Callable[[], nn.Module], tuple]] = {
         ((8,), ("i",)),
     ),
 }
+if hasattr(nn, "LinearCrossEntropyLoss"):  # of newer versions
+    LAYERS["LinearCrossEntropyLoss"] = (
+        lambda: nn.LinearCrossEntropyLoss(4, 9, reduction="none"),
+        ((4,), ("i",)),
+    )
 
 
 class Entry(NamedTuple):

@@ -1,4 +1,4 @@
-"""The stored measurements: what benchmarks/rows.py and whole_models.py wrote, in ordinary passes.
+"""The stored measurements: what the scripts of benchmarks/ wrote, times in ordinary passes.
 
 Separate because the pages draw them and must not hold the names that the files use.
 """
@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from .colours import METHODS
@@ -103,6 +104,7 @@ _PEAKS_OF_MODELS = {
     "norms, `layerwise`": "layerwise norms",
     "clipped sum, `layerwise`": "layerwise clipped sum",
     "clipped sum, Opacus ghost": "Opacus ghost clipping",
+    "clipped sum, optax": "optax clipped sum",
     "rows, `layerwise`": "layerwise, fresh",
     "rows, Opacus": "Opacus hooks",
     "rows, `torch.func`": "torch.func vmap(grad)",
@@ -121,9 +123,88 @@ def peaks_of_models(folder: str | Path, models: Sequence[str]) -> Table:
     return table(["MiB", *models], rows)
 
 
+def data_selection(folder: str | Path) -> Table:
+    """Return what was read rightly after training on a part: mean, lowest, highest of all draws.
+
+    The first line is in percent; the others are the difference to it, in points, draw by draw.
+    """
+    steps = _stored(folder, "data_selection")["steps"]
+    first, *others = next(iter(steps.values()))
+    rows = [
+        [f"{first}, percent", *(_mean_and_range(runs[first], ".1f") for runs in steps.values())]
+    ]
+    for name in others:
+        pairs = [zip(runs[name], runs[first], strict=True) for runs in steps.values()]
+        rows.append([name, *(_mean_and_range([a - b for a, b in of], "+.1f") for of in pairs)])
+    return table(["trained on", *(f"{count} steps" for count in steps)], rows)
+
+
+def labels_found(folder: str | Path) -> Table:
+    """Return how many wrong labels each score found: mean, lowest and highest of all draws."""
+    steps = _stored(folder, "data_selection")["found"]
+    rows = [
+        [name, *(_mean_and_range(runs[name], ".0f") for runs in steps.values())]
+        for name in next(iter(steps.values()))
+    ]
+    return table(["score", *(f"{count} steps" for count in steps)], rows)
+
+
+def attribution(folder: str | Path) -> Table:
+    """Return for each score its agreement with real trainings, and the readings it mended."""
+    stored = _stored(folder, "attribution")
+    rows = []
+    for name, of in stored["scores"].items():
+        order, size = "", ""
+        if "ranks" in of:
+            ranks, sizes = sorted(of["ranks"]), sorted(of["size"])
+            order = f"{median(ranks):.2f} ({ranks[0]:.2f} to {ranks[-1]:.2f})"
+            size = f"{median(sizes):.2f}" if name != "last product" else ""
+        rows.append([name, order, size, str(of["mended"])])
+    header = ["score", "rank correlation", "real / score", f"mended of {stored['questions']}"]
+    return table(header, rows)
+
+
+def _stored(folder, benchmark):
+    return json.loads((Path(folder) / f"{benchmark}.json").read_text(encoding="utf-8"))
+
+
+def _mean_and_range(values, form):
+    mean = sum(values) / len(values)
+    return f"{mean:{form}} ({min(values):{form}} to {max(values):{form}})"
+
+
 def load(folder: str | Path, benchmark: str = "rows") -> dict[str, Run]:
     """Return setting of memory -> run, from the folder where a benchmark stores its results."""
     return {
         setting: Run(json.loads((Path(folder) / f"{benchmark}{end}.json").read_text("utf-8")))
         for setting, end in SETTINGS.items()
     }
+
+
+def accountants(folder: str | Path, setting: str = "sampled") -> dict[str, Any]:
+    """Return accountant -> epsilon, or [lower end, estimate, upper end] of an interval."""
+    return _private_peers(folder)["epsilon"][setting]
+
+
+def clipped_sums(folder: str | Path) -> Table:
+    """Return how far the clipped sums of other libraries are from ours, as a table."""
+    stored = _private_peers(folder)
+    rows = [
+        [f"{name} {stored['versions'][name.lower()]}", f"{apart:.0e}"]
+        for name, apart in stored["clipped sums"].items()
+    ]
+    return table(["clipped sum by", "largest difference, relative to its norm"], rows)
+
+
+def private_opacus(folder: str | Path) -> dict[str, Any]:
+    """Return what the private loop that the page shows for Opacus did, and its epsilon."""
+    return json.loads((Path(folder) / "private_opacus.json").read_text("utf-8"))["found"]
+
+
+def private_training(folder: str | Path) -> dict[str, Any]:
+    """Return the stored private trainings: settings, and the share of right answers by seed."""
+    return json.loads((Path(folder) / "private_training.json").read_text(encoding="utf-8"))
+
+
+def _private_peers(folder):
+    return json.loads((Path(folder) / "private_peers.json").read_text(encoding="utf-8"))

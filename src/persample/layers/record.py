@@ -107,7 +107,8 @@ class Record:
         """Return sum_i g_i min(1, max_norm / ||g_i||): name -> (\\*shape), without the rows.
 
         The norm is over all parameters together, so a clipped row keeps its direction; nothing
-        is added to the denominator. Source: Abadi et al. (2016); Lee & Kifer (2020).
+        is added to the denominator. Alone it is not private: it is an exact answer, and
+        `privacy.noisy_mean` adds the noise. Source: Abadi et al. (2016); Lee & Kifer (2020).
         """
         if not isinstance(max_norm, Real) or isinstance(max_norm, bool) or not max_norm > 0:
             raise ValueError(

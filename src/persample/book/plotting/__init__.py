@@ -11,9 +11,13 @@ from .curves import curves, ladder
 from .equations import equations
 from .frameworks import relative_times
 from .graph_drawing import graph, graphs
-from .images import found, gallery, relabelled
+from .images import gallery, relabelled
+from .influence import against_refits, left_out, responsible
 from .leaves import amounts, attack, shared_and_copies, tensor_graph, why_none
 from .linearity import held, lifetimes, running_total, token_weights, walks
+from .outcomes import outcomes
+from .privacy import accountants, accuracy, neighbours
+from .pulls import pulls, sign_map
 from .states import a_presplit, a_split, seven_states
 from .style import INK
 from .tables import axes_of_arguments, overview, rows
@@ -26,6 +30,9 @@ __all__ = [
     "METHODS",
     "a_presplit",
     "a_split",
+    "against_refits",
+    "accountants",
+    "accuracy",
     "against_truth",
     "amounts",
     "arrows",
@@ -38,7 +45,6 @@ __all__ = [
     "dots",
     "equations",
     "gram_or_direct",
-    "found",
     "gallery",
     "graph",
     "graphs",
@@ -46,12 +52,17 @@ __all__ = [
     "grid_policy",
     "held",
     "ladder",
+    "left_out",
     "lifetimes",
+    "outcomes",
+    "neighbours",
     "outer_products",
     "overview",
     "peak_memory",
+    "pulls",
     "relabelled",
     "relative_times",
+    "responsible",
     "rewards",
     "rows",
     "running_total",
@@ -60,6 +71,7 @@ __all__ = [
     "spread",
     "stack_of_traces",
     "shared_and_copies",
+    "sign_map",
     "tensor_graph",
     "two_columns",
     "token_weights",

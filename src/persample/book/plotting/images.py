@@ -1,6 +1,6 @@
-"""Small images in a grid, and how many of the sought ones a ranking finds."""
+"""Small images in a grid."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -8,7 +8,6 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from ..colours import COLOURS
-from .curves import name_ends
 from .style import INK, finished
 
 
@@ -46,25 +45,4 @@ def relabelled(
         above = {"y": 1.06, "fontsize": 12, "va": "bottom", "transform": axes.transAxes}
         axes.text(0.8, s=f"{was} → ", ha="right", color=ink, **above)
         axes.text(0.8, s=f"{now}", ha="left", color=COLOURS[1], weight="bold", **above)
-    return finished(figure)
-
-
-def found(ranked: Mapping[str, np.ndarray], total: int, colours: Mapping[str, str]) -> Figure:
-    """Draw for each ranking how many sought samples are among the first k.
-
-    Parameters
-    ----------
-    ranked : {name: (B,) True where the sample at that place is sought}, best first.
-    total : how many samples are sought; chance finds its share of them, and is drawn too.
-    """
-    figure, axes = plt.subplots(figsize=(5.6, 3.4))
-    size = len(next(iter(ranked.values())))
-    shown = 2 * total
-    looked_at = np.arange(shown + 1)
-    for name, hits in ranked.items():
-        axes.plot(looked_at, np.cumsum([0, *hits[:shown]]), label=name, color=colours[name])
-    axes.plot(looked_at, looked_at * total / size, label="chance", color="#6b7280")
-    axes.set(xlabel="images looked at", ylabel="wrong labels found")
-    axes.set(xlim=(0, shown), ylim=(0, total))
-    name_ends(axes, {line.get_label(): tuple(line.get_xydata()[-1]) for line in axes.lines})
     return finished(figure)
