@@ -195,6 +195,25 @@ def test_the_means_agree_with_python(opened):
         assert bars[0] == pytest.approx(found["weights"][0], abs=1e-9)
 
 
+def test_the_line_without_a_point_agrees_with_a_refit(opened):
+    page, rng = opened("leave"), np.random.default_rng(0)
+    for _ in range(STATES):
+        t, y = rng.uniform(0, 10, (2, 6)).round(3)
+        out = int(rng.integers(1, 7))
+        found = values(page, "leave", x=t, y=y, out=out)
+        kept = np.arange(6) != out - 1
+        x = np.stack([np.ones(6), t], axis=1)
+        everything, without = (
+            np.linalg.lstsq(x[part], y[part], rcond=None)[0] for part in (slice(None), kept)
+        )
+        row = per_sample.loop_grad(losses.squared_loss)(everything, x, y)[out - 1]
+        estimate = everything + np.linalg.solve(x.T @ x, row)
+        h = np.einsum("ij,jk,ik->i", x, np.linalg.inv(x.T @ x), x)
+        assert_close(np.array(found["lines"]), np.stack([everything, without, estimate]), 1e-10)
+        assert_close(np.array(found["leverage"]), h, EXACT)
+        assert_close(estimate - everything, (1 - h[out - 1]) * (without - everything), 1e-10)
+
+
 # How they are worked -----------------------------------------------------------------------
 
 
@@ -310,6 +329,28 @@ def test_dividing_by_all_tokens_flattens_the_bars(opened):
         assert abs(page.locator("#live-means rect").first.evaluate(centre) - name) < 1
 
 
+def test_a_point_that_is_moved_is_the_one_left_out(opened):
+    page = opened("leave")
+    said = page.get_by_role("status")
+    assert "moves by 4.23; the estimate says 0.69." in said.inner_text()
+    assert said.inner_text().endswith("finds 1 − h = 0.16 of the move.")
+    bar = page.locator("#live-leave rect[fill='#D55E00']")
+    assert float(bar.get_attribute("height")) / 280 == pytest.approx(0.1639, abs=1e-4)
+    page.get_by_role("slider", name="Point 2").press("ArrowUp")
+    assert state(page, "leave")["out"] == 2
+    assert said.inner_text().startswith("Without point 2 ")
+    for key, sign in (("x", 1), ("y", 0)):  # h depends on places alone, the move on heights too
+        before = values(page, "leave", out=6)["leverage"][5]
+        changed = [*state(page, "leave")[key][:5], 7.0]
+        after = values(page, "leave", **{key: changed})["leverage"][5]
+        assert (after < before) == bool(sign)
+        page.get_by_role("button", name="Reset").click()
+    found = values(page, "leave", x=[3, 3, 3, 3, 3, 9], out=6)
+    assert found["lines"][1] == [None, None]  # JSON's word for what is no number
+    assert "the others stand at one place" in said.inner_text()
+    assert page.locator("#live-leave path[stroke='#009E73']").first.get_attribute("d") == ""
+
+
 def test_a_point_follows_the_mouse(opened):
     page = opened("clip")
     point = page.get_by_role("slider", name="Point 4")
@@ -360,6 +401,7 @@ RING = """(e) => [getComputedStyle(e).outlineStyle,
 STOPS = {
     "graph": ["Back", "Step", "Reset", "v1 0", "v1 1", "mark1", "v2 0", "v2 1", "mark2"],
     "means": ["first", "second", "each sequence", "Reset"],
+    "leave": [*(f"point {n}" for n in range(1, 7)), "out", "Reset"],
     "clip": ["point 1", "point 2", "point 3", "point 4", "bound", "Reset"],
     "td": [
         *("Back", "Step", "Episode", "10 episodes", "100 episodes", "Another walk", "Reset"),
@@ -452,6 +494,7 @@ CHANGED = {
     "clip": ("bound", 0.1),
     "td": ("alpha", 0),
     "means": ("second", 1),
+    "leave": ("out", 1),
     "graph": ("step", 1),
 }
 

@@ -88,6 +88,41 @@ def token_weights(keep: Any) -> tuple:
     return grad(mean_of_means)(at), grad(mean_of_all)(at)
 
 
+def line_without(x: Any, y: Any, out: Any) -> tuple:
+    """Return a line fitted to all points, and what becomes of it without some of them.
+
+    Parameters
+    ----------
+    x : (B, 2), 1 and a position for each point. y : (B,). out : (B,), 1 for a point left out.
+
+    Returns
+    -------
+    line fitted to all (2,), line fitted without (2,), the influence function's estimate of that
+    (2,), leverage of each point (B,).
+    """
+    xp = namespace_of(x)
+    everywhere = xp.ones_like(y)
+    theta = fitted(x, y, everywhere)
+    rows = vmap(grad(squared_loss), in_axes=(None, 0, 0))(theta, x, y)
+    inverse = inverse_2x2(x.T @ x)
+    estimate = theta + inverse @ (out @ rows)
+    leverage = xp.sum((x @ inverse) * x, axis=1)
+    return theta, fitted(x, y, everywhere - out), estimate, leverage
+
+
+def fitted(x: Any, y: Any, weights: Any) -> Any:
+    """Return the (2,) parameters of least squares with a weight (B,) for each point."""
+    weighted = x * weights[:, None]
+    return inverse_2x2(weighted.T @ x) @ (weighted.T @ y)
+
+
+def inverse_2x2(a: Any) -> Any:
+    """Return the inverse of a symmetric (2, 2) matrix."""
+    xp = namespace_of(a)
+    turned = xp.stack([xp.stack([a[1, 1], -a[0, 1]]), xp.stack([-a[0, 1], a[0, 0]])])
+    return turned / (a[0, 0] * a[1, 1] - a[0, 1] * a[0, 1])
+
+
 # Figure -> name in the page -> the function, and arguments of the shapes that it gets there.
 FIGURES: dict[str, dict[str, tuple[Callable, tuple]]] = {
     "clip": {
@@ -96,6 +131,7 @@ FIGURES: dict[str, dict[str, tuple[Callable, tuple]]] = {
             (np.ones(2), np.ones((4, 2)), np.ones(4), np.ones(())),
         )
     },
+    "leave": {"lineWithout": (line_without, (np.vander(np.arange(6.0), 2), np.ones(6), np.eye(6)[0]))},
     "graph": {"leafSession": (leaf_session, (np.ones(2), np.ones(2)))},
     "means": {"tokenWeights": (token_weights, (np.ones((2, 12)),))},
     "td": {
