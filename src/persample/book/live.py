@@ -131,7 +131,9 @@ FIGURES: dict[str, dict[str, tuple[Callable, tuple]]] = {
             (np.ones(2), np.ones((4, 2)), np.ones(4), np.ones(())),
         )
     },
-    "leave": {"lineWithout": (line_without, (np.vander(np.arange(6.0), 2), np.ones(6), np.eye(6)[0]))},
+    "leave": {
+        "lineWithout": (line_without, (np.vander(np.arange(6.0), 2), np.ones(6), np.eye(6)[0]))
+    },
     "graph": {"leafSession": (leaf_session, (np.ones(2), np.ones(2)))},
     "means": {"tokenWeights": (token_weights, (np.ones((2, 12)),))},
     "td": {
