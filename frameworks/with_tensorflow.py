@@ -25,7 +25,8 @@ def row(theta, s, r, s_next):
 
 @tf.function
 def rows(theta, s, r, s_next):
-    return tf.vectorized_map(lambda sample: row(theta, *sample), (s, r, s_next))
+    samples = s, r, s_next
+    return tf.vectorized_map(lambda one: row(theta, *one), samples)
     # [end]
 
 
@@ -303,7 +304,7 @@ common.report(
     three=three_gradients(*arguments),
     tape_twice=said(lambda: one_tape_twice(two)),
     persistent_twice=one_tape_twice(two, persistent=True),
-    shared=common.shared(__file__, "row(theta, *sample)"),
+    shared=common.shared(__file__, "row(theta, *one)"),
     keeps_grad=common.keeps(tf.Variable(2.0)),
     words=common.named(
         globals(),

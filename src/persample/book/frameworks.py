@@ -36,7 +36,7 @@ LEAVES = {  # what is marked to be differentiated; "none" elsewhere
 KEPT = "Tensor.backward"  # where tensors keep a gradient too, beside a function that returns it
 CALLS = {  # what makes the rows, as it stands in the program, and what the names in it are
     "tensorflow": (
-        "tf.vectorized_map(lambda sample: row(theta, *sample), (s, r, s_next))",
+        "tf.vectorized_map(lambda one: row(theta, *one), samples)",
         "`row`: the gradient of one sample, by a tape",
     ),
     "mindspore": ("vmap(ms.grad(td_loss), in_axes=(None, 0, 0, 0))", ""),
@@ -133,9 +133,14 @@ def call_table(found: Mapping[str, dict]) -> Table:
 
 
 def _code(text):
-    """Mark code in HTML: it wraps on a phone, where Sphinx keeps each word of a literal whole."""
-    text = text.replace("(", "(<wbr>")
-    return re.sub("`([^`]*)`", r'<code class="literal">\1</code>', text)
+    """Mark code in HTML: it wraps at brackets and dots, where Sphinx keeps each word whole."""
+
+    def marked(match):
+        wraps = re.sub(r"(\(|\.|_)(?=\w)", r"\1<wbr>", match[1])
+        whole = re.sub(r"\(<wbr>(None, 0.*?\))", r'<span class="text-nowrap">(\1</span>', wraps)
+        return f'<code class="literal">{whole}</code>'
+
+    return re.sub("`([^`]*)`", marked, text)
 
 
 def habits(found: Mapping[str, dict]) -> list[list[str]]:
