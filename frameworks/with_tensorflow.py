@@ -80,6 +80,15 @@ norms = tf.sqrt(sum(squares))  # one for each sample
 tf.argsort(norms, direction="DESCENDING")  # longest row first
 # [end]
 
+# [check]
+for i in range(4):  # one sample at a time
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum((model(x[i : i + 1]) - y[i]) ** 2)
+    alone = tape.gradient(loss, model.trainable_variables)
+    for g, one in zip(gradients, alone, strict=True):
+        tf.debugging.assert_near(g[i], one, atol=1e-5)
+# [end]
+
 
 # [model_jacobian]
 @tf.function
