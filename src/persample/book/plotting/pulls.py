@@ -27,7 +27,7 @@ def pulls(
     at the right edge.
     """
     figure, all_axes = plt.subplots(
-        len(panels), 1, figsize=(4.7, 0.5 + 2.5 * len(panels)), sharex=True, squeeze=False,
+        len(panels), 1, figsize=(4.7, 0.5 + 2.25 * len(panels)), sharex=True, squeeze=False,
         layout="constrained",
     )  # fmt: skip
     figure.get_layout_engine().set(hspace=0.06)
@@ -113,7 +113,7 @@ def valley(
     The common start is a ring. Each walk has a colour, and its name beside its last dot: at the
     right of a walk that ends left of its start, and at the left of one that ends right of it.
     """
-    figure, axes = plt.subplots(figsize=(4.7, 3.3))
+    figure, axes = plt.subplots(figsize=(4.7, 3.0))
     axes.plot(x, height, color=INK, linewidth=1.2, linestyle="-", zorder=1)
     for (name, (along, up)), colour in zip(walks.items(), WALKS, strict=False):
         axes.plot(along[1:], up[1:], "o", color=colour, markersize=7, mec="white", mew=0.8)
