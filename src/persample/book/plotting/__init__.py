@@ -17,7 +17,7 @@ from .leaves import amounts, attack, shared_and_copies, tensor_graph, why_none
 from .linearity import held, lifetimes, running_total, token_weights, walks
 from .outcomes import outcomes
 from .privacy import accountants, accuracy, neighbours
-from .pulls import pulls, sign_map
+from .pulls import pulls, sign_map, valley
 from .states import a_presplit, a_split, seven_states
 from .style import INK
 from .tables import axes_of_arguments, overview, rows
@@ -75,6 +75,7 @@ __all__ = [
     "tensor_graph",
     "two_columns",
     "token_weights",
+    "valley",
     "values_of_states",
     "walks",
     "why_none",
