@@ -124,9 +124,10 @@ def measure(case: Case, rounds: int) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=24)
     parser.add_argument("--save", action="store_true", help=f"store the results in {RESULT.name}")
     options = parser.parse_args()
+    torch.set_num_threads(1)  # the others on the machine would stretch a wait of two threads
     record: dict = {
         "what": "gram of all rows, float32; least of interleaved repetitions in ms, other "
         "programs running beside it",

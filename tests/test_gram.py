@@ -161,3 +161,25 @@ def test_numpy_layers(shape):
         records.append(record)
     assert_close(records[0].gram(), rows[0] @ rows[0].T)
     assert_close(records[0].gram(records[1]), rows[0] @ rows[1].T)
+
+
+def test_parameters_of_two_types():
+    torch.manual_seed(0)
+
+    class Widened(nn.Module):
+        def forward(self, x):
+            return x.double()
+
+    model = nn.Sequential(nn.Linear(4, 6), Widened(), nn.Linear(6, 3).double())
+    record = record_of(model, torch.randn(B, 4))
+    rows = flat({name: g.double() for name, g in record.rows().items()})
+    assert record.gram().dtype == torch.float64
+    assert_close(record.gram(), rows @ rows.T, OF_DTYPE["float32"])
+
+
+def test_reading_the_products_twice_gives_them_twice():
+    record = record_of(*build("MLP"))
+    first = record.gram()
+    kept = first.clone()
+    assert torch.equal(record.gram(), kept)
+    assert torch.equal(first, kept)

@@ -94,7 +94,9 @@ class Outer:
     def products(self, other: Any) -> Any:
         if not isinstance(other, Outer):
             return None
-        return (self.delta @ other.delta.T) * (self.h @ other.h.T)
+        products = self.delta @ other.delta.T
+        products *= self.h @ other.h.T
+        return products
 
     def inner(self, other: Any) -> None:
         return None

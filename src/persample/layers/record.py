@@ -185,11 +185,12 @@ class Record:
             raise ValueError(
                 "gram: the two records have different parameters; give one of the same model."
             )
-        parts = [
-            self._products(name, (size, forms[name]), other, (count, others[name]))
-            for name in forms
-        ]
-        return reduce(add, parts) * (self._scale(size) * other._scale(count))
+        total = None
+        for name in forms:
+            part = self._products(name, (size, forms[name]), other, (count, others[name]))
+            total = part if total is None else _added(total, part)
+        scale = self._scale(size) * other._scale(count)
+        return total if scale == 1 else total * scale
 
     def _products(self, name, mine, other, theirs):
         (size, uses), (count, more) = mine, theirs
@@ -364,6 +365,14 @@ def _closed_norms(uses, squares):
             return None
         norms = norms + 2 * product
     return norms if len(uses) == 1 or bool((norms >= CANCELLED * apart).all()) else None
+
+
+def _added(total, part):
+    """Return the sum of two fresh arrays, in the memory of the first where the types agree."""
+    if total.dtype != part.dtype:
+        return total + part
+    total += part
+    return total
 
 
 def _within(samples, part):
