@@ -297,18 +297,6 @@ def test_a_backward_of_ones_own_takes_its_arguments_by_position():
     assert model[2].weight.grad is None
 
 
-@pytest.mark.parametrize("name", ["MLP", "Conv2d, groups", "tied", "attention"])
-def test_inner_products_of_rows(name):
-    (model, x), (_, other) = build(name), build(name, size=3, seed=1)
-    rows, more = (
-        torch.cat([g.flatten(1) for g in oracle(model, z).values()], 1) for z in (x, other)
-    )
-    record, second = record_of(model, x, "mean"), record_of(model, other)
-    assert_close(record.gram(), rows @ rows.T)
-    assert_close(record.gram(second), rows @ more.T)
-    assert_close(second.gram(record), more @ rows.T)
-
-
 def test_a_second_pass_of_the_same_shapes_is_not_probed_again():
     model, x = build("attention")
     for size, passes in ((B, 3), (B, 1), (B - 1, 3), (B - 1, 1), (1, 1)):

@@ -445,6 +445,12 @@ ERRORS = {
         ValueError,
         "gram: the two records have different parameters; give one of the same model.",
     ),
+    "inner products with what is no record": (
+        lambda: LINEAR_RECORD().gram(torch.ones(B)),
+        TypeError,
+        "gram: other is of type Tensor; give the record of another pass, what `with "
+        "ps.layerwise(model) as record` gives.",
+    ),
     # Checking
     "a check without a graph": (
         lambda: checked(linear(), keep=False),

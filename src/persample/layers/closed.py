@@ -94,7 +94,9 @@ class Outer:
     def products(self, other: Any) -> Any:
         if not isinstance(other, Outer):
             return None
-        return (self.delta @ other.delta.T) * (self.h @ other.h.T)
+        products = self.delta @ other.delta.T
+        products *= self.h @ other.h.T
+        return products
 
     def inner(self, other: Any) -> None:
         return None
@@ -154,8 +156,22 @@ class OuterSum:
     def squared_sum(self) -> None:
         return None  # the square of a sum over positions is no product
 
-    def products(self, other: Any) -> None:
-        return None
+    def products(self, other: Any) -> Any:
+        if not isinstance(other, OuterSum):
+            return None
+        (size, T, p), (count, S, d) = self.delta.shape, other.h.shape
+        # Multiplications for a pair of samples: of positions, or of rows. Mine are formed once,
+        # theirs again for each work buffer of mine.
+        buffered = min(size, max(1, SCRATCH // (p * d * self.h.itemsize)))
+        if T * S * (p + d) > p * d * (1 + T / count + S / buffered):
+            return None
+        delta, h = other.delta.reshape(-1, p).T, other.h.reshape(-1, d).T
+        parts = []
+        for samples in slices(size, 2 * T * count * S * self.h.itemsize):
+            pairs = self.delta[samples].reshape(-1, p) @ delta
+            pairs *= self.h[samples].reshape(-1, d) @ h
+            parts.append(pairs.reshape(-1, T, count, S).sum((1, 3)))
+        return module_of(self.h).concatenate(parts)
 
     def inner(self, other: Any) -> None:
         return None

@@ -149,10 +149,34 @@ class Record:
         return Moments(mean, second)
 
     def gram(self, other: "Record | None" = None) -> Any:
-        """Return (B, B'): the inner product of each row with each row of ``other``, or of itself.
+        """Return (B, B'): g_i . g'_j for each row of this record and each row of ``other``.
 
-        The squared norms are on the diagonal. ``other`` is a record of the same model.
+        The products are over all parameters together and of each sample's own loss: nothing is
+        divided by B or B', whatever ``reduction`` says. Frozen parameters are no part of them.
+        Their dtype is the parameters', float32 where that is float16 or bfloat16.
+
+        Most products need no row. For a weight used once by each sample they are those of two
+        Gram matrices, (delta_i . delta'_j) (h_i . h'_j); for a weight used at T positions, sums of
+        T x T' such products, where that is cheaper than rows. Otherwise rows are formed a few
+        samples at a time, as for convolutions, tables, and a parameter used twice.
+
+        Parameters
+        ----------
+        other : a record of the same model, of a batch of any size B'; this record if left out.
+            Then the squared norms are on the diagonal.
+
+        Raises
+        ------
+        TypeError : ``other`` is no record.
+        ValueError : its parameters have other names or shapes, or fewer of them are trained.
+
+        Source: Jacot et al. (2018) for what the matrix says; Goodfellow (2015) for the factors.
         """
+        if other is not None and not isinstance(other, Record):
+            raise TypeError(
+                f"gram: other is of type {type(other).__name__}; give the record of another pass, "
+                "what `with ps.layerwise(model) as record` gives."
+            )
         other = self if other is None else other
         (size, forms), (count, others) = self._source.collect(), other._source.collect()
         needed = {name: tuple(p.shape) for name, p in self._source.parameters.items()}
@@ -161,11 +185,12 @@ class Record:
             raise ValueError(
                 "gram: the two records have different parameters; give one of the same model."
             )
-        parts = [
-            self._products(name, (size, forms[name]), other, (count, others[name]))
-            for name in forms
-        ]
-        return reduce(add, parts) * (self._scale(size) * other._scale(count))
+        total = None
+        for name in forms:
+            part = self._products(name, (size, forms[name]), other, (count, others[name]))
+            total = part if total is None else _added(total, part)
+        scale = self._scale(size) * other._scale(count)
+        return total if scale == 1 else total * scale
 
     def _products(self, name, mine, other, theirs):
         (size, uses), (count, more) = mine, theirs
@@ -340,6 +365,14 @@ def _closed_norms(uses, squares):
             return None
         norms = norms + 2 * product
     return norms if len(uses) == 1 or bool((norms >= CANCELLED * apart).all()) else None
+
+
+def _added(total, part):
+    """Return the sum of two fresh arrays, in the memory of the first where the types agree."""
+    if total.dtype != part.dtype:
+        return total + part
+    total += part
+    return total
 
 
 def _within(samples, part):
