@@ -54,6 +54,12 @@ def spoiled(record):
     record._source.forms["weight"][0].delta[1] *= 1.01
 
 
+def two_or_more(m, x):
+    if x.shape[0] == 1:
+        raise ValueError("Expected more than 1 value per channel")
+    return m.l(x)
+
+
 def overwritten():
     x = torch.randn(B, 4)
     used(x=x, inside=lambda record, each: (record.backward(each), x.zero_()))
@@ -475,7 +481,7 @@ ERRORS = {
         "check: alone in its batch, sample 0 has another output, by ",
     ),
     "a check of a model that takes no batch of one": (
-        lambda: checked(nn.Sequential(nn.Linear(4, 3), nn.GroupNorm(3, 3)), samples=(0,)),
+        lambda: checked(Made(two_or_more, l=linear()), samples=(0,)),
         RuntimeError,
         "check: sample 0 cannot go through the model alone, so whether the samples mix stays "
         "open; the model says: Expected more than 1 value per channel",
