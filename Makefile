@@ -93,7 +93,7 @@ models: $(VENV)-models/.models  ## per-sample gradients of real models, as they 
 frameworks: $(VENV)/.dev  ## run the same line in TensorFlow, MindSpore and the others (ONLY=mlx)
 	$(BIN)/python scripts/frameworks.py $(if $(ONLY),--only $(ONLY))
 
-figures: $(VENV)/.dev  ## write the last figures of these into the README
+figures: $(VENV)/.dev  ## write the last figures of these into CONTRIBUTING.md
 	$(BIN)/python scripts/figures.py
 
 serve: html  ## serve the book at http://localhost:8000 (PORT=...)

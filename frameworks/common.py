@@ -53,7 +53,8 @@ def said(run: Callable[[], Any], line: int = 0) -> str:
         run()
     except Exception as error:  # whichever class the framework has chosen
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        return f"{type(error).__name__}: {lines[line] if lines else ''}"
+        name = type(error).__name__
+        return f"{name}: {lines[line].removeprefix(f'{name}: ') if lines else ''}"
     return ""
 
 

@@ -125,7 +125,7 @@ measured = common.times(
 )  # first, so that first calls are
 with_sums = common.times(rows_with_sums, mean, convert, lambda g: g.asnumpy())
 arguments = [convert(x) for x in (common.THETA, common.S, common.R, common.S_NEXT)]
-x, y, many = convert(2.0), convert(3.0), convert([1.0, -2.0])
+x, y, many, two = map(convert, (2.0, 3.0, [1.0, -2.0], [1.0, 2.0]))
 common.report(
     "mindspore",
     rows=[f(*arguments).asnumpy().tolist() for f in (rows, rows_with_sums)],
@@ -135,6 +135,10 @@ common.report(
     mended=ms.grad(mended)(weights, here, reward, there).asnumpy().tolist(),
     unused=str(ms.grad(lambda x, y: x * x, grad_position=1)(x, y).asnumpy()),
     vector=ms.grad(lambda x: x * x)(many).asnumpy().tolist(),
+    one_weight={
+        "losses": float(ms.grad(lambda w: (w * two) ** 2)(convert(1.0)).asnumpy()),
+        "mean": float(ms.grad(lambda w: ((w * two) ** 2).mean())(convert(1.0)).asnumpy()),
+    },
     same_tensor_twice=float(ms.grad(lambda x, y: x * x, grad_position=1)(x, x).asnumpy()),
     same_tensor_in_jit=float(jit(ms.grad(square, grad_position=1))(x, x).asnumpy()),
     keeps_grad=any(map(common.keeps, (x, net.trainable_params()[0]))),

@@ -48,9 +48,16 @@ def accumulated():
     return seen
 
 
+def unused():
+    w, other = (Tensor(2.0, requires_grad=True) for _ in range(2))
+    (w * w).backward()
+    return other.grad
+
+
 measured = common.times(rows, mean, np.array, np.asarray)  # first, so that first calls are
 arguments = [np.array(x) for x in (common.THETA, common.S, common.R, common.S_NEXT)]
 x, many = np.array(2.0), np.array([1.0, -2.0])
+leaf = Tensor(many, requires_grad=True)
 common.report(
     "persample",
     rows=[rows(*arguments).tolist()],
@@ -67,9 +74,13 @@ common.report(
         "compiled": said(lambda: engine.jit(kept_sign)(x)),
         "batched": said(lambda: engine.vmap(kept_sign)(many)),
     },
-    twice=accumulated(),
+    twice=[float(engine.grad(lambda x: x * x)(x)) for _ in range(2)],
     same_tensor_twice=float(engine.grad(lambda y, x: x * x)(x, x)),
-    twice_func=[float(engine.grad(lambda x: x * x)(x)) for _ in range(2)],
+    kept={
+        "unused": str(unused()),
+        "vector": said(lambda: (leaf * leaf).backward()),
+        "twice": accumulated(),
+    },
     keeps_grad=common.keeps(v1),
     shared=common.shared(__file__, "in_axes=(None, 0, 0, 0)"),
     words=common.named(

@@ -64,6 +64,14 @@ def unused():
     return other.grad
 
 
+def square(x):
+    return x * x
+
+
+def square_of_first(x, y):
+    return x * x
+
+
 measured = common.times(rows, mean, convert)  # first, so that first calls are
 arguments = [convert(x) for x in (common.THETA, common.S, common.R, common.S_NEXT)]
 x, many = convert(2.0), convert([1.0, -2.0]).requires_grad_()
@@ -77,21 +85,24 @@ common.report(
         "v2": None if v2.grad is None else v2.grad.tolist(),
         "is_leaf": [t.is_leaf for t in (v1, v2, v_sum, v_res)],
     },
-    unused=f".grad is {unused()}; " + said(lambda: torch.autograd.grad(w * w, [w, other])),
+    unused=str(float(torch.func.grad(square_of_first, argnums=1)(x, convert(3.0)))),
+    unused_returned=said(lambda: torch.autograd.grad(w * w, [w, other])),
     unused_zero=float(torch.autograd.grad(w * w, [w, other], materialize_grads=True)[1]),
-    unused_func=float(torch.func.grad(lambda x, y: x * x, argnums=1)(x, x)),
-    vector=said(lambda: (many * many).backward()),
+    vector=said(lambda: torch.func.grad(square)(many.detach())),
     branch={
         "eager": said(lambda: torch.func.grad(kept_sign)(x)),
         "compiled": said(lambda: torch.compile(kept_sign, backend="aot_eager")(x)),
         "batched": said(lambda: torch.vmap(kept_sign)(many.detach())),
     },
-    twice=accumulated(),
-    same_tensor_twice=float(torch.func.grad(lambda x, y: x * x, argnums=1)(x, x)),
-    twice_func=[float(torch.func.grad(lambda x: x * x)(x)) for _ in range(2)],
+    twice=[float(torch.func.grad(square)(x)) for _ in range(2)],
+    same_tensor_twice=float(torch.func.grad(square_of_first, argnums=1)(x, x)),
+    kept={
+        "unused": str(unused()),
+        "vector": said(lambda: square(many).backward()),
+        "twice": accumulated(),
+    },
     graph_twice=said(lambda: graph_twice()),
     graph_retained=graph_twice(retain_graph=True),
-    vector_func=said(lambda: torch.func.grad(lambda x: x * x)(many.detach())),
     keeps_grad=common.keeps(v1),
     shared=common.shared(__file__, "in_dims=(None, 0, 0, 0)"),
     words=common.named(

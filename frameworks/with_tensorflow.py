@@ -1,5 +1,7 @@
 """TensorFlow: a tape for gradients, vectorized_map for the samples, tf.function for the graph."""
 
+from unittest import mock
+
 import common
 import numpy as np
 import tensorflow as tf
@@ -23,15 +25,11 @@ def row(theta, s, r, s_next):
 
 @tf.function
 def rows(theta, s, r, s_next):
-    def of(sample):
-        return row(theta, *sample)
-
     samples = s, r, s_next
-    return tf.vectorized_map(of, samples)
+    return tf.vectorized_map(lambda one: row(theta, *one), samples)
     # [end]
 
 
-# [jacobian]
 @tf.function
 def rows_as_jacobian(theta, s, r, s_next):
     with tf.GradientTape() as tape:
@@ -39,7 +37,6 @@ def rows_as_jacobian(theta, s, r, s_next):
         targets = tf.stop_gradient(r + tf.linalg.matvec(s_next, theta))
         losses = 0.5 * (targets - tf.linalg.matvec(s, theta)) ** 2
     return tape.jacobian(losses, theta)
-    # [end]
 
 
 @tf.function
@@ -51,9 +48,18 @@ def mean(theta, s, r, s_next):
     return tape.gradient(loss, theta)
 
 
+def convert(x):
+    return tf.constant(x, FLOAT)
+
+
+measured = common.times(rows, mean, convert, lambda g: g.numpy())  # first, so that first calls are
+tf.keras.utils.set_random_seed(0)
+
 # [model]
 layers = tf.keras.layers
-model = tf.keras.Sequential([layers.Dense(3, "tanh"), layers.Dense(1)])
+parts = [tf.keras.Input((4,)), layers.Dense(3, "tanh"), layers.Dense(1)]
+model = tf.keras.Sequential(parts)
+x, y = tf.random.normal((6, 4)), tf.random.normal((6, 1))
 
 
 @tf.function
@@ -66,6 +72,21 @@ def rows_of_model(x, y):
         return tape.gradient(loss, model.trainable_variables)
 
     return tf.vectorized_map(row, (x, y))
+
+
+gradients = rows_of_model(x, y)  # one array for each variable
+squares = [tf.reduce_sum(g**2, axis=range(1, g.ndim)) for g in gradients]
+norms = tf.sqrt(sum(squares))  # one for each sample
+tf.argsort(norms, direction="DESCENDING")  # longest row first
+# [end]
+
+
+# [model_jacobian]
+@tf.function
+def rows_by_jacobian(x, y):
+    with tf.GradientTape() as tape:
+        losses = tf.reduce_sum((model(x) - y) ** 2, axis=1)
+    return tape.jacobian(losses, model.trainable_variables)
     # [end]
 
 
@@ -79,17 +100,47 @@ g1, g2 = tape.gradient(v_res, [v1, v2])
 # [end]
 
 
-def if_in_a_function(many):
-    """Return the values and the gradients of an `if` in a tf.function, under vectorized_map."""
+def td_error(theta, s, r, s_next):
+    target = tf.stop_gradient(r + tf.tensordot(s_next, theta, 1))
+    return target - tf.tensordot(s, theta, 1)
 
-    def slope(x):
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = tf.function(kept_sign)(x)
-        return tape.gradient(y, x)
 
-    found = [tf.vectorized_map(f, many) for f in (tf.function(kept_sign), slope)]
-    return [x.numpy().tolist() for x in found]
+def size_by_if(*sample):
+    error = td_error(*sample)
+    return error if error > 0 else -error
+
+
+def huber_by_if(*sample):
+    size = tf.abs(td_error(*sample))
+    return 0.5 * size**2 if size < 0.25 else 0.25 * (size - 0.125)
+
+
+def huber_by_where(*sample):
+    size = tf.abs(td_error(*sample))
+    return tf.where(size < 0.25, 0.5 * size**2, 0.25 * (size - 0.125))
+
+
+def other_losses_in_rows(theta, *samples):
+    """Run `row` and `rows` with an `if` in the loss: the difference from a loop, or the error.
+
+    `rows` runs as it stands, in tf.function, and as the function that this was put around.
+    """
+    found, plain = {}, rows.python_function
+    for loss in (size_by_if, huber_by_if, huber_by_where):
+        ways = {"eager": plain, "function": tf.function(plain)}
+        with mock.patch(f"{__name__}.td_loss", loss):
+            alone = tf.stack([row(theta, *sample) for sample in zip(*samples)])
+            found[loss.__name__] = {
+                name: difference_or_error(lambda way=way: way(theta, *samples), alone)
+                for name, way in ways.items()
+            }
+    return found
+
+
+def difference_or_error(run, wanted):
+    found = []
+    error = said(lambda: found.append(run()), line=-1)
+    return error or float(tf.reduce_max(abs(found[0] - wanted)))
 
 
 def without_rule():
@@ -126,10 +177,6 @@ def training_with_batch_norm():
         return float(np.abs(tf.vectorized_map(row, (x, y))).max())
 
     return {"training": largest(True), "inference": largest(False)}
-
-
-def convert(x):
-    return tf.constant(x, FLOAT)
 
 
 def gradient(f, *arguments):
@@ -170,24 +217,61 @@ def kept_sign(x):
     return x if x > 0 else -x
 
 
+def by_name(many):
+    return tf.vectorized_map(kept_sign, many)  # not written here, so tf.function does not read it
+
+
 def model_against_loop():
-    x, y = tf.random.normal((6, 4)), tf.random.normal((6, 1))
-    model(x)  # makes the weights
-    rows, largest = rows_of_model(x, y), 0.0
-    shapes = [list(row.shape) for row in rows]
+    """Compare the rows of the model, by both ways, and their norms, with a loop: relative."""
+    largest = 0.0
     for i in range(6):
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum((model(x[i : i + 1]) - y[i : i + 1]) ** 2)
-        for row, one in zip(rows, tape.gradient(loss, model.trainable_variables)):
-            largest = max(largest, float(tf.reduce_max(abs(row[i] - one))))
-    return {"difference": largest, "shapes": shapes}
+        alone = tape.gradient(loss, model.trainable_variables)
+        norm = tf.linalg.global_norm(alone)
+        for ones, again, one in zip(gradients, rows_by_jacobian(x, y), alone):
+            off = tf.reduce_max(tf.abs([ones[i] - one, again[i] - one])) / norm
+            largest = max(largest, float(off), abs(float(norms[i] / norm - 1)))
+    return {"difference": largest, "shapes": [list(g.shape) for g in gradients]}
 
 
-measured = common.times(rows, mean, convert, lambda g: g.numpy())  # first, so that first calls are
+def largest_arrays(width=64, size=512):
+    """Return how many numbers the largest array has that each way to a model's rows computes."""
+    hidden = [layers.Dense(width, "tanh") for _ in range(2)]
+    wide = tf.keras.Sequential([tf.keras.Input((width,)), *hidden, layers.Dense(1)])
+    data = tf.zeros((size, width)), tf.zeros((size, 1))
+    with mock.patch(f"{__name__}.model", wide):
+        graphs = {
+            "vectorized_map": tf.function(rows_of_model.python_function),
+            "jacobian": tf.function(rows_by_jacobian.python_function),
+        }
+        found = {}
+        for name, way in graphs.items():
+            operations = way.get_concrete_function(*data).graph.get_operations()
+            outputs = [out for operation in operations for out in operation.outputs]
+            found[name] = max(out.shape.num_elements() or 0 for out in outputs)
+    return found
+
+
+def dropout_masks(size=4):
+    """Return how many masks ``size`` samples get from dropout: in vectorized_map; in a batch."""
+    drop, ones = layers.Dropout(0.5), tf.ones((size, 64))
+    mapped = tf.vectorized_map(lambda one: drop(one[None], training=True)[0], ones)
+    masks = {"vectorized_map": mapped, "batch": drop(ones, training=True)}
+    return {name: len(np.unique(mask, axis=0)) for name, mask in masks.items()}
+
+
+def one_weight():
+    """Return the gradients of a vector of losses that share a weight, and of their mean."""
+    w, x = convert(1.0), convert([1.0, 2.0])
+    of = gradient(lambda w: (w * x) ** 2, w), gradient(lambda w: tf.reduce_mean((w * x) ** 2), w)
+    return dict(zip(("losses", "mean"), (float(g) for [g] in of)))
+
+
 arguments = [convert(x) for x in (common.THETA, common.S, common.R, common.S_NEXT)]
-x, y = convert(2.0), convert(3.0)
 both = [rows(*arguments).numpy().tolist(), rows_as_jacobian(*arguments).numpy().tolist()]
-unused = gradient(lambda x, y: x * x, x, y)[1]
+two, three = convert(2.0), convert(3.0)
+unused = gradient(lambda x, y: x * x, two, three)[1]
 many = convert([1.0, -2.0])
 vector = gradient(lambda x: x * x, many)[0]
 common.report(
@@ -200,23 +284,27 @@ common.report(
         "leaf": "a tf.Variable, watched by the tape; a constant is not",
     },
     unused="None" if unused is None else str(unused.numpy()),
-    unused_zero=float(unused_as_zero(x, y)),
+    unused_zero=float(unused_as_zero(two, three)),
     vector=vector.numpy().tolist(),
     branch={
-        "eager": said(lambda: gradient(kept_sign, x)),
-        "compiled": said(lambda: tf.function(kept_sign)(x)),
+        "eager": said(lambda: gradient(kept_sign, two)),
+        "compiled": said(lambda: tf.function(kept_sign)(two)),
         "batched": said(lambda: tf.vectorized_map(kept_sign, many), line=-1),
+        "by_name": said(lambda: tf.function(by_name)(many), line=-1),
     },
-    batched_function=if_in_a_function(many),
+    other_losses=other_losses_in_rows(*arguments),
     limited="limited support for control flow" in tf.vectorized_map.__doc__,
     without_rule=without_rule(),
     batch_norm=training_with_batch_norm(),
+    dropout=dropout_masks(),
     model=model_against_loop(),
-    twice=[float(gradient(lambda x: x * x, x)[0]) for _ in range(2)],
+    largest_arrays=largest_arrays(),
+    twice=[float(gradient(lambda x: x * x, two)[0]) for _ in range(2)],
+    one_weight=one_weight(),
     three=three_gradients(*arguments),
-    tape_twice=said(lambda: one_tape_twice(x)),
-    persistent_twice=one_tape_twice(x, persistent=True),
-    shared=common.shared(__file__, "row(theta, *sample)"),
+    tape_twice=said(lambda: one_tape_twice(two)),
+    persistent_twice=one_tape_twice(two, persistent=True),
+    shared=common.shared(__file__, "row(theta, *one)"),
     keeps_grad=common.keeps(tf.Variable(2.0)),
     words=common.named(
         globals(),

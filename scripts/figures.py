@@ -1,10 +1,10 @@
-"""The last figures of the long-running commands, and the README's table of them.
+"""The last figures of the long-running commands, and the table in CONTRIBUTING.md of them.
 
     python scripts/figures.py
 
-Each command stores what it counted in a file of its own in tests/figures; the table in README.md
-is written from those files and from nothing else. A file holds at least `date`, `command` and
-`figures`: a list of pairs, what was counted and the value.
+Each command stores what it counted in a file of its own in tests/figures; the table is written
+from those files and from nothing else. A file holds at least `date`, `command` and `figures`: a
+list of pairs, what was counted and the value.
 """
 
 import datetime
@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "tests" / "figures"
-README = ROOT / "README.md"
+PAGE = ROOT / "CONTRIBUTING.md"
 START = "<!-- Written by `make figures` from tests/figures: change nothing by hand. -->"
 END = "<!-- The end of what `make figures` writes. -->"
 PACKAGES = ("numpy", "torch", "jax", "matplotlib")
@@ -46,7 +46,7 @@ def store(name: str, command: str, figures: list, folder: Path = FOLDER, **more:
     ----------
     name : the file's name without its ending
     command : what a reader types to get the figures again
-    figures : pairs, what was counted and the value; all on one line of the README's table
+    figures : pairs, what was counted and the value; all on one line of the table
     more : anything else that is worth keeping with the figures
     """
     record = {
@@ -81,19 +81,20 @@ def table(folder: Path = FOLDER) -> str:
 
 
 def with_table(text: str, folder: Path = FOLDER) -> str:
-    """Return the README's text with the table of the stored figures between its two marks."""
+    """Return the page's text with the table of the stored figures between its two marks."""
     if text.count(START) != 1 or text.count(END) != 1:
-        raise ValueError("README.md needs the two marks of scripts/figures.py, each once")
+        raise ValueError("CONTRIBUTING.md needs the two marks of scripts/figures.py, each once")
     before, _, rest = text.partition(START)
     return f"{before}{START}\n\n{table(folder)}\n\n{END}{rest.partition(END)[2]}"
 
 
-def write(readme: Path = README, folder: Path = FOLDER) -> None:
-    """Write the table of the stored figures into the README."""
-    text = with_table(readme.read_text(encoding="utf-8"), folder)
-    readme.write_text(text, encoding="utf-8")
+def write(page: Path = PAGE, folder: Path = FOLDER) -> None:
+    """Write the table of the stored figures into the page."""
+    text = with_table(page.read_text(encoding="utf-8"), folder)
+    page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
     write()
-    print(f"README.md: {len(list(FOLDER.glob('*.json')))} commands' figures", file=sys.stderr)
+    count = len(list(FOLDER.glob("*.json")))
+    print(f"CONTRIBUTING.md: {count} commands' figures", file=sys.stderr)

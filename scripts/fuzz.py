@@ -101,7 +101,7 @@ def main() -> int:
 
 
 def store(counts: Counter) -> None:
-    """Keep the figures of a whole run for the README's table."""
+    """Keep the figures of a whole run for the table in CONTRIBUTING.md."""
     import figures
 
     figures.store(

@@ -146,7 +146,7 @@ def run(options: argparse.Namespace) -> list[Row]:
 
 
 def keep(rows: list[Row]) -> None:
-    """Store what was seen for the README's table."""
+    """Store what was seen for the table in CONTRIBUTING.md."""
     ran = [row for row in rows if not row.skipped]
     what = [
         ("simulated machines", len(ran)),

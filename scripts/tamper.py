@@ -122,7 +122,7 @@ def report_asserts(found: list[asserts.Instrument]) -> None:
 
 
 def figures(sweeps: dict[str, Sweep], found: list[asserts.Instrument]) -> list[list[str]]:
-    """Return the rows of the table that the README shows."""
+    """Return the rows of the table in CONTRIBUTING.md."""
     noticed, survived, exempt, sanitised = (
         sum(getattr(sweep, what).total() for sweep in sweeps.values())
         for what in ("noticed", "survived", "exempt", "sanitised")

@@ -1,18 +1,18 @@
-"""The README shows the stored figures of the long-running commands, and no others."""
+"""CONTRIBUTING.md shows the stored figures of the long-running commands, and no others."""
 
 import json
 
 import pytest
-from figures import END, FOLDER, README, START, store, table, with_table
+from figures import END, FOLDER, PAGE, START, store, table, with_table
 
 
-def test_the_readme_shows_what_the_files_hold():
-    text = README.read_text(encoding="utf-8")
+def test_the_page_shows_what_the_files_hold():
+    text = PAGE.read_text(encoding="utf-8")
     assert with_table(text) == text, "run make figures"
 
 
 def test_every_command_of_the_table_is_a_target():
-    makefile = (README.parent / "Makefile").read_text(encoding="utf-8")
+    makefile = (PAGE.parent / "Makefile").read_text(encoding="utf-8")
     for path in FOLDER.glob("*.json"):
         word, target = json.loads(path.read_text(encoding="utf-8"))["command"].split()[:2]
         assert word == "make"
@@ -37,7 +37,7 @@ def test_only_the_text_between_the_marks_changes(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", START, END, START + END + END])
-def test_a_readme_without_its_marks_is_refused(tmp_path, text):
+def test_a_page_without_its_marks_is_refused(tmp_path, text):
     with pytest.raises(ValueError, match="needs the two marks"):
         with_table(text, tmp_path)
 

@@ -214,6 +214,72 @@ def test_the_line_without_a_point_agrees_with_a_refit(opened):
         assert_close(estimate - everything, (1 - h[out - 1]) * (without - everything), 1e-10)
 
 
+def products(samples: int, positions: int, width: int) -> list[int]:
+    """Let PyTorch count the multiplications of a pass, of both forms of the norms, of a sum."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    layer = torch.nn.Linear(width, width, bias=False, device="meta")
+    h = torch.empty(samples, positions, width, device="meta", requires_grad=True)
+    z_bar = torch.empty_like(h)
+
+    def gram():
+        return (z_bar @ z_bar.mT) * (h @ h.mT)
+
+    def rows():
+        return z_bar.mT @ h
+
+    def weighted():
+        return z_bar.flatten(0, 1).T @ h.flatten(0, 1)
+
+    counts = []
+    for run in (lambda: layer(h).sum().backward(), gram, rows, weighted):
+        with FlopCounterMode(display=False) as counter:
+            run()
+        counts.append(counter.get_total_flops() // 2)
+    assert rows().numel() == samples * width**2
+    return counts
+
+
+def test_the_dial_agrees_with_what_pytorch_counts(opened):
+    page, rng = opened("dial"), np.random.default_rng(0)
+    for _ in range(STATES):
+        b, t, d = (int(rng.integers(*span)) for span in ((0, 13), (0, 15), (4, 15)))
+        found = values(page, "dial", samples=b, positions=t, width=d)
+        assert found["work"] == products(2**b, 2**t, 2**d)
+        numbers = [4**d, 2 ** (b + t + d + 1), 4**d, 2**b * 4**d]
+        assert found["room"] == [4 * n for n in numbers]
+        said = page.get_by_role("status").inner_text()
+        gram, direct = found["work"][1:3]
+        cheaper = "Both" if gram == direct else "The Gram" if gram < direct else "The direct"
+        assert said.startswith(cheaper)
+        bars = page.locator("#live-dial rect").evaluate_all(
+            "(all) => all.slice(0, 4).map((e) => +e.getAttribute('width'))"
+        )
+        logs = np.maximum(np.log10(found["work"]) - 2, 0)
+        drawn = np.array(bars) > 1
+        assert_close(
+            np.array(bars)[drawn] / logs[drawn], np.full(drawn.sum(), bars[0] / logs[0]), 1e-9
+        )
+
+
+def test_the_answer_under_the_dial_is_right(opened):
+    page = opened("dial")
+    said = page.get_by_role("status")
+    for width in range(7, 15):
+        work = values(page, "dial", positions=0, width=width)["work"]
+        assert work[1] < 0.01 * work[0]
+        for positions in range(15):
+            work = values(page, "dial", positions=positions, width=width)["work"]
+            assert (work[1] < work[2]) == (2**positions < 2**width / 2)
+    values(page, "dial", samples=5, positions=7, width=9)
+    assert said.inner_text() == (
+        "The Gram form is the cheaper one: 128 positions are fewer than half the width, 256."
+        " Norms add 17\xa0% to the products of an ordinary pass, a clipped sum 50\xa0%."
+        " All rows are 34 MB, the weights 1 MB."
+    )
+    assert page.get_by_role("slider", name="width d").get_attribute("aria-valuetext") == "512"
+
+
 # How they are worked -----------------------------------------------------------------------
 
 
@@ -401,6 +467,7 @@ RING = """(e) => [getComputedStyle(e).outlineStyle,
 STOPS = {
     "graph": ["Back", "Step", "Reset", "v1 0", "v1 1", "mark1", "v2 0", "v2 1", "mark2"],
     "means": ["first", "second", "each sequence", "Reset"],
+    "dial": ["samples", "positions", "width", "Reset"],
     "leave": [*(f"point {n}" for n in range(1, 7)), "out", "Reset"],
     "clip": ["point 1", "point 2", "point 3", "point 4", "bound", "Reset"],
     "td": [
@@ -495,6 +562,7 @@ CHANGED = {
     "td": ("alpha", 0),
     "means": ("second", 1),
     "leave": ("out", 1),
+    "dial": ("width", 4),
     "graph": ("step", 1),
 }
 
@@ -592,7 +660,7 @@ def test_a_figure_is_small_and_asks_nobody(name):
 
 
 @pytest.mark.skipif(not (HTML / "index.html").is_file(), reason="the book is not built")
-def test_every_figure_stands_in_a_page_beside_a_static_one():
+def test_every_figure_stands_in_a_page_beside_a_static_figure_or_output():
     found = {}
     for name in pages():
         soup = BeautifulSoup((HTML / name).read_text(encoding="utf-8"), "html.parser")
@@ -600,7 +668,7 @@ def test_every_figure_stands_in_a_page_beside_a_static_one():
             found[box["id"].removeprefix("live-")] = name
             assert box.has_attr("hidden")
             assert len(box.get_text().split()) > 10
-            assert box.find_previous("figure") in box.find_parent("section").find_all("figure")
+            assert box.find_parent("section").select("figure, .cell_output")
         used = [tag["src"] for tag in soup.find_all("script", src=re.compile("_static/live/"))]
         assert len(used) == len(set(used)) == len(soup.select(".live")) + bool(used)
     assert sorted(found) == FIGURES

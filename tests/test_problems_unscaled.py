@@ -182,3 +182,20 @@ def test_the_losses_point_at_good_images_after_ordinary_training(seed):
     assert (np.argsort(-losses)[:70] < 70).sum() < 30
     said, digits = (x[given.test] @ theta).argmax(1), given.labels[given.test]
     assert (said == (digits + 1) % 10).mean() > 0.5
+
+
+@pytest.mark.parametrize("bad", [70, 140])
+def test_the_last_bits_of_a_gradient_turn_no_answer(monkeypatch, bad):
+    """Another machine adds in another order; a run that has lost its way would magnify that."""
+    runs = [(unscaled.accuracies, way, {}) for way in unscaled.WAYS]
+    runs += [(unscaled.with_hidden_layer, way, {"epochs": 4}) for way in ("ordinary training",)]
+    runs += [(unscaled.accuracies, "ordinary training", {"adam": True, "rate": 0.01, "epochs": 8})]
+    here = [run(way, range(12), bad=bad, **options) for run, way, options in runs]
+    losses, rng = unscaled._losses, np.random.default_rng(0)
+
+    def elsewhere(theta, x, labels):
+        loss, error = losses(theta, x, labels)
+        return loss, error * (1 + 2e-16 * rng.standard_normal(error.shape))
+
+    monkeypatch.setattr(unscaled, "_losses", elsewhere)
+    assert [run(way, range(12), bad=bad, **options) for run, way, options in runs] == here

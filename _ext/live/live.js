@@ -112,8 +112,8 @@ const live = (() => {
     figures[name] = self;
   }
 
-  /* A slider for one number of the state. */
-  function slider(figure, key, label, [min, max, step], digits) {
+  /* A slider for one number of the state; `shown` writes the number. */
+  function slider(figure, key, label, [min, max, step], digits, shown = (v) => fixed(v, digits)) {
     const id = `${figure.id}-${key}`;
     const output = make("span", {class: "live-value", "aria-hidden": "true"});  // the slider says it
     const input = make("input", {
@@ -123,7 +123,7 @@ const live = (() => {
     const row = make("div", {class: "live-slider"}, make("label", {for: id}, label), input, output);
     const update = (state) => {
       input.value = state[key];
-      output.textContent = fixed(state[key], digits);
+      input.ariaValueText = output.textContent = shown(state[key]);
     };
     return {row, update};
   }

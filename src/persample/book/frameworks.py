@@ -33,12 +33,12 @@ LEAVES = {  # what is marked to be differentiated; "none" elsewhere
     "mindspore": "`Parameter`, by `requires_grad`; it keeps no `.grad`",
     "chainer": "a `Variable` without a creator",
 }
-KEPT = {  # the function whose gradient tensors keep, and the one that returns it
-    "pytorch": ("backward()", "func.grad"),
-    "numpy_engine": ("Tensor.backward()", "engine.grad"),
-}
+KEPT = "Tensor.backward"  # where tensors keep a gradient too, beside a function that returns it
 CALLS = {  # what makes the rows, as it stands in the program, and what the names in it are
-    "tensorflow": ("tf.vectorized_map(of, samples)", "`of`: the tape and loss of one sample"),
+    "tensorflow": (
+        "tf.vectorized_map(lambda one: row(theta, *one), samples)",
+        "`row`: the gradient of one sample, by a tape",
+    ),
     "mindspore": ("vmap(ms.grad(td_loss), in_axes=(None, 0, 0, 0))", ""),
     "mlx": ("mx.vmap(mx.grad(td_loss), in_axes=(None, 0, 0, 0))", ""),
     "pytensor": (
@@ -46,7 +46,10 @@ CALLS = {  # what makes the rows, as it stands in the program, and what the name
         "`row`: the gradient of one sample",
     ),
     "autograd": ("jacobian(td_losses)", "`losses`: one number for each sample"),
-    "chainer": ("np.repeat(theta[None], len(s), axis=0)", "the weights, copied for each sample"),
+    "chainer": (
+        "F.sum(td_loss(copies, s, r, s_next)).backward()",
+        "`copies`: the weights, copied for each sample; `copies.grad` has the rows",
+    ),
     "pytorch": ("torch.vmap(torch.func.grad(td_loss), in_dims=(None, 0, 0, 0))", ""),
     "jax": ("jax.vmap(jax.grad(td_loss), in_axes=(None, 0, 0, 0))", ""),
     "numpy_engine": ("engine.vmap(engine.grad(td_loss), in_axes=(None, 0, 0, 0))", ""),
@@ -118,30 +121,36 @@ def _below(x):
 
 
 def call_table(found: Mapping[str, dict]) -> Table:
-    """Return the table of the calls that make rows, with links that open a framework's tabs."""
+    """Return the table of the calls that make rows, with links that open a framework's tab."""
     lines = []
     for name, facts in found.items():
         call, names = CALLS[name]
-        here = f'<a href="?framework={name}#frameworks-'  # sphinx-design reads the tab from it
-        links = [f'{here}code">{short(name, facts)}</a>', f'{here}words">vocabulary</a>']
+        here = f"?framework={name}#frameworks-code"  # sphinx-design reads the tab from it
         shown = _code(f"`{call.replace('td_', '')}`" + f"<br>{names}" * bool(names))
         vmap = "yes" if facts["words"]["batch"] else "no"
-        lines.append([f"{links[0]}<br><small>{links[1]}</small>", vmap, shown])
-    return table(["framework", "vmap?", "one gradient for each sample"], lines)
+        lines.append([f'<a href="{here}">{short(name, facts)}</a>', vmap, shown])
+    return table(["framework", "vmap?", "the line that makes the rows"], lines)
 
 
 def _code(text):
-    """Mark code in HTML: it wraps on a phone, where Sphinx keeps each word of a literal whole."""
-    text = text.replace("(", "(<wbr>")
-    return re.sub("`([^`]*)`", r'<code class="literal">\1</code>', text)
+    """Mark code in HTML: it wraps at brackets and dots, where Sphinx keeps each word whole."""
+
+    def marked(match):
+        wraps = re.sub(r"(\(|\.|_)(?=\w)", r"\1<wbr>", match[1])
+        whole = re.sub(r"\(<wbr>(None, 0.*?\))", r'<span class="text-nowrap">(\1</span>', wraps)
+        return f'<code class="literal">{whole}</code>'
+
+    return re.sub("`([^`]*)`", marked, text)
 
 
-def habits(found: Mapping[str, dict]) -> dict[str, list[str]]:
-    """Return framework -> its function for gradients, and what four small programs do there."""
-    return {
-        short(name, facts): [_short(facts["words"]["gradient"]), *_habits(facts)]
-        for name, facts in found.items()
-    }
+def habits(found: Mapping[str, dict]) -> list[list[str]]:
+    """Return, for each function: its framework, its name, and what four small programs found."""
+    lines = []
+    for name, facts in found.items():
+        lines.append([short(name, facts), _short(facts["words"]["gradient"]), *_habits(facts)])
+        if "kept" in facts:
+            lines.append([short(name, facts), KEPT, *_habits(facts["kept"])])
+    return lines
 
 
 def habit_table(found: Mapping[str, dict]) -> Table:
@@ -150,7 +159,7 @@ def habit_table(found: Mapping[str, dict]) -> Table:
     lines = [
         f"<tr><td>{name}<br><small>{function.replace('.', '.<wbr>')}</small></td>"
         f"{''.join(map(_cell, words))}</tr>"
-        for name, (function, *words) in habits(found).items()
+        for name, function, *words in habits(found)
     ]
     body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
     return Table(f'<div class="table-box"><table style="text-align:left">{body}</table></div>')
@@ -169,13 +178,12 @@ def short(name: str, facts: Mapping) -> str:
 def _habits(facts):
     """Say what becomes of a vector loss, an unused input, a second gradient, a tensor twice."""
     unused = {"0.0": "0", "None": "None"}.get(facts["unused"], "error")
-    vector = "error or None" if facts.get("vector_plus_one") == "None" else "error"
-    again = "adds up" if facts["twice"][1] == 2 * facts["twice"][0] else "starts at 0"
-    same = {None: "–", 0: "right"}.get(facts.get("same_tensor_twice"), "wrong")
+    vector = "error; None for x + 1" if facts.get("vector_plus_one") == "None" else "error"
+    same = {None: "–", 0: "correct"}.get(facts.get("same_tensor_twice"), "wrong")
     return (
         "sum" if isinstance(facts["vector"], list) else vector,
-        "0, None or error" if "unused_func" in facts else unused,
-        f"{again} in backward()" if "twice_func" in facts else again,
+        unused,
+        "adds up" if facts["twice"][1] == 2 * facts["twice"][0] else "fresh",
         same,
     )
 
@@ -183,51 +191,43 @@ def _habits(facts):
 def cards(found: Mapping[str, dict]) -> Table:
     """Return a set of tabs, one for each framework: what the book's words are called there."""
     tabs = [
-        f":::{{tab-item}} {TABS[name]}\n:sync: {name}\n\n{card(name, facts)}\n:::"
-        for name, facts in found.items()
+        f":::{{tab-item}} {TABS[name]}\n:sync: {name}\n\n{card(name, found)}\n:::"
+        for name in found
     ]
     return Table("\n".join(["::::{tab-set}", ":sync-group: framework", "", *tabs, "::::"]))
 
 
-def card(name: str, facts: Mapping) -> Table:
-    """Return the table of what one framework calls the book's words, and of its habits."""
+def card(name: str, found: Mapping[str, dict]) -> Table:
+    """Return the table of what a framework calls the book's words, with PyTorch's beside it."""
+    beside = "jax" if name == "pytorch" else "pytorch"
+    shown = [name] + [beside] * (beside in found)
+    columns = [_words(each, found[each]) for each in shown]
+    lines = [[word, *(column[word] for column in columns)] for word in columns[0]]
+    return table(["the book's word", *(short(each, found[each]) for each in shown)], lines)
+
+
+def _words(name, facts):
+    """Return word of the book -> what this framework calls it, in Markdown."""
     words = {key: f"`{_short(word)}`" if word else NONE for key, word in facts["words"].items()}
-    vector, unused, again, same = _habits(facts)
-    asked = KEPT[name] if "vector_func" in facts else [_short(facts["words"]["gradient"])]
-    vector = "**sum, no error**" if vector == "sum" else vector
-    if "unused_func" in facts:
-        unused = "`.grad` None; `autograd.grad` error; `func.grad` 0"
     record, gradient = words["record"], words["gradient"]
-    again = "**adds up**" if again == "adds up" else again
-    if name in KEPT:
-        keeps, returns = KEPT[name]
-        record = f"`{keeps}`: `requires_grad`; `{returns}`: none needed"
-        gradient = f"`{keeps}` keeps it in `.grad`; `{returns}` returns it"
-        again = f"`{keeps}` **adds up**; `{returns}` starts at 0"
+    if "kept" in facts:
+        record = f"{gradient}: none needed; `{KEPT}`: `requires_grad`"
+        gradient = f"{gradient} returns it; `{KEPT}` keeps it in `.grad`"
     elif record == NONE:
         record = "none needed: everything is a graph"
-    lines = [
-        ["rows", WAYS[name]],
-        ["record", record],
-        ["gradient", gradient],
-        ["Jacobian", words["jacobian"]],
-        ["batch the samples", words["batch"]],
-        ["shared argument", f"{SHARED.get(name, '')}`{facts['shared']}`"],
-        ["hold fixed", words["stop"]],
-        ["compile", words["compile"]],
-        ["leaf", LEAVES.get(name, words["leaf"])],
-        ["vector loss", f"`{'` and `'.join(asked)}`: {vector}"],
-        ["unused input", unused],
-        ["gradient computed again", again],
-        ["same tensor twice", _twice(same)],
-        ["`if` on a value", _branches(facts["branch"])],
-    ]
-    return table(["the book's word", f"in {facts['name']}"], lines)
-
-
-def _twice(same):
-    said = {"wrong": "**wrong, no error**", "–": "no question: you name a tensor, not an argument"}
-    return said.get(same, same)
+    lines = {
+        "rows": WAYS[name],
+        "record": record,
+        "gradient": gradient,
+        "Jacobian": words["jacobian"],
+        "batch the samples": words["batch"],
+        "shared argument": f"{SHARED.get(name, '')}`{facts['shared']}`",
+        "hold fixed": words["stop"],
+        "compile": words["compile"],
+        "leaf": LEAVES.get(name, words["leaf"]),
+        "`if` on a value": _branches(facts),
+    }
+    return {word: _code(said) for word, said in lines.items()}
 
 
 def _short(name):
@@ -236,19 +236,26 @@ def _short(name):
     return rest if "." in rest else name
 
 
-def _branches(seen):
+def _branches(facts):
     """Say where a Python `if` on a value runs, as it stands, compiled, and batched."""
+    seen = facts["branch"]
     names = {"eager": "", "compiled": "compiled: ", "batched": "batched: "}
     said = {where: "error" if seen[where] else "runs" for where in names if where in seen}
+    if "other_losses" in facts:  # batched by a function that is compiled
+        said["batched"] += "; inside `tf.function`: error for some losses"
     return "; ".join(names[where] + what for where, what in said.items())
 
 
 def messages(found: Mapping[str, dict], of: str, where: str | None = None) -> None:
-    """Print the messages of one kind, each below its framework's name."""
+    """Print the messages of one kind, each below its framework and the function that said it."""
     for facts in found.values():
-        text = facts[of] if where is None else facts[of].get(where, "")
-        if isinstance(text, str) and "Error" in text:
-            print(f"{facts['name']}\n  {text.removeprefix('.grad is None; ')}")
+        function = _short(facts["words"]["batch" if where else "gradient"])
+        said = [(function, facts[of] if where is None else facts[of].get(where, ""))]
+        if where is None and "kept" in facts:
+            said.append((KEPT, facts["kept"][of]))
+        for function, text in said:
+            if isinstance(text, str) and "Error" in text:
+                print(f"{facts['name']}, {function}\n  {text}")
 
 
 def ratios(found: Mapping[str, dict]) -> dict[str, list[float]]:

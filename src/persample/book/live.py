@@ -123,6 +123,30 @@ def inverse_2x2(a: Any) -> Any:
     return turned / (a[0, 0] * a[1, 1] - a[0, 1] * a[0, 1])
 
 
+def layer_costs(samples: Any, positions: Any, width: Any) -> tuple:
+    """Return what a linear layer costs that is as wide as its input: multiplications, numbers.
+
+    Parameters
+    ----------
+    samples, positions, width : 0-d. The layer is applied at each position of each sample.
+
+    Returns
+    -------
+    Multiplications (4,): of an ordinary pass, of the norms in Gram form and in direct form, of
+    the clipped sum once the norms are known. Numbers (4,): the weights, what the norms are made
+    of (inputs and cotangents), the clipped sum, all rows.
+    """
+    xp = namespace_of(samples)
+    product = samples * positions * width * width  # of one matrix product of the layer
+    gram = samples * positions * positions * 2.0 * width
+    kept = 2.0 * samples * positions * width
+    weights = width * width
+    return (
+        xp.stack([3.0 * product, gram, product, product]),
+        xp.stack([weights, kept, weights, samples * weights]),
+    )
+
+
 # Figure -> name in the page -> the function, and arguments of the shapes that it gets there.
 FIGURES: dict[str, dict[str, tuple[Callable, tuple]]] = {
     "clip": {
@@ -134,6 +158,7 @@ FIGURES: dict[str, dict[str, tuple[Callable, tuple]]] = {
     "leave": {
         "lineWithout": (line_without, (np.vander(np.arange(6.0), 2), np.ones(6), np.eye(6)[0]))
     },
+    "dial": {"layerCosts": (layer_costs, (np.ones(()), np.ones(()), np.ones(())))},
     "graph": {"leafSession": (leaf_session, (np.ones(2), np.ones(2)))},
     "means": {"tokenWeights": (token_weights, (np.ones((2, 12)),))},
     "td": {

@@ -37,6 +37,9 @@ BOUNDS = {
     "each image clipped": (2, 1, 4),
 }
 HIDDEN = 32
+# Gradients are rounded to a multiple of this: a sum's last bits differ between machines, and a run
+# that has lost its way makes them grow until they turn an answer.
+UNIT = 2.0**-30
 CAPS = (10, 2.5, 5, 20, 40)  # of the losses, with a hidden layer; again the best one first
 
 
@@ -98,7 +101,7 @@ def accuracies(
         for start in range(0, order.shape[1], BATCH):
             batch = order[:, start : start + BATCH]
             gradient = _gradient(way, bound, theta, x[runs, batch], labels[runs, batch])
-            theta, state = step(theta, gradient, rate, state)
+            theta, state = step(theta, np.rint(gradient / UNIT) * UNIT, rate, state)
     test = np.stack([given.test for given in draws])
     right = (x[runs, test] @ theta).argmax(-1) == labels[runs, test]
     return (100 * right.mean(-1)).tolist()
@@ -133,6 +136,7 @@ def with_hidden_layer(
             batch = order[:, start : start + BATCH]
             gradients = _two_gradients(way, bound, thetas, x[runs, batch], labels[runs, batch])
             for k, gradient in enumerate(gradients):
+                gradient = np.rint(gradient / UNIT) * UNIT
                 thetas[k], states[k] = _adam(thetas[k], gradient, 0.01, states[k])
     test = np.stack([g.test for g in draws])
     hidden = _with_one(np.maximum(x[runs, test] @ thetas[0], 0))
