@@ -317,6 +317,53 @@ def test_what_the_first_recipes_say_of_other_models_holds(tmp_path):
     assert [result["error"] for result in results] == ["", "", ""]
 
 
+RECURRENT = "in float32, `nn.LSTM` runs on some CPUs"
+
+
+def rows_of_recurrent(name: str, dtype):
+    """Return the rows of a recurrent layer by the first recipe, and by a loop."""
+    import torch
+    from torch.func import functional_call, grad, vmap
+
+    torch.manual_seed(0)
+    layer = getattr(torch.nn, name)(3, 4, batch_first=True).to(dtype)
+    x = torch.randn(5, 6, 3, dtype=dtype)
+
+    def loss_of_one(parameters, one):
+        return functional_call(layer, parameters, (one[None],))[0].square().sum()
+
+    parameters = {k: p.detach() for k, p in layer.named_parameters()}
+    rows = vmap(grad(loss_of_one), (None, 0))(parameters, x)
+    loop = [grad(loss_of_one)(parameters, one) for one in x]
+    return rows, {k: torch.stack([row[k] for row in loop]) for k in parameters}
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.filterwarnings("ignore:TF32 acceleration")
+def test_vmap_fails_for_recurrent_layers_unless_a_fast_kernel_takes_over():
+    import torch
+
+    chapter = nbformat.read(ROOT / "chapters/01_first_rows.ipynb", as_version=4)
+    for page in (nbformat.read(PAGE, as_version=4), chapter):
+        said = " ".join(cell.source for cell in page.cells)
+        assert "`nn.GRU`, `nn.RNN` and float64 `nn.LSTM`" in said
+        assert f"({RECURRENT})" in said
+    single, double = torch.float32, torch.float64
+    for name, dtype in (("GRU", single), ("RNN", single), ("GRU", double), ("RNN", double)):
+        with pytest.raises(RuntimeError):
+            rows_of_recurrent(name, dtype)
+    with pytest.raises(RuntimeError):
+        rows_of_recurrent("LSTM", double)
+    with torch.backends.mkldnn.flags(enabled=False), pytest.raises(RuntimeError):
+        rows_of_recurrent("LSTM", single)
+    try:
+        rows, loop = rows_of_recurrent("LSTM", single)
+    except RuntimeError:
+        return  # not on this CPU
+    for name in loop:
+        torch.testing.assert_close(rows[name], loop[name], rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("framework", "name"), CASES)
 def test_a_recipe_runs_in_an_interpreter_of_its_own(framework, name, tmp_path):

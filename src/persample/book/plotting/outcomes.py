@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.figure import Figure
 
 from .style import INK, finished
 
 OTHERS = "#7b8490"
+SPREAD = 0.24  # of the dots about their line, of the distance between lines
 
 
 def outcomes(
@@ -20,7 +22,8 @@ def outcomes(
     """Draw {panel: {way: one number for each run}}, a line for each way, from 0 to 100.
 
     A way named in ``colours`` has that colour and a bold name. The runs of a way are see-through
-    dots on its line, so that several alike look darker.
+    dots, the first a little above its line and the last below, so that several alike can be told
+    apart.
     """
     ways = list(next(iter(panels.values())))
     figure, grid = plt.subplots(
@@ -34,7 +37,8 @@ def outcomes(
     for axes, (title, runs) in zip(grid.flat, panels.items(), strict=True):
         for place, way in enumerate(ways):
             style = {"color": colours.get(way, OTHERS), "alpha": 0.55, "clip_on": False}
-            axes.plot(runs[way], [place] * len(runs[way]), "o", ms=7, mew=0, label=way, **style)
+            heights = place + np.linspace(-SPREAD, SPREAD, len(runs[way]))
+            axes.plot(runs[way], heights, "o", ms=5, mew=0, label=way, **style)
         axes.set_title(title, fontsize=12, loc="left", color=ink)
         axes.set(xlim=(0, 100), ylim=(len(ways) - 0.5, -0.5), xticks=(0, 50, 100))
         axes.set_yticks(range(len(ways)), ways)
@@ -42,6 +46,6 @@ def outcomes(
         axes.spines[:].set_visible(False)
     for label, way in zip(grid[0, 0].get_yticklabels(), ways, strict=True):
         label.set(color=colours.get(way, ink), weight="bold" if way in colours else "normal")
-    figure.get_layout_engine().set(wspace=0.08)
+    figure.get_layout_engine().set(wspace=0.14)
     figure.supxlabel(xlabel, fontsize=12, color=ink)
     return finished(figure)
