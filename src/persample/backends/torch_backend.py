@@ -160,7 +160,7 @@ def examine(gradient: Callable, sample: Callable) -> None:
     """
     if not torch.compiler.is_compiling():  # the whole call may be compiled by somebody else
         with _NoNumbers():
-            gradient(*sample)
+            gradient(*sample())
 
 
 class _NoNumbers(TorchFunctionMode):

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +70,8 @@ def run(
 
 def _end(process) -> None:
     """End what is left of a program's process group, and collect the program itself."""
-    try:
+    with suppress(ProcessLookupError, PermissionError):  # nobody is left (macOS says the latter)
         os.killpg(process.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):  # nobody is left (macOS says the latter)
-        pass
     process.wait()
     for stream in (process.stdout, process.stderr):
         stream.close()

@@ -1,9 +1,10 @@
 """Rows on 1, 2, 4 and 8 devices in JAX; prints its findings as one line of JSON.
 
-Run by `book.processes.in_jax`, which simulates the devices. What stands between [marks] is shown.
+Run by `book.processes.in_jax`, which simulates the devices. What is run is in `jax_steps`.
 """
 
 import json
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -14,63 +15,17 @@ from jax.sharding import PartitionSpec as P
 import persample as ps
 from persample.book.devices import samples
 from persample.book.devices.collectives import collectives
+from persample.book.devices.jax_steps import (
+    clipped_sum,
+    padded,
+    placed,
+    rows_of,
+    trapped,
+    unchecked,
+    varying,
+)
 
 COUNTS = 2, 4, 8
-
-
-# [loss]
-def loss(theta, x, y):                          # of one sample
-    return 0.5 * (x @ theta - y) ** 2
-
-
-rows_of = jax.vmap(jax.grad(loss), (None, 0, 0))
-# [end]
-
-
-# [trap]
-def trapped(mesh):
-    return jax.shard_map(
-        rows_of, mesh=mesh, out_specs=P("d"),
-        in_specs=(P(), P("d"), P("d")))         # theta on all devices
-# [end]
-
-
-# [unchecked]
-def unchecked(mesh):
-    return jax.shard_map(
-        rows_of, mesh=mesh, out_specs=P("d"),
-        in_specs=(P(), P("d"), P("d")), check_vma=False)
-# [end]
-
-
-# [varying]
-def own_rows(theta, x, y):
-    theta = jax.lax.pcast(theta, "d", to="varying")
-    return rows_of(theta, x, y)
-
-
-def varying(mesh):
-    return jax.shard_map(
-        own_rows, mesh=mesh, out_specs=P("d"),
-        in_specs=(P(), P("d"), P("d")))
-# [end]
-
-
-# [clipped]
-@jax.jit
-def clipped_sum(theta, x, y, weight, C=1.0):
-    g = rows_of(theta, x, y)                    # (B, d), divided like x
-    norms = jnp.linalg.norm(g, axis=1)
-    factors = C / jnp.maximum(norms, C)
-    return (weight * factors) @ g
-# [end]
-
-
-# [padded]
-def padded(a, n):                               # to a multiple of n
-    more = -len(a) % n
-    return np.concatenate([a, a[:1].repeat(more, axis=0)])
-# [end]
 
 
 def mesh_of(n):
@@ -86,7 +41,9 @@ def put(mesh, *arrays, spec="d"):
 def largest_difference(found, wanted):
     """Return the largest difference of two trees of arrays."""
     pairs = zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True)
-    return max(float(np.abs(np.asarray(a) - np.asarray(b)).max()) for a, b in pairs)
+    return max(
+        float(np.abs(np.asarray(a) - np.asarray(b)).max()) for a, b in pairs
+    )
 
 
 def shard_map_and_cures():
@@ -110,13 +67,17 @@ def with_jit():
     for n in COUNTS:
         x, y = put(mesh_of(n), samples.X, samples.Y)
         weight = jnp.ones(8)
-        rows = jax.jit(rows_of)(samples.THETA, x, y)
+        rows = placed(samples.THETA, samples.X, samples.Y, n)
         places = [shard.index[0] for shard in rows.addressable_shards]
-        assert all(s.data.nbytes == rows.nbytes // n for s in rows.addressable_shards)
+        assert all(
+            s.data.nbytes == rows.nbytes // n for s in rows.addressable_shards
+        )
         assert largest_difference(rows, one) < 1e-12
         total = clipped_sum(samples.THETA, x, y, weight)
         assert largest_difference(total, factors @ one) < 1e-12
-        text = clipped_sum.lower(samples.THETA, x, y, weight).compile().as_text()
+        text = (
+            clipped_sum.lower(samples.THETA, x, y, weight).compile().as_text()
+        )
         found[n] = {
             "samples": [len(range(8)[place]) for place in places],
             "bytes": rows.addressable_shards[0].data.nbytes,
@@ -138,13 +99,18 @@ def uneven():
     for n in COUNTS:
         weight = np.arange(8) < 7
         given = put(mesh_of(n), padded(x, 8), padded(y, 8), weight)
-        worst = max(worst, largest_difference(clipped_sum(samples.THETA, *given), wanted))
+        worst = max(
+            worst,
+            largest_difference(clipped_sum(samples.THETA, *given), wanted),
+        )
     return {"said": said, "padded": worst}
 
 
 def network_loss(p, x, y):
     """The loss of one sample: cross-entropy after one hidden layer."""
-    scores = p["2.weight"] @ jnp.tanh(p["0.weight"] @ x + p["0.bias"]) + p["2.bias"]
+    scores = (
+        p["2.weight"] @ jnp.tanh(p["0.weight"] @ x + p["0.bias"]) + p["2.bias"]
+    )
     return jax.nn.logsumexp(scores) - scores[y]
 
 
@@ -160,6 +126,11 @@ def answers(p, x, y):
     }
 
 
+def one_answer(name, *given):
+    """Return one of the answers."""
+    return answers(*given)[name]
+
+
 def network():
     """Return the largest difference from one process for each number of devices."""
     p, wanted = samples.network(), samples.one_process()
@@ -167,8 +138,13 @@ def network():
     worst = {}
     for n in COUNTS:
         mesh = mesh_of(n)
-        found = every(jax.device_put(p, NamedSharding(mesh, P())), *put(mesh, *samples.batch()))
-        assert all(g.sharding.spec[0] == "d" for g in jax.tree.leaves(found["rows"]))
+        found = every(
+            jax.device_put(p, NamedSharding(mesh, P())),
+            *put(mesh, *samples.batch()),
+        )
+        assert all(
+            g.sharding.spec[0] == "d" for g in jax.tree.leaves(found["rows"])
+        )
         worst[n] = largest_difference(found, wanted)
     return worst
 
@@ -179,11 +155,17 @@ def bytes_sent():
     for n in (COUNTS[0], COUNTS[-1]):
         mesh = mesh_of(n)
         whole = NamedSharding(mesh, P())
-        given = jax.device_put(samples.network(), whole), *put(mesh, *samples.batch())
-        ask = {name: {} for name in ("rows", "norms", "clipped sum", "second moment")}
+        given = (
+            jax.device_put(samples.network(), whole),
+            *put(mesh, *samples.batch()),
+        )
+        ask = {
+            name: {}
+            for name in ("rows", "norms", "clipped sum", "second moment")
+        }
         ask["rows, on all devices"] = {"out_shardings": whole}
         for name, options in ask.items():
-            part = lambda *given, of=name.partition(",")[0]: answers(*given)[of]  # noqa: E731
+            part = partial(one_answer, name.partition(",")[0])
             text = jax.jit(part, **options).lower(*given).compile().as_text()
             sent.setdefault(name, {})[n] = collectives(text)
     return sent
@@ -192,7 +174,11 @@ def bytes_sent():
 def divided_parameters():
     """Return what norms send if the parameters, not the samples, are divided among n devices."""
     rng = np.random.default_rng(0)
-    theta, x, y = rng.normal(size=16), rng.normal(size=(8, 16)), rng.normal(size=8)
+    theta, x, y = (
+        rng.normal(size=16),
+        rng.normal(size=(8, 16)),
+        rng.normal(size=8),
+    )
     wanted = np.linalg.norm(np.asarray(rows_of(theta, x, y)), axis=1)
     sent = {}
     norms_of = jax.jit(lambda *given: jnp.linalg.norm(rows_of(*given), axis=1))

@@ -1,6 +1,6 @@
 """Rows in several PyTorch processes; prints its findings as one line of JSON.
 
-Run by `book.processes.in_torch`. What stands between [marks] is shown by the chapter.
+Run by `book.processes.in_torch`. What a process does with its rows is in `torch_steps`.
 """
 
 import json
@@ -17,89 +17,21 @@ import torch.multiprocessing as mp
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
-from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel as DDP
 from torch.utils.data import DistributedSampler
 
 import persample as ps
 from persample.book.devices import samples
+from persample.book.devices.torch_steps import (
+    clipped_sum,
+    fsdp_clipped_sum,
+    moments,
+    own_rows,
+    private_step,
+)
 
 SECONDS = 60  # how long a process waits for the others
-
-
-# [layerwise]
-def clipped_sum(model, x, y, C=1.0):        # x, y: this process's own
-    with model.no_sync(), ps.layerwise(model) as record:
-        record.backward(cross_entropy(
-            model(x), y, reduction="none"))
-    total = record.clipped_sum(C)
-    for g in total.values():
-        dist.all_reduce(g)                  # adds up over processes
-    return total
-# [end]
-
-
-# [vmap]
-def own_rows(model, x, y):
-    def loss(params, image, label):         # of one sample
-        scores = functional_call(model, params, (image[None],))
-        return cross_entropy(scores, label[None])
-
-    params = {k: p.detach() for k, p in model.named_parameters()}
-    return vmap(grad(loss), (None, 0, 0))(params, x, y)
-# [end]
-
-
-# [moments]
-def moments(model, x, y):
-    with model.no_sync(), ps.layerwise(model) as record:
-        record.backward(cross_entropy(
-            model(x), y, reduction="none"))
-    count = torch.tensor(float(len(x)))
-    own = record.moments()                  # means over own samples
-    sums = [{k: len(x) * g for k, g in part.items()} for part in own]
-    for g in (count, *sums[0].values(), *sums[1].values()):
-        dist.all_reduce(g)
-    return [{k: g / count for k, g in part.items()} for part in sums]
-# [end]
-
-
-# [private]
-def private_step(rows, C, sigma, divisor, rng):
-    step = ps.privacy.noisy_mean(           # rng: own for each process
-        rows, C, rng=rng, divisor=divisor,
-        noise_multiplier=sigma / dist.get_world_size() ** 0.5)
-    for g in step.values():
-        dist.all_reduce(g)
-    return step
-# [end]
-
-
-# [two passes]
-def fsdp_clipped_sum(model, x, y, C=1.0):
-    squares = torch.zeros(len(x))
-
-    def keep(layer, inputs, output):        # nn.Linear with a bias
-        h2 = inputs[0].detach().square().sum(1) + 1
-
-        def add(ct):
-            squares.add_(h2 * ct.square().sum(1))
-        output.register_hook(add)
-
-    hooks = [layer.register_forward_hook(keep)
-             for layer in model if isinstance(layer, nn.Linear)]
-    cross_entropy(model(x), y, reduction="sum").backward()
-    for hook in hooks:
-        hook.remove()
-    factors = C / squares.sqrt().clamp(min=C)
-    model.zero_grad()
-    losses = cross_entropy(model(x), y, reduction="none")
-    (factors * losses).sum().backward()
-    n = dist.get_world_size()               # fully_shard averages
-    return {k: n * p.grad.full_tensor()
-            for k, p in model.named_parameters()}
-# [end]
 
 
 def network() -> nn.Sequential:
@@ -109,7 +41,9 @@ def network() -> nn.Sequential:
         nn.Tanh(),
         nn.Linear(samples.HIDDEN, samples.CLASSES),
     )
-    model.load_state_dict({k: torch.tensor(p) for k, p in samples.network().items()})
+    model.load_state_dict(
+        {k: torch.tensor(p) for k, p in samples.network().items()}
+    )
     return model
 
 
@@ -125,7 +59,10 @@ def difference(found: dict, wanted: dict, own: slice = slice(None)) -> float:
     """Return the largest difference of two dicts of arrays, on any process."""
     worst = torch.tensor(0.0)
     for name, g in found.items():
-        apart = (g.detach() - torch.tensor(wanted[name.removeprefix("module.")][own])).abs()
+        apart = (
+            g.detach()
+            - torch.tensor(wanted[name.removeprefix("module.")][own])
+        ).abs()
         worst = torch.maximum(worst, apart.max())
     dist.all_reduce(worst, dist.ReduceOp.MAX)
     return worst.item()
@@ -141,9 +78,13 @@ def equal_to_one(size: int) -> dict:
     norms = {"norms": record.squared_norms().sqrt()}
     return {
         "rows": difference(record.rows(), wanted["rows"], own),
-        "rows by vmap": difference(own_rows(DDP(network()), x, y), wanted["rows"], own),
+        "rows by vmap": difference(
+            own_rows(DDP(network()), x, y), wanted["rows"], own
+        ),
         "norms": difference(norms, wanted, own),
-        "clipped sum": difference(clipped_sum(DDP(network()), x, y), wanted["clipped sum"]),
+        "clipped sum": difference(
+            clipped_sum(DDP(network()), x, y), wanted["clipped sum"]
+        ),
         "mean": difference(mean, wanted["mean"]),
         "second moment": difference(second, wanted["second moment"]),
     }
@@ -156,8 +97,10 @@ def reduced_by_ddp() -> dict:
 
     def count(state, bucket):
         sent[0] += bucket.buffer().nbytes
-        return dist.all_reduce(bucket.buffer(), async_op=True).get_future().then(
-            lambda done: done.value()[0] / dist.get_world_size()
+        return (
+            dist.all_reduce(bucket.buffer(), async_op=True)
+            .get_future()
+            .then(lambda done: done.value()[0] / dist.get_world_size())
         )
 
     def layerwise(model):
@@ -169,7 +112,10 @@ def reduced_by_ddp() -> dict:
             layerwise(model)
 
     found = {}
-    ways = {"vmap": lambda model: own_rows(model, x, y), "layerwise": layerwise}
+    ways = {
+        "vmap": lambda model: own_rows(model, x, y),
+        "layerwise": layerwise,
+    }
     for name, way in {**ways, "layerwise in no_sync": quiet}.items():
         model, sent[0] = DDP(network()), 0
         model.register_comm_hook(None, count)
@@ -198,26 +144,42 @@ def unequal_counts() -> dict:
 def sampler(size: int = 10) -> list:
     """Return the samples that DistributedSampler gives each process for one epoch of ``size``."""
     n = dist.get_world_size()
-    return [list(DistributedSampler(range(size), n, rank, shuffle=False)) for rank in range(n)]
+    return [
+        list(DistributedSampler(range(size), n, rank, shuffle=False))
+        for rank in range(n)
+    ]
 
 
 def noise(size: int = 200_000, sigma: float = 2.0) -> dict:
     """Return the standard deviation of the noise on the sum, over sigma C, for four ways."""
-    n, rank = dist.get_world_size(), dist.get_rank()
+    rank = dist.get_rank()
     fresh = lambda: {"a": torch.zeros(0, size)}  # noqa: E731  rows of no samples: noise alone
     rng = np.random.default_rng([5, rank])  # another on each process
-    each = ps.privacy.noisy_mean(fresh(), 1.0, noise_multiplier=sigma, divisor=1, rng=rng)
+    each = ps.privacy.noisy_mean(
+        fresh(), 1.0, noise_multiplier=sigma, divisor=1, rng=rng
+    )
     first = ps.privacy.noisy_mean(
         fresh(), 1.0, noise_multiplier=sigma * (rank == 0), divisor=1, rng=rng
     )
     alike = ps.privacy.noisy_mean(
-        fresh(), 1.0, noise_multiplier=sigma, divisor=1, rng=np.random.default_rng(5)
+        fresh(),
+        1.0,
+        noise_multiplier=sigma,
+        divisor=1,
+        rng=np.random.default_rng(5),
     )
     for step in (each, first, alike):
         dist.all_reduce(step["a"])
     split = private_step(fresh(), 1.0, sigma, 1, rng)
-    found = {"each": each, "each, same seed": alike, "first": first, "split": split}
-    return {name: step["a"].std().item() / sigma for name, step in found.items()}
+    found = {
+        "each": each,
+        "each, same seed": alike,
+        "first": first,
+        "split": split,
+    }
+    return {
+        name: step["a"].std().item() / sigma for name, step in found.items()
+    }
 
 
 def divided_norms() -> dict:
@@ -267,13 +229,23 @@ def with_fsdp() -> dict:
         except (AttributeError, TypeError) as error:
             said[name] = f"{type(error).__name__}: {error}"
     model = fully_shard(network(), mesh=mesh)
+    cross_entropy(model(x), y).backward()  # the mean of the processes' means
+    mean = np.concatenate([g.ravel() for g in wanted["mean"].values()])
+    norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0).full_tensor()
     whole = network()
-    whole.load_state_dict({k: p.full_tensor() for k, p in model.named_parameters()})
+    whole.load_state_dict(
+        {k: p.full_tensor() for k, p in model.named_parameters()}
+    )
     return {
         "said": said,
+        "clip_grad_norm_": abs(norm.item() - np.linalg.norm(mean)),
         "own numbers": sum(p.to_local().numel() for p in model.parameters()),
-        "rows of a whole copy": difference(own_rows(whole, x, y), wanted["rows"], own),
-        "two passes": difference(fsdp_clipped_sum(model, x, y), wanted["clipped sum"]),
+        "rows of a whole copy": difference(
+            own_rows(whole, x, y), wanted["rows"], own
+        ),
+        "two passes": difference(
+            fsdp_clipped_sum(model, x, y), wanted["clipped sum"]
+        ),
     }
 
 
@@ -316,11 +288,18 @@ def work(rank: int, processes: int, meeting: str) -> None:
 def main() -> None:
     processes = int(sys.argv[1])
     # The server loads PyTorch once, and each process starts as its copy.
-    get_context("forkserver").set_forkserver_preload(["torch.distributed.fsdp", "persample"])
+    get_context("forkserver").set_forkserver_preload(
+        ["torch.distributed.fsdp", "persample"]
+    )
     with tempfile.TemporaryDirectory() as folder:
-        meeting = str(Path(folder) / "meeting")  # a file, so that no port is needed
+        meeting = str(
+            Path(folder) / "meeting"
+        )  # a file, so that no port is needed
         mp.start_processes(
-            work, (processes, meeting), nprocs=processes, start_method="forkserver"
+            work,
+            (processes, meeting),
+            nprocs=processes,
+            start_method="forkserver",
         )
 
 

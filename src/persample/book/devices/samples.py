@@ -7,8 +7,10 @@ import numpy as np
 
 # The loss of a sample is half the square of x @ THETA - y; its row is (x @ THETA - y) x.
 THETA = np.array([1.0, 1.0])
-X = np.array([[1, 0], [0, 1], [1, 1], [2, 0], [0, 2], [2, 1], [1, 2], [3, 1]], float)
-Y = X @ THETA - np.array([1, -1, 2, 1, -2, 1, -1, 1])
+ERRORS = np.array([1.0, -1, 1, 1, -1, 1, 1, -1])
+ROWS = np.array([[1.0, 3], [4, 1], [-3, 2], [-3, -1], [2, -1], [3, -3], [-1, -3], [-1, 4]])
+X = ROWS / ERRORS[:, None]
+Y = X @ THETA - ERRORS
 
 FEATURES, HIDDEN, CLASSES = 6, 5, 3
 NUMBERS = (FEATURES + 1) * HIDDEN + (HIDDEN + 1) * CLASSES  # of the network: 53
