@@ -68,6 +68,11 @@ def per_sample_grad(
     (``config.rate``), deeper attributes, files, clocks, and random numbers drawn by the loss.
     Give what changes as an argument, with None in in_axes.
 
+    JAX arrays whose axis 0 is divided among devices are taken as they are, and the rows are
+    divided in the same way; on a mesh with ``Explicit`` axes with jit=True. ``chunk_size`` would
+    cross the devices and is refused. Inside ``jax.shard_map`` JAX adds rows up over the devices,
+    unless the parameters are cast by ``jax.lax.pcast(..., to="varying")`` or check_vma=False.
+
     Raises
     ------
     ValueError : batch sizes that differ or are 0, in_axes that does not fit, a loss that is not

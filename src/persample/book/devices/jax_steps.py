@@ -4,11 +4,14 @@
 where a piece begins and ends.
 """
 
+# [imports]
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
+
+# [end]
 
 
 # [loss]
@@ -28,9 +31,7 @@ def trapped(mesh):
         in_specs=(P(), P("d"), P("d")),  # theta on all devices
         out_specs=P("d"),
     )
-
-
-# [end]
+    # [end]
 
 
 # [unchecked]
@@ -42,9 +43,7 @@ def unchecked(mesh):
         out_specs=P("d"),
         check_vma=False,
     )
-
-
-# [end]
+    # [end]
 
 
 # [varying]
@@ -60,9 +59,7 @@ def varying(mesh):
         in_specs=(P(), P("d"), P("d")),
         out_specs=P("d"),
     )
-
-
-# [end]
+    # [end]
 
 
 # [placed]
@@ -70,9 +67,7 @@ def placed(theta, x, y, n=8):
     mesh = Mesh(jax.devices()[:n], "d")  # a line of n devices
     x, y = jax.device_put((x, y), NamedSharding(mesh, P("d")))
     return jax.jit(rows_of)(theta, x, y)
-
-
-# [end]
+    # [end]
 
 
 # [clipped]
@@ -82,15 +77,11 @@ def clipped_sum(theta, x, y, weight, C=1.0):
     norms = jnp.linalg.norm(g, axis=1)
     factors = C / jnp.maximum(norms, C)
     return (weight * factors) @ g
-
-
-# [end]
+    # [end]
 
 
 # [padded]
 def padded(a, n):  # to a multiple of n
     more = -len(a) % n
     return np.concatenate([a, a[:1].repeat(more, axis=0)])
-
-
-# [end]
+    # [end]

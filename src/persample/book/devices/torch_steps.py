@@ -4,6 +4,7 @@
 where a piece begins and ends.
 """
 
+# [imports]
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -11,6 +12,8 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
 import persample as ps
+
+# [end]
 
 
 # [layerwise]
@@ -21,9 +24,7 @@ def clipped_sum(model, x, y, C=1.0):  # x, y: this process's own
     for g in total.values():
         dist.all_reduce(g)  # adds up over processes
     return total
-
-
-# [end]
+    # [end]
 
 
 # [vmap]
@@ -34,9 +35,7 @@ def own_rows(model, x, y):
 
     params = {k: p.detach() for k, p in model.named_parameters()}
     return vmap(grad(loss), (None, 0, 0))(params, x, y)
-
-
-# [end]
+    # [end]
 
 
 # [moments]
@@ -49,9 +48,7 @@ def moments(model, x, y):
     for g in (count, *sums[0].values(), *sums[1].values()):
         dist.all_reduce(g)
     return [{k: g / count for k, g in part.items()} for part in sums]
-
-
-# [end]
+    # [end]
 
 
 # [private]
@@ -66,9 +63,7 @@ def private_step(rows, C, sigma, divisor, rng):
     for g in step.values():
         dist.all_reduce(g)
     return step
-
-
-# [end]
+    # [end]
 
 
 # [two passes]
@@ -97,6 +92,4 @@ def fsdp_clipped_sum(model, x, y, C=1.0):
     (factors * losses).sum().backward()
     n = dist.get_world_size()  # fully_shard averages
     return {k: n * p.grad.full_tensor() for k, p in model.named_parameters()}
-
-
-# [end]
+    # [end]

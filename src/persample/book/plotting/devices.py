@@ -21,7 +21,7 @@ def rows_by_devices(panels: Mapping[str, np.ndarray]) -> Figure:
     room = np.array([0.24, 0.14]) * (high - low).max()  # for the names
     lines = -(-len(panels) // 2)
     width, height = high - low + 2 * room
-    size = (5.2, lines * (2.3 * height / width + 0.55))
+    size = (5.2, lines * (2.3 * height / width + 0.55) + 0.25)
     figure, grid = plt.subplots(lines, 2, figsize=size, squeeze=False)
     for number, (axes, (title, rows)) in enumerate(zip(grid.flat, panels.items(), strict=False)):
         tips, which = np.unique(rows, axis=0, return_inverse=True)
@@ -32,6 +32,8 @@ def rows_by_devices(panels: Mapping[str, np.ndarray]) -> Figure:
         axes.set(aspect="equal", xlim=(low[0] - room[0], high[0] + room[0]))
         axes.set_ylim(low[1] - room[1], high[1] + room[1])
         axes.set_title(title, loc="left")
+    figure.supxlabel("first number of a row", fontsize=12)
+    figure.supylabel("second number", fontsize=12)
     return finished(figure)
 
 
