@@ -91,5 +91,6 @@ def fsdp_clipped_sum(model, x, y, C=1.0):
     losses = cross_entropy(model(x), y, reduction="none")
     (factors * losses).sum().backward()
     n = dist.get_world_size()  # fully_shard averages
-    return {k: n * p.grad.full_tensor() for k, p in model.named_parameters()}
+    named = model.named_parameters()
+    return {k: n * p.grad.full_tensor() for k, p in named}
     # [end]
