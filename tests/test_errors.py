@@ -277,6 +277,13 @@ ERRORS = {
         "asarray: the array is to be float64 and JAX is in its 32-bit mode; call "
         'jax.config.update("jax_enable_x64", True) first, or give a dtype such as "float32".',
     ),
+    "chunks across devices": (  # a batch that is so divided is in test_devices_jax
+        lambda: checks.check_one_place("per_sample_grad", (theta, states), (None, 0), lambda x: 4),
+        ValueError,
+        "per_sample_grad: chunk_size, and axis 0 of argument 1 is divided among 4 devices, which "
+        "a chunk would cross; let each device cut its own samples: jax.shard_map(..., "
+        "check_vma=False) around this call.",
+    ),
     "namespace of no array": (
         lambda: ps.namespace_of([1.0]),
         TypeError,

@@ -19,6 +19,7 @@ LAYERS = [
     ["book.plotting"],
     ["book.live"],
     [
+        "book.devices",
         "book.problems",
         "book.diagrams",
         "book.javascript",
@@ -26,6 +27,7 @@ LAYERS = [
         "book.leaf_programs",
         "book.measured",
         "book.memory",
+        "book.processes",
         "book.sources",
         "book.work",
     ],
@@ -88,6 +90,8 @@ FRAMEWORKS = {
         ("layers.torch_replay", "top"),
         ("layers.torch_retained", "top"),
         ("layers.torch_rules", "top"),
+        ("book.devices.in_torch", "top"),
+        ("book.devices.torch_steps", "top"),
         ("book.layer_table", "top"),
         ("book.notebook", "function"),
         ("book.diagrams", "function"),
@@ -96,7 +100,12 @@ FRAMEWORKS = {
         ("book.problems.mistyped", "function"),
         ("book.work", "function"),
     },
-    "jax": {("backends.jax_backend", "top"), ("book.notebook", "function")},
+    "jax": {
+        ("backends.jax_backend", "top"),
+        ("book.devices.in_jax", "top"),
+        ("book.devices.jax_steps", "top"),
+        ("book.notebook", "function"),
+    },
 }
 
 

@@ -184,6 +184,13 @@ def two_records(other):
     record_of(linear(), torch.randn(B, 4)).gram(record_of(other, torch.randn(B, 4)))
 
 
+def divided():
+    model = nn.Linear(2, 1)
+    model.weight.full_tensor = lambda: model.weight  # what a DTensor is known by
+    with ps.layerwise(model):
+        pass
+
+
 LINEAR_RECORD = lambda: record_of(linear(), torch.randn(B, 4))  # noqa: E731
 SECOND = (
     "backward: this record has its backward pass already, and one record holds one pass; add the "
@@ -218,6 +225,13 @@ ERRORS = {
         ValueError,
         "layerwise: the model, a Tanh, has no parameter that requires grad; give one that is to "
         "be trained, or call requires_grad_() on its parameters.",
+    ),
+    "divided parameters": (  # one that really is: test_devices_torch
+        divided,
+        TypeError,
+        "layerwise: the parameter weight is a DTensor, which fully_shard and others make and of "
+        "which each process holds a part; take the rows of a model whose parameters are whole, "
+        "such as one with p.full_tensor() of each.",
     ),
     "a lazy layer": (
         lambda: enter(nn.LazyLinear(3)),

@@ -6,9 +6,9 @@ The tests add it by one row of `backends.BACKENDS`, and every way to the rows mu
 import numpy as np
 
 from persample import memory, trees
-from persample.memory import into, samples_at_once
+from persample.memory import devices_along, into, samples_at_once
 
-__all__ = ["into", "samples_at_once"]  # used as they are; the rest is below
+__all__ = ["devices_along", "into", "samples_at_once"]  # used as they are; the rest is below
 
 NAME, FREEZES, KEEPS = "toy", False, (object,)
 STEP = 1e-6

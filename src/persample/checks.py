@@ -150,6 +150,21 @@ def _described(x, shape):
     return array if kind else f"a Python {type(x).__name__}"
 
 
+def check_one_place(where: str, arguments: tuple, axes: tuple, devices_along: Callable) -> None:
+    """Refuse to cut a batch into chunks whose samples lie on several devices (JAX).
+
+    A chunk is a run of samples, so it would be moved to other devices, and its rows to all.
+    """
+    for n, (argument, axis) in enumerate(zip(arguments, axes, strict=True)):
+        for x in trees.flatten(argument)[0] if axis == 0 else ():
+            if (count := devices_along(x)) > 1:
+                raise ValueError(
+                    f"{where}: chunk_size, and axis 0 of argument {n} is divided among {count} "
+                    "devices, which a chunk would cross; let each device cut its own samples: "
+                    "jax.shard_map(..., check_vma=False) around this call."
+                )
+
+
 def check_apart(where: str, out: Any, arguments: tuple, captured: list, shared: Callable) -> None:
     """Refuse to write over what may still be read: wrong rows in silence.
 

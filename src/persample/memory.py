@@ -166,6 +166,13 @@ def _fill(whole, x):
     return whole
 
 
+def devices_along(x: Any) -> int:
+    """Return over how many devices axis 0 of an array is divided; a backend of one array on one
+    device needs no other.
+    """
+    return 1
+
+
 def samples_at_once(size: int, nbytes: int) -> int:
     """Return how many of ``size`` samples to write at a time if their rows have ``nbytes``."""
     parts = -(-nbytes // CHUNK)

@@ -9,7 +9,14 @@ from collections.abc import Callable
 from . import memory, trees
 from .arrays import namespace_of
 from .backends import backend
-from .checks import check_apart, check_call, is_count, one_number, refuse_keywords
+from .checks import (
+    check_apart,
+    check_call,
+    check_one_place,
+    is_count,
+    one_number,
+    refuse_keywords,
+)
 from .plans import BatchCalls, Packed, Plans, packing_needed, samples
 
 
@@ -60,6 +67,11 @@ def per_sample_grad(
     calls. Not noticed: in-place changes of larger NumPy arrays, values inside other modules
     (``config.rate``), deeper attributes, files, clocks, and random numbers drawn by the loss.
     Give what changes as an argument, with None in in_axes.
+
+    JAX arrays whose axis 0 is divided among devices are taken as they are, and the rows are
+    divided in the same way; on a mesh with ``Explicit`` axes with jit=True. ``chunk_size`` would
+    cross the devices and is refused. Inside ``jax.shard_map`` JAX adds rows up over the devices,
+    unless the parameters are cast by ``jax.lax.pcast(..., to="varying")`` or check_vma=False.
 
     Raises
     ------
@@ -155,6 +167,8 @@ def _in_parts(plan, captured, arguments, out, chunk_size):
             )
         parts = _slices(plan.size, chunk_size)
         return _joined([plan.pair(*samples(arguments, plan.axes, part)) for part in parts])
+    if chunk_size is not None and chunk_size < plan.size:
+        check_one_place("per_sample_grad", arguments, plan.axes, module.devices_along)
     if out is None:
         out = plan.new_rows(arguments[0])
     else:
@@ -192,7 +206,7 @@ def loop_grad(loss: Callable, in_axes: tuple | None = None) -> Callable:
             make = lambda packed, restore: lambda *given: restore(loop_grad(packed, axes)(*given))  # noqa: E731
             return Packed(module)(make, loss, arguments)
         gradient = module.grad(one_number(loss))
-        module.examine(gradient, samples(arguments, axes, 0))
+        module.examine(gradient, lambda: samples(arguments, axes, 0))
         each = [gradient(*samples(arguments, axes, i)) for i in range(size)]
         return trees.tree_map(lambda *xs: namespace_of(xs[0]).stack(xs), *each)
 

@@ -113,7 +113,7 @@ class Plans:
             if same not in self._calls:
                 self._calls[same] = self._build(plan.module, plan.axes)
             one, plan.call, plan.pair, plan.write, plan.overwrite = self._calls[same]
-            plan.module.examine(one, samples(arguments, plan.axes, 0))
+            plan.module.examine(one, lambda: samples(arguments, plan.axes, 0))
             if self._jit and plan.module.FREEZES:
                 plan.call = self._remembering(plan, plan.call)
         if len(self._known) >= MOST:

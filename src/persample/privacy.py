@@ -78,6 +78,9 @@ def noisy_mean(
     the sum. An entry that is not finite raises, and that too tells something about the samples.
     For real data take a maintained library.
 
+    In n processes that add their results up, each gives its own rows, an ``rng`` of its own, the
+    one ``divisor`` of all, and noise_multiplier / sqrt(n): the noise of the sum is then as here.
+
     Parameters
     ----------
     rows : what ``per_sample_grad`` or ``record.rows()`` returns, samples along axis 0, or a

@@ -36,7 +36,7 @@ NAMES = (
     *("NAME", "asarray", "to_numpy", "namespace", "stop_gradient"),
     *("grad", "value_and_grad", "vmap", "jit", "FREEZES", "KEEPS"),
     *("empty", "own", "shared", "into", "overwrite", "may_write", "samples_at_once", "traced"),
-    *("refusal", "examine"),
+    *("refusal", "examine", "devices_along"),
 )
 
 

@@ -14,6 +14,7 @@ __all__ = [
     "KEEPS",
     "NAME",
     "asarray",
+    "devices_along",
     "empty",
     "examine",
     "grad",
@@ -102,11 +103,18 @@ def jit(f: Callable) -> Callable:
     return jax.jit(f)
 
 
-def examine(gradient: Callable, sample: list) -> None:
+def examine(gradient: Callable, sample: Callable) -> None:
     """Refuse a loss that cuts its gradient unnoticed; JAX does so by itself."""
 
 
 # The memory of rows.
+def devices_along(x: Any) -> int:
+    """Return over how many devices axis 0 of an array is divided."""
+    if traced(x) or not isinstance(x, jax.Array) or 0 in x.shape:
+        return 1
+    return x.shape[0] // x.sharding.shard_shape(x.shape)[0] if x.ndim else 1
+
+
 def empty(shape: tuple[int, ...], like: Any) -> jax.Array:
     """Return fresh memory of an array's type, where the array is."""
     return jnp.empty(shape, like.dtype, device=getattr(like, "device", None))

@@ -9,13 +9,14 @@ from .. import engine, memory, trees
 from ..engine import grad, vmap
 from ..engine import namespace as tracer_namespace
 from ..engine.tracer import Tracer
-from ..memory import into, samples_at_once, shared
+from ..memory import devices_along, into, samples_at_once, shared
 
 __all__ = [
     "FREEZES",
     "KEEPS",
     "NAME",
     "asarray",
+    "devices_along",
     "empty",
     "examine",
     "grad",
@@ -110,7 +111,7 @@ def jit(f: Callable) -> Callable:
     return engine.jit(f)
 
 
-def examine(gradient: Callable, sample: list) -> None:
+def examine(gradient: Callable, sample: Callable) -> None:
     """Refuse a loss that cuts its gradient unnoticed; the engine does so by itself."""
 
 

@@ -12,13 +12,14 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from .. import memory, trees
-from ..memory import into, samples_at_once, shared
+from ..memory import devices_along, into, samples_at_once, shared
 
 __all__ = [
     "FREEZES",
     "KEEPS",
     "NAME",
     "asarray",
+    "devices_along",
     "empty",
     "examine",
     "grad",
@@ -152,14 +153,14 @@ def compiler() -> str:
     return "inductor" if found else "aot_eager"
 
 
-def examine(gradient: Callable, sample: list) -> None:
+def examine(gradient: Callable, sample: Callable) -> None:
     """Compute one sample's gradient, and refuse a loss that turns a parameter into a number.
 
     PyTorch does so in silence: the gradient ends there, and every method agrees on the rest.
     """
     if not torch.compiler.is_compiling():  # the whole call may be compiled by somebody else
         with _NoNumbers():
-            gradient(*sample)
+            gradient(*sample())
 
 
 class _NoNumbers(TorchFunctionMode):

@@ -31,6 +31,11 @@ def layerwise(model: Any, *, reduction: str | None = None) -> Iterator[Record]:
     times more to find out (twice for up to 30 samples), and hooks of your own on tensors run with
     it. For a model you have not used before, call ``record.check()`` once.
 
+    In several processes (``DistributedDataParallel``) a record has the rows of its own process.
+    Open the block under ``model.no_sync()``, and add up over processes, by ``all_reduce``, the
+    arrays of ``clipped_sum``; of ``moments`` those times the process's number of samples, and
+    these numbers. Parameters that are themselves divided (``fully_shard``) are refused.
+
     Parameters
     ----------
     model : a ``torch.nn.Module``, unmodified, or a `Network` of NumPy layers.

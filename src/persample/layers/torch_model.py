@@ -25,6 +25,12 @@ def trainable(model: nn.Module, modules: list[tuple[str, nn.Module]]) -> dict[st
             "grad; give one that is to be trained, or call requires_grad_() on its parameters."
         )
     for name, p in named.items():
+        if hasattr(p, "full_tensor"):  # a DTensor, without loading torch.distributed.tensor
+            raise TypeError(
+                f"layerwise: the parameter {name} is a DTensor, which fully_shard and others make "
+                "and of which each process holds a part; take the rows of a model whose "
+                "parameters are whole, such as one with p.full_tensor() of each."
+            )
         lazy = nn.parameter.is_lazy(p)
         if lazy or p.is_complex():
             raise TypeError(

@@ -8,6 +8,7 @@ from .columns import two_columns
 from .compiling import break_even, select
 from .costs import dots, gram_or_direct, outer_products, peak_memory
 from .curves import curves, ladder
+from .devices import rows_by_devices
 from .equations import equations
 from .frameworks import relative_times
 from .graph_drawing import graph, graphs
@@ -65,6 +66,7 @@ __all__ = [
     "responsible",
     "rewards",
     "rows",
+    "rows_by_devices",
     "running_total",
     "select",
     "seven_states",

@@ -1,0 +1,87 @@
+"""Rows on many devices in JAX, the wrong way and the right ones: shown by the chapter.
+
+`in_jax` runs these functions and compares them with one device. The [marks] tell the chapter
+where a piece begins and ends.
+"""
+
+# [imports]
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+# [end]
+
+
+# [loss]
+def loss(theta, x, y):  # of one sample
+    return 0.5 * (x @ theta - y) ** 2
+
+
+rows_of = jax.vmap(jax.grad(loss), (None, 0, 0))
+# [end]
+
+
+# [trap]
+def trapped(mesh):
+    return jax.shard_map(
+        rows_of,
+        mesh=mesh,
+        in_specs=(P(), P("d"), P("d")),  # theta on all devices
+        out_specs=P("d"),
+    )
+    # [end]
+
+
+# [unchecked]
+def unchecked(mesh):
+    return jax.shard_map(
+        rows_of,
+        mesh=mesh,
+        in_specs=(P(), P("d"), P("d")),
+        out_specs=P("d"),
+        check_vma=False,
+    )
+    # [end]
+
+
+# [varying]
+def own_rows(theta, x, y):
+    theta = jax.lax.pcast(theta, "d", to="varying")
+    return rows_of(theta, x, y)
+
+
+def varying(mesh):
+    return jax.shard_map(
+        own_rows,
+        mesh=mesh,
+        in_specs=(P(), P("d"), P("d")),
+        out_specs=P("d"),
+    )
+    # [end]
+
+
+# [placed]
+def placed(theta, x, y, n=8):
+    mesh = Mesh(jax.devices()[:n], "d")  # a line of n devices
+    x, y = jax.device_put((x, y), NamedSharding(mesh, P("d")))
+    return jax.jit(rows_of)(theta, x, y)
+    # [end]
+
+
+# [clipped]
+@jax.jit
+def clipped_sum(theta, x, y, weight, C=1.0):
+    g = rows_of(theta, x, y)  # (B, d), divided like x
+    norms = jnp.linalg.norm(g, axis=1)
+    factors = C / jnp.maximum(norms, C)
+    return (weight * factors) @ g
+    # [end]
+
+
+# [padded]
+def padded(a, n):  # to a multiple of n
+    more = -len(a) % n
+    return np.concatenate([a, a[:1].repeat(more, axis=0)])
+    # [end]

@@ -1,0 +1,96 @@
+"""What each process does with the rows of its own samples, in PyTorch: shown by the chapter.
+
+`in_torch` runs these functions and compares them with one process. The [marks] tell the chapter
+where a piece begins and ends.
+"""
+
+# [imports]
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.func import functional_call, grad, vmap
+from torch.nn.functional import cross_entropy
+
+import persample as ps
+
+# [end]
+
+
+# [layerwise]
+def clipped_sum(model, x, y, C=1.0):  # x, y: this process's own
+    with model.no_sync(), ps.layerwise(model) as record:
+        record.backward(cross_entropy(model(x), y, reduction="none"))
+    total = record.clipped_sum(C)
+    for g in total.values():
+        dist.all_reduce(g)  # adds up over processes
+    return total
+    # [end]
+
+
+# [vmap]
+def own_rows(model, x, y):
+    def loss(params, image, label):  # of one sample
+        scores = functional_call(model, params, (image[None],))
+        return cross_entropy(scores, label[None])
+
+    params = {k: p.detach() for k, p in model.named_parameters()}
+    return vmap(grad(loss), (None, 0, 0))(params, x, y)
+    # [end]
+
+
+# [moments]
+def moments(model, x, y):
+    with model.no_sync(), ps.layerwise(model) as record:
+        record.backward(cross_entropy(model(x), y, reduction="none"))
+    count = torch.tensor(float(len(x)))
+    own = record.moments()  # means over own samples
+    sums = [{k: len(x) * g for k, g in part.items()} for part in own]
+    for g in (count, *sums[0].values(), *sums[1].values()):
+        dist.all_reduce(g)
+    return [{k: g / count for k, g in part.items()} for part in sums]
+    # [end]
+
+
+# [private]
+def private_step(rows, C, sigma, divisor, rng):
+    step = ps.privacy.noisy_mean(  # rng: own for each process
+        rows,
+        C,
+        rng=rng,
+        divisor=divisor,
+        noise_multiplier=sigma / dist.get_world_size() ** 0.5,
+    )
+    for g in step.values():
+        dist.all_reduce(g)
+    return step
+    # [end]
+
+
+# [two passes]
+def fsdp_clipped_sum(model, x, y, C=1.0):
+    squares = torch.zeros(len(x))
+
+    def keep(layer, inputs, output):  # nn.Linear with a bias
+        h2 = inputs[0].detach().square().sum(1) + 1
+
+        def add(ct):
+            squares.add_(h2 * ct.square().sum(1))
+
+        output.register_hook(add)
+
+    hooks = [
+        layer.register_forward_hook(keep)
+        for layer in model
+        if isinstance(layer, nn.Linear)
+    ]
+    cross_entropy(model(x), y, reduction="sum").backward()
+    for hook in hooks:
+        hook.remove()
+    factors = C / squares.sqrt().clamp(min=C)
+    model.zero_grad()
+    losses = cross_entropy(model(x), y, reduction="none")
+    (factors * losses).sum().backward()
+    n = dist.get_world_size()  # fully_shard averages
+    named = model.named_parameters()
+    return {k: n * p.grad.full_tensor() for k, p in named}
+    # [end]

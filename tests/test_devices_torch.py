@@ -1,0 +1,93 @@
+"""Rows in 2, 4 and 8 PyTorch processes: equal to one, and each mistake has its number."""
+
+import numpy as np
+import pytest
+
+from persample.book import processes
+from persample.book.devices import samples
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module", params=[2, 4, 8])
+def processes_and_found(request):
+    return request.param, processes.in_torch(request.param)
+
+
+@pytest.fixture
+def n(processes_and_found):
+    return processes_and_found[0]
+
+
+@pytest.fixture
+def found(processes_and_found):
+    return processes_and_found[1]
+
+
+@pytest.mark.parametrize("batch", ["even", "uneven"])
+def test_rows_norms_sums_and_moments_are_those_of_one_process(found, batch):
+    assert set(found[batch]) == {
+        "rows", "rows by vmap", "norms", "clipped sum", "mean", "second moment"
+    }  # fmt: skip
+    assert max(found[batch].values()) < 1e-9
+
+
+def test_ddp_sends_the_unclipped_gradient_unless_told_not_to(found):
+    assert found["sent"] == {
+        "vmap": 0,
+        "layerwise": 8 * samples.NUMBERS,
+        "layerwise in no_sync": 0,
+    }
+
+
+def test_a_mean_of_means_is_not_the_mean(n, found):
+    values = np.arange(n * (n + 1) // 2)
+    parts = np.split(values, np.cumsum(np.arange(1, n)))
+    assert [len(part) for part in parts] == found["unequal"]["counts"]
+    assert found["unequal"]["mean of means"] == pytest.approx(np.mean([p.mean() for p in parts]))
+    assert found["unequal"]["sum over count"] == pytest.approx(values.mean())
+    assert found["unequal"]["mean of means"] < values.mean()
+
+
+def test_the_sampler_repeats_the_first_samples(n, found):
+    drawn = sum(found["sampler"], [])
+    assert set(drawn) == set(range(10))
+    assert len(drawn) == -(-10 // n) * n
+    assert sorted(drawn) == sorted([*range(10), *range(-10 % n)])
+
+
+def test_noise_is_right_from_one_process_or_in_shares(n, found):
+    noise = found["noise"]
+    assert noise["first"] == pytest.approx(1, abs=0.01)
+    assert noise["split"] == pytest.approx(1, abs=0.01)
+    assert noise["each"] == pytest.approx(n**0.5, rel=0.01)
+    assert noise["each, same seed"] == pytest.approx(n, rel=0.01)
+
+
+def test_a_part_clipped_by_its_own_norm_is_too_long(n, found):
+    rows = 10 * samples.clipped_rows(4).astype(float)
+    parts = np.array_split(rows, n, axis=1)
+    local = np.concatenate(
+        [p / np.maximum(np.linalg.norm(p, axis=1), 1)[:, None] for p in parts], axis=1
+    )
+    np.testing.assert_allclose(found["norms"]["local"], np.linalg.norm(local, axis=1))
+    np.testing.assert_allclose(found["norms"]["whole"], 1)
+    assert max(found["norms"]["local"]) > 0.9 * n**0.5
+
+
+def test_gathered_rows_lie_on_one_process(n, found):
+    everything = 16 * 8 * samples.NUMBERS
+    assert found["gathered"] == {"own": everything // n, "gathered": everything}
+
+
+def test_a_fully_sharded_model_is_refused_and_both_cures_are_right(n, found):
+    fsdp = found["fsdp"]
+    if found["version"].startswith("2.13"):
+        assert fsdp["said"]["vmap"] == (
+            "AttributeError: 'Tensor' object has no attribute '_local_tensor'"
+        )
+    assert fsdp["said"]["layerwise"].startswith("TypeError: layerwise: the parameter 0.weight is")
+    assert fsdp["own numbers"] < samples.NUMBERS
+    assert fsdp["rows of a whole copy"] < 1e-9
+    assert fsdp["two passes"] < 1e-9
+    assert fsdp["clip_grad_norm_"] < 1e-9
