@@ -53,11 +53,11 @@ COLOURS["chunks of 32"] = METHODS["chunks"]
 
 # How the page says what a model has, where the file's words alone do not show it.
 _TRAITS = {
-    "positions for all at once": "`pos(arange(T))`, one for all",
+    "positions for all at once": "positions from arange(T)",
     "positions, as many as samples": "the same, $T = B$",
-    "a parameter beside layers": "`self.scale = nn.Parameter`",
-    "nn.MultiheadAttention": "`nn.MultiheadAttention`",
-    "nn.GRU": "`nn.GRU`",
+    "a parameter beside layers": "a bare nn.Parameter",
+    "nn.MultiheadAttention": "attention of torch.nn",
+    "nn.GRU": "GRU of torch.nn",
 }
 _OUTCOMES = {"right": "✓", "refused": "error", "misshapen": "misshapen", "wrong": "**wrong**"}
 
