@@ -50,6 +50,34 @@ def of_language(model, length=7):
     return F.cross_entropy(logits.mT, x[:, 1:], reduction="none").mean(1)
 
 
+def losses_of_texts(logits, labels):
+    """Return the mean of each text over its own next tokens; labels are -100 where none counts."""
+    each = F.cross_entropy(logits[:, :-1].mT, labels[:, 1:], reduction="none", ignore_index=-100)
+    return each.sum(1) / (labels[:, 1:] != -100).sum(1)
+
+
+def of_padded_texts(model, lengths=(7, 3, 5, 4)):
+    """Padded texts of several lengths; the first begins with a prompt, which does not count."""
+    counts = torch.arange(7) < torch.tensor(lengths)[:, None]
+    ids = tokens() * counts
+    labels = ids.masked_fill(~counts, -100)
+    labels[0, :2] = -100
+    return losses_of_texts(model(ids, attention_mask=counts.long()).logits, labels)
+
+
+def check_what_transformers_averages():
+    """Raise unless the loss of a padded batch is the mean over all tokens that count."""
+    torch.manual_seed(0)
+    model, _ = _of_transformers()["Llama"]()
+    ids = tokens()
+    labels = ids.masked_fill(torch.arange(7) >= torch.tensor((7, 3, 5, 4))[:, None], -100)
+    with torch.no_grad():
+        out = model(ids, labels=labels)
+    counts = (labels[:, 1:] != -100).sum(1)
+    own = losses_of_texts(out.logits, labels)
+    torch.testing.assert_close(out.loss, (own * counts).sum() / counts.sum())
+
+
 def of_masked_language(model):
     x, counts = tokens(), torch.rand(B, 7) < 0.5
     counts[:, 0] = True  # at least one token of each sample
@@ -189,6 +217,8 @@ def _of_transformers():
 
     return {
         "GPT-2": gpt2,
+        "GPT-2, padded texts": lambda: (gpt2()[0], of_padded_texts),
+        "Llama, padded texts": lambda: (causal("Llama")[0], of_padded_texts),
         "GPT-2, LoRA of peft": partial(adapted, gpt2, ["c_attn"], fan_in_fan_out=True),
         "Llama, DoRA of peft": partial(
             adapted, partial(causal, "Llama"), ["q_proj", "v_proj"], use_dora=True
@@ -329,6 +359,7 @@ def main() -> int:
     parser.add_argument("--only", help="the name of one model")
     only = parser.parse_args().only
     makers = {**_of_torchvision(), **_of_timm(), **_of_transformers()}
+    check_what_transformers_averages()
     results = []
     for name, make in makers.items():
         if only in (None, name):

@@ -7,16 +7,21 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from reading import prose
 from torch import nn
 
-from persample.book import layer_table, measured
+import persample as ps
+from persample.book import layer_table, measured, small_gpt
 
-BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+ROOT = Path(__file__).resolve().parents[1]
+BENCHMARKS, PAGE = ROOT / "benchmarks", ROOT / "chapters" / "10_whole_models.ipynb"
 sys.path.insert(0, str(BENCHMARKS))
 
 import contenders  # noqa: E402, beside the tests
+import gpt2_memory  # noqa: E402
 import model_traits  # noqa: E402
 import networks  # noqa: E402
 import rows  # noqa: E402
@@ -125,10 +130,12 @@ def test_wrong_norms_are_called_wrong(monkeypatch):
 
 def test_the_stored_memory_has_every_way_and_model():
     models = list(whole_models.CPU)
-    text = str(measured.peaks_of_models(BENCHMARKS / "results", models))
-    assert text.splitlines()[0] == "| MiB | " + " | ".join(models) + " |"
+    text = str(measured.memory_and_time(BENCHMARKS / "results", {m: m[:3] for m in models}))
+    titles = [f"{m[:3]}, {unit}" for unit in ("MiB", "passes") for m in models]
+    assert text.splitlines()[0] == "|  | " + " | ".join(titles) + " |"
     cells = [line.split("|")[2:-1] for line in text.splitlines()[2:]]
-    assert all(float(cell) > 1 for line in cells for cell in line)
+    assert {len(line) for line in cells} == {2 * len(models)}
+    assert all(float(cell) > 1 for line in cells[1:] for cell in line)
     record = json.loads((BENCHMARKS / "results" / "whole_models_memory.json").read_text("utf-8"))
     assert {"date", "machine", "versions"} <= record.keys()
     for model, peaks in record["cases"].items():  # rows are at least their own numbers
@@ -137,8 +144,90 @@ def test_the_stored_memory_has_every_way_and_model():
         assert peaks["layerwise, fresh"] > 0.9 * rows_alone
 
 
+def test_what_the_page_says_of_memory_is_in_the_file():
+    cases = json.loads((BENCHMARKS / "results" / "whole_models_memory.json").read_text("utf-8"))
+    cases = [cases["cases"][model] for model in ("GPT, medium", "ViT")]
+    page = prose(PAGE)
+    assert "clipped sums with `ps.layerwise` took 1.4 to 1.5 times the memory" in page
+    little = [
+        peaks[way] / peaks["ordinary pass"]
+        for peaks in cases
+        for way in ("layerwise norms", "layerwise clipped sum")
+    ]
+    assert (f"{min(little):.1f}", f"{max(little):.1f}") == ("1.4", "1.5")
+    assert "all rows 2.3 to 2.4 times" in page
+    much = [peaks["layerwise, fresh"] / peaks["ordinary pass"] for peaks in cases]
+    assert {f"{times:.1f}" for times in much} == {"2.3", "2.4"}
+    assert "Opacus takes slightly less here than `ps.layerwise`, for rows and for clipped" in page
+    for peaks in cases:
+        assert peaks["Opacus hooks"] < peaks["layerwise, fresh"]
+        assert peaks["Opacus ghost clipping"] < peaks["layerwise clipped sum"]
+
+
+def test_the_stored_peaks_at_the_size_of_gpt2_are_those_of_the_program():
+    found = measured.gpt2_memory(BENCHMARKS / "results")
+    assert list(found["peaks"]) == list(gpt2_memory.WAYS)
+    assert {"date", "machine", "versions"} <= found.keys()
+    assert found["samples"] == gpt2_memory.CASE.size
+    assert tuple(found["sizes"]) == gpt2_memory.CASE.sizes
+    words, length, d, _, depth = found["sizes"]
+    parts = (2 * words + length) * d + depth * (12 * d**2 + 13 * d) + 2 * d
+    assert found["parameters"] == parts
+    kept = length * (16 * d * depth + 2 * d + words)
+    needed = {"layerwise norms": 2, "layerwise clipped sum": 3}
+    for way, times in needed.items():  # no peak is lower than what the page adds up
+        assert found["peaks"][way] > 4 * (times * parts + 2 * kept) / 1e9
+
+
+def test_the_small_gpt_looks_back_only_and_has_one_table():
+    model = small_gpt.drawn(small_gpt.GPT(7, 6, d=8), np.random.default_rng(0)).double()
+    assert model.head.weight is model.token.weight
+    assert all(not p.any() for name, p in model.named_parameters() if name.endswith("bias"))
+    tokens = torch.arange(6)[None]
+    other = tokens.clone()
+    other[0, 4] = 6
+    scores, changed = model(tokens), model(other)
+    assert torch.equal(scores[:, :4], changed[:, :4])
+    assert not torch.isclose(scores[:, 4:], changed[:, 4:]).all()
+
+
+class Packed(nn.Module):
+    """One layer of attention within each of the texts that share a sequence."""
+
+    def __init__(self):
+        super().__init__()
+        self.token, self.qkv = nn.Embedding(9, 4), nn.Linear(4, 12)
+        self.head = nn.Linear(4, 9)
+
+    def forward(self, x, text):
+        before = torch.arange(x.shape[1])
+        mask = (text[:, :, None] == text[:, None]) & (before[:, None] >= before)
+        q, k, v = self.qkv(self.token(x)).chunk(3, -1)
+        return self.head(nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask))
+
+
+@pytest.mark.parametrize("sequences", [1, 2])
+def test_packed_texts_are_right_by_rows(sequences):
+    model, rng = Packed().double(), np.random.default_rng(0)
+    x, y = torch.tensor(rng.integers(0, 9, (2, sequences, 8)))
+    text = torch.tensor([0, 0, 0, 1, 1, 2, 2, 2]) + 3 * torch.arange(sequences)[:, None]
+    own = nn.functional.one_hot(text.flatten()).double()
+    with ps.layerwise(model) as record:
+        each = nn.functional.cross_entropy(model(x, text).mT, y, reduction="none")
+        losses = each.flatten() @ own / own.sum(0)
+        record.backward(losses, retain_graph=True)
+    assert set(record.forms().values()) == {"rows"}
+    rows, norms = record.rows(), record.squared_norms()
+    for i, loss in enumerate(losses):
+        alone = torch.autograd.grad(loss, list(model.parameters()), retain_graph=True)
+        for row, g in zip(rows.values(), alone, strict=True):
+            torch.testing.assert_close(row[i], g)
+        torch.testing.assert_close(norms[i], sum(g.square().sum() for g in alone))
+
+
 def test_the_table_of_outcomes_marks_what_is_wrong():
     text = str(measured.outcomes(BENCHMARKS / "results"))
+    assert text.splitlines()[0].endswith("| torch.func | ps.layerwise |")  # the rightest are last
     assert text.count("**wrong**") == sum(
         found["result"] == "wrong" for ways in TRAITS["traits"].values() for found in ways.values()
     )

@@ -4,7 +4,7 @@ Separate so that a chapter's cell names what it shows and holds no drawing code.
 """
 
 from ..colours import METHODS
-from .columns import two_columns
+from .columns import sum_of_terms, text_and_bars
 from .compiling import break_even, select
 from .costs import dots, gram_or_direct, outer_products, peak_memory
 from .curves import curves, ladder
@@ -74,8 +74,9 @@ __all__ = [
     "stack_of_traces",
     "shared_and_copies",
     "sign_map",
+    "sum_of_terms",
+    "text_and_bars",
     "tensor_graph",
-    "two_columns",
     "token_weights",
     "valley",
     "values_of_states",
