@@ -5,10 +5,27 @@ Separate because the page counts bytes with it, and a test feeds it texts by han
 
 import re
 
-KINDS = "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute"
-BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s32": 4, "u32": 4, "f32": 4}
+KINDS = (
+    "all-reduce",
+    "all-gather",
+    "reduce-scatter",
+    "all-to-all",
+    "collective-permute",
+)
+BYTES = {
+    "pred": 1,
+    "s8": 1,
+    "u8": 1,
+    "bf16": 2,
+    "f16": 2,
+    "s32": 4,
+    "u32": 4,
+    "f32": 4,
+}
 BYTES |= {"s64": 8, "u64": 8, "f64": 8}
-CALL = re.compile(rf"= (?P<result>.+?) (?P<kind>{'|'.join(KINDS)})(?:-start)?\(")
+CALL = re.compile(
+    rf"= (?P<result>.+?) (?P<kind>{'|'.join(KINDS)})(?:-start)?\("
+)
 ARRAY = re.compile(r"\b(?P<dtype>[a-z]+\d+|pred)\[(?P<shape>[\d,]*)\]")
 
 
