@@ -16,7 +16,7 @@ from .influence import against_refits, left_out, responsible
 from .leaves import amounts, attack, shared_and_copies, tensor_graph, why_none
 from .linearity import held, lifetimes, running_total, token_weights, walks
 from .outcomes import outcomes
-from .privacy import accountants, accuracy, neighbours
+from .privacy import accountants, accuracy, neighbours, threshold
 from .pulls import pulls, sign_map
 from .states import a_presplit, a_split, seven_states
 from .style import INK
@@ -74,6 +74,7 @@ __all__ = [
     "sign_map",
     "tensor_graph",
     "two_columns",
+    "threshold",
     "token_weights",
     "values_of_states",
     "walks",
