@@ -20,7 +20,7 @@ def neighbours(noises: Sequence[float], epsilon: float) -> Figure:
     left one allows. The dashed curve is that allowance. Each panel names its delta.
     """
     figure, grid = plt.subplots(
-        len(noises), 1, figsize=(5.2, 2.1 * len(noises)), squeeze=False, layout="constrained"
+        len(noises), 1, figsize=(5.2, 1.9 * len(noises)), squeeze=False, layout="constrained"
     )
     for axes, sigma in zip(grid.flat, noises, strict=True):
         _two_bells(axes, sigma)
@@ -107,7 +107,7 @@ def accountants(found: Mapping[str, float | Sequence[float]], xlabel: str) -> Fi
     Of an interval the upper end is printed, which is the bound. A name ending in "*" is an
     estimate without a guarantee and has a hollow marker.
     """
-    figure, axes = plt.subplots(figsize=(4.6, 0.42 * len(found) + 0.8))
+    figure, axes = plt.subplots(figsize=(4.6, 0.36 * len(found) + 0.75))
     for place, (name, value) in enumerate(found.items()):
         numbers = np.atleast_1d(value)
         colour = COLOURS[2] if name.endswith("*") else COLOURS[0]
@@ -137,7 +137,7 @@ def accuracy(
     panels have one scale. ``level`` draws a dotted horizontal line, named in the first.
     """
     figure, grid = plt.subplots(
-        len(panels), 1, figsize=(4.6, 2.0 * len(panels)), squeeze=False, sharey=True,
+        len(panels), 1, figsize=(4.6, 1.7 * len(panels)), squeeze=False, sharey=True,
         layout="constrained",
     )  # fmt: skip
     figure.get_layout_engine().set(h_pad=0.14)  # titles apart from the ticks above them
