@@ -271,6 +271,33 @@ def test_a_divisor_that_follows_the_data_set_moves_twice_as_far():
     assert abs(follows[0]) == pytest.approx(1.98 / 100, rel=1e-3)
 
 
+def lower_bound(ratio, numbers, delta=1e-5):
+    """Return epsilon at least, if one sample makes the noise's variance ``ratio`` times as large.
+
+    By tests that look at the mean square of the noise, by exact chi-square tails.
+    """
+    chi2, found = pytest.importorskip("scipy.stats").chi2, []
+    for p in np.geomspace(1.001 * delta, 0.5, 2000):
+        high, low = chi2.isf(p, numbers), chi2.ppf(p, numbers)
+        others = chi2.logsf(high * ratio, numbers), chi2.logcdf(low / ratio, numbers)
+        found += [math.log(p - delta) - other for other in others]
+    return max(found)
+
+
+def test_the_page_prints_what_the_size_of_the_noise_tells():
+    # The page adds up the area between two densities; here the tails of tests, by SciPy.
+    page = json.loads((RESULTS.parents[1] / "chapters" / "12_privacy.ipynb").read_text("utf-8"))
+    cell = next(cell for cell in page["cells"] if cell["id"] == "private-mistake-read-off")
+    lines = "".join(cell["outputs"][0]["text"]).splitlines()[1:]
+    printed = {line[:21].strip(): [float(x) for x in line[21:].split()] for line in lines}
+    numbers = 100 * (81 * 24 + 24 + 24 * 10 + 10)
+    for name, ratio in (("divided by n", (65 / 64) ** 2), ("noise on each row", 65 / 64)):
+        assert printed[name][2] == pytest.approx(lower_bound(ratio, numbers), abs=0.02)
+    assert printed["mended: divided by 64"][2] == 0
+    promised = 1.99309
+    assert lower_bound(671 / 670, numbers) < promised < lower_bound(651 / 650, numbers)
+
+
 @pytest.mark.parametrize("rng", [None, 7, np.random.RandomState(0)])
 def test_a_seed_is_no_generator(rng):
     with pytest.raises(TypeError, match=f"noisy_mean: rng is of type {type(rng).__name__}"):
