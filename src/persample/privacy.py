@@ -88,7 +88,8 @@ def noisy_mean(
     max_norm : the bound on the norm of a whole row.
     noise_multiplier : 0 adds no noise, and then nothing is private.
     divisor : fixed beforehand, such as ``rate`` times a size that is public and stays when a
-        sample comes or goes; the number of rows, or of samples in the data set, is not.
+        sample comes or goes; the number of rows, or of samples in the data set, is not. (The
+        noise is divided too, so that even its size would tell this number.)
 
     Returns
     -------

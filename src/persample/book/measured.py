@@ -219,7 +219,7 @@ def clipped_sums(folder: str | Path) -> Table:
         [f"{name} {stored['versions'][name.lower()]}", f"{apart:.0e}"]
         for name, apart in stored["clipped sums"].items()
     ]
-    return table(["clipped sum by", "largest difference, relative to its norm"], rows)
+    return table(["clipped sum by", "norm of the difference, relative to its norm"], rows)
 
 
 def private_opacus(folder: str | Path) -> dict[str, Any]:

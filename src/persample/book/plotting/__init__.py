@@ -17,7 +17,7 @@ from .influence import against_refits, left_out, responsible
 from .leaves import amounts, attack, shared_and_copies, tensor_graph, why_none
 from .linearity import held, lifetimes, running_total, token_weights, walks
 from .outcomes import outcomes
-from .privacy import accountants, accuracy, neighbours
+from .privacy import accountants, accuracy, neighbours, threshold
 from .pulls import pulls, sign_map, valley
 from .states import a_presplit, a_split, seven_states
 from .style import INK
@@ -77,6 +77,7 @@ __all__ = [
     "sum_of_terms",
     "text_and_bars",
     "tensor_graph",
+    "threshold",
     "token_weights",
     "valley",
     "values_of_states",
