@@ -92,13 +92,19 @@ def test_rows_products_and_gauss_newton_are_those_of_autograd(net):
 
 def test_the_table_and_what_the_page_says_of_it(tmp_path):
     scores = {
-        "good": {"change": [0.0], "mended": 3, "ranks": [0.9, 0.5, 0.8], "size": [1.0, 1.2, 9.0]},
-        "random": {"change": [0.0], "mended": 0},
+        "good": {
+            "change": [-0.5, -0.2, -0.1],
+            "mended": 3,
+            "ranks": [0.9, 0.5, 0.8],
+            "size": [1.0, 1.2, 9.0],
+        },
+        "random": {"change": [-0.001, 0.3, -0.2], "mended": 0},
     }
     (tmp_path / "attribution.json").write_text(json.dumps({"questions": 3, "scores": scores}))
     assert measured.attribution(tmp_path).splitlines() == [
-        "| score | rank correlation | real / score | mended of 3 |",
-        "| --- | --- | --- | --- |",
-        "| good | 0.80 (0.50 to 0.90) | 1.20 | 3 |",
-        "| random |  |  | 0 |",
+        "| score | rank correlation | real / score | change of loss | mended of 3 |",
+        "| --- | --- | --- | --- | --- |",
+        "| good | 0.80 (0.50 to 0.90) | 1.20 | -0.20 | 3 |",
+        "| random |  |  | +0.00 | 0 |",
     ]
+    assert len(measured.attribution(tmp_path, ["good"]).splitlines()) == 3

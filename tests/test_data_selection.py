@@ -33,6 +33,21 @@ def test_the_table_of_labels_found(tmp_path):
     ]
 
 
+def test_the_table_of_some_scores_alone():
+    shown = measured.labels_found(RESULTS, ["row norm"]).splitlines()
+    assert shown == [*shown[:2], "| row norm | 76 (71 to 79) | 82 (79 to 84) |"]
+    assert shown[2] in measured.labels_found(RESULTS).splitlines()
+
+
+def test_a_choice_is_compared_with_a_random_one_draw_by_draw(tmp_path):
+    names = [f"without {name}" for name in measured._AGAINST_RANDOM]
+    runs = {name: [3.0, 5.0, 4.0, 9.0] for name in names}
+    runs |= {"without 30 %, at random": [1.0, 5.0, 5.0, 8.0], "without 5 %, at random": [4.0] * 4}
+    (tmp_path / "data_selection.json").write_text(json.dumps({"steps": {"7": runs}}))
+    shown = [line.split(" | ")[1] for line in measured.against_random(tmp_path).splitlines()[2:]]
+    assert shown == ["+0.5 (2 better, 1 worse) |"] * 2 + ["+0.5 (2 better, 1 worse) |"] * 2
+
+
 def test_a_stored_run_comes_out_again():
     again = mistyped.chosen(3, steps=40)
     assert again.keys() == STORED["steps"]["40"].keys()
@@ -55,9 +70,20 @@ def test_what_the_page_says_of_the_means():
         ("400", "without 30 %, at random", 94.7),
     ]
     assert [(s, n, round(mean[s][n], 1)) for s, n, _ in said] == said
+    found = {
+        name: [round(sum(STORED["found"][steps][name]) / 10) for steps in ("40", "400")]
+        for name in ("loss", "EL2N", "TracIn with itself", "loss, mean of all steps")
+    }
+    assert list(found.values()) == [[80, 85], [80, 85], [70, 83], [74, 84]]
     late = mean["400"]
     gain = late["without the highest 5 %"] - late["all"]
     assert round(gain, 1) == 0.6
     assert 0.45 < gain / (late["without every wrong label"] - late["all"]) < 0.6
     for by_name in mean.values():
         assert by_name["without the highest 30 %"] < by_name["without 30 %, at random"] - 4
+    assert measured.against_random(RESULTS).splitlines()[2:] == [
+        "| the lowest 30 % | -2.8 (2 better, 8 worse) | +1.0 (9 better, 1 worse) |",
+        "| the highest 30 % | -5.0 (0 better, 10 worse) | -5.2 (0 better, 10 worse) |",
+        "| the highest 5 % | +0.4 (8 better, 1 worse) | +0.4 (6 better, 3 worse) |",
+        "| every wrong label | +0.5 (9 better, 1 worse) | +1.0 (10 better, 0 worse) |",
+    ]

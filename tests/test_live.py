@@ -414,7 +414,63 @@ def test_a_point_that_is_moved_is_the_one_left_out(opened):
     found = values(page, "leave", x=[3, 3, 3, 3, 3, 9], out=6)
     assert found["lines"][1] == [None, None]  # JSON's word for what is no number
     assert "the others stand at one place" in said.inner_text()
-    assert page.locator("#live-leave path[stroke='#009E73']").first.get_attribute("d") == ""
+    lines = "#live-leave path:not([fill])"
+    assert page.locator(f"{lines}[stroke='#009E73']").last.get_attribute("d") == ""
+
+
+def centre(page, name):
+    box = page.get_by_role("slider", name=name).locator(".live-dot").bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_a_click_or_the_focus_chooses_a_point_and_does_not_move_it(opened):
+    page = opened("leave")
+    start = state(page, "leave")
+    said = page.get_by_role("status")
+    x, y = centre(page, "Point 3")
+    page.mouse.move(x + 6, y - 5)
+    page.mouse.down()
+    page.mouse.move(x + 8, y - 6)  # a hand trembles
+    page.mouse.up()
+    assert state(page, "leave") == {**start, "out": 3}
+    assert said.inner_text().startswith("Without point 3 ")
+    page.keyboard.press("Shift+Tab")
+    assert state(page, "leave") == {**start, "out": 2}
+    page.get_by_role("button", name="Reset").click()
+    assert state(page, "leave") == start
+    page.get_by_role("slider", name="Point 2").focus()
+    page.evaluate(RECALL, "#live-leave?out=6")
+    page.mouse.click(*centre(page, "Point 2"))  # it has the focus already
+    assert state(page, "leave") == {**start, "out": 2}
+
+
+def test_a_finger_chooses_a_point_too(opened):
+    page = opened("leave", has_touch=True, viewport={"width": 390, "height": 900})
+    start = state(page, "leave")
+    page.get_by_role("slider", name="Point 4").tap()
+    assert state(page, "leave") == {**start, "out": 4}
+
+
+def test_two_arrows_show_the_move_and_its_estimate_at_the_point(opened):
+    page = opened("leave")
+    tips = """() => [...document.querySelectorAll("#live-leave g[clip-path] path[stroke=none]")]
+      .map((e) => e.getAttribute("d").match(/M(\\S+) (\\S+?)L/).slice(1).map(Number))"""
+    shafts = """() => [...document.querySelectorAll("#live-leave g[clip-path] path[fill=none]")]
+      .map((e) => e.getAttribute("d").match(/M(\\S+) (\\S+?)L/).slice(1).map(Number))"""
+    for changes in ({}, {"out": 2, "y": [7.0, 1, 3, 4, 5, 6]}):
+        found = values(page, "leave", **changes)
+        here = state(page, "leave")
+        at = here["x"][here["out"] - 1]
+        everything, *others = (a + b * at for a, b in found["lines"])
+        for (x0, y0), (x, y), height in zip(
+            page.evaluate(shafts), page.evaluate(tips), others, strict=False
+        ):
+            assert x0 == x
+            assert (y0 - y) / 28 == pytest.approx(height - everything, abs=1e-9)  # 280 for 10
+    said = page.get_by_role("status")
+    assert "The three lines are one" not in said.inner_text()
+    found = values(page, "leave", x=[0, 1, 2, 3, 4, 5], y=[0, 1, 2, 3, 4, 5], out=6)
+    assert said.inner_text().startswith("The three lines are one: ")
 
 
 def test_a_point_follows_the_mouse(opened):
@@ -468,7 +524,7 @@ STOPS = {
     "graph": ["Back", "Step", "Reset", "v1 0", "v1 1", "mark1", "v2 0", "v2 1", "mark2"],
     "means": ["first", "second", "each sequence", "Reset"],
     "dial": ["samples", "positions", "width", "Reset"],
-    "leave": [*(f"point {n}" for n in range(1, 7)), "out", "Reset"],
+    "leave": [*(f"point {n}" for n in range(1, 7)), "Reset"],
     "clip": ["point 1", "point 2", "point 3", "point 4", "bound", "Reset"],
     "td": [
         *("Back", "Step", "Episode", "10 episodes", "100 episodes", "Another walk", "Reset"),
@@ -573,6 +629,8 @@ def test_the_state_stands_in_the_address(opened, name):
     key, low = CHANGED[name]
     if name == "graph":
         page.get_by_role("button", name="Step").click()
+    elif name == "leave":
+        page.get_by_role("slider", name="Point 1").focus()
     else:
         page.locator(f"[data-key={key}]").press("Home")
     page.wait_for_function("location.hash !== ''")

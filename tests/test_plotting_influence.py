@@ -18,38 +18,66 @@ def points(axes):
     return found
 
 
-def test_responsible_shows_the_image_and_the_eight_with_both_labels():
+def ink(axes):
+    return np.asarray(axes.images[0].get_array())[..., 3]
+
+
+def labels(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def test_responsible_shows_the_image_and_the_eight_with_both_labels_and_amounts():
     images = np.arange(9 * 4, dtype=float).reshape(9, 2, 2)
-    figure = plotting.responsible(images[8], "a 9, read as 0", images[:8], range(8), "abcdefgh")
+    amounts = [-0.4, -0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.304]
+    figure = plotting.responsible(
+        images[8], "a 9, read as 0", images[:8], range(8), [3] * 8, amounts
+    )
     first, *others = figure.axes
     assert first.get_title() == "a 9, read as 0"
     assert len(others) == 8
+    written = ["−0.40", "−0.30", "−0.20", "−0.10", "+0.00", "+0.10", "+0.20", "+0.30"]
     for k, axes in enumerate(others):
-        assert [text.get_text() for text in axes.texts] == [f"{k} → ", "abcdefgh"[k]]
-        ink = np.asarray(axes.images[0].get_array())[..., 3]
-        np.testing.assert_allclose(ink, 0.08 + 0.92 * images[k] / images[k].max())
+        assert labels(axes) == [f"{k} → ", "3", written[k]]
+        given = axes.texts[1]
+        assert (to_hex(given.get_color()) == COLOURS[1].lower()) == (k != 3)
+        np.testing.assert_allclose(ink(axes), 0.08 + 0.92 * images[k] / images[k].max())
+
+
+def test_blamed_by_shows_a_line_for_each_score():
+    images = np.arange(1.0, 5 * 4 + 1).reshape(5, 2, 2)
+    lines = {"one": (images[:2], [1, 1], [1, 7]), "other": (images[2:4], [8, 1], [8, 3])}
+    first, *others = plotting.blamed_by(images[4], "a 1, read as 3", lines).axes
+    assert first.get_title() == "a 1, read as 3"
+    np.testing.assert_allclose(ink(first), 0.08 + 0.92 * images[4] / images[4].max())
+    wanted = [["1 → ", "1", "one"], ["1 → ", "7"], ["8 → ", "8", "other"], ["1 → ", "3"]]
+    assert [labels(axes) for axes in others] == wanted
+    orange = [to_hex(axes.texts[1].get_color()) == COLOURS[1].lower() for axes in others]
+    assert orange == [False, True, False, True]
+    for image, axes in zip(images, others, strict=False):
+        np.testing.assert_allclose(ink(axes), 0.08 + 0.92 * image / image.max())
 
 
 def test_an_image_too_many_is_refused():
     images = np.ones((9, 2, 2))
     with pytest.raises(ValueError, match="zip"):
-        plotting.responsible(images[0], "", images[:8], range(8), "abc")
+        plotting.responsible(images[0], "", images[:8], range(8), "abc", range(8))
+    with pytest.raises(ValueError, match="zip"):
+        plotting.blamed_by(images[0], "", {"one": (images[:3], [1, 2], [1, 2, 3])})
 
 
-def test_left_out_draws_points_lines_and_the_share():
+def test_left_out_draws_points_and_lines():
     data = np.array([[0.0, 1.0], [1.0, 2.0], [9.0, 0.0]])
     lines = {"all": np.array([1.0, 0.5]), "without it": np.array([1.0, 1.0])}
-    h, share = np.array([0.3, 0.2, 0.9]), np.array([0.7, 0.8, 0.1])
-    above, below = plotting.left_out(data, lines, h, share, marked=2).axes
-    assert [p[:2] for p in points(above)] == [tuple(point) for point in data]
-    assert [p[:2] for p in points(below)] == list(zip(h, share, strict=True))
-    marked = [p[2] == COLOURS[1].lower() for p in points(above)]
-    assert marked == [p[2] == COLOURS[1].lower() for p in points(below)] == [False, False, True]
-    drawn = {line.get_label(): list(line.get_ydata()) for line in above.lines}
-    assert {text.get_text() for text in above.texts} == set(drawn)
+    (axes,) = plotting.left_out(data, lines, marked=2).axes
+    dots, hollow = axes.collections
+    assert np.asarray(dots.get_offsets()).tolist() == data[:2].tolist()
+    assert np.asarray(hollow.get_offsets()).tolist() == data[2:].tolist()
+    assert len(hollow.get_facecolors()) == 0
+    drawn = {line.get_label(): list(line.get_ydata()) for line in axes.lines}
+    assert {text.get_text() for text in axes.texts} == {*drawn, "left out"}
     assert drawn == {"all": [1.0, 5.5], "without it": [1.0, 10.0]}
-    (line,) = below.lines
-    assert list(line.get_ydata()) == [1 - x for x in line.get_xdata()]
+    colours = [to_hex(line.get_color()) for line in axes.lines]
+    assert colours == [plotting.INK, COLOURS[2].lower()]
 
 
 def test_against_refits_has_a_panel_each_and_marks_in_each_its_own():
@@ -68,3 +96,5 @@ def test_against_refits_has_a_panel_each_and_marks_in_each_its_own():
         assert list(line.get_xdata()) == list(line.get_ydata())
         low, high = axes.get_xlim()
         assert low < min(x.min(), y.min()) < max(x.max(), y.max()) < high
+        assert axes.get_ylim() == (low, high)
+        assert list(axes.get_xticks()) == list(axes.get_yticks())

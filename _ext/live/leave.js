@@ -25,7 +25,8 @@ live.figure("leave", {
     const height = (line) => line[0] + line[1] * x[out - 1];
     const [real, said] = [height(without) - height(all), height(estimate) - height(all)];
     const h = leverage[out - 1];
-    return `Without point ${out} the line at its place moves by ${fixed(real)}; the estimate says ${fixed(said)}. `
+    const same = Math.abs(real) < 0.005 ? "The three lines are one: " : "";
+    return `${same}Without point ${out} the line at its place moves by ${fixed(real)}; the estimate says ${fixed(said)}. `
       + `Its leverage is h = ${fixed(h)}, so the estimate finds 1 \u2212 h = ${fixed(1 - h)} of the move.`;
   },
 
@@ -37,25 +38,28 @@ live.figure("leave", {
     svg.append(drawn);
     const plane = live.axes(drawn, {
       ...frame, x: [0, MOST], y: [0, MOST], every: [2, 2],
-      title: "Points: drag them", xlabel: "x", ylabel: "y",
+      title: "Points: click or drag", xlabel: "x", ylabel: "y",
     });
+    const {left: x, top: y} = frame;
+    const inside = make("svg:g", {"clip-path": "url(#live-leave-frame)"});
     drawn.append(
       make("svg:clipPath", {id: "live-leave-frame"},
-        make("svg:rect", {x: frame.left, y: frame.top, width: frame.right - frame.left, height: frame.bottom - frame.top})),
+        make("svg:rect", {x, y, width: frame.right - x, height: frame.bottom - y})),
+      inside,
     );
-    const inside = make("svg:g", {"clip-path": "url(#live-leave-frame)"});
-    drawn.append(inside);
     const lines = LINES.map(([, stroke, thick, dashes = "none"]) => {
       const line = make("svg:path", {stroke, "stroke-width": thick, "stroke-dasharray": dashes});
       inside.append(line);
       return line;
     });
+    const moves = [1, 2].map((k) => live.arrow(inside, {stroke: LINES[k][1], "stroke-width": 2.5}));
     live.key(drawn, frame.left + 10, frame.top + 16, LINES);
 
     const [left, floor, tall] = wide ? [width - 182, 330, 280] : [34, 470, 116];
     const gap = (wide ? 182 : width - 46) / COUNT;
     const up = (v) => floor - tall * v;
-    drawn.append(make("svg:text", {x: left - 20, y: floor - tall - 32, class: "live-title"}, "Found by the estimate: 1 \u2212 h"));
+    ["Share of the move that", "the estimate finds: 1 \u2212 h"].forEach((text, i) =>
+      drawn.append(make("svg:text", {x: left - 20, y: floor - tall - 32 + 18 * i, class: "live-title"}, text)));
     for (const v of [0, 0.5, 1]) {
       drawn.append(
         make("svg:line", {x1: left, x2: left + gap * COUNT, y1: up(v), y2: up(v), class: v ? "live-grid" : "live-zero"}),
@@ -70,16 +74,21 @@ live.figure("leave", {
       const dot = live.handle(svg, `point ${i + 1}`, `Point ${i + 1}`, {
         moved: (u, v) => put(...plane.back(u, v)),
         nudged: (right, up) => put(figure.state.x[i] + 0.2 * right, figure.state.y[i] + 0.2 * up),
+        chosen: () => figure.set({out: i + 1}),
       });
       set(dot, {"aria-valuemin": 0, "aria-valuemax": MOST});
       dot.append(make("svg:text", {"text-anchor": "middle", y: 5, class: "live-number"}, `${i + 1}`));
       return {bar, dot};
     });
-    const out = live.slider(figure, "out", "leave out point", [1, COUNT, 1], 0);
-    place.append(svg, make("div", {class: "live-controls"}, out.row, live.button("Reset", figure.reset)));
+    place.append(svg, make("div", {class: "live-controls"}, live.button("Reset", figure.reset)));
 
     return (state, values) => {
-      out.update(state);
+      const there = state.x[state.out - 1];
+      const [base, ...tips] = values.lines.map((line) => plane.py(line[0] + line[1] * there));
+      tips.forEach((tip, k) => {
+        const at = plane.px(there) + 10 * k - 5;
+        moves[k](...([base, tip].every(Number.isFinite) ? [at, base, at, tip] : [0, 0, 0, 0]));
+      });
       values.lines.forEach((line, k) => {
         const ends = [0, MOST].map((v) => [plane.px(v), plane.py(line[0] + line[1] * v)]);
         set(lines[k], {d: line.every(Number.isFinite) ? `M${ends[0]}L${ends[1]}` : ""});

@@ -163,8 +163,9 @@ const live = (() => {
   const allow = (button, can) => set(button, {"aria-disabled": !can});
 
   /* Something to drag, or to move with the arrow keys once it has the focus (with Shift: far).
-     `moved(x, y)` gets pixels, `nudged(right, up)` steps. */
-  function handle(parent, key, label, {moved, nudged}) {
+     `moved(x, y)` gets pixels, `nudged(right, up)` steps; `chosen()` hears of a click or the focus. */
+  function handle(parent, key, label, {moved, nudged, chosen = () => {}}) {
+    let from;  // where it was pressed, until it is dragged
     const steps = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1]};
     const drag = (event) => {
       const frame = group.ownerSVGElement.getBoundingClientRect();
@@ -176,9 +177,17 @@ const live = (() => {
       pointerdown: (event) => {
         group.setPointerCapture(event.pointerId);
         group.focus({preventScroll: true});
+        from = event;
+        chosen();
         event.preventDefault();
       },
-      pointermove: (event) => group.hasPointerCapture(event.pointerId) && drag(event),
+      pointermove: (event) => {
+        if (!group.hasPointerCapture(event.pointerId)) return;
+        if (from && Math.hypot(event.clientX - from.clientX, event.clientY - from.clientY) < 4) return;
+        from = null;
+        drag(event);
+      },
+      focus: () => chosen(),
       keydown: (event) => {
         if (!(event.key in steps)) return;
         const [right, up] = steps[event.key].map((n) => n * (event.shiftKey ? 5 : 1));

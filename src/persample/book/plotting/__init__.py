@@ -13,7 +13,7 @@ from .equations import equations
 from .frameworks import relative_times
 from .graph_drawing import graph, graphs
 from .images import gallery, relabelled
-from .influence import against_refits, left_out, responsible
+from .influence import against_refits, blamed_by, left_out, responsible
 from .leaves import amounts, attack, shared_and_copies, tensor_graph, why_none
 from .linearity import held, lifetimes, running_total, token_weights, walks
 from .outcomes import outcomes
@@ -39,6 +39,7 @@ __all__ = [
     "arrows",
     "attack",
     "axes_of_arguments",
+    "blamed_by",
     "break_even",
     "chain",
     "clouds",

@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from ..colours import COLOURS
 from .curves import name_ends
@@ -13,21 +14,65 @@ from .style import INK, finished
 
 
 def responsible(
-    image: np.ndarray, said: str, images: np.ndarray, true: Sequence, given: Sequence
+    image: np.ndarray,
+    said: str,
+    images: np.ndarray,
+    true: Sequence,
+    given: Sequence,
+    amounts: Sequence[float],
 ) -> Figure:
-    """Draw one image below what was said of it, and right of it eight below "true → given"."""
-    figure = plt.figure(figsize=(5.8, 2.9))
+    """Draw one image below what was said of it, and right of it eight below "true → given".
+
+    ``amounts`` (8,) stand below these, with a sign and two digits.
+    """
+    figure = plt.figure(figsize=(5.8, 3.2))
     grid = figure.add_gridspec(2, 6, width_ratios=[0.8, 0.8, 1, 1, 1, 1])
     axes = figure.add_subplot(grid[:, :2])
     _ink(axes, image)
     axes.set_title(said, fontsize=12, color=INK)
-    for place, (shown, was, now) in enumerate(zip(images, true, given, strict=True)):
+    for place, shown in enumerate(zip(images, true, given, amounts, strict=True)):
         axes = figure.add_subplot(grid[place // 4, 2 + place % 4])
-        _ink(axes, shown)
-        above = {"y": 1.06, "fontsize": 12, "va": "bottom", "transform": axes.transAxes}
-        axes.text(0.72, s=f"{was} → ", ha="right", color=INK, **above)
-        axes.text(0.72, s=f"{now}", ha="left", color=COLOURS[1], weight="bold", **above)
+        _labelled(axes, *shown[:3], middle=0.72)
+        below = f"{shown[3]:+.2f}".replace("-", "−")
+        axes.text(0.5, -0.05, below, ha="center", va="top", color=INK, fontsize=12,
+                  transform=axes.transAxes)  # fmt: skip
     return finished(figure)
+
+
+def blamed_by(
+    image: np.ndarray,
+    said: str,
+    lines: Mapping[str, tuple[np.ndarray, Sequence, Sequence]],
+) -> Figure:
+    """Draw one image below what was said of it, and lines of eight with both their labels.
+
+    ``lines`` is {what stands above a line: (images (8, 8, 8), true labels, given labels)}.
+    """
+    height = 1.25 * len(lines)
+    figure = plt.figure(figsize=(5.8, height), layout="none")
+    edges = {"left": 0.01, "right": 0.99, "top": 1 - 0.58 / height, "bottom": 0.02}
+    grid = figure.add_gridspec(len(lines), 10, wspace=0.12, hspace=1.15, **edges)
+    axes = figure.add_subplot(grid[:, :2])
+    _ink(axes, image)
+    axes.set_title(said, fontsize=12, color=INK)
+    for line, (name, shown) in enumerate(lines.items()):
+        for column, one in enumerate(zip(*shown, strict=True)):
+            axes = figure.add_subplot(grid[line, 2 + column])
+            _labelled(axes, *one, middle=0.74)
+            if column == 0:
+                axes.text(0, 1.48, name, fontsize=12, va="bottom", color=INK, weight="bold",
+                          transform=axes.transAxes)  # fmt: skip
+    return finished(figure)
+
+
+def _labelled(axes, image, true, given, middle):
+    """Draw an image below "true → given"; a given label that is wrong has another colour."""
+    _ink(axes, image)
+    above = {"y": 1.06, "fontsize": 12, "va": "bottom", "transform": axes.transAxes}
+    wrong = true != given
+    axes.text(middle, s=f"{true} → ", ha="right", color=INK, **above)
+    axes.text(middle, s=f"{given}", ha="left", color=COLOURS[1] if wrong else INK,
+              weight="bold" if wrong else "normal", **above)  # fmt: skip
 
 
 def _ink(axes, image):
@@ -36,39 +81,28 @@ def _ink(axes, image):
     axes.axis("off")
 
 
-def left_out(
-    points: np.ndarray,
-    lines: Mapping[str, np.ndarray],
-    leverage: np.ndarray,
-    share: np.ndarray,
-    marked: int,
-) -> Figure:
-    """Draw data with fitted lines, and below it the share of the true change that was foretold.
+def left_out(points: np.ndarray, lines: Mapping[str, np.ndarray], marked: int) -> Figure:
+    """Draw data with fitted lines, in the colours of the live figure below it.
 
     Parameters
     ----------
-    points : (B, 2), x and y. lines : {name: intercept and slope}.
-    leverage, share : (B,); the second panel draws share against leverage, with 1 - leverage.
-    marked : the sample that has another colour.
+    points : (B, 2), x and y. lines : {name: intercept and slope}: of all points, of those that
+    are left, and an estimate. marked : the sample that is left out.
     """
-    figure, (above, below) = plt.subplots(2, 1, figsize=(5.2, 5.2))
-    colours = [COLOURS[1] if i == marked else COLOURS[0] for i in range(len(points))]
-    above.scatter(*points.T, c=colours, s=36, zorder=3)
+    figure, axes = plt.subplots(figsize=(5.4, 2.9))
+    left = np.delete(points, marked, axis=0)
+    axes.scatter(*left.T, c=COLOURS[0], s=36, zorder=3)
+    axes.scatter(*points[marked], facecolors="none", edgecolors=INK, linestyle="--", s=110,
+                 linewidths=1.8, zorder=3)  # fmt: skip
     ends = np.array([points[:, 0].min(), points[:, 0].max()])
-    styles = [("#6b7280", "-"), (COLOURS[2], "-"), (COLOURS[3], "--")]
+    styles = [(INK, "-"), (COLOURS[2], "-"), (COLOURS[1], "--")]
     for (name, (intercept, slope)), (colour, dash) in zip(lines.items(), styles, strict=False):
         heights = intercept + slope * ends
-        above.plot(ends, heights, color=colour, linestyle=dash, label=name)
-    above.set(xlabel="x", ylabel="y")
-    name_ends(above, {drawn.get_label(): drawn.get_xydata()[-1] for drawn in above.lines})
-    line = np.linspace(0, 1, 2)
-    below.plot(line, 1 - line, color="#6b7280", linewidth=1.2)
-    below.scatter(leverage, share, c=colours, s=36, zorder=3)
-    below.annotate(r"$1 - h$", (0.42, 0.58), (6, 4), textcoords="offset points", color="#6b7280")
-    below.annotate("outlier", (leverage[marked], share[marked]), (9, 5), color=COLOURS[1],
-                   textcoords="offset points")  # fmt: skip
-    below.set(xlabel="leverage $h$ of the sample", ylabel="estimate / true change")
-    below.set(xlim=(0, 1), ylim=(0, 1.04))
+        axes.plot(ends, heights, color=colour, linestyle=dash, label=name)
+    axes.set(xlabel="x", ylabel="y")
+    name_ends(axes, {drawn.get_label(): drawn.get_xydata()[-1] for drawn in axes.lines})
+    axes.annotate("left out", points[marked], (0, -10), color=INK, textcoords="offset points",
+                  ha="center", va="top")  # fmt: skip
     return finished(figure)
 
 
@@ -77,15 +111,12 @@ def against_refits(
     marked: Sequence[np.ndarray],
     name: str = "wrong label",
 ) -> Figure:
-    """Draw estimates against real refits, a panel for each {title: (estimated, real)}, stacked.
+    """Draw estimates against real refits, a square for each {title: (estimated, real)}.
 
     The line is where both are equal. ``marked`` has for each panel True where a point gets
     another colour; ``name`` says what these are.
     """
-    figure, grid = plt.subplots(
-        len(panels), 1, figsize=(4.8, 2.8 * len(panels) + 0.5), squeeze=False
-    )
-    figure.set_layout_engine("constrained", h_pad=0.12)
+    figure, grid = plt.subplots(1, len(panels), figsize=(5.8, 3.3), squeeze=False)
     for axes, title, chosen in zip(grid.flat, panels, marked, strict=True):
         estimated, real = panels[title]
         low, high = min(estimated.min(), real.min()), max(estimated.max(), real.max())
@@ -94,8 +125,11 @@ def against_refits(
         axes.plot(frame, frame, color="#6b7280", linewidth=1, linestyle="-")
         for which, colour in ((~chosen, COLOURS[0]), (chosen, COLOURS[1])):
             axes.scatter(estimated[which], real[which], color=colour, s=22, zorder=3)
-        axes.set(xlim=frame, ylim=frame, xlabel="estimated change of loss", ylabel="real change")
+        axes.set(xlim=frame, ylim=frame, xlabel="estimated change", aspect="equal")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(MaxNLocator(4))
         axes.set_title(title, loc="left", fontsize=12)
         if chosen.any():
             axes.text(0.04, 0.93, name, color=COLOURS[1], transform=axes.transAxes, va="top")
+    grid[0, 0].set_ylabel("real change of loss")
     return finished(figure)
