@@ -1,5 +1,4 @@
-/* What the live figures share: state, controls, drawing. A page loads it before its figures.
-   Everything here is for elements with the id live-NAME, which _ext/book_live.py writes. */
+/* What the live figures share: state, controls, drawing; for elements with the id live-NAME. */
 "use strict";
 const live = (() => {
   const figures = {};

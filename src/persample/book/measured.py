@@ -5,7 +5,7 @@ Separate because the pages draw them and must not hold the names that the files 
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
