@@ -18,6 +18,8 @@ WORKERS = """
 
     def work(rank, folder, what):
         (pathlib.Path(folder) / f"worker{rank}").write_text(str(os.getpid()))
+        while rank == 1 and len(list(pathlib.Path(folder).glob("worker*"))) < 3:
+            time.sleep(0.05)  # for the others to begin
         if rank == 1 and what == "raise":
             raise ValueError("a sample is missing")
         if rank == 1 and what == "killed":
