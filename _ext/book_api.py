@@ -14,10 +14,11 @@ PAGE = "reference/api.html"
 SECTIONS = {"Parameters", "Attributes", "Returns", "Yields", "Raises", "Notes", "Example"}
 LITERAL = re.compile(r"(``.*?``)")
 SOURCE = re.compile(r"^(Sources?): ")
-# A name in the text, alone or called: `ps.clip`, `ps.layerwise(model)`.
+# A name in the text, alone or called: `ps.clip`, `ps.layerwise(model)`; it may break at its dots.
 NAME = re.compile(
-    r'(?<!">)(<code class="docutils literal notranslate"><span class="pre">'
-    r"(?:ps|persample)\.([A-Za-z_][\w.]*)(?:\([^<]*)?</span>(?:(?!</code>).)*</code>)(?!</a>)"
+    r'(?<!">)(<code class="(?:docutils )?literal(?: notranslate)?">(?:<span class="pre">)?'
+    r"(?:ps|persample)\.((?:<wbr>)?[A-Za-z_](?:<wbr>|[\w.])*)"
+    r"(?:\([^<]*)?(?:</span>(?:(?!</code>).)*)?</code>)(?!</a>)"
 )
 
 
@@ -96,7 +97,7 @@ def linked(html: str, names: set[str], base: str) -> str:
     """Let every name of the package in the text of a page lead to its entry."""
 
     def link(match):
-        name = match[2].rstrip(".")
+        name = match[2].replace("<wbr>", "").rstrip(".")
         if f"persample.{name}" not in names:
             return match[0]
         return f'<a class="reference internal" href="{base}#persample.{name}">{match[1]}</a>'

@@ -47,6 +47,7 @@ def test_many_trainings_at_once_are_those_of_an_optimiser(net):
         assert labels.tolist() == out.argmax(1).tolist()
 
 
+@pytest.mark.slow
 def test_the_derivative_through_the_training_foretells_a_small_weight(net):
     weights = torch.ones(1400).double()
     weights.requires_grad_()

@@ -48,6 +48,7 @@ def test_a_choice_is_compared_with_a_random_one_draw_by_draw(tmp_path):
     assert shown == ["+0.5 (2 better, 1 worse) |"] * 2 + ["+0.5 (2 better, 1 worse) |"] * 2
 
 
+@pytest.mark.slow
 def test_a_stored_run_comes_out_again():
     again = mistyped.chosen(3, steps=40)
     assert again.keys() == STORED["steps"]["40"].keys()

@@ -309,6 +309,7 @@ def test_jit_traces_once_for_equal_shapes():
     assert len(calls) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")
 def test_torch_compiles_with_its_own_code_generator(monkeypatch):
     torch_backend = pytest.importorskip("persample.backends.torch_backend")

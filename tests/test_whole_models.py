@@ -87,6 +87,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_contenders_of_the_benchmark_agree(name):
     chosen = ["layerwise, fresh", "torch.func vmap(grad)", "jax jit(vmap(grad))", "torch loop"]
