@@ -3,6 +3,7 @@
 from collections import Counter
 from fractions import Fraction
 from itertools import product
+from math import comb
 
 import numpy as np
 import pytest
@@ -36,6 +37,14 @@ def test_groups_are_those_of_all_orders(size):
     assert len(members) == len(wanted)
     for group, found in zip(members.tolist(), chance, strict=True):
         assert abs(found - float(wanted[tuple(group)])) < 1e-15
+
+
+def test_the_orders_of_a_large_group_may_exceed_an_integer():
+    members, chance = answers.groups(np.array([0.25, 0.75]), 80)  # 80! / (40! 40!) > 2**63
+    assert chance.dtype == np.float64
+    exactly = [comb(80, k) * Fraction(3, 4) ** k / Fraction(4) ** (80 - k) for k in range(81)]
+    assert np.array_equal(members.sum(axis=1), np.arange(81))
+    np.testing.assert_allclose(chance, [float(q) for q in exactly], rtol=1e-12)
 
 
 def exact(credit_of, divisor_of, size=4):

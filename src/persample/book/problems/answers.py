@@ -77,4 +77,4 @@ def groups(p: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
         factorial(size) // prod(factorial(count) for count in np.bincount(group))
         for group in members
     ]
-    return members, orders * p[members].prod(axis=1)
+    return members, np.array(orders, dtype=float) * p[members].prod(axis=1)
