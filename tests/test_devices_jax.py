@@ -3,6 +3,9 @@
 The programs run in a process of their own, since a process has as many devices as it began with.
 """
 
+import json
+import subprocess
+import sys
 import textwrap
 
 import numpy as np
@@ -63,6 +66,17 @@ def test_shard_map_adds_up_the_rows_of_all_devices_and_the_cures_do_not(found):
     assert rows["cured"] < 1e-12
 
 
+def test_the_program_to_copy_is_wrong_once_and_right_twice():
+    said = subprocess.run(
+        [sys.executable, processes.DEVICES / "trap_alone.py"],
+        capture_output=True, text=True, check=True, timeout=120,
+    ).stdout  # fmt: skip
+    wrong, mended, by_jit = map(json.loads, said.splitlines())
+    rows = [[1, 3], [4, 1], [2, -1], [3, -3]]
+    assert wrong == [[3, 2], [7, -2], [3, 2], [7, -2]]
+    assert mended == by_jit == rows
+
+
 def test_rows_norms_sums_and_moments_are_those_of_one_process(found):
     assert set(found["network"]) == {"2", "4", "8"}
     assert max(found["network"].values()) < 1e-9
@@ -82,6 +96,7 @@ def test_one_all_reduce_carries_a_clipped_sum_and_rows_send_nothing(found):
         assert {kind for kind, _ in sent["rows, on all devices"]} == {"all-gather"}
         assert sum(bytes for _, bytes in sent["rows, on all devices"]) == 16 * size
     for n, was in found["jit"].items():
+        assert " = f64[2]{0} all-reduce(" in was.pop("line")
         assert was == {
             "samples": [8 // int(n)] * int(n),
             "bytes": 8 * 2 * 8 // int(n),
