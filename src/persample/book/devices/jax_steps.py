@@ -50,6 +50,7 @@ def unchecked(mesh):
 def rows_varying(theta, x, y):
     theta = jax.lax.pcast(theta, "devices", to="varying")
     return rows_of(theta, x, y)
+    # [end]
 
 
 def varying(mesh):
@@ -59,7 +60,6 @@ def varying(mesh):
         in_specs=(P(), P("devices"), P("devices")),
         out_specs=P("devices"),
     )
-    # [end]
 
 
 # [placed]
