@@ -3,6 +3,9 @@
 The programs run in a process of their own, since a process has as many devices as it began with.
 """
 
+import json
+import subprocess
+import sys
 import textwrap
 
 import numpy as np
@@ -63,6 +66,17 @@ def test_shard_map_adds_up_the_rows_of_all_devices_and_the_cures_do_not(found):
     assert rows["cured"] < 1e-12
 
 
+def test_the_program_to_copy_is_wrong_once_and_right_twice():
+    said = subprocess.run(
+        [sys.executable, processes.DEVICES / "trap_alone.py"],
+        capture_output=True, text=True, check=True, timeout=120,
+    ).stdout  # fmt: skip
+    wrong, mended, by_jit = map(json.loads, said.splitlines())
+    rows = [[1, 3], [4, 1], [2, -1], [3, -3]]
+    assert wrong == [[3, 2], [7, -2], [3, 2], [7, -2]]
+    assert mended == by_jit == rows
+
+
 def test_rows_norms_sums_and_moments_are_those_of_one_process(found):
     assert set(found["network"]) == {"2", "4", "8"}
     assert max(found["network"].values()) < 1e-9
@@ -82,6 +96,7 @@ def test_one_all_reduce_carries_a_clipped_sum_and_rows_send_nothing(found):
         assert {kind for kind, _ in sent["rows, on all devices"]} == {"all-gather"}
         assert sum(bytes for _, bytes in sent["rows, on all devices"]) == 16 * size
     for n, was in found["jit"].items():
+        assert " = f64[2]{0} all-reduce(" in was.pop("line")
         assert was == {
             "samples": [8 // int(n)] * int(n),
             "bytes": 8 * 2 * 8 // int(n),
@@ -171,6 +186,70 @@ def test_a_product_over_divided_samples_is_refused_on_explicit_meshes_only(tmp_p
         """,
     )
     assert said == ["", "", "ShardingTypeError", ""]
+
+
+def test_the_limits_of_the_cures_that_the_page_names(tmp_path):
+    found = program(
+        tmp_path,
+        """
+        rng = np.random.default_rng(0)
+        t, x, y = rng.normal(size=4), rng.normal(size=(8, 4)), rng.normal(size=8)
+        one = np.asarray(rows_of(t, x, y))
+        vmapped = lambda loss: jax.vmap(jax.grad(loss), (None, 0, 0))
+
+        def cast(rows, axis):
+            return lambda t, x, y: rows(jax.lax.pcast(t, axis, to="varying"), x, y)
+
+        # A loss with a psum over a second axis.
+        grid = Mesh(np.array(jax.devices()).reshape(4, 2), ("d", "m"))
+        places = {"mesh": grid, "in_specs": (P("m"), P("d", "m"), P("d")),
+                  "out_specs": P("d", "m")}
+        rows = vmapped(lambda t, x, y: 0.5 * (jax.lax.psum(x @ t, "m") - y) ** 2)
+        long = jax.jit(jax.shard_map(rows, check_vma=False, **places))(t, x, y)
+        right = jax.jit(jax.shard_map(cast(rows, "d"), **places))(t, x, y)
+        answer = {"psum": [largest_difference(long, 2 * one), largest_difference(right, one)]}
+
+        # A scan whose carry starts from zeros.
+        line = Mesh(jax.devices()[:4], "d")
+        places = {"mesh": line, "in_specs": (P(), P("d"), P("d")), "out_specs": P("d")}
+        add = lambda c, a: (c + a[0] * a[1], None)
+        total = lambda t, x: jax.lax.scan(add, jnp.zeros(()), (x, t))[0]
+        rows = vmapped(lambda t, x, y: 0.5 * (total(t, x) - y) ** 2)
+        try:
+            jax.shard_map(cast(rows, "d"), **places)(t, x, y)
+        except TypeError as error:
+            answer["scan"] = str(error)
+        free = jax.shard_map(rows, check_vma=False, **places)(t, x, y)
+        answer["scan without vma"] = largest_difference(free, one)
+
+        # An FFT gathers the batch under jit, and nothing within shard_map.
+        x, y = jax.device_put((x, y), NamedSharding(line, P("d")))
+        rows = vmapped(lambda t, x, y: (jnp.abs(jnp.fft.fft(x * t)) ** 2).sum())
+        text = lambda f: jax.jit(f).lower(t, x, y).compile().as_text()
+        within = jax.shard_map(cast(rows, "d"), **places)
+        answer["fft"] = ["all-gather(" in text(rows), "all-gather(" in text(within)]
+
+        # theta on one device; an embedding on a mesh of the type Explicit.
+        try:
+            jax.jit(rows_of)(jax.device_put(t, jax.devices()[0]), x, y)
+        except ValueError as error:
+            answer["theta"] = str(error)
+        new = jax.make_mesh((4,), ("d",), devices=jax.devices()[:4])
+        table = jax.device_put(rng.normal(size=(5, 4)), NamedSharding(new, P()))
+        words = jax.device_put(np.arange(8) % 5, NamedSharding(new, P("d")))
+        lookup = jax.vmap(jax.grad(lambda table, k: (table[k] ** 2).sum()), (None, 0))
+        try:
+            jax.jit(lookup)(table, words)
+        except Exception as error:
+            answer["embedding"] = type(error).__name__
+        """,
+    )
+    assert max(found["psum"]) < 1e-12
+    assert "carry" in found["scan"]
+    assert found["scan without vma"] < 1e-12
+    assert found["fft"] == [True, False]
+    assert "incompatible devices" in found["theta"]
+    assert found["embedding"] == "ShardingTypeError"
 
 
 def test_collectives_are_read_from_a_program():

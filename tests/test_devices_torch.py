@@ -32,6 +32,23 @@ def test_rows_norms_sums_and_moments_are_those_of_one_process(found, batch):
     assert max(found[batch].values()) < 1e-9
 
 
+def test_two_training_steps_end_where_one_process_ends(found):
+    assert set(found["steps"]) == {"16", "15", "3"}
+    assert max(found["steps"].values()) < 1e-9
+
+
+def test_vmap_wants_the_model_that_ddp_wraps(found):
+    said = found["through ddp"]
+    for name in ("buffer", "find_unused_parameters"):
+        assert said[name]
+        assert said[f"{name}, module"] < 1e-9
+
+
+def test_a_process_without_samples_takes_part(found):
+    assert set(found["empty"]) == {"clipped sum", "mean", "second moment"}
+    assert max(found["empty"].values()) < 1e-9
+
+
 def test_ddp_sends_the_unclipped_gradient_unless_told_not_to(found):
     assert found["sent"] == {
         "vmap": 0,

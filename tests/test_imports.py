@@ -106,6 +106,7 @@ FRAMEWORKS = {
         ("backends.jax_backend", "top"),
         ("book.devices.in_jax", "top"),
         ("book.devices.jax_steps", "top"),
+        ("book.devices.trap_alone", "top"),
         ("book.notebook", "function"),
     },
 }

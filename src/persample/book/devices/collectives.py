@@ -22,7 +22,15 @@ BYTES = {
     "u32": 4,
     "f32": 4,
 }
-BYTES |= {"s64": 8, "u64": 8, "f64": 8}
+BYTES |= {
+    "s64": 8,
+    "u64": 8,
+    "f64": 8,
+    "s16": 2,
+    "u16": 2,
+    "c64": 8,
+    "c128": 16,
+}
 CALL = re.compile(
     rf"= (?P<result>.+?) (?P<kind>{'|'.join(KINDS)})(?:-start)?\("
 )

@@ -16,7 +16,7 @@ import persample as ps
 from persample.book.devices import samples
 from persample.book.devices.collectives import collectives
 from persample.book.devices.jax_steps import (
-    clipped_sum,
+    clipped_sum_jax,
     padded,
     placed,
     rows_of,
@@ -29,11 +29,11 @@ COUNTS = 2, 4, 8
 
 
 def mesh_of(n):
-    """Return n devices in a line called d."""
-    return Mesh(jax.devices()[:n], "d")
+    """Return n devices in a line."""
+    return Mesh(jax.devices()[:n], "devices")
 
 
-def put(mesh, *arrays, spec="d"):
+def put(mesh, *arrays, spec="devices"):
     """Return arrays whose axis 0 is divided among the devices of a mesh."""
     return jax.device_put(arrays, NamedSharding(mesh, P(spec)))
 
@@ -73,15 +73,20 @@ def with_jit():
             s.data.nbytes == rows.nbytes // n for s in rows.addressable_shards
         )
         assert largest_difference(rows, one) < 1e-12
-        total = clipped_sum(samples.THETA, x, y, weight)
+        total = clipped_sum_jax(samples.THETA, x, y, weight)
         assert largest_difference(total, factors @ one) < 1e-12
         text = (
-            clipped_sum.lower(samples.THETA, x, y, weight).compile().as_text()
+            clipped_sum_jax.lower(samples.THETA, x, y, weight)
+            .compile()
+            .as_text()
         )
         found[n] = {
             "samples": [len(range(8)[place]) for place in places],
             "bytes": rows.addressable_shards[0].data.nbytes,
             "sent": collectives(text),
+            "line": next(
+                line for line in text.splitlines() if "all-reduce(" in line
+            ),
         }
     return found
 
@@ -94,14 +99,14 @@ def uneven():
         said = ""
     except ValueError as error:
         said = str(error)
-    wanted = clipped_sum(samples.THETA, x, y, np.ones(7))
+    wanted = clipped_sum_jax(samples.THETA, x, y, np.ones(7))
     worst = 0.0
     for n in COUNTS:
         weight = np.arange(8) < 7
         given = put(mesh_of(n), padded(x, 8), padded(y, 8), weight)
         worst = max(
             worst,
-            largest_difference(clipped_sum(samples.THETA, *given), wanted),
+            largest_difference(clipped_sum_jax(samples.THETA, *given), wanted),
         )
     return {"said": said, "padded": worst}
 
@@ -143,7 +148,8 @@ def network():
             *put(mesh, *samples.batch()),
         )
         assert all(
-            g.sharding.spec[0] == "d" for g in jax.tree.leaves(found["rows"])
+            g.sharding.spec[0] == "devices"
+            for g in jax.tree.leaves(found["rows"])
         )
         worst[n] = largest_difference(found, wanted)
     return worst
@@ -185,8 +191,8 @@ def divided_parameters():
     for n in COUNTS:
         mesh = mesh_of(n)
         given = (
-            jax.device_put(theta, NamedSharding(mesh, P("d"))),
-            jax.device_put(x, NamedSharding(mesh, P(None, "d"))),
+            jax.device_put(theta, NamedSharding(mesh, P("devices"))),
+            jax.device_put(x, NamedSharding(mesh, P(None, "devices"))),
             jax.device_put(y, NamedSharding(mesh, P())),
         )
         assert largest_difference(norms_of(*given), wanted) < 1e-12

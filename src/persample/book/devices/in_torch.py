@@ -24,11 +24,12 @@ from torch.utils.data import DistributedSampler
 import persample as ps
 from persample.book.devices import samples
 from persample.book.devices.torch_steps import (
-    clipped_sum,
+    clipped_sum_ddp,
     fsdp_clipped_sum,
     moments,
     own_rows,
     private_step,
+    step,
 )
 
 SECONDS = 60  # how long a process waits for the others
@@ -83,11 +84,71 @@ def equal_to_one(size: int) -> dict:
         ),
         "norms": difference(norms, wanted, own),
         "clipped sum": difference(
-            clipped_sum(DDP(network()), x, y), wanted["clipped sum"]
+            clipped_sum_ddp(DDP(network()), x, y), wanted["clipped sum"]
         ),
         "mean": difference(mean, wanted["mean"]),
         "second moment": difference(second, wanted["second moment"]),
     }
+
+
+def without_samples() -> dict:
+    """Return the errors of sums and moments of 3 samples, where some processes have none."""
+    _, x, y = share(3)
+    wanted = samples.one_process(3)
+    mean, second = moments(DDP(network()), x, y)
+    return {
+        "clipped sum": difference(
+            clipped_sum_ddp(DDP(network()), x, y), wanted["clipped sum"]
+        ),
+        "mean": difference(mean, wanted["mean"]),
+        "second moment": difference(second, wanted["second moment"]),
+    }
+
+
+def through_ddp() -> dict:
+    """Return what vmap says of DDP models with a buffer, or that look for unused parameters."""
+    _, x, y = share(16)
+    said = {}
+    for name in ("buffer", "find_unused_parameters"):
+        model = network()
+        if name == "buffer":
+            model.register_buffer("scale", torch.ones(1))
+        model = DDP(model, find_unused_parameters=name != "buffer")
+        try:
+            own_rows(model, x, y)
+            said[name] = ""
+        except RuntimeError as error:
+            said[name] = str(error)[:60]
+        said[f"{name}, module"] = difference(
+            own_rows(model.module, x, y),
+            samples.one_process()["rows"],
+            share(16)[0],
+        )
+    return said
+
+
+def two_steps(size: int) -> float:
+    """Return how far two steps end from those of one process, which takes rows one by one."""
+    _, own_x, own_y = share(size)
+    x, y = map(torch.tensor, samples.batch(size))
+    many, one = DDP(network()), network()
+    ways = [torch.optim.SGD(m.parameters(), lr=0.5) for m in (many, one)]
+    for _ in range(2):
+        step(many.module, ways[0], own_x, own_y, size)
+        total = [torch.zeros_like(p) for p in one.parameters()]
+        for i in range(size):
+            loss = cross_entropy(one(x[i : i + 1]), y[i : i + 1])
+            row = torch.autograd.grad(loss, list(one.parameters()))
+            norm = sum(g.square().sum() for g in row).sqrt()
+            total = [
+                t + g / norm.clamp(min=1)
+                for t, g in zip(total, row, strict=True)
+            ]
+        for p, g in zip(one.parameters(), total, strict=True):
+            p.grad = g / size
+        ways[1].step()
+    wanted = {k: p.detach().numpy() for k, p in one.named_parameters()}
+    return difference(dict(many.named_parameters()), wanted)
 
 
 def reduced_by_ddp() -> dict:
@@ -168,8 +229,8 @@ def noise(size: int = 200_000, sigma: float = 2.0) -> dict:
         divisor=1,
         rng=np.random.default_rng(5),
     )
-    for step in (each, first, alike):
-        dist.all_reduce(step["a"])
+    for made in (each, first, alike):
+        dist.all_reduce(made["a"])
     split = private_step(fresh(), 1.0, sigma, 1, rng)
     found = {
         "each": each,
@@ -178,7 +239,7 @@ def noise(size: int = 200_000, sigma: float = 2.0) -> dict:
         "split": split,
     }
     return {
-        name: step["a"].std().item() / sigma for name, step in found.items()
+        name: made["a"].std().item() / sigma for name, made in found.items()
     }
 
 
@@ -215,6 +276,14 @@ def gathered() -> dict:
     return {"own": own, "gathered": taken}
 
 
+def divided_network(mesh) -> nn.Sequential:
+    """Return the network with fully_shard on each layer, then on all of it."""
+    model = network()
+    for layer in (model[0], model[2]):
+        fully_shard(layer, mesh=mesh)
+    return fully_shard(model, mesh=mesh)
+
+
 def with_fsdp() -> dict:
     """Return what vmap and layerwise say of a fully sharded model, and the cures' errors."""
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
@@ -222,13 +291,13 @@ def with_fsdp() -> dict:
     wanted = samples.one_process()
     said = {}
     for name, way in (("vmap", own_rows), ("layerwise", clipped_sum_of_any)):
-        model = fully_shard(network(), mesh=mesh)
+        model = divided_network(mesh)
         try:
             way(model, x, y)
             said[name] = ""
         except (AttributeError, TypeError) as error:
             said[name] = f"{type(error).__name__}: {error}"
-    model = fully_shard(network(), mesh=mesh)
+    model = divided_network(mesh)
     cross_entropy(model(x), y).backward()  # the mean of the processes' means
     mean = np.concatenate([g.ravel() for g in wanted["mean"].values()])
     norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0).full_tensor()
@@ -244,7 +313,11 @@ def with_fsdp() -> dict:
             own_rows(whole, x, y), wanted["rows"], own
         ),
         "two passes": difference(
-            fsdp_clipped_sum(model, x, y), wanted["clipped sum"]
+            {
+                k: g.full_tensor()
+                for k, g in fsdp_clipped_sum(model, x, y).items()
+            },
+            wanted["clipped sum"],
         ),
     }
 
@@ -271,6 +344,9 @@ def work(rank: int, processes: int, meeting: str) -> None:
         "version": torch.__version__.partition("+")[0],
         "even": equal_to_one(16),
         "uneven": equal_to_one(15),
+        "empty": without_samples(),
+        "steps": {n: two_steps(n) for n in (16, 15, 3)},
+        "through ddp": through_ddp(),
         "sent": reduced_by_ddp(),
         "unequal": unequal_counts(),
         "sampler": sampler(),

@@ -28,8 +28,8 @@ def trapped(mesh):
     return jax.shard_map(
         rows_of,
         mesh=mesh,
-        in_specs=(P(), P("d"), P("d")),  # theta on all devices
-        out_specs=P("d"),
+        in_specs=(P(), P("devices"), P("devices")),  # theta: on all
+        out_specs=P("devices"),
     )
     # [end]
 
@@ -39,41 +39,41 @@ def unchecked(mesh):
     return jax.shard_map(
         rows_of,
         mesh=mesh,
-        in_specs=(P(), P("d"), P("d")),
-        out_specs=P("d"),
+        in_specs=(P(), P("devices"), P("devices")),
+        out_specs=P("devices"),
         check_vma=False,
     )
     # [end]
 
 
 # [varying]
-def own_rows(theta, x, y):
-    theta = jax.lax.pcast(theta, "d", to="varying")
+def rows_varying(theta, x, y):
+    theta = jax.lax.pcast(theta, "devices", to="varying")
     return rows_of(theta, x, y)
+    # [end]
 
 
 def varying(mesh):
     return jax.shard_map(
-        own_rows,
+        rows_varying,
         mesh=mesh,
-        in_specs=(P(), P("d"), P("d")),
-        out_specs=P("d"),
+        in_specs=(P(), P("devices"), P("devices")),
+        out_specs=P("devices"),
     )
-    # [end]
 
 
 # [placed]
 def placed(theta, x, y, n=8):
-    mesh = Mesh(jax.devices()[:n], "d")  # a line of n devices
-    x, y = jax.device_put((x, y), NamedSharding(mesh, P("d")))
+    mesh = Mesh(jax.devices()[:n], "devices")
+    x, y = jax.device_put((x, y), NamedSharding(mesh, P("devices")))
     return jax.jit(rows_of)(theta, x, y)
     # [end]
 
 
 # [clipped]
 @jax.jit
-def clipped_sum(theta, x, y, weight, C=1.0):
-    g = rows_of(theta, x, y)  # (B, d), divided like x
+def clipped_sum_jax(theta, x, y, weight, C=1.0):
+    g = rows_of(theta, x, y)  # (B, parameters), divided like x
     norms = jnp.linalg.norm(g, axis=1)
     factors = C / jnp.maximum(norms, C)
     return (weight * factors) @ g

@@ -16,19 +16,8 @@ import persample as ps
 # [end]
 
 
-# [layerwise]
-def clipped_sum(model, x, y, C=1.0):  # x, y: this process's own
-    with model.no_sync(), ps.layerwise(model) as record:
-        record.backward(cross_entropy(model(x), y, reduction="none"))
-    total = record.clipped_sum(C)
-    for g in total.values():
-        dist.all_reduce(g)  # adds up over processes
-    return total
-    # [end]
-
-
 # [vmap]
-def own_rows(model, x, y):
+def own_rows(model, x, y):  # x, y: this process's own
     def loss(params, image, label):  # of one sample
         scores = functional_call(model, params, (image[None],))
         return cross_entropy(scores, label[None])
@@ -38,16 +27,42 @@ def own_rows(model, x, y):
     # [end]
 
 
+# [step]
+def step(model, optimizer, x, y, B, C=1.0):  # B: of all processes
+    rows = own_rows(model, x, y)
+    squares = sum(g.flatten(1).square().sum(1) for g in rows.values())
+    factors = C / squares.sqrt().clamp(min=C)
+    for name, p in model.named_parameters():
+        p.grad = torch.tensordot(factors, rows[name], 1)
+        dist.all_reduce(p.grad)  # adds up over processes
+        p.grad /= B
+    optimizer.step()
+    # [end]
+
+
+# [layerwise]
+def clipped_sum_ddp(model, x, y, C=1.0):
+    total = {k: torch.zeros_like(p) for k, p in model.named_parameters()}
+    if len(x):  # without samples: zeros
+        with model.no_sync(), ps.layerwise(model) as record:
+            record.backward(cross_entropy(model(x), y, reduction="none"))
+        total.update(record.clipped_sum(C))
+        model.zero_grad()  # its .grad was unclipped
+    for g in total.values():
+        dist.all_reduce(g)
+    return total
+    # [end]
+
+
 # [moments]
 def moments(model, x, y):
-    with model.no_sync(), ps.layerwise(model) as record:
-        record.backward(cross_entropy(model(x), y, reduction="none"))
-    count = torch.tensor(float(len(x)))
-    own = record.moments()  # means over own samples
-    sums = [{k: len(x) * g for k, g in part.items()} for part in own]
-    for g in (count, *sums[0].values(), *sums[1].values()):
+    rows = own_rows(model, x, y)  # (0, ...) without samples
+    count = x.new_tensor(len(x))
+    sums = {k: g.sum(0) for k, g in rows.items()}
+    squares = {k: g.square().sum(0) for k, g in rows.items()}
+    for g in (count, *sums.values(), *squares.values()):
         dist.all_reduce(g)
-    return [{k: g / count for k, g in part.items()} for part in sums]
+    return [{k: g / count for k, g in s.items()} for s in (sums, squares)]
     # [end]
 
 
@@ -68,7 +83,7 @@ def private_step(rows, C, sigma, divisor, rng):
 
 # [two passes]
 def fsdp_clipped_sum(model, x, y, C=1.0):
-    squares = torch.zeros(len(x))
+    squares = x.new_zeros(len(x))
 
     def keep(layer, inputs, output):  # nn.Linear with a bias
         h2 = inputs[0].detach().square().sum(1) + 1
@@ -91,6 +106,5 @@ def fsdp_clipped_sum(model, x, y, C=1.0):
     losses = cross_entropy(model(x), y, reduction="none")
     (factors * losses).sum().backward()
     n = dist.get_world_size()  # fully_shard averages
-    named = model.named_parameters()
-    return {k: n * p.grad.full_tensor() for k, p in named}
+    return {k: n * p.grad for k, p in model.named_parameters()}
     # [end]
