@@ -170,7 +170,8 @@ class Record:
         TypeError : ``other`` is no record.
         ValueError : its parameters have other names or shapes, or fewer of them are trained.
 
-        Source: Jacot et al. (2018) for what the matrix says; Goodfellow (2015) for the factors.
+        Source: Pruthi et al. (2020) for what the matrix says of losses, Jacot et al. (2018) of
+        outputs; Goodfellow (2015) for the factors, Wang et al. (2025) for products of pairs.
         """
         if other is not None and not isinstance(other, Record):
             raise TypeError(

@@ -11,6 +11,7 @@ from .curves import curves, ladder
 from .devices import rows_by_devices
 from .equations import equations
 from .frameworks import relative_times
+from .gram import one_step
 from .graph_drawing import graph, graphs
 from .images import gallery, relabelled
 from .influence import against_refits, blamed_by, left_out, responsible
@@ -56,6 +57,7 @@ __all__ = [
     "ladder",
     "left_out",
     "lifetimes",
+    "one_step",
     "outcomes",
     "neighbours",
     "outer_products",

@@ -1,0 +1,38 @@
+"""What one step on one sample did to the losses of the others."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ..colours import COLOURS
+from .style import INK, finished
+
+
+def one_step(
+    estimated: np.ndarray, real: np.ndarray, was_wrong: np.ndarray, broken: np.ndarray, taken: int
+) -> Figure:
+    """Draw the change of each loss (B,) against its estimate; on the line both are equal.
+
+    ``was_wrong`` and ``broken`` are True (B,) where an image was wrong before the step, drawn
+    hollow, and where it is wrong since, drawn large. The step was ``taken`` on that sample.
+    """
+    figure, axes = plt.subplots(figsize=(5.6, 3.7))
+    low, high = min(estimated.min(), real.min()), max(estimated.max(), real.max())
+    room = 0.06 * (high - low)
+    frame = (low - room, high + room)
+    axes.plot(frame, frame, color="#6b7280", linewidth=1, linestyle="-")
+    right = ~(was_wrong | broken)
+    axes.scatter(estimated[right], real[right], color=COLOURS[0], s=12, alpha=0.6)
+    axes.scatter(estimated[was_wrong], real[was_wrong], facecolors="none", edgecolors=INK, s=22)
+    axes.scatter(estimated[broken], real[broken], color=COLOURS[1], s=40, zorder=3)
+    axes.set(xlim=frame, ylim=frame, xlabel="estimated change of loss",
+             ylabel="real change of loss")  # fmt: skip
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(5))
+    key = (("wrong before", INK), ("wrong since the step", COLOURS[1]), ("right", COLOURS[0]))
+    for line, (name, colour) in enumerate(key):
+        axes.text(0.03, 0.94 - 0.1 * line, name, color=colour, transform=axes.transAxes, va="top")
+    axes.annotate("the 8 of the step", (estimated[taken], real[taken]), (30, -9), color=INK,
+                  textcoords="offset points", va="center")  # fmt: skip
+    return finished(figure)
