@@ -27,7 +27,8 @@ ROOT = Path(__file__).resolve().parents[1]
 NUMERIC = ("arrays", "backends", "engine_*", "invariants", "layerwise*", "losses", "per_sample*")
 NUMERIC += ("problems_*", "statistics", "tape")
 # What the short version runs: the chapters that compute something long.
-LONG = ("05_gradient_linearity", "06_td0", "07_noise", "08_td0_control")
+LONG = ("01_first_rows", "05_gradient_linearity", "06_td0", "07_noise", "08_td0_control")
+LONG += ("12_privacy", "13_influence", "15_gram")
 OWN = "as it is"
 
 
