@@ -2,10 +2,11 @@
 
     python benchmarks/gram.py --save
 
-The least of interleaved repetitions, each contender in turn in each round: whatever else runs on
-the machine can only add to a time. Every contender but "products" does the ordinary forward and
-backward pass as well. "products" multiplies what the pass has left, by hand and in place, with
-nothing around it. Before anything is timed, the products are compared with those of the rows.
+The least of interleaved repetitions, each contender in turn in each round (the rows in every
+eighth): whatever else runs on the machine can only add to a time. Every contender but "products"
+does the ordinary forward and backward pass as well. "products" multiplies what the pass has left,
+by hand and in place, with nothing around it. Before anything is timed, the products are compared
+with those of the rows.
 """
 
 import argparse

@@ -163,7 +163,7 @@ class Record:
         Parameters
         ----------
         other : a record of the same model, of a batch of any size B'; this record if left out.
-            Then the squared norms are on the diagonal.
+            Then the squared norms are on the diagonal (unless a product overflows).
 
         Raises
         ------

@@ -25,7 +25,11 @@ def kernel(w: np.ndarray, a: np.ndarray) -> np.ndarray:
 
 
 def limit() -> np.ndarray:
-    """Return the expectation of the kernel, (10, 10): two arc-cosine kernels (cho2009), halved."""
+    """Return the expectation of the kernel, (10, 10).
+
+    It is half the arc-cosine kernel of degree 1, and x . x' times half that of degree 0.
+    Source: Cho and Saul (2009).
+    """
     lengths = np.linalg.norm(INPUTS, axis=1)
     both = np.outer(lengths, lengths)
     cosine = np.clip(INPUTS @ INPUTS.T / both, -1, 1)
