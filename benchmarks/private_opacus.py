@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 from opacus import GradSampleModule
+from storing import finish
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
@@ -148,10 +149,7 @@ def main() -> None:
             },
         },
     }
-    text = json.dumps(stored, indent=1) + "\n"
-    print(text)
-    if save:
-        RESULT.write_text(text, encoding="utf-8")
+    finish(stored, RESULT, save)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ Run it in the environment of requirements-private.txt (`make private-peers`). No
 
 import argparse
 import datetime
-import json
 import math
 from importlib.metadata import version
 from pathlib import Path
@@ -22,6 +21,7 @@ from opacus import GradSampleModule
 from opacus.accountants import GaussianAccountant, PRVAccountant, RDPAccountant
 from opacus.optimizers import DPOptimizer
 from prv_accountant.dpsgd import DPSGDAccountant
+from storing import finish
 from torch.nn.functional import cross_entropy
 
 import persample as ps
@@ -126,10 +126,7 @@ def main() -> None:
         "epsilon": {name: epsilons(*setting) for name, setting in SETTINGS.items()},
         "clipped sums": clipped_sums(),
     }
-    text = json.dumps(stored, indent=1) + "\n"
-    print(text)
-    if save:
-        RESULT.write_text(text, encoding="utf-8")
+    finish(stored, RESULT, save)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,13 @@ is too long for a page.
 
 import argparse
 import datetime
-import json
 import math
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+from storing import finish
 
 import persample as ps
 from persample.book.problems import digits
@@ -141,10 +141,7 @@ def main() -> None:
             name: {value: seeds for value, (_, seeds) in of.items()} for name, of in found.items()
         },
     }
-    text = json.dumps(stored, indent=1) + "\n"
-    print(text)
-    if save:
-        RESULT.write_text(text, encoding="utf-8")
+    finish(stored, RESULT, save)
 
 
 if __name__ == "__main__":

@@ -69,13 +69,24 @@ def difference(found: dict, wanted: dict, own: slice = slice(None)) -> float:
     return worst.item()
 
 
+def errors_of_sums(x: torch.Tensor, y: torch.Tensor, wanted: dict) -> dict:
+    """Return how far the clipped sum and both moments of all processes are from those wanted."""
+    mean, second = moments(DDP(network()), x, y)
+    return {
+        "clipped sum": difference(
+            clipped_sum_ddp(DDP(network()), x, y), wanted["clipped sum"]
+        ),
+        "mean": difference(mean, wanted["mean"]),
+        "second moment": difference(second, wanted["second moment"]),
+    }
+
+
 def equal_to_one(size: int) -> dict:
     """Return the largest differences of rows, norms, sums and moments from one process."""
     own, x, y = share(size)
     wanted = samples.one_process(size)
     with ps.layerwise(model := DDP(network())) as record:
         record.backward(cross_entropy(model(x), y, reduction="none"))
-    mean, second = moments(DDP(network()), x, y)
     norms = {"norms": record.squared_norms().sqrt()}
     return {
         "rows": difference(record.rows(), wanted["rows"], own),
@@ -83,26 +94,14 @@ def equal_to_one(size: int) -> dict:
             own_rows(DDP(network()), x, y), wanted["rows"], own
         ),
         "norms": difference(norms, wanted, own),
-        "clipped sum": difference(
-            clipped_sum_ddp(DDP(network()), x, y), wanted["clipped sum"]
-        ),
-        "mean": difference(mean, wanted["mean"]),
-        "second moment": difference(second, wanted["second moment"]),
+        **errors_of_sums(x, y, wanted),
     }
 
 
 def without_samples() -> dict:
     """Return the errors of sums and moments of 3 samples, where some processes have none."""
     _, x, y = share(3)
-    wanted = samples.one_process(3)
-    mean, second = moments(DDP(network()), x, y)
-    return {
-        "clipped sum": difference(
-            clipped_sum_ddp(DDP(network()), x, y), wanted["clipped sum"]
-        ),
-        "mean": difference(mean, wanted["mean"]),
-        "second moment": difference(second, wanted["second moment"]),
-    }
+    return errors_of_sums(x, y, samples.one_process(3))
 
 
 def through_ddp() -> dict:
