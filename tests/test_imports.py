@@ -48,6 +48,7 @@ LAYERS = [
     ["layers.torch_graph", "layers.torch_model", "layers.torch_retained"],
     ["layers.numpy_layers", "layers.record"],
     ["layers.closed", "layers.buffers"],
+    ["projection"],
     ["checks"],
     ["arrays"],
     ["backends"],
