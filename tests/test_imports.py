@@ -96,6 +96,7 @@ FRAMEWORKS = {
         ("book.devices.torch_steps", "top"),
         ("book.layer_table", "top"),
         ("book.small_gpt", "top"),
+        ("book.problems.digit_network", "top"),
         ("book.notebook", "function"),
         ("book.diagrams", "function"),
         ("book.memory", "function"),

@@ -10,8 +10,9 @@ from .costs import dots, gram_or_direct, outer_products, peak_memory
 from .curves import curves, ladder
 from .devices import rows_by_devices
 from .equations import equations
+from .fisher import against_fisher, steps_of_a_line
 from .frameworks import relative_times
-from .gram import one_step
+from .gram import conflicts, one_step
 from .graph_drawing import graph, graphs
 from .images import gallery, relabelled
 from .influence import against_refits, blamed_by, left_out, responsible
@@ -32,6 +33,7 @@ __all__ = [
     "METHODS",
     "a_presplit",
     "a_split",
+    "against_fisher",
     "against_refits",
     "accountants",
     "accuracy",
@@ -43,6 +45,7 @@ __all__ = [
     "blamed_by",
     "break_even",
     "chain",
+    "conflicts",
     "clouds",
     "curves",
     "dots",
@@ -75,6 +78,7 @@ __all__ = [
     "seven_states",
     "spread",
     "stack_of_traces",
+    "steps_of_a_line",
     "shared_and_copies",
     "sign_map",
     "sum_of_terms",
