@@ -1,11 +1,16 @@
 """Live figures: a box in a chapter becomes a figure that a reader can touch, without a server.
 
-    ```{admonition} Live figure
+    ````{admonition} Live figure
     :class: live-clip
     It runs on the built page: `make serve`, then `chapters/NAME.html`.
 
     What the figure shows, and what to try.
+
+    ```{admonition} Answer
+    :class: dropdown
+    What is found by trying.
     ```
+    ````
 
 JupyterLab shows the box as it stands. The built page drops its title and first paragraph. What
 the figure computes is Python (`persample.book.live`), written as JavaScript when the book is
@@ -14,6 +19,7 @@ the page shows none of it: the static figure beside it says the same.
 """
 
 import hashlib
+import html
 from pathlib import Path
 
 from docutils import nodes
@@ -50,6 +56,14 @@ def figure(box: nodes.admonition) -> str | None:
     return next((c.removeprefix(CLASS) for c in box["classes"] if c.startswith(CLASS)), None)
 
 
+def folded(box: nodes.admonition) -> list[nodes.Node]:
+    """Return a box as plain HTML that folds: a second frame within the figure's is too much."""
+    title, *words = box.children
+    start = f"<details><summary>{html.escape(title.astext())}</summary>"
+    opens, closes = (nodes.raw("", text, format="html") for text in (start, "</details>"))
+    return [opens, *words, closes]
+
+
 class Live(SphinxTransform):
     """Puts live figures in the place of the boxes that name them."""
 
@@ -67,6 +81,8 @@ class Live(SphinxTransform):
                 continue
             for path in (SCRIPTS / f"{name}.js", SCRIPTS / f"{COMMON}.js"):
                 self.env.note_dependency(str(path))
+            for answer in list(box.findall(nodes.admonition, include_self=False)):
+                answer.parent.replace(answer, folded(answer))
             _title, _note, *words = box.children
             box.replace_self(live_figure("", *words, name=name))
 

@@ -752,9 +752,9 @@ def test_a_page_of_the_book_shows_its_figures_from_a_folder_too(chromium, script
 def test_the_box_of_a_figure_says_where_it_runs():
     found = []
     for path in chapters(ROOT):
-        for box in re.findall(r"^```.*\n:class: live-.*\n.*\n\n", prose(path), re.MULTILINE):
+        for box in re.findall(r"^````.*\n:class: live-.*\n.*\n\n", prose(path), re.MULTILINE):
             title, kind, note = box.splitlines()[:3]
-            assert title == "```{admonition} Live figure"
+            assert title == "````{admonition} Live figure"
             page = path.relative_to(ROOT).with_suffix(".html").as_posix()
             assert note == f"It runs on the built page: `make serve`, then `{page}`."
             found.append(kind.removeprefix(":class: live-"))
