@@ -19,7 +19,9 @@ from persample.book.problems import random_walk
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 from browser import HTML, pages  # noqa: E402
-from live_pages import FIGURES, book_live, write  # noqa: E402
+from live_pages import FIGURES, ROOT, book_live, write  # noqa: E402
+from notebook_rules import chapters  # noqa: E402
+from reading import prose  # noqa: E402
 
 EXACT, STATES = 1e-12, 100
 LARGEST = 20_000  # bytes of a figure, with what it shares with others
@@ -745,6 +747,18 @@ def test_a_page_of_the_book_shows_its_figures_from_a_folder_too(chromium, script
                 assert box.is_visible() == scripts
                 assert box.locator("svg").count() == int(scripts)
             context.close()
+
+
+def test_the_box_of_a_figure_says_where_it_runs():
+    found = []
+    for path in chapters(ROOT):
+        for box in re.findall(r"^````.*\n:class: live-.*\n.*\n\n", prose(path), re.MULTILINE):
+            title, kind, note = box.splitlines()[:3]
+            assert title == "````{admonition} Live figure"
+            page = path.relative_to(ROOT).with_suffix(".html").as_posix()
+            assert note == f"It runs on the built page: `make serve`, then `{page}`."
+            found.append(kind.removeprefix(":class: live-"))
+    assert sorted(found) == FIGURES
 
 
 def test_a_figure_that_is_not_there_is_named():
