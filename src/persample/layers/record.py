@@ -101,7 +101,9 @@ class Record:
         size, forms = self._source.collect()
         squares, doubtful = self._squares(size, forms)
         for i in doubtful:
-            squares[i] = self._careful_norm(i, forms) ** 2
+            squares[i] = self._careful_norm(i, forms)
+            with np.errstate(over="ignore"):
+                squares[i] *= squares[i]  # in its own type, where it may become inf
         return squares * self._scale(size) ** 2
 
     def clipped_sum(self, max_norm: float) -> dict[str, Any]:
@@ -169,7 +171,7 @@ class Record:
         Raises
         ------
         TypeError : ``other`` is no record.
-        ValueError : its parameters have other names or shapes, or fewer of them are trained.
+        ValueError : its parameters have other names, shapes or types, or fewer are trained.
 
         Source: Pruthi et al. (2020) for what the matrix says of losses, Jacot et al. (2018) of
         outputs; Goodfellow (2015) for the factors, Wang et al. (2025) for products of pairs.
@@ -181,11 +183,14 @@ class Record:
             )
         other = self if other is None else other
         (size, forms), (count, others) = self._source.collect(), other._source.collect()
-        needed = {name: tuple(p.shape) for name, p in self._source.parameters.items()}
-        given = {name: tuple(p.shape) for name, p in other._source.parameters.items()}
+        needed, given = [
+            {name: (tuple(p.shape), p.dtype) for name, p in record._source.parameters.items()}
+            for record in (self, other)
+        ]
         if given != needed:
             raise ValueError(
-                "gram: the two records have different parameters; give one of the same model."
+                "gram: the two records have different parameters; give one of the same model, "
+                "with the same trained parameters, shapes and types."
             )
         total = None
         for name in forms:
@@ -349,7 +354,10 @@ class Record:
         return norms, () if bool(fine.all()) else [i for i in range(size) if not bool(fine[i])]
 
     def _careful_norm(self, i, forms):
-        """Return ||g_i||, unscaled, as m ||g_i / m|| with m the largest entry of g_i."""
+        """Return ||g_i||, unscaled, as m ||g_i / m|| with m the largest entry of g_i.
+
+        A norm that its type cannot hold is given as the largest number that it can.
+        """
         xp, parts = self._source.xp, []
         for name, uses in forms.items():
             row = self._work(name, 1)
@@ -358,7 +366,8 @@ class Record:
         largest = max((float(abs(row).max()) for row in parts if 0 not in row.shape), default=0.0)
         if largest == 0 or not math.isfinite(largest):
             return largest
-        return largest * math.sqrt(sum(float(xp.square(row / largest).sum()) for row in parts))
+        norm = largest * math.sqrt(sum(float(xp.square(row / largest).sum()) for row in parts))
+        return min(norm, float(xp.finfo(parts[0].dtype).max))
 
     def _norms_of(self, name, uses, size, squares):
         norms = _closed_norms(uses, squares)
