@@ -18,7 +18,7 @@ def against_fisher(
     """Draw estimates of the Fisher of each weight (P,) against the exact ones, a panel each.
 
     Both axes are logarithmic and the same in all panels; on the line both are equal. Only weights
-    whose Fisher is above ``least`` are drawn.
+    whose Fisher is above ``least`` are drawn, and estimates above a hundred-thousandth of that.
     """
     figure, grid = plt.subplots(1, len(panels), figsize=(5.8, 2.7), sharex=True, sharey=True)
     kept = exact > least
@@ -28,6 +28,8 @@ def against_fisher(
         axes.scatter(exact[kept], estimate[kept], s=3, alpha=0.35, color=colour, linewidths=0)
         axes.set_title(title, fontsize=12, color=INK, loc="left")
         axes.set(xscale="log", yscale="log")
+        if least:
+            axes.set_ylim(1e-5 * least, 2 * frame[1])
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_locator(LogLocator(numticks=3))
             axis.set_minor_formatter(NullFormatter())
