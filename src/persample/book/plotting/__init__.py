@@ -8,7 +8,7 @@ from .columns import sum_of_terms, text_and_bars
 from .compiling import break_even, select
 from .costs import dots, gram_or_direct, outer_products, peak_memory
 from .curves import curves, ladder
-from .devices import rows_by_devices
+from .devices import exchanges, memory_by_devices, rows_by_devices
 from .equations import equations
 from .fisher import against_fisher, steps_of_a_line
 from .frameworks import relative_times
@@ -50,6 +50,7 @@ __all__ = [
     "curves",
     "dots",
     "equations",
+    "exchanges",
     "gram_or_direct",
     "gallery",
     "graph",
@@ -62,6 +63,7 @@ __all__ = [
     "lifetimes",
     "one_step",
     "outcomes",
+    "memory_by_devices",
     "neighbours",
     "outer_products",
     "overview",
