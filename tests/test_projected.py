@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 import persample as ps
+from persample import projection
 from persample.layers import Linear, Network, Tanh, closed
 
 from .layer_models import MODELS, B, TiedLanguage, build, oracle, record_of
@@ -51,6 +52,14 @@ def test_a_small_work_buffer_changes_no_number(name, scratch, monkeypatch):
     wanted = by_hand(oracle(model, x), K, 0)
     monkeypatch.setattr(closed, "SCRATCH", scratch)
     assert_close(record_of(model, x).projected(K), wanted)
+
+
+@pytest.mark.parametrize("scratch", [1, 200])
+@pytest.mark.parametrize("shape", [(9, 4), (4, 9), (1, 20, 3)])
+def test_rows_are_worked_on_a_few_at_a_time(shape, scratch, monkeypatch):
+    rows = {"w": np.random.default_rng(0).normal(size=(7, *shape))}
+    monkeypatch.setattr(projection, "SCRATCH", scratch)
+    assert_close(ps.statistics.projected(rows, K), by_hand(rows, K, 0))
 
 
 @pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])

@@ -1,4 +1,4 @@
-"""Random projections: a few hundred numbers of each row, whose products are nearly the rows'.
+"""Random projections: a few numbers of each row, whose products are on average the rows'.
 
 Separate from `statistics` because the layers answer the same question without forming rows.
 """
@@ -13,6 +13,8 @@ from . import trees
 from .arrays import namespace_of
 from .checks import is_count
 
+SCRATCH = 2**20  # numbers in a work buffer
+
 
 def projected(rows: Any, dim: int, seed: int = 0) -> Any:
     """Return (B, dim): random projections z_i of the rows g_i; on average z_i . z_j is g_i . g_j.
@@ -24,8 +26,8 @@ def projected(rows: Any, dim: int, seed: int = 0) -> Any:
     calls with one ``seed``, and rows of the same parameters, draw the same signs: products
     between their results count, too. The projections of 16-bit rows are float32.
 
-    It needs the rows, and further memory of B x d x dim numbers; `layerwise`'s
-    ``record.projected`` gives the same numbers without rows.
+    It needs the rows, and works on a few samples at a time; `layerwise`'s ``record.projected``
+    gives the same numbers without rows.
 
     Parameters
     ----------
@@ -83,10 +85,21 @@ class Signs:
 
 
 def contracted(rows: Any, vectors: list, xp: Any) -> Any:
-    """Return (B, dim): a_k^T G_i c_k, or a_k . g_i, from the rows of one parameter."""
+    """Return (B, dim): a_k^T G_i c_k, or a_k . g_i, from the rows of one parameter.
+
+    The longer axis is summed first. That leaves min(p, d) x dim numbers of a sample, and only as
+    many samples are worked on at a time as `SCRATCH` has room for.
+    """
     size = rows.shape[0]
     if len(vectors) == 1:
         return xp.reshape(rows, (size, vectors[0].shape[0])) @ vectors[0]
     lines, columns = vectors
     matrices = xp.reshape(rows, (size, lines.shape[0], columns.shape[0]))
-    return xp.sum((xp.swapaxes(matrices, 1, 2) @ lines) * columns, axis=1)
+    if lines.shape[0] > columns.shape[0]:
+        matrices, lines, columns = xp.swapaxes(matrices, 1, 2), columns, lines
+    step = max(1, SCRATCH // max(1, math.prod(lines.shape)))
+    parts = [
+        xp.sum((matrices[start : start + step] @ columns) * lines, axis=1)
+        for start in range(0, size, step)
+    ]
+    return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)

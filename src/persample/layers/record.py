@@ -220,9 +220,9 @@ class Record:
         model, whose trained parameters are the same, may be projected with one ``seed``, kept,
         and multiplied later. Nothing is divided by B, whatever ``reduction`` says.
 
-        For a layer p x d at T positions they cost T (p + d) dim multiplications a sample, and no
-        row is formed; rows are formed where autograd works them out, a few samples at a time.
-        The signs take (p + d) dim numbers of memory while a parameter is worked on.
+        For a layer p x d at T positions they cost about T (p + d) dim multiplications a sample,
+        and no row is formed. Rows are formed, a few samples at a time, where autograd works them
+        out. The signs take (p + d) dim numbers of memory while a parameter is worked on.
 
         Raises
         ------

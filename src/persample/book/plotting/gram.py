@@ -12,31 +12,43 @@ from .style import INK, finished
 
 
 def one_step(
-    estimated: np.ndarray, real: np.ndarray, was_wrong: np.ndarray, broken: np.ndarray, taken: int
+    estimated: np.ndarray,
+    real: np.ndarray,
+    was_wrong: np.ndarray,
+    broken: np.ndarray,
+    taken: int,
+    quantity: str = "change of loss",
+    limits: tuple[float, float] | None = None,
 ) -> Figure:
-    """Draw the change of each loss (B,) against its estimate; on the line both are equal.
+    """Draw a number of each sample after a step (B,) against its estimate, equal on the line.
 
     ``was_wrong`` and ``broken`` are True (B,) where an image was wrong before the step, drawn
     hollow, and where it is wrong since, drawn large. The step was ``taken`` on that sample.
+    ``quantity`` is the number's name. With ``limits``, only what lies between them is shown, and
+    lines mark 0.
     """
     figure, axes = plt.subplots(figsize=(5.6, 3.7))
     low, high = min(estimated.min(), real.min()), max(estimated.max(), real.max())
     room = 0.06 * (high - low)
-    frame = (low - room, high + room)
+    frame = limits or (low - room, high + room)
     axes.plot(frame, frame, color="#6b7280", linewidth=1, linestyle="-")
     right = ~(was_wrong | broken)
     axes.scatter(estimated[right], real[right], color=COLOURS[0], s=12, alpha=0.6)
     axes.scatter(estimated[was_wrong], real[was_wrong], facecolors="none", edgecolors=INK, s=22)
     axes.scatter(estimated[broken], real[broken], color=COLOURS[1], s=40, zorder=3)
-    axes.set(xlim=frame, ylim=frame, xlabel="estimated change of loss",
-             ylabel="real change of loss")  # fmt: skip
+    axes.set(xlim=frame, ylim=frame, xlabel=f"estimated {quantity}", ylabel=f"real {quantity}")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(5))
-    key = (("wrong before", INK), ("wrong since the step", COLOURS[1]), ("right", COLOURS[0]))
+    if limits:
+        axes.axhline(0, color=INK, linewidth=1.2, linestyle=":")
+        axes.axvline(0, color=INK, linewidth=1.2, linestyle=":")
+    key = (("wrong before", INK), ("wrong since the step", COLOURS[1]),
+           ("correct before and after", COLOURS[0]))  # fmt: skip
     for line, (name, colour) in enumerate(key):
-        axes.text(0.03, 0.94 - 0.1 * line, name, color=colour, transform=axes.transAxes, va="top")
-    axes.annotate("the 8 of the step", (estimated[taken], real[taken]), (30, -9), color=INK,
-                  textcoords="offset points", va="center")  # fmt: skip
+        axes.text(0.03, 0.96 - 0.09 * line, name, color=colour, transform=axes.transAxes, va="top")
+    axes.annotate("the 8 of the step", (estimated[taken], real[taken]), (34, -16), color=INK,
+                  textcoords="offset points", va="center",
+                  arrowprops={"arrowstyle": "-", "color": INK})  # fmt: skip
     return finished(figure)
 
 
