@@ -5,8 +5,9 @@
     ```
 
 What it computes is Python (`persample.book.live`), written as JavaScript when the book is built.
-What it draws is `live/NAME.js`, on top of `live/live.js`. Without JavaScript, and in print, the
-page shows none of it: the static figure beside it says the same.
+What it draws is `live/NAME.js`, on top of `live/live.js` and, for points in a plane,
+`live/chart.js`. Without JavaScript, and in print, the page shows none of it: the static figure
+beside it says the same.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ from sphinx.util.docutils import SphinxDirective
 
 SCRIPTS = Path(__file__).with_name("live")
 FOLDER = "_static/live"
-COMMON = "live"
+COMMON = ("live", "chart")  # what figures share, in the order in which a page loads it
 
 
 def script(name: str) -> str:
@@ -30,8 +31,10 @@ def script(name: str) -> str:
 
 def scripts(name: str) -> dict[str, str]:
     """Return the scripts that a figure needs, by name, in order."""
-    common = (SCRIPTS / f"{COMMON}.js").read_text(encoding="utf-8")
-    return {COMMON: common, name: script(name)}
+    own = script(name)
+    used = [part for part in COMMON if f"{part}." in own]
+    common = {part: (SCRIPTS / f"{part}.js").read_text(encoding="utf-8") for part in used}
+    return {**common, name: own}
 
 
 class live_figure(nodes.General, nodes.Element):
@@ -46,11 +49,11 @@ class Live(SphinxDirective):
 
     def run(self):
         name = self.arguments[0]
-        known = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {COMMON})
+        known = sorted({path.stem for path in SCRIPTS.glob("*.js")} - set(COMMON))
         if name not in known:
             raise self.error(f"no live figure {name!r}; there are {', '.join(known)}")
-        for path in (SCRIPTS / f"{name}.js", SCRIPTS / f"{COMMON}.js"):
-            self.env.note_dependency(str(path))
+        for part in (name, *COMMON):
+            self.env.note_dependency(str(SCRIPTS / f"{part}.js"))
         figure = live_figure(name=name)
         self.state.nested_parse(self.content, self.content_offset, figure)
         return [figure]
