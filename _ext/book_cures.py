@@ -11,6 +11,8 @@ from pathlib import Path
 
 from docutils import nodes
 
+PHONE = 44  # letters in a line of a table, at 390 pixels
+
 
 def add_vendored_files(app):
     """Copy MathJax and the fonts beside `_static`, which would load them in every page."""
@@ -41,13 +43,20 @@ def drop_thebe(app, pagename, templatename, context, doctree):
     ]
 
 
+def fits_a_phone(table) -> bool:
+    """Return whether a phone shows the table with each column as wide as its longest word."""
+    lines = [line.findall(nodes.entry) for line in table.findall(nodes.row)]
+    words = [[max(map(len, cell.astext().split()), default=0) for cell in line] for line in lines]
+    return sum(map(max, zip(*words, strict=False))) <= PHONE
+
+
 def wrap_tables(app, doctree, docname):
     """Put every table in a box that scrolls by itself when the table is wider than the page."""
     for table in list(doctree.findall(nodes.table)):
         parent = table.parent
         if isinstance(parent, nodes.container) and "table-box" in parent["classes"]:
             continue
-        box = nodes.container(classes=["table-box"])
+        box = nodes.container(classes=["table-box", *(["whole-words"] * fits_a_phone(table))])
         parent.replace(table, box)
         box += table
 

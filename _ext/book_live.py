@@ -1,24 +1,37 @@
-"""Live figures: a directive for a figure that a reader can touch, without a server.
+"""Live figures: a box in a chapter becomes a figure that a reader can touch, without a server.
 
-    ```{live} clip
+    ````{admonition} Live figure
+    :class: live-clip
+    It runs on the built page: `make serve`, then `chapters/NAME.html`.
+
     What the figure shows, and what to try.
-    ```
 
-What it computes is Python (`persample.book.live`), written as JavaScript when the book is built.
-What it draws is `live/NAME.js`, on top of `live/live.js` and, for points in a plane,
+    ```{admonition} Answer
+    :class: dropdown
+    What is found by trying.
+    ```
+    ````
+
+JupyterLab shows the box as it stands. The built page drops its title and first paragraph. What
+the figure computes is Python (`persample.book.live`), written as JavaScript when the book is
+built. What it draws is `live/NAME.js`, on top of `live/live.js` and, for points in a plane,
 `live/chart.js`. Without JavaScript, and in print, the page shows none of it: the static figure
 beside it says the same.
 """
 
 import hashlib
+import html
 from pathlib import Path
 
 from docutils import nodes
-from sphinx.util.docutils import SphinxDirective
+from sphinx.transforms import SphinxTransform
+from sphinx.util import logging
 
 SCRIPTS = Path(__file__).with_name("live")
 FOLDER = "_static/live"
 COMMON = ("live", "chart")  # what figures share, in the order in which a page loads it
+CLASS = "live-"
+logger = logging.getLogger(__name__)
 
 
 def script(name: str) -> str:
@@ -41,22 +54,40 @@ class live_figure(nodes.General, nodes.Element):
     """A live figure; its children are the words above it."""
 
 
-class Live(SphinxDirective):
-    """Puts a live figure here: the name of the figure, and words to stand above it."""
+def figure(box: nodes.admonition) -> str | None:
+    """Return the figure that a box stands for, if it does."""
+    return next((c.removeprefix(CLASS) for c in box["classes"] if c.startswith(CLASS)), None)
 
-    required_arguments = 1
-    has_content = True
 
-    def run(self):
-        name = self.arguments[0]
+def folded(box: nodes.admonition) -> list[nodes.Node]:
+    """Return a box as plain HTML that folds: a second frame within the figure's is too much."""
+    title, *words = box.children
+    start = f"<details><summary>{html.escape(title.astext())}</summary>"
+    opens, closes = (nodes.raw("", text, format="html") for text in (start, "</details>"))
+    return [opens, *words, closes]
+
+
+class Live(SphinxTransform):
+    """Puts live figures in the place of the boxes that name them."""
+
+    default_priority = 500
+
+    def apply(self):
         known = sorted({path.stem for path in SCRIPTS.glob("*.js")} - set(COMMON))
-        if name not in known:
-            raise self.error(f"no live figure {name!r}; there are {', '.join(known)}")
-        for part in (name, *COMMON):
-            self.env.note_dependency(str(SCRIPTS / f"{part}.js"))
-        figure = live_figure(name=name)
-        self.state.nested_parse(self.content, self.content_offset, figure)
-        return [figure]
+        for box in list(self.document.findall(nodes.admonition)):
+            name = figure(box)
+            if name is None:
+                continue
+            if name not in known:
+                said = f"no live figure {name!r}; there are {', '.join(known)}"
+                logger.warning(said, location=box)
+                continue
+            for part in (name, *COMMON):
+                self.env.note_dependency(str(SCRIPTS / f"{part}.js"))
+            for answer in list(box.findall(nodes.admonition, include_self=False)):
+                answer.parent.replace(answer, folded(answer))
+            _title, _note, *words = box.children
+            box.replace_self(live_figure("", *words, name=name))
 
 
 def opening(name: str) -> str:
@@ -102,5 +133,5 @@ def setup(app):
         html=(visit_html, depart_html),
         **dict.fromkeys(("latex", "text", "man", "texinfo"), (skip, None)),
     )
-    app.add_directive("live", Live)
+    app.add_transform(Live)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -41,7 +41,6 @@ def prose(path: Path) -> str:
 def visible(markdown: str) -> str:
     """Drop what a page folds or does not show as prose: dropdowns, solutions, code, formulas."""
     text = re.sub(r"```\{solution-start\}.*?\{solution-end\}\s*```", " ", markdown, flags=re.S)
-    text = re.sub(r"<details>.*?</details>", " ", text, flags=re.S)
     fence = re.compile(r"^(?P<mark>`{3,}|:{3,})\{(?P<kind>[^}\n]+)\}(?P<body>.*?)^(?P=mark)\s*$",
                        re.S | re.M)  # fmt: skip
     text = fence.sub(lambda m: " " if _folded(m["kind"], m["body"]) else m["body"], text)
@@ -52,10 +51,9 @@ def visible(markdown: str) -> str:
 
 
 def _folded(kind: str, body: str) -> bool:
-    return (
-        kind in {"dropdown", "bibliography", "toctree"}
-        or ":class:" in body
-        and bool(re.search(r"^:class:.*\bdropdown\b", body, re.M))
+    own = re.match(r".*\n((?::\w+:.*\n)*)", body)[1]  # not the options of a box inside
+    return kind in {"dropdown", "bibliography", "toctree"} or bool(
+        re.search(r"^:class:.*\bdropdown\b", own, re.M)
     )
 
 

@@ -344,6 +344,8 @@ TRIGGERS["persample.dataclass"] = lambda: ROWS_OF(Pair(theta), states, rewards)
 TRIGGERS["persample.subclass-torch"] = lambda: ROWS_OF(THETA, S.as_subclass(Marked), R)
 TRIGGERS["persample.label"] = lambda: ps.cross_entropy_loss(theta, np.array(1.0))
 TRIGGERS["persample.few-samples"] = lambda: ps.statistics.variance(states[:1])
+TRIGGERS["persample.projected-dim"] = lambda: ps.statistics.projected(states, 0)
+TRIGGERS["persample.projected-seed"] = lambda: ps.statistics.projected(states, 8, seed=-1)
 
 
 def given_away():

@@ -12,7 +12,7 @@ FIGURES = sorted({path.stem for path in book_live.SCRIPTS.glob("*.js")} - set(bo
 
 
 def write(folder: Path, name: str, theme: str = "light") -> Path:
-    """Write a page with the book's style sheet and the figure, as the directive writes it."""
+    """Write a page with the book's style sheet and the figure, as the book has it."""
     scripts = "".join(f"<script>{text}</script>" for text in book_live.scripts(name).values())
     style = (ROOT / "_static/book.css").read_text(encoding="utf-8")
     box = book_live.opening(name) + "<p>Words.</p>" + book_live.CLOSING

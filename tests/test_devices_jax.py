@@ -66,6 +66,15 @@ def test_shard_map_adds_up_the_rows_of_all_devices_and_the_cures_do_not(found):
     assert rows["cured"] < 1e-12
 
 
+def test_the_check_of_two_rows_tells_wrong_rows_from_right_ones(found):
+    assert found["shard_map"]["said"] == {
+        "one device": ["right"],
+        "trapped": ["row 0 is wrong"],  # on 2, 4 and 8 devices
+        "cured": ["right"],
+        "jit": ["right"],
+    }
+
+
 def test_the_program_to_copy_is_wrong_once_and_right_twice():
     said = subprocess.run(
         [sys.executable, processes.DEVICES / "trap_alone.py"],

@@ -33,7 +33,9 @@ def test_rows_norms_sums_and_moments_are_those_of_one_process(found, batch):
 
 
 def test_two_training_steps_end_where_one_process_ends(found):
-    assert set(found["steps"]) == {"16", "15", "3"}
+    assert set(found["steps"]) == {
+        f"{way}, {size}" for way in ("vmap", "layerwise") for size in (16, 15, 3)
+    }
     assert max(found["steps"].values()) < 1e-9
 
 
@@ -49,11 +51,14 @@ def test_a_process_without_samples_takes_part(found):
     assert max(found["empty"].values()) < 1e-9
 
 
-def test_ddp_sends_the_unclipped_gradient_unless_told_not_to(found):
+def test_ddp_sends_the_unclipped_gradient_of_its_own_passes_only(found):
+    everything = 8 * samples.NUMBERS
     assert found["sent"] == {
-        "vmap": 0,
-        "layerwise": 8 * samples.NUMBERS,
-        "layerwise in no_sync": 0,
+        "ddp, backward": everything,
+        "ddp, layerwise": everything,
+        "ddp.module, vmap": 0,
+        "ddp.module, layerwise": 0,
+        "after ddp(x)": everything,
     }
 
 

@@ -113,6 +113,13 @@ def test_records_before_and_after_a_parameter_was_frozen_do_not_fit():
         before.gram(record_of(model, x))
 
 
+def test_records_of_two_types_do_not_fit():
+    records = [record_of(*build("MLP", dtype)) for dtype in OF_DTYPE]
+    for one, other in (records, records[::-1]):
+        with pytest.raises(ValueError, match="gram: the two records .* same trained parameters"):
+            one.gram(other)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("shape", [(4,), (2, 4)])
 def test_products_of_16_bit_parameters_are_float32(dtype, shape):

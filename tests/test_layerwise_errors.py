@@ -463,7 +463,8 @@ ERRORS = {
     "inner products with another model": (
         lambda: two_records(nn.Linear(4, 2)),
         ValueError,
-        "gram: the two records have different parameters; give one of the same model.",
+        "gram: the two records have different parameters; give one of the same model, with the "
+        "same trained parameters, shapes and types.",
     ),
     "inner products with what is no record": (
         lambda: LINEAR_RECORD().gram(torch.ones(B)),

@@ -61,6 +61,35 @@ def test_clipped_sums_neither_overflow_nor_vanish(name, dtype):
         assert_close(got, expected, {2: 4e-2, 4: 1e-5, 8: 1e-9}[dtype.itemsize])
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("name", MODELS)
+def test_squared_norms_beyond_the_range_are_infinite_and_those_below_it_zero(name, dtype):
+    torch.manual_seed(0)
+    model, x = MODELS[name][0]().to(dtype), torch.randn(B, *MODELS[name][1]).to(dtype)
+    for scale, wanted in zip(SCALES[dtype][1:], (float("inf"), 0.0), strict=True):
+        record = record_of(model, x, lambda y, scale=scale: losses(y) * scale)
+        assert bool(flat(record.rows()).isfinite().all())
+        assert record.squared_norms().tolist() == [wanted] * B
+
+
+@pytest.mark.parametrize("kind", ["torch", "numpy"])
+def test_a_row_whose_norm_is_beyond_the_range_is_clipped_all_the_same(kind):
+    weight, x = np.zeros((1, 4), np.float32), np.full((2, 4), 3e38, np.float32)
+    x[1] = 1.0
+    if kind == "numpy":
+        model = Network([Linear(weight)])
+        with ps.layerwise(model) as record:
+            model.backward(np.ones_like(model(x)))
+    else:
+        model = nn.Linear(4, 1, bias=False)
+        model.weight.data = torch.from_numpy(weight)
+        record = record_of(model, torch.from_numpy(x))
+    (clipped,) = record.clipped_sum(1.0).values()
+    # The norm 6e38 counts as 3.4e38, so the first row keeps 1.76 of its direction, not 1.
+    assert np.asarray(record.squared_norms()).tolist() == [np.inf, 4.0]
+    assert np.isfinite(np.asarray(clipped)).all()
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_norms_and_moments_of_16_bits_are_worked_out_in_32(dtype):
     torch.manual_seed(0)

@@ -6,21 +6,28 @@ tried with mouse, finger, keyboard and address.
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from bs4 import BeautifulSoup
+from contrast import contrast
+from matplotlib.colors import to_rgb
 from tolerances import assert_close
 
 from persample import losses, per_sample
+from persample.book import work
 from persample.book.problems import random_walk
+from persample.layers import closed
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 from browser import HTML, pages  # noqa: E402
-from live_pages import FIGURES, book_live, write  # noqa: E402
+from live_pages import FIGURES, ROOT, book_live, write  # noqa: E402
+from notebook_rules import chapters  # noqa: E402
+from reading import prose  # noqa: E402
 
 EXACT, STATES = 1e-12, 100
 LARGEST = 20_000  # bytes of a figure, with what it shares with others
@@ -266,28 +273,35 @@ def test_the_line_without_a_point_agrees_with_a_refit(opened):
 
 def products(samples: int, positions: int, width: int) -> list[int]:
     """Let PyTorch count the multiplications of a pass, of both forms of the norms, of a sum."""
-    from torch.utils.flop_counter import FlopCounterMode
-
     layer = torch.nn.Linear(width, width, bias=False, device="meta")
     h = torch.empty(samples, positions, width, device="meta", requires_grad=True)
     z_bar = torch.empty_like(h)
-
-    def gram():
-        return (z_bar @ z_bar.mT) * (h @ h.mT)
-
-    def rows():
-        return z_bar.mT @ h
-
-    def weighted():
-        return z_bar.flatten(0, 1).T @ h.flatten(0, 1)
-
-    counts = []
-    for run in (lambda: layer(h).sum().backward(), gram, rows, weighted):
-        with FlopCounterMode(display=False) as counter:
-            run()
-        counts.append(counter.get_total_flops() // 2)
-    assert rows().numel() == samples * width**2
+    form, one = closed.OuterSum(z_bar, h), closed.OuterSum(z_bar[:1], h[:1])
+    runs = (
+        lambda: layer(h).sum().backward(),
+        lambda: closed._gram_squares(z_bar, h),
+        lambda: closed._direct_squares(z_bar, h),
+        lambda: form.weighted_sum(torch.empty(samples, device="meta")),
+    )
+    counts = [work.matrix_products(run) // 2 for run in runs]
+    taken = work.matrix_products(lambda: one.squared_norms(None)) // 2
+    assert taken * samples == min(counts[1:3])  # layerwise takes the form with fewer
     return counts
+
+
+def assert_bars_are_drawn(page, bars) -> None:
+    """Compare the parts of the dial's bars: one pixel at least, and cut where the axis ends."""
+    widths = page.locator("#live-dial rect").evaluate_all(
+        "(all) => all.map((e) => +e.getAttribute('width'))"
+    )
+    unit = widths[0]  # of both axes: the first bar is an ordinary pass
+    wanted = np.zeros((8, 3))
+    for line, parts in zip(wanted, bars, strict=True):
+        ends = np.minimum(2, np.cumsum(parts))
+        line[: len(parts)] = np.maximum(1, unit * np.diff(ends, prepend=0))
+    assert_close(np.reshape(widths, (8, 3)), wanted, EXACT)
+    beyond = page.locator("#live-dial path[visibility=visible]").count()
+    assert beyond == sum(sum(parts) > 2 for parts in bars)
 
 
 def test_the_dial_agrees_with_what_pytorch_counts(opened):
@@ -296,38 +310,108 @@ def test_the_dial_agrees_with_what_pytorch_counts(opened):
         b, t, d = (int(rng.integers(*span)) for span in ((0, 13), (0, 15), (4, 15)))
         found = values(page, "dial", samples=b, positions=t, width=d)
         assert found["work"] == products(2**b, 2**t, 2**d)
-        numbers = [4**d, 2 ** (b + t + d + 1), 4**d, 2**b * 4**d]
+        numbers = [4**d, 2 ** (b + t + d + 1), 2 ** (b + 2 * t + 1), 2**b * 4**d]
         assert found["room"] == [4 * n for n in numbers]
-        said = page.get_by_role("status").inner_text()
-        gram, direct = found["work"][1:3]
-        cheaper = "Both" if gram == direct else "The Gram" if gram < direct else "The direct"
-        assert said.startswith(cheaper)
-        bars = page.locator("#live-dial rect").evaluate_all(
-            "(all) => all.slice(0, 4).map((e) => +e.getAttribute('width'))"
-        )
-        logs = np.maximum(np.log10(found["work"]) - 2, 0)
-        drawn = np.array(bars) > 1
-        assert_close(
-            np.array(bars)[drawn] / logs[drawn], np.full(drawn.sum(), bars[0] / logs[0]), 1e-9
-        )
+        unit, gram, direct, clipped = found["work"]
+        _, kept, _, rows = found["room"]
+        said = page.get_by_role("status").inner_text().replace("\xa0", " ")
+        few = "Both" if gram == direct else "The Gram" if gram < direct else "The direct"
+        assert said.startswith(f"{few} form")
+        assert ("is below d/2" in said, "is above d/2" in said) == (gram < direct, gram > direct)
+        words = ("less than all", "as much as all", "more than all")
+        assert [word in said for word in words] == [kept < rows, kept == rows, kept > rows]
+        best = min(gram, direct)
+        ratios = [1, 1 + gram / unit, 1 + direct / unit, 1 + (best + clipped) / unit]
+        texts = page.locator("#live-dial .live-name").all_text_contents()
+        totals = [text.split(": ")[-1] for text in texts[:4]]
+        for ratio, total in zip(ratios, totals, strict=True):
+            number = float(total.replace(",", ""))
+            assert abs(number - ratio) < (0.51 if ratio > 10 else 0.0051)
+        sums = [best / unit, (best + clipped) / unit]
+        percents = [float(number) for number in re.findall(r"([\d.]+) %", said)]
+        assert percents == pytest.approx([100 * x for x in sums], rel=0.3, abs=0.5)
+        the_best = totals[1 if gram <= direct else 2]
+        assert [f"{1 + x / 100:.9f}" for x in percents] == [
+            f"{float(total):.9f}" for total in (the_best, totals[3])
+        ]
+        work_bars = [[1], [1, gram / unit], [1, direct / unit], [1, best / unit, clipped / unit]]
+        room_bars = [[size / rows] for size in found["room"]]
+        assert_bars_are_drawn(page, work_bars + room_bars)
+
+
+def test_the_dial_counts_the_memory_that_both_forms_take(opened):
+    """A small layer for real: the bytes of all that each form makes, but for the norms."""
+    page, rng = opened("dial"), np.random.default_rng(0)
+    for _ in range(STATES):
+        b, t, d = (int(rng.integers(*span)) for span in ((0, 4), (0, 7), (4, 7)))
+        _, kept, grams, rows = values(page, "dial", samples=b, positions=t, width=d)["room"]
+        z_bar, h = torch.zeros(2, 2**b, 2**t, 2**d)
+        assert kept == z_bar.nbytes + h.nbytes
+        for form, size in ((closed._gram_squares, grams), (closed._direct_squares, rows)):
+            _, new = work.operations_and_bytes(partial(form, z_bar, h))
+            assert new - 4 * 2**b == size
 
 
 def test_the_answer_under_the_dial_is_right(opened):
     page = opened("dial")
     said = page.get_by_role("status")
     for width in range(7, 15):
-        work = values(page, "dial", positions=0, width=width)["work"]
-        assert work[1] < 0.01 * work[0]
+        costs = values(page, "dial", positions=0, width=width)["work"]
+        assert costs[1] < 0.01 * costs[0]
         for positions in range(15):
-            work = values(page, "dial", positions=positions, width=width)["work"]
-            assert (work[1] < work[2]) == (2**positions < 2**width / 2)
+            found = values(page, "dial", positions=positions, width=width)
+            _, kept, _, rows = found["room"]
+            assert (found["work"][1] < found["work"][2]) == (2**positions < 2**width / 2)
+            assert (kept > rows) == (2**positions > 2**width / 2)
     values(page, "dial", samples=5, positions=7, width=9)
-    assert said.inner_text() == (
-        "The Gram form is the cheaper one: 128 positions are fewer than half the width, 256."
-        " Norms add 17\xa0% to the products of an ordinary pass, a clipped sum 50\xa0%."
-        " All rows are 34 MB, the weights 1 MB."
+    assert said.inner_text().replace("\xa0", " ") == (
+        "The Gram form takes fewer multiplications: T = 128 is below d/2 = 256. Norms add 17 % to"
+        " an ordinary pass, norms and clipped sum 50 %. The inputs and cotangents kept for this"
+        " take 17 MB, less than all rows (34 MB)."
     )
     assert page.get_by_role("slider", name="width d").get_attribute("aria-valuetext") == "512"
+
+
+def test_the_dial_marks_where_the_forms_change_places(opened):
+    """The thumb of the slider for T stands at the mark where T = d/2."""
+    page = opened("dial")
+    for width in (4, 9, 14):
+        values(page, "dial", positions=width - 1, width=width)
+        mark = page.locator(".live-mark").bounding_box()
+        track = page.get_by_role("slider", name="positions T").bounding_box()
+        thumb = track["x"] + 8 + (width - 1) / 14 * (track["width"] - 16)
+        assert mark["x"] + mark["width"] / 2 == pytest.approx(thumb, abs=0.5)
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1280])
+def test_the_box_of_the_dial_keeps_its_height(opened, width):
+    page = opened("dial", viewport={"width": width, "height": 900})
+    heights = set()
+    for state in ((0, 0, 4), (12, 14, 14), (9, 13, 14), (5, 3, 4), (12, 13, 13), (7, 14, 14)):
+        values(page, "dial", **dict(zip(("samples", "positions", "width"), state, strict=True)))
+        heights.add(page.locator("#live-dial").bounding_box()["height"])
+    assert len(heights) == 1
+
+
+def test_the_bars_of_the_dial_stand_out_from_a_light_and_a_dark_page(opened):
+    """The same colours on both, each at least 3:1 to the ground; the text at least 4.5:1."""
+    colours = set()
+    for theme in ("light", "dark"):
+        page = opened("dial", theme=theme)
+        fills, ground, text, turned = page.evaluate("""() => {
+          const of = (selector) => getComputedStyle(document.querySelector(selector));
+          const all = [...document.querySelectorAll("#live-dial rect")];
+          return [all.map((e) => e.getAttribute("fill")), of("#live-dial").backgroundColor,
+            of("#live-dial .live-name").fill, of("#live-dial svg").filter];
+        }""")
+        assert turned == "none"
+        fills = {to_rgb(fill) for fill in fills if fill != "none"}
+        assert len(fills) == 5
+        colours.add(frozenset(fills))
+        ground, text = (np.array(re.findall(r"\d+", c)[:3], float) / 255 for c in (ground, text))
+        assert min(contrast(fill, ground) for fill in fills) >= 3
+        assert contrast(text, ground) >= 4.5
+    assert len(colours) == 1
 
 
 # How they are worked -----------------------------------------------------------------------
@@ -886,6 +970,18 @@ def test_a_page_of_the_book_shows_its_figures_from_a_folder_too(chromium, script
                 assert box.is_visible() == scripts
                 assert box.locator("svg:visible").count() == int(scripts)
             context.close()
+
+
+def test_the_box_of_a_figure_says_where_it_runs():
+    found = []
+    for path in chapters(ROOT):
+        for box in re.findall(r"^````.*\n:class: live-.*\n.*\n\n", prose(path), re.MULTILINE):
+            title, kind, note = box.splitlines()[:3]
+            assert title == "````{admonition} Live figure"
+            page = path.relative_to(ROOT).with_suffix(".html").as_posix()
+            assert note == f"It runs on the built page: `make serve`, then `{page}`."
+            found.append(kind.removeprefix(":class: live-"))
+    assert sorted(found) == FIGURES
 
 
 def test_a_figure_that_is_not_there_is_named():

@@ -1,8 +1,12 @@
 """The figures about cost draw the numbers they are given."""
 
 import numpy as np
+import pytest
+from contrast import contrast, on_a_dark_page
+from matplotlib.colors import to_rgb
 
-from persample.book import plotting
+from persample.book import measured, plotting
+from persample.book.plotting.style import for_text
 
 INKS = {"x": "#112233", "y": "#445566"}
 
@@ -75,3 +79,13 @@ def test_peak_memory_names_each_curve_beside_it_and_hides_none():
     assert lines["torch.func vmap"].get_linestyle() == "--" != lines["layerwise"].get_linestyle()
     texts = [text.get_text().replace("\n", " ") for text in axes.texts]
     assert texts == [*names, "full"]
+
+
+DARK = to_rgb("#14181d")  # the ground of a dark page
+
+
+@pytest.mark.parametrize("name", measured.PEAKS)
+def test_the_names_of_curves_can_be_read_on_a_light_and_a_dark_page(name):
+    colour = for_text(measured.COLOURS[name])
+    assert contrast(colour, (1, 1, 1)) >= 4.5
+    assert contrast(on_a_dark_page(colour), DARK) >= 4.5

@@ -26,7 +26,14 @@ def test_docstrings_and_comments_avoid_odd_phrases():
     assert {path.name: found for path in read if (found := phrases(comments(path)))} == {}
 
 
-@pytest.mark.parametrize("text", ["a b\n```{note}\nc\n```", "a b\n:::{tip}\n:name: x\nc\n:::"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a b\n```{note}\nc\n```",
+        "a b\n:::{tip}\n:name: x\nc\n:::",
+        "a\n````{note}\nb\n```{tip} d\n:class: dropdown\ne\n```\nc\n````",
+    ],
+)
 def test_what_shows_is_counted(text):
     assert visible(text).split() == ["a", "b", "c"]
 

@@ -1,24 +1,46 @@
 /* A cost dial: one linear layer, and what its rows, norms and clipped sum cost. */
 const {make, set} = live;
-const NAMES = {
-  work: ["ordinary pass", "norms, Gram form", "norms, direct form", "clipped sum, after the norms"],
-  room: ["weights", "kept for norms", "clipped sum", "all rows"],
-};
-const COLOURS = {
-  work: ["#767676", "#009E73", "#0072B2", "#CC79A7"],
-  room: ["#767676", "#56B4E9", "#CC79A7", "#D55E00"],
-};
-const UNITS = {work: ["", " thousand", " million", " billion", " trillion", "\u00b710\u00b9\u2075", "\u00b710\u00b9\u2078"], room: [" B", " kB", " MB", " GB", " TB", " PB", " EB"]};
-const SPAN = {work: [2, 18], room: [2, 15]}; // powers of ten
+const GREY = "#767676", GRAM = "#009E73", DIRECT = "#0072B2", SUM = "#C2679A", KEPT = "#D55E00";
+const SPAN = 2; // of both axes; a longer bar ends in an arrow
 
 const grouped = (n) => `${n}`.replace(/\B(?=(\d{3})+$)/g, ",");
 const power = (exponent) => grouped(2 ** exponent);
 
-/* 123456 becomes "123 thousand". */
-function said(value, kind) {
-  const step = Math.max(0, Math.min(6, Math.floor(Math.log10(value) / 3 + 1e-9)));
-  const part = value / 1000 ** step;
-  return `${part >= 100 || step === 0 ? Math.round(part) : Number(part.toPrecision(2))}${UNITS[kind][step]}`;
+/* 123456 bytes become "123 kB". */
+function memory(bytes) {
+  const step = Math.floor(Math.log10(bytes) / 3 + 1e-9);
+  const part = bytes / 1000 ** step;
+  return `${part >= 100 ? Math.round(part) : Number(part.toPrecision(2))}\u00a0${["B", "kB", "MB", "GB", "TB"][step]}`;
+}
+
+/* A share of an ordinary pass in percent, and the total with that pass, rounded alike. */
+const percent = (share) => (share < 0.095 ? `${Number((100 * share).toPrecision(1))}` : (100 * share).toFixed(0));
+const total = (share) => (share < 9
+  ? (1 + percent(share) / 100).toFixed(2 + (percent(share).split(".")[1] ?? "").length)
+  : grouped(Math.round(1 + share)));
+
+/* The bars of both panels: a name, what it says, and its parts as [colour, length]. */
+function panels([pass, gram, direct, sum], [weights, kept, grams, rows]) {
+  const best = gram > direct ? [DIRECT, direct] : [GRAM, gram];
+  const bar = (name, ...parts) => {
+    const added = parts.reduce((all, [, length]) => all + length, 0) / pass;
+    return [name, added ? total(added) : "1", [[GREY, pass], ...parts].map(([c, v]) => [c, v / pass])];
+  };
+  const room = (name, colour, bytes) => [name, memory(bytes), [[colour, bytes / rows]]];
+  return [
+    ["Multiplications", ["0", "1 pass", "2 passes"], [
+      bar("ordinary pass"),
+      bar("with norms, Gram form", [GRAM, gram]),
+      bar("with norms, direct form", [DIRECT, direct]),
+      bar("with norms and clipped sum", best, [SUM, sum]),
+    ]],
+    ["Memory, float32", ["0", "all rows", "twice"], [
+      room("clipped sum = weights", SUM, weights),
+      room("kept: inputs, cotangents", KEPT, kept),
+      room("Gram form", GRAM, grams),
+      room("direct form = all rows", DIRECT, rows),
+    ]],
+  ];
 }
 
 live.figure("dial", {
@@ -30,59 +52,80 @@ live.figure("dial", {
     return {work, room: numbers.map((n) => 4 * n)};
   },
 
-  describe({positions, width}, {work, room}) {
-    const [pass, gram, direct, sum] = work;
+  describe({positions, width}, {work: [pass, gram, direct, sum], room: [, kept, , rows]}) {
+    const side = Math.sign(gram - direct) + 1; // Gram cheaper, both the same, direct cheaper
     const best = Math.min(gram, direct);
-    const percent = (v) => `${v < 0.1 ? Number((100 * v).toPrecision(1)) : Math.round(100 * v)}\u00a0%`;
-    const cheaper = gram === direct
-      ? "Both forms of the norms take the same."
-      : `The ${gram < direct ? "Gram" : "direct"} form is the cheaper one: ${power(positions)} positions are `
-        + `${gram < direct ? "fewer" : "more"} than half the width, ${power(width - 1)}.`;
-    return `${cheaper} Norms add ${percent(best / pass)} to the products of an ordinary pass, a clipped sum `
-      + `${percent((best + sum) / pass)}. All rows are ${said(room[3], "room")}, the weights ${said(room[0], "room")}.`;
+    const half = `d/2\u00a0=\u00a0${power(width - 1)}`;
+    const fewer = side === 1
+      ? `Both forms take equally many multiplications: T\u00a0=\u00a0${half}.`
+      : `The ${side ? "direct" : "Gram"} form takes fewer multiplications: T\u00a0=\u00a0${power(positions)} is `
+        + `${side ? "above" : "below"} ${half}.`;
+    return `${fewer} Norms add ${percent(best / pass)}\u00a0% to an ordinary pass, norms and clipped sum `
+      + `${percent((best + sum) / pass)}\u00a0%. The inputs and cotangents kept for this take ${memory(kept)}, `
+      + `${["less than", "as much as", "more than"][Math.sign(kept - rows) + 1]} all rows (${memory(rows)}).`;
   },
 
   build(figure, place, width) {
+    place.before(place.parentNode.querySelector(".live-words")); // the answer first, then the bars
     const wide = width >= 560;
     const half = wide ? (width - 30) / 2 : width;
     const tall = 190;
-    const svg = make("svg:svg", {width, height: wide ? tall : 2 * tall + 10, role: "img", "aria-label": "Costs as bars; they are said below."});
-    const bars = {};
-    ["work", "room"].forEach((kind, k) => {
-      const left = wide ? k * (half + 30) : 0;
+    const svg = make("svg:svg", {width, height: wide ? tall : 2 * tall + 10, role: "img", class: "live-plain"});
+    const draw = [0, 1].map((k) => {
+      const left = 1 + (wide ? k * (half + 30) : 0);
       const top = wide ? 0 : k * (tall + 10);
-      const [low, high] = SPAN[kind];
-      const right = left + half - 8;
-      const across = (value) => left + ((Math.log10(value) - low) / (high - low)) * (right - left);
-      svg.append(make("svg:text", {x: left, y: top + 16, class: "live-title"}, kind === "work" ? "Multiplications" : "Memory, float32"));
-      for (let p = kind === "work" ? 6 : 3; p < high; p += 3) {
-        const x = across(10 ** p);
-        svg.append(
-          make("svg:line", {x1: x, x2: x, y1: top + 28, y2: top + 172, class: "live-grid"}),
-          make("svg:text", {x, y: top + 187, "text-anchor": "middle", class: "live-small"}, said(10 ** p, kind)),
-        );
-      }
-      bars[kind] = NAMES[kind].map((name, i) => {
+      const unit = (half - 16) / SPAN;
+      const title = make("svg:text", {x: left, y: top + 16, class: "live-title"});
+      svg.append(title);
+      const ticks = [0, 1, 2].map((p) => {
+        const x = left + p * unit;
+        const word = make("svg:text", {x, y: top + 187, "text-anchor": ["start", "middle", "end"][p], class: "live-small"});
+        const line = p === 1 ? [0, 1, 2, 3].map((i) => `M${x} ${top + 45 + 36 * i}v18`).join("") : `M${x} ${top + 28}v144`;
+        svg.append(make("svg:path", {d: line, class: p === 1 ? "live-zero" : "live-grid"}), word);
+        return word;
+      });
+      const bars = [0, 1, 2, 3].map((i) => {
         const y = top + 32 + 36 * i;
-        const bar = make("svg:rect", {x: left, y: y + 16, height: 12, fill: COLOURS[kind][i]});
+        const parts = [0, 1, 2].map(() => make("svg:rect", {y: y + 16, height: 12}));
+        const beyond = make("svg:path", {d: `M${left + half - 12} ${y + 16}l10 6l-10 6z`});
         const word = make("svg:text", {x: left, y: y + 11, class: "live-name"});
-        svg.append(bar, word);
-        return (value) => {
-          set(bar, {width: Math.max(1, across(value) - left)});
-          word.textContent = `${name}: ${said(value, kind)}`;
+        svg.append(...parts, beyond, word);
+        return ([name, said, lengths]) => {
+          let from = 0;
+          parts.forEach((part, p) => {
+            const [fill, length] = lengths[p] ?? ["none", 0];
+            const cut = Math.min(length, SPAN - from);
+            set(part, {x: left + from * unit + 1.5 * p, width: p < lengths.length ? Math.max(1, cut * unit) : 0, fill});
+            from += cut;
+            if (length > cut) set(beyond, {fill});
+          });
+          set(beyond, {visibility: lengths.reduce((all, [, length]) => all + length, 0) > SPAN ? "visible" : "hidden"});
+          word.textContent = `${name}: ${said}`;
         };
       });
+      return ([name, words, lines]) => {
+        title.textContent = name;
+        ticks.forEach((tick, p) => (tick.textContent = words[p]));
+        bars.forEach((bar, i) => bar(lines[i]));
+        return `${name}: ${lines.map(([line, said]) => `${line} ${said}`).join("; ")}.`;
+      };
     });
     const sliders = [
       live.slider(figure, "samples", "samples B", [0, 12, 1], 0, power),
       live.slider(figure, "positions", "positions T", [0, 14, 1], 0, power),
       live.slider(figure, "width", "width d", [4, 14, 1], 0, power),
     ];
+    const mark = make("span", {class: "live-mark", "aria-hidden": "true"}, "d/2");
+    const input = sliders[1].row.children[1];
+    const track = make("span", {class: "live-track"}, mark);
+    input.replaceWith(track);
+    track.prepend(input);
     place.append(svg, make("div", {class: "live-controls"}, ...sliders.map((s) => s.row), live.button("Reset", figure.reset)));
 
-    return (state, values) => {
+    return (state, {work, room}) => {
       sliders.forEach((slider) => slider.update(state));
-      for (const kind of ["work", "room"]) bars[kind].forEach((draw, i) => draw(values[kind][i]));
+      mark.style.left = `calc(8px + ${(state.width - 1) / 14} * (100% - 16px))`;
+      set(svg, {"aria-label": panels(work, room).map((panel, k) => draw[k](panel)).join(" ")});
     };
   },
 });

@@ -1,4 +1,4 @@
-"""What rows are for: norms, clipping, mean, variance, noise scale.
+"""What rows are for: norms, clipping, mean, variance, noise scale, random projections.
 
 Rows are what ``per_sample_grad`` returns: a tree of arrays, each with the samples along axis 0,
 without a factor 1/B. A *row* is everything one sample has, across the whole tree.
@@ -11,8 +11,18 @@ from typing import Any
 
 from . import trees
 from .arrays import namespace_of
+from .projection import projected
 
-__all__ = ["clip", "clipped_sum", "mean", "noise_scale", "norms", "signal_and_noise", "variance"]
+__all__ = [
+    "clip",
+    "clipped_sum",
+    "mean",
+    "noise_scale",
+    "norms",
+    "projected",
+    "signal_and_noise",
+    "variance",
+]
 
 
 def norms(rows: Any) -> Any:

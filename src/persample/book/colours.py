@@ -20,7 +20,7 @@ METHODS = {
     "chunks": "#00798C",
     "Opacus": "#E69F00",
     "BackPACK": "#A6761D",
-    "is_grads_batched": "#9CA3AF",
+    "is_grads_batched": "#848B98",
     "our engine": "#B5402E",
     "NumPy layers": "#7B5EA7",
     "moments": "#AA4499",

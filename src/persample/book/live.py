@@ -107,6 +107,9 @@ def inverse_2x2(a: Any) -> Any:
 def layer_costs(samples: Any, positions: Any, width: Any) -> tuple:
     """Return what a linear layer costs that is as wide as its input: multiplications, numbers.
 
+    The Gram form takes fewer multiplications where positions < width / 2. What is kept exceeds
+    all rows where positions > width / 2.
+
     Parameters
     ----------
     samples, positions, width : 0-d. The layer is applied at each position of each sample.
@@ -114,17 +117,18 @@ def layer_costs(samples: Any, positions: Any, width: Any) -> tuple:
     Returns
     -------
     Multiplications (4,): of an ordinary pass, of the norms in Gram form and in direct form, of
-    the clipped sum once the norms are known. Numbers (4,): the weights, what the norms are made
-    of (inputs and cotangents), the clipped sum, all rows.
+    the clipped sum once the norms are known. Numbers (4,), of all samples at once: the weights
+    (as many as the clipped sum), what the norms are made of (inputs and cotangents), two Gram
+    matrices for each sample, and all rows, which the direct form makes.
     """
     xp = namespace_of(samples)
     product = samples * positions * width * width  # of one matrix product of the layer
-    gram = samples * positions * positions * 2.0 * width
+    grams = 2.0 * samples * positions * positions  # the numbers of both
     kept = 2.0 * samples * positions * width
     weights = width * width
     return (
-        xp.stack([3.0 * product, gram, product, product]),
-        xp.stack([weights, kept, weights, samples * weights]),
+        xp.stack([3.0 * product, grams * width, product, product]),
+        xp.stack([weights, kept, grams, samples * weights]),
     )
 
 

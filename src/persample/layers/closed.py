@@ -7,6 +7,7 @@ Each form holds a batch and answers the same questions:
     weighted_sum(weights)       (*shape)  sum_i w_i g_i               or None where only the
     squared_sum()               (*shape)  sum_i g_i^2, elementwise    rows themselves tell
     products(other)             (B, B')   g_i . g'_j, another batch
+    projected(vectors)          (B, k)    a_k^T g_i c_k, or a_k . g_i
     inner(other)                (B,)      g_i . g'_i, another use of the parameter
 
 ``squares`` is a function x -> ||x_i||^2 of `squares_once`. ``kind`` is what a record calls it.
@@ -19,6 +20,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+
+from ..projection import contracted
 
 # Bytes of a work buffer. It stays in the cache and is handed out again by the allocator, while
 # fresh memory costs a page fault each 4 KiB: more than the arithmetic done in it.
@@ -98,6 +101,12 @@ class Outer:
         products *= self.h @ other.h.T
         return products
 
+    def projected(self, vectors: list) -> Any:
+        lines, columns = vectors
+        numbers = self.delta @ lines
+        numbers *= self.h @ columns
+        return numbers
+
     def inner(self, other: Any) -> None:
         return None
 
@@ -173,6 +182,16 @@ class OuterSum:
             parts.append(pairs.reshape(-1, T, count, S).sum((1, 3)))
         return module_of(self.h).concatenate(parts)
 
+    def projected(self, vectors: list) -> Any:
+        lines, columns = vectors
+        size, T, _ = self.delta.shape
+        parts = []
+        for samples in slices(size, 2 * T * lines.shape[1] * self.h.itemsize):
+            numbers = self.delta[samples] @ lines
+            numbers *= self.h[samples] @ columns
+            parts.append(numbers.sum(1))
+        return module_of(self.h).concatenate(parts)
+
     def inner(self, other: Any) -> None:
         return None
 
@@ -213,6 +232,9 @@ class Formed:
         if not isinstance(other, Formed):
             return None
         return self.g.reshape(len(self.g), -1) @ other.g.reshape(len(other.g), -1).T
+
+    def projected(self, vectors: list) -> Any:
+        return contracted(self.g, vectors, module_of(self.g))
 
     def inner(self, other: Any) -> None:
         return None

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..checks import is_count
+from ..projection import Signs, contracted
 from .buffers import check_buffers
 from .closed import slices, squares_once
 
@@ -100,7 +101,9 @@ class Record:
         size, forms = self._source.collect()
         squares, doubtful = self._squares(size, forms)
         for i in doubtful:
-            squares[i] = self._careful_norm(i, forms) ** 2
+            squares[i] = self._careful_norm(i, forms)
+            with np.errstate(over="ignore"):
+                squares[i] *= squares[i]  # in its own type, where it may become inf
         return squares * self._scale(size) ** 2
 
     def clipped_sum(self, max_norm: float) -> dict[str, Any]:
@@ -168,7 +171,7 @@ class Record:
         Raises
         ------
         TypeError : ``other`` is no record.
-        ValueError : its parameters have other names or shapes, or fewer of them are trained.
+        ValueError : its parameters have other names, shapes or types, or fewer are trained.
 
         Source: Pruthi et al. (2020) for what the matrix says of losses, Jacot et al. (2018) of
         outputs; Goodfellow (2015) for the factors, Wang et al. (2025) for products of pairs.
@@ -180,11 +183,14 @@ class Record:
             )
         other = self if other is None else other
         (size, forms), (count, others) = self._source.collect(), other._source.collect()
-        needed = {name: tuple(p.shape) for name, p in self._source.parameters.items()}
-        given = {name: tuple(p.shape) for name, p in other._source.parameters.items()}
+        needed, given = [
+            {name: (tuple(p.shape), p.dtype) for name, p in record._source.parameters.items()}
+            for record in (self, other)
+        ]
         if given != needed:
             raise ValueError(
-                "gram: the two records have different parameters; give one of the same model."
+                "gram: the two records have different parameters; give one of the same model, "
+                "with the same trained parameters, shapes and types."
             )
         total = None
         for name in forms:
@@ -205,6 +211,42 @@ class Record:
                 flat = columns.reshape(columns.shape[0], -1)
                 total[samples, others] = rows.reshape(rows.shape[0], -1) @ flat.T
         return total
+
+    def projected(self, dim: int, seed: int = 0) -> Any:
+        """Return (B, dim): random projections z_i of the rows, with E[z_i . z_j] = g_i . g_j.
+
+        The numbers are those of `statistics.projected` of these rows: the same signs, so the
+        same error, at most 3 |g_i| |g_j| / sqrt(dim) as a standard deviation. Records of one
+        model, whose trained parameters are the same, may be projected with one ``seed``, kept,
+        and multiplied later. Nothing is divided by B, whatever ``reduction`` says.
+
+        For a layer p x d at T positions they cost T (p + d) dim multiplications a sample, and no
+        row is formed; rows are formed where autograd works them out, a few samples at a time.
+        The signs take (p + d) dim numbers of memory while a parameter is worked on.
+
+        Raises
+        ------
+        ValueError : ``dim`` below 1, a ``seed`` that is no integer from 0 on.
+
+        Source: as for `statistics.projected`; Choe et al. (2024) for projections of both factors.
+        """
+        signs, total = Signs("projected", dim, seed), 0
+        size, forms = self._source.collect()
+        for name in sorted(forms):
+            like = self._source.parameters[name]
+            options = {"dtype": self._source.wide(like.dtype), "device": like.device}
+            drawn = signs.vectors(tuple(like.shape))
+            vectors = [self._source.xp.asarray(v, **options) for v in drawn]
+            for use in forms[name]:
+                total = total + self._projected(name, use, vectors, size)
+        return total * (self._scale(size) / math.sqrt(dim))
+
+    def _projected(self, name, use, vectors, size):
+        numbers, xp = use.projected(vectors), self._source.xp
+        if numbers is None:
+            few = self._few(name, [use], size)
+            numbers = xp.concatenate([contracted(rows, vectors, xp) for _, rows in few])
+        return numbers
 
     def forms(self) -> dict[str, str]:
         """Return parameter name -> how its rows are had; it decides what the norms cost.
@@ -312,7 +354,10 @@ class Record:
         return norms, () if bool(fine.all()) else [i for i in range(size) if not bool(fine[i])]
 
     def _careful_norm(self, i, forms):
-        """Return ||g_i||, unscaled, as m ||g_i / m|| with m the largest entry of g_i."""
+        """Return ||g_i||, unscaled, as m ||g_i / m|| with m the largest entry of g_i.
+
+        A norm that its type cannot hold is given as the largest number that it can.
+        """
         xp, parts = self._source.xp, []
         for name, uses in forms.items():
             row = self._work(name, 1)
@@ -321,7 +366,8 @@ class Record:
         largest = max((float(abs(row).max()) for row in parts if 0 not in row.shape), default=0.0)
         if largest == 0 or not math.isfinite(largest):
             return largest
-        return largest * math.sqrt(sum(float(xp.square(row / largest).sum()) for row in parts))
+        norm = largest * math.sqrt(sum(float(xp.square(row / largest).sum()) for row in parts))
+        return min(norm, float(xp.finfo(parts[0].dtype).max))
 
     def _norms_of(self, name, uses, size, squares):
         norms = _closed_norms(uses, squares)

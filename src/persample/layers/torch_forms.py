@@ -89,6 +89,17 @@ class Convolution:
     def products(self, other: Any) -> None:
         return None
 
+    def projected(self, vectors: list) -> Tensor:
+        lines, columns = vectors
+        numbers = []
+        for _, delta, windows in self._parts():
+            of_groups = [x.unflatten(0, (-1, self.groups)).unbind(1) for x in (delta, windows)]
+            parts = zip(*of_groups, lines.chunk(self.groups), strict=True)
+            numbers.append(
+                sum(OuterSum(d.mT, w.mT).projected([mine, columns]) for d, w, mine in parts)
+            )
+        return torch.cat(numbers)
+
     def inner(self, other: Any) -> None:
         return None
 
@@ -140,6 +151,14 @@ class Lookup:
     def products(self, other: Any) -> None:
         return None
 
+    def projected(self, vectors: list) -> Tensor:
+        lines, columns = vectors
+        parts = []
+        for samples in slices(len(self.delta), 2 * self.index.shape[1] * columns[0].nbytes):
+            numbers = lines[self.index[samples]] * (self.delta[samples] @ columns)
+            parts.append(numbers.sum(1))
+        return torch.cat(parts)
+
     def inner(self, other: Any) -> Tensor | None:
         """Of a table that is also the weight of a layer, delta' (B, S, count), h (B, S, d).
 
@@ -184,6 +203,9 @@ class Part:
     def products(self, other: Any) -> None:
         return None
 
+    def projected(self, vectors: list) -> Any:
+        return self.form.projected([vectors[0][self.lines], *vectors[1:]])
+
     def inner(self, other: Any) -> float | None:
         apart = isinstance(other, Part) and (
             self.lines.stop <= other.lines.start or other.lines.stop <= self.lines.start
@@ -213,6 +235,9 @@ class RowsOnly:
         return None
 
     def products(self, other: Any) -> None:
+        return None
+
+    def projected(self, vectors: list) -> Any:
         return None
 
     def inner(self, other: Any) -> None:
@@ -259,3 +284,7 @@ class Groups(RowsOnly):
 
     def weighted_sum(self, weights: Tensor) -> Any:
         return self.form.weighted_sum(weights.repeat_interleave(self.k))
+
+    def projected(self, vectors: list) -> Any:
+        numbers = self.form.projected(vectors)
+        return None if numbers is None else numbers.unflatten(0, (-1, self.k)).sum(1)

@@ -6,6 +6,7 @@ Run by `book.processes.in_torch`. What a process does with its rows is in `torch
 import json
 import sys
 import tempfile
+from collections.abc import Callable
 from datetime import timedelta
 from multiprocessing import get_context
 from pathlib import Path
@@ -24,12 +25,12 @@ from torch.utils.data import DistributedSampler
 import persample as ps
 from persample.book.devices import samples
 from persample.book.devices.torch_steps import (
-    clipped_sum_ddp,
     fsdp_clipped_sum,
-    moments,
+    mean_of_all,
     own_rows,
     private_step,
     step,
+    step_layerwise,
 )
 
 SECONDS = 60  # how long a process waits for the others
@@ -69,12 +70,20 @@ def difference(found: dict, wanted: dict, own: slice = slice(None)) -> float:
     return worst.item()
 
 
+def clipped_sum(net: nn.Module, x: torch.Tensor, y: torch.Tensor) -> dict:
+    """Return what step_layerwise leaves in .grad if it divides by 1 and moves nothing."""
+    step_layerwise(net, torch.optim.SGD(net.parameters(), lr=0.0), x, y, 1)
+    return {k: p.grad for k, p in net.named_parameters()}
+
+
 def errors_of_sums(x: torch.Tensor, y: torch.Tensor, wanted: dict) -> dict:
     """Return how far the clipped sum and both moments of all processes are from those wanted."""
-    mean, second = moments(DDP(network()), x, y)
+    rows = own_rows(network(), x, y)
+    mean = {k: mean_of_all(g) for k, g in rows.items()}
+    second = {k: mean_of_all(g.square()) for k, g in rows.items()}
     return {
         "clipped sum": difference(
-            clipped_sum_ddp(DDP(network()), x, y), wanted["clipped sum"]
+            clipped_sum(DDP(network()).module, x, y), wanted["clipped sum"]
         ),
         "mean": difference(mean, wanted["mean"]),
         "second moment": difference(second, wanted["second moment"]),
@@ -91,7 +100,7 @@ def equal_to_one(size: int) -> dict:
     return {
         "rows": difference(record.rows(), wanted["rows"], own),
         "rows by vmap": difference(
-            own_rows(DDP(network()), x, y), wanted["rows"], own
+            own_rows(DDP(network()).module, x, y), wanted["rows"], own
         ),
         "norms": difference(norms, wanted, own),
         **errors_of_sums(x, y, wanted),
@@ -126,14 +135,14 @@ def through_ddp() -> dict:
     return said
 
 
-def two_steps(size: int) -> float:
+def two_steps(size: int, one_step: Callable) -> float:
     """Return how far two steps end from those of one process, which takes rows one by one."""
     _, own_x, own_y = share(size)
     x, y = map(torch.tensor, samples.batch(size))
     many, one = DDP(network()), network()
     ways = [torch.optim.SGD(m.parameters(), lr=0.5) for m in (many, one)]
     for _ in range(2):
-        step(many.module, ways[0], own_x, own_y, size)
+        one_step(many.module, ways[0], own_x, own_y, size)
         total = [torch.zeros_like(p) for p in one.parameters()]
         for i in range(size):
             loss = cross_entropy(one(x[i : i + 1]), y[i : i + 1])
@@ -167,19 +176,19 @@ def reduced_by_ddp() -> dict:
         with ps.layerwise(model) as record:
             record.backward(cross_entropy(model(x), y, reduction="none"))
 
-    def quiet(model):
-        with model.no_sync():
-            layerwise(model)
-
     found = {}
     ways = {
-        "vmap": lambda model: own_rows(model, x, y),
-        "layerwise": layerwise,
+        "ddp, backward": lambda ddp: cross_entropy(ddp(x), y).backward(),
+        "ddp, layerwise": layerwise,
+        "ddp.module, vmap": lambda ddp: own_rows(ddp.module, x, y),
+        "ddp.module, layerwise": lambda ddp: layerwise(ddp.module),
+        # DDP still waits for the backward pass of its own forward pass.
+        "after ddp(x)": lambda ddp: (ddp(x), layerwise(ddp.module)),
     }
-    for name, way in {**ways, "layerwise in no_sync": quiet}.items():
-        model, sent[0] = DDP(network()), 0
-        model.register_comm_hook(None, count)
-        way(model)
+    for name, way in ways.items():
+        ddp, sent[0] = DDP(network()), 0
+        ddp.register_comm_hook(None, count)
+        way(ddp)
         found[name] = sent[0]
     return found
 
@@ -191,12 +200,10 @@ def unequal_counts() -> dict:
     own = values[rank * (rank + 1) // 2 :][: rank + 1]
     mean = own.mean() / n
     dist.all_reduce(mean)
-    total, count = own.sum(), torch.tensor(float(len(own)))
-    dist.all_reduce(total), dist.all_reduce(count)
     return {
         "counts": list(range(1, n + 1)),
         "mean of means": mean.item(),
-        "sum over count": (total / count).item(),
+        "sum over count": mean_of_all(own).item(),
         "one process": values.mean().item(),
     }
 
@@ -344,7 +351,11 @@ def work(rank: int, processes: int, meeting: str) -> None:
         "even": equal_to_one(16),
         "uneven": equal_to_one(15),
         "empty": without_samples(),
-        "steps": {n: two_steps(n) for n in (16, 15, 3)},
+        "steps": {
+            f"{name}, {n}": two_steps(n, way)
+            for name, way in (("vmap", step), ("layerwise", step_layerwise))
+            for n in (16, 15, 3)
+        },
         "through ddp": through_ddp(),
         "sent": reduced_by_ddp(),
         "unequal": unequal_counts(),

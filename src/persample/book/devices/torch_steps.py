@@ -17,22 +17,22 @@ import persample as ps
 
 
 # [vmap]
-def own_rows(model, x, y):  # x, y: this process's own
+def own_rows(net, x, y):  # x, y: this process's own
     def loss(params, image, label):  # of one sample
-        scores = functional_call(model, params, (image[None],))
+        scores = functional_call(net, params, (image[None],))
         return cross_entropy(scores, label[None])
 
-    params = {k: p.detach() for k, p in model.named_parameters()}
+    params = {k: p.detach() for k, p in net.named_parameters()}
     return vmap(grad(loss), (None, 0, 0))(params, x, y)
     # [end]
 
 
 # [step]
-def step(model, optimizer, x, y, B, C=1.0):  # B: of all processes
-    rows = own_rows(model, x, y)
+def step(net, optimizer, x, y, B, C=1.0):  # B: of all processes
+    rows = own_rows(net, x, y)
     squares = sum(g.flatten(1).square().sum(1) for g in rows.values())
     factors = C / squares.sqrt().clamp(min=C)
-    for name, p in model.named_parameters():
+    for name, p in net.named_parameters():
         p.grad = torch.tensordot(factors, rows[name], 1)
         dist.all_reduce(p.grad)  # adds up over processes
         p.grad /= B
@@ -41,28 +41,29 @@ def step(model, optimizer, x, y, B, C=1.0):  # B: of all processes
 
 
 # [layerwise]
-def clipped_sum_ddp(model, x, y, C=1.0):
-    total = {k: torch.zeros_like(p) for k, p in model.named_parameters()}
+def step_layerwise(net, optimizer, x, y, B, C=1.0):
+    total = {k: torch.zeros_like(p) for k, p in net.named_parameters()}
     if len(x):  # without samples: zeros
-        with model.no_sync(), ps.layerwise(model) as record:
-            record.backward(cross_entropy(model(x), y, reduction="none"))
+        with ps.layerwise(net) as record:
+            losses = cross_entropy(net(x), y, reduction="none")
+            record.backward(losses)
         total.update(record.clipped_sum(C))
-        model.zero_grad()  # its .grad was unclipped
-    for g in total.values():
-        dist.all_reduce(g)
-    return total
+    flat = torch.cat([g.flatten() for g in total.values()])
+    dist.all_reduce(flat)  # the one exchange
+    flat /= B
+    sizes = [g.numel() for g in total.values()]
+    for p, g in zip(net.parameters(), flat.split(sizes), strict=True):
+        p.grad = g.view_as(p)
+    optimizer.step()
     # [end]
 
 
-# [moments]
-def moments(model, x, y):
-    rows = own_rows(model, x, y)  # (0, ...) without samples
-    count = x.new_tensor(len(x))
-    sums = {k: g.sum(0) for k, g in rows.items()}
-    squares = {k: g.square().sum(0) for k, g in rows.items()}
-    for g in (count, *sums.values(), *squares.values()):
-        dist.all_reduce(g)
-    return [{k: g / count for k, g in s.items()} for s in (sums, squares)]
+# [mean]
+def mean_of_all(rows):  # (0, ...) without samples
+    total, count = rows.sum(0), rows.new_tensor(len(rows))
+    dist.all_reduce(total)
+    dist.all_reduce(count)
+    return total / count
     # [end]
 
 

@@ -8,10 +8,11 @@ from .columns import sum_of_terms, text_and_bars
 from .compiling import break_even, select
 from .costs import dots, gram_or_direct, outer_products, peak_memory
 from .curves import curves, ladder
-from .devices import rows_by_devices
+from .devices import exchanges, memory_by_devices, rows_by_devices
 from .equations import equations
+from .fisher import against_fisher, steps_of_a_line
 from .frameworks import relative_times
-from .gram import one_step
+from .gram import conflicts, one_step
 from .graph_drawing import graph, graphs
 from .images import gallery, relabelled
 from .influence import against_refits, blamed_by, left_out, responsible
@@ -32,6 +33,7 @@ __all__ = [
     "METHODS",
     "a_presplit",
     "a_split",
+    "against_fisher",
     "against_refits",
     "accountants",
     "accuracy",
@@ -43,10 +45,12 @@ __all__ = [
     "blamed_by",
     "break_even",
     "chain",
+    "conflicts",
     "clouds",
     "curves",
     "dots",
     "equations",
+    "exchanges",
     "gram_or_direct",
     "gallery",
     "graph",
@@ -59,6 +63,7 @@ __all__ = [
     "lifetimes",
     "one_step",
     "outcomes",
+    "memory_by_devices",
     "neighbours",
     "outer_products",
     "overview",
@@ -75,6 +80,7 @@ __all__ = [
     "seven_states",
     "spread",
     "stack_of_traces",
+    "steps_of_a_line",
     "shared_and_copies",
     "sign_map",
     "sum_of_terms",

@@ -10,7 +10,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ..colours import SIGNED
 from .curves import name_ends
-from .style import finished
+from .style import finished, for_text
 
 MARKER = "o"
 STATES = [{"marker": shape, "markersize": 6.5, "linestyle": ""} for shape in "os^D"]
@@ -186,7 +186,7 @@ def peak_memory(
             (at, points[at]),
             moved,
             textcoords="offset points",
-            color=colours[name],
+            color=for_text(colours[name]),
             fontweight="bold",
             ha=side,
             va="center",

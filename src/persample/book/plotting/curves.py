@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from ..colours import METHODS
 from .style import finished
@@ -24,6 +25,7 @@ def curves(
     height: float = 3.4,
     width: float = 5.6,
     level_side: str = "right",
+    yticks: Sequence[float] = (),
 ) -> Figure:
     """Draw one curve for each entry of ``lines``; ``log`` names log axes: "x", "y", "xy".
 
@@ -31,7 +33,8 @@ def curves(
     "best" (where it covers least), "above" the axes, or "ends": each name at its curve's end.
     ``colours`` and ``dashes`` give some curves a colour and a line style of their own; ``marker``
     marks the points of all or, as a mapping, of some. ``height`` and ``width`` are the figure's,
-    in inches. ``level_side`` is where the level's name stands, "left" or "right".
+    in inches. ``level_side`` is where the level's name stands, "left" or "right". ``yticks``
+    writes these numbers alone at the y axis, as they are.
     """
     figure, axes = plt.subplots(figsize=(width, height))
     for name, y in lines.items():
@@ -49,6 +52,9 @@ def curves(
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.set_xscale("log" if "x" in log else "linear")
     axes.set_yscale("log" if "y" in log else "linear")
+    if len(yticks):
+        axes.set_yticks(yticks, [f"{y:g}" for y in yticks])
+        axes.yaxis.set_minor_formatter(NullFormatter())
     if legend == "above":
         figure.set_figheight(4.0)
         figure.legend(loc="outside upper center", ncols=2)

@@ -1,11 +1,13 @@
-"""What one step on one sample did to the losses of the others."""
+"""What one step on one sample, or on one task, does to the losses of the others."""
+
+from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..colours import COLOURS
+from ..colours import COLOURS, SIGNED
 from .style import INK, finished
 
 
@@ -35,4 +37,22 @@ def one_step(
         axes.text(0.03, 0.94 - 0.1 * line, name, color=colour, transform=axes.transAxes, va="top")
     axes.annotate("the 8 of the step", (estimated[taken], real[taken]), (30, -9), color=INK,
                   textcoords="offset points", va="center")  # fmt: skip
+    return finished(figure)
+
+
+def conflicts(cosine: np.ndarray, names: Sequence) -> Figure:
+    """Draw the cosines of all pairs of tasks (n, n), orange below 0, purple above.
+
+    A task with itself is left blank.
+    """
+    figure, axes = plt.subplots(figsize=(4.6, 3.9))
+    shown = np.where(np.eye(len(names), dtype=bool), np.nan, cosine)
+    most = np.nanmax(np.abs(shown))
+    image = axes.imshow(shown, cmap=SIGNED, vmin=-most, vmax=most)
+    axes.set(xticks=range(len(names)), yticks=range(len(names)), xlabel="digit", ylabel="digit")
+    axes.set_xticklabels(names)
+    axes.set_yticklabels(names)
+    axes.grid(visible=False)
+    bar = figure.colorbar(image, ax=axes, shrink=0.8)
+    bar.set_label("cosine of their gradients")
     return finished(figure)

@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from ..colours import COLOURS
 from .style import INK, finished
@@ -26,9 +27,17 @@ def gallery(images: np.ndarray, titles: Sequence[str], *, columns: int = 5) -> F
 
 
 def relabelled(
-    images: np.ndarray, true: Sequence, given: Sequence, *, columns: int = 10, ink: str = INK
+    images: np.ndarray,
+    true: Sequence,
+    given: Sequence,
+    *,
+    columns: int = 10,
+    ink: str = INK,
+    framed: int | None = None,
 ) -> Figure:
     """Draw images (B, height, width) below "true → given", the given label in a colour.
+
+    The image ``framed`` stands in a frame of another colour, which its label has too.
 
     Each image is ink of one colour on a faint tile, both see-through: the picture fits a light
     page with dark ink and a dark page with light ink.
@@ -40,9 +49,17 @@ def relabelled(
     for axes in panels.flat:
         axes.axis("off")
     shade = 0.08 + 0.92 * np.asarray(images) / np.max(images)
-    for axes, opacity, was, now in zip(panels.flat, shade, true, given, strict=False):
+    for n, (axes, opacity, was, now) in enumerate(
+        zip(panels.flat, shade, true, given, strict=False)
+    ):
+        colour = COLOURS[0] if n == framed else COLOURS[1]
+        if n == framed:
+            axes.add_patch(
+                Rectangle((0, 0), 1, 1, transform=axes.transAxes, clip_on=False, fill=False,
+                          edgecolor=colour, linewidth=2.5)
+            )  # fmt: skip
         axes.imshow(np.dstack([np.broadcast_to(to_rgb(ink), (*opacity.shape, 3)), opacity]))
         above = {"y": 1.06, "fontsize": 12, "va": "bottom", "transform": axes.transAxes}
         axes.text(0.8, s=f"{was} → ", ha="right", color=ink, **above)
-        axes.text(0.8, s=f"{now}", ha="left", color=COLOURS[1], weight="bold", **above)
+        axes.text(0.8, s=f"{now}", ha="left", color=colour, weight="bold", **above)
     return finished(figure)

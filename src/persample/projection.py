@@ -1,0 +1,92 @@
+"""Random projections: a few hundred numbers of each row, whose products are nearly the rows'.
+
+Separate from `statistics` because the layers answer the same question without forming rows.
+"""
+
+import math
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from . import trees
+from .arrays import namespace_of
+from .checks import is_count
+
+
+def projected(rows: Any, dim: int, seed: int = 0) -> Any:
+    """Return (B, dim): random projections z_i of the rows g_i; on average z_i . z_j is g_i . g_j.
+
+    A parameter of shape (p, \\*rest) gives its part of the row as a matrix G, p x d, and adds
+    a_k^T G c_k / sqrt(dim) to number k; a vector adds a_k . G / sqrt(dim). All entries of a_k and
+    c_k are 1 or -1, drawn independently. The average is over these draws; the standard deviation
+    of z_i . z_j is at most 3 |g_i| |g_j| / sqrt(dim), however many parameters there are. Two
+    calls with one ``seed``, and rows of the same parameters, draw the same signs: products
+    between their results count, too. The projections of 16-bit rows are float32.
+
+    It needs the rows, and further memory of B x d x dim numbers; `layerwise`'s
+    ``record.projected`` gives the same numbers without rows.
+
+    Parameters
+    ----------
+    rows : a tree of arrays, (B, \\*shape) each.
+    dim : how many numbers to keep of each row.
+    seed : of the signs, an integer from 0 on.
+
+    Raises
+    ------
+    ValueError : ``dim`` below 1, a ``seed`` that is no integer from 0 on.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> rows = {"w": np.array([[[1.0, 0.0], [2.0, 3.0]], [[0.0, 4.0], [0.0, 1.0]]])}
+    >>> z = projected(rows, dim=10_000)
+    >>> exact = np.array([[14.0, 3.0], [3.0, 17.0]])
+    >>> z.shape, bool(abs(z @ z.T - exact).max() < 1)
+    ((2, 10000), True)
+
+    Source: Achlioptas (2003) for signs; Sun et al. (2021) for products of two vectors;
+    Park et al. (2023) for projected rows.
+    """
+    xp, leaves = namespace_of(rows), trees.flatten(rows)[0]
+    signs = Signs("projected", dim, seed)
+    total = 0
+    for x in leaves:
+        x = x if x.dtype.itemsize > 2 else xp.astype(x, xp.float32)
+        vectors = [
+            xp.asarray(v, dtype=x.dtype, device=x.device) for v in signs.vectors(x.shape[1:])
+        ]
+        total = total + contracted(x, vectors, xp)
+    return total / math.sqrt(dim)
+
+
+class Signs:
+    """Draws the signs of a projection, parameter by parameter, in the order of a tree."""
+
+    def __init__(self, where: str, dim: int, seed: int) -> None:
+        if not is_count(dim):
+            raise ValueError(
+                f"{where}: dim={dim!r}; give the number of values to keep of each row, 1 or more."
+            )
+        if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
+            raise ValueError(f"{where}: seed={seed!r}; give an integer, 0 or more.")
+        self._dim, self._rng = int(dim), np.random.default_rng(int(seed))
+
+    def vectors(self, shape: tuple[int, ...]) -> list[np.ndarray]:
+        """Return [(p, dim)] for a vector or a number, [(p, dim), (d, dim)] for all else, int8."""
+        lines, *rest = shape or (1,)
+        sizes = [lines, math.prod(rest)] if rest else [lines]
+        return [
+            2 * self._rng.integers(0, 2, (size, self._dim), dtype=np.int8) - 1 for size in sizes
+        ]
+
+
+def contracted(rows: Any, vectors: list, xp: Any) -> Any:
+    """Return (B, dim): a_k^T G_i c_k, or a_k . g_i, from the rows of one parameter."""
+    size = rows.shape[0]
+    if len(vectors) == 1:
+        return xp.reshape(rows, (size, vectors[0].shape[0])) @ vectors[0]
+    lines, columns = vectors
+    matrices = xp.reshape(rows, (size, lines.shape[0], columns.shape[0]))
+    return xp.sum((xp.swapaxes(matrices, 1, 2) @ lines) * columns, axis=1)
