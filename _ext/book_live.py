@@ -14,8 +14,9 @@
 
 JupyterLab shows the box as it stands. The built page drops its title and first paragraph. What
 the figure computes is Python (`persample.book.live`), written as JavaScript when the book is
-built. What it draws is `live/NAME.js`, on top of `live/live.js`. Without JavaScript, and in print,
-the page shows none of it: the static figure beside it says the same.
+built. What it draws is `live/NAME.js`, on top of `live/live.js` and, for points in a plane,
+`live/chart.js`. Without JavaScript, and in print, the page shows none of it: the static figure
+beside it says the same.
 """
 
 import hashlib
@@ -28,7 +29,7 @@ from sphinx.util import logging
 
 SCRIPTS = Path(__file__).with_name("live")
 FOLDER = "_static/live"
-COMMON = "live"
+COMMON = ("live", "chart")  # what figures share, in the order in which a page loads it
 CLASS = "live-"
 logger = logging.getLogger(__name__)
 
@@ -43,8 +44,10 @@ def script(name: str) -> str:
 
 def scripts(name: str) -> dict[str, str]:
     """Return the scripts that a figure needs, by name, in order."""
-    common = (SCRIPTS / f"{COMMON}.js").read_text(encoding="utf-8")
-    return {COMMON: common, name: script(name)}
+    own = script(name)
+    used = [part for part in COMMON if f"{part}." in own]
+    common = {part: (SCRIPTS / f"{part}.js").read_text(encoding="utf-8") for part in used}
+    return {**common, name: own}
 
 
 class live_figure(nodes.General, nodes.Element):
@@ -70,7 +73,7 @@ class Live(SphinxTransform):
     default_priority = 500
 
     def apply(self):
-        known = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {COMMON})
+        known = sorted({path.stem for path in SCRIPTS.glob("*.js")} - set(COMMON))
         for box in list(self.document.findall(nodes.admonition)):
             name = figure(box)
             if name is None:
@@ -79,8 +82,8 @@ class Live(SphinxTransform):
                 said = f"no live figure {name!r}; there are {', '.join(known)}"
                 logger.warning(said, location=box)
                 continue
-            for path in (SCRIPTS / f"{name}.js", SCRIPTS / f"{COMMON}.js"):
-                self.env.note_dependency(str(path))
+            for part in (name, *COMMON):
+                self.env.note_dependency(str(SCRIPTS / f"{part}.js"))
             for answer in list(box.findall(nodes.admonition, include_self=False)):
                 answer.parent.replace(answer, folded(answer))
             _title, _note, *words = box.children

@@ -8,7 +8,7 @@ sys.path.insert(0, str(ROOT / "_ext"))
 
 import book_live  # noqa: E402
 
-FIGURES = sorted({path.stem for path in book_live.SCRIPTS.glob("*.js")} - {book_live.COMMON})
+FIGURES = sorted({path.stem for path in book_live.SCRIPTS.glob("*.js")} - set(book_live.COMMON))
 
 
 def write(folder: Path, name: str, theme: str = "light") -> Path:

@@ -18,6 +18,7 @@ LAYERS = [
     ["book.notebook"],
     ["book.plotting"],
     ["book.live"],
+    ["book.stepped"],
     [
         "book.devices",
         "book.problems",

@@ -152,6 +152,18 @@ def test_what_is_read_twice_is_computed_once():
     assert "y[" not in line
 
 
+def test_a_constant_that_is_returned_is_not_copied(page):
+    constant = np.array([1.0, -2.0])
+
+    def f(x):
+        return constant, constant, x + constant
+
+    check(page, f, np.ones(2))
+    source = javascript(f, np.ones(2))
+    assert source.count("Float64Array.of(1.0, (-2.0))") == 1
+    assert source.count("new Float64Array(2)") == 2  # the second time, and the sum
+
+
 def test_names_and_numbers_that_javascript_reads_otherwise(page):
     def new(let, function, Math, i, wrap):
         return let * function + xp.exp(Math) * i - wrap * -1.5 + 1e-300 + 0.1

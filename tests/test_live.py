@@ -7,6 +7,7 @@ tried with mouse, finger, keyboard and address.
 import json
 import re
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -152,32 +153,64 @@ def test_the_question_above_the_walk_has_an_answer(opened):
     assert best == {10: 0.25, 100: 0.05, 300: 0.05}
 
 
-def test_the_graph_agrees_with_pytorch(opened):
+def short(v) -> str:
+    """Write a number, or a list of them, as the figure does: at most two decimals."""
+    if np.ndim(v):
+        return f"[{', '.join(map(short, v))}]"
+    text = f"{v:.2f}".rstrip("0").rstrip(".")
+    return {"-0": "0"}.get(text, text).replace("-", "−")
+
+
+def sum_in_torch(v1, v2):
+    v_sum = v1 + v2
+    product = v_sum * 5
+    return v_sum, product, product.sum()
+
+
+def network_in_torch(x, w1, b1, w2, y):
+    z = w1 * x + b1
+    h = torch.tanh(z)
+    p = w2 * h
+    return z, h, p, (p - y) ** 2 / 2
+
+
+GRAPHS = [
+    (sum_in_torch, {"v1": (2,), "v2": (2,)}),
+    (network_in_torch, dict.fromkeys(("x", "w1", "b1", "w2", "y"), ())),
+]
+
+
+@pytest.mark.parametrize("number", range(len(GRAPHS)))
+def test_the_graph_agrees_with_pytorch(opened, number):
     """Values, cotangents and what is kept in .grad, for each choice of marks."""
     page, rng = opened("graph"), np.random.default_rng(0)
+    program, shapes = GRAPHS[number]
     for _ in range(STATES):
-        (v1, v2), marks = rng.uniform(-9, 9, (2, 2)).round(3), rng.integers(0, 2, 2)
-        found = values(page, "graph", v1=v1, v2=v2, mark1=marks[0], mark2=marks[1], step=7)
+        marks = rng.integers(0, 2, len(shapes))
+        numbers = {name: rng.uniform(-9, 9, shape).round(3) for name, shape in shapes.items()}
+        marked = {f"mark_{name}": mark for name, mark in zip(shapes, marks, strict=True)}
+        step = 7 + 2 * number
+        found = values(page, "graph", graph=number, step=step, **numbers, **marked)
         leaves = [
             torch.tensor(v, dtype=torch.float64, requires_grad=bool(mark))
-            for v, mark in zip((v1, v2), marks, strict=True)
+            for v, mark in zip(numbers.values(), marks, strict=True)
         ]
-        v_sum = leaves[0] + leaves[1]
-        product = v_sum * 5
-        tensors = [*leaves, v_sum, product, product.sum()]
+        tensors = [*leaves, *program(*leaves)]
         assert found["needs"] == [t.requires_grad for t in tensors]
         for value, tensor in zip(found["values"], tensors, strict=True):
             assert_close(np.array(value, float), tensor.detach().numpy(), EXACT)
-        texts = page.locator("#live-graph svg .live-small").all_text_contents()
+        texts = page.locator("#live-graph svg:visible text").all_text_contents()
+        texts = [text for text in texts if text.startswith(".grad")]
         said = page.locator(".live-words").inner_text()
         if not any(marks):
             with pytest.raises(RuntimeError) as error:
                 tensors[-1].backward()
             assert said.startswith(f"RuntimeError: {error.value}.")
-            assert texts == [""] * 5
+            assert texts == []
             continue
-        for tensor in tensors[2:]:
-            tensor.retain_grad()
+        for tensor in tensors:
+            if tensor.requires_grad:
+                tensor.retain_grad()
         tensors[-1].backward()
         for cotangent, tensor, reached in zip(
             found["cotangents"], tensors, found["reached"], strict=True
@@ -185,8 +218,25 @@ def test_the_graph_agrees_with_pytorch(opened):
             assert reached == (tensor.grad is not None)
             if reached:
                 assert_close(np.array(cotangent, float), tensor.grad.numpy(), EXACT)
-        kept = [".grad [5, 5]" if mark else ".grad None" for mark in marks]
-        assert texts == [*kept, *[".grad None"] * 3]
+        kept = [f".grad {'None' if x.grad is None else short(x.grad.numpy())}" for x in leaves]
+        assert texts == kept + [".grad None"] * (len(tensors) - len(leaves))
+
+
+def test_each_step_of_the_network_computes_one_box_more(opened):
+    """Forward the value of a box, backward the derivatives of all that it reads."""
+    page = opened("graph")
+    values(page, "graph", graph=1, mark_x=1)
+    drawn = """() => [...document.querySelectorAll("#live-graph svg")].filter((e) =>
+      e.checkVisibility()).flatMap((svg) => [...svg.querySelectorAll(".live-name")]
+      .map((e) => e.textContent && e.getAttribute("fill"))).filter(Boolean)"""
+    value, derivative = "#0072B2", "#B34700"
+    found = []
+    for _ in range(10):
+        colours = page.evaluate(drawn)
+        found.append((colours.count(value), colours.count(derivative)))
+        page.get_by_role("button", name="Step").press("Enter")
+    forward = [(0, 0), (3, 0), (4, 0), (6, 0), (8, 0)]
+    assert found == [*forward, (8, 0), (8, 1), (8, 3), (8, 4), (8, 7)]
 
 
 def test_the_means_agree_with_python(opened):
@@ -450,7 +500,7 @@ def test_the_graph_knows_its_ends_and_says_what_it_refuses(opened):
     field.fill("3")
     assert said.inner_text().startswith("Backward")
     assert "live-error" not in said.get_attribute("class")
-    page.evaluate(RECALL, "#live-graph?step=4&mark1=0")
+    page.evaluate(RECALL, "#live-graph?step=4&mark_v1=0")
     assert "live-error" in said.get_attribute("class")
     assert step.get_attribute("aria-disabled") == "true"
     step.press("Enter")
@@ -605,7 +655,10 @@ def focused(page):
 RING = """(e) => [getComputedStyle(e).outlineStyle,
   getComputedStyle(e.querySelector(".live-ring") ?? e).strokeWidth]"""
 STOPS = {
-    "graph": ["Back", "Step", "Reset", "v1 0", "v1 1", "mark1", "v2 0", "v2 1", "mark2"],
+    "graph": [
+        *("the sum", "Back", "Step", "Reset"),
+        *("v1 0", "v1 1", "mark_v1", "v2 0", "v2 1", "mark_v2"),
+    ],
     "means": ["first", "second", "each sequence", "Reset"],
     "dial": ["samples", "positions", "width", "Reset"],
     "leave": [*(f"point {n}" for n in range(1, 7)), "Reset"],
@@ -669,12 +722,15 @@ def test_the_graph_is_stepped_and_marked_by_keyboard(opened):
     said = page.get_by_role("status")
     forward = []
     for _ in range(8):
-        forward.append(said.inner_text().split(":")[0])
+        forward.append(re.split(":| =", said.inner_text())[0])
         page.get_by_role("button", name="Step").press("Enter")
-    assert forward == ["Two leaves", *["Forward"] * 3, *["Backward"] * 4]
-    assert "v1.grad is [5, 5]. The other leaf is data" in said.inner_text()
+    through = [f"Backward through {name}" for name in ("v_res", "product", "v_sum")]
+    assert forward == ["Parameters", *["Forward"] * 3, "Backward", *through]
+    assert "v1 gets [5, 5] × 1 = [5, 5], kept as its .grad; v2 gets nothing: it is data." in (
+        said.inner_text()
+    )
     page.get_by_role("checkbox", name="v2 requires grad").press("Space")
-    assert "v1.grad is [5, 5], v2.grad is [5, 5]." in said.inner_text()
+    assert "v2 gets [5, 5] × 1 = [5, 5], kept as its .grad." in said.inner_text()
     for mark in ("v1", "v2"):
         page.get_by_role("checkbox", name=f"{mark} requires grad").press("Space")
     assert said.inner_text().startswith("RuntimeError: element 0 of tensors")
@@ -683,6 +739,89 @@ def test_the_graph_is_stepped_and_marked_by_keyboard(opened):
     field.press_sequentially("-2.5")
     assert state(page, "graph")["v1"] == [-2.5, 1]
     assert field.input_value() == "-2.5"
+
+
+def test_the_network_is_chosen_and_frozen_by_keyboard(opened):
+    page = opened("graph")
+    said = page.get_by_role("status")
+    page.get_by_role("button", name="Step").press("Enter")
+    page.get_by_role("radio", name="the sum").focus()
+    page.keyboard.press("ArrowRight")
+    assert focused(page) == "a small network"
+    assert (state(page, "graph")["graph"], state(page, "graph")["step"]) == (1, 0)
+    assert said.inner_text() == "Parameters: w1, b1, w2. Data: x, y."
+    fields = [
+        key for name in ("x", "w1", "b1", "w2", "y") for key in (f"{name} 0", f"mark_{name}")
+    ]
+    for stop in ["Back", "Step", "Reset", *fields]:
+        page.keyboard.press("Tab")
+        assert focused(page) == stop
+    field = page.get_by_role("spinbutton", name="w2")
+    field.press("ArrowUp")
+    assert state(page, "graph")["w2"] == 2.1
+    field.fill("2")
+    for leaf in ("w1", "b1"):
+        page.get_by_role("checkbox", name=f"{leaf} requires grad").press("Space")
+    step, sentences = page.get_by_role("button", name="Step"), []
+    for _ in range(9):
+        step.press("Enter")
+        sentences.append(said.inner_text())
+    assert sentences[0] == "Forward: z = w1 * x + b1 is 1. Not recorded: no input requires grad."
+    assert sentences[2] == "Forward: p = w2 * h is 1.52. Recorded, for an input requires grad."
+    assert sentences[4:] == [
+        "Backward: the derivative of loss with respect to itself is 1.",
+        "Backward through loss = (p - y)² / 2: p gets 1 × (p - y) = 0.52, passed on, not kept;"
+        " y gets nothing: it is data.",
+        "Backward through p = w2 * h: w2 gets 0.52 × h = 0.4, kept as its .grad;"
+        " h gets nothing: it requires no grad.",
+        "Backward: h requires no grad, and its derivative is not computed.",
+        "Backward: z requires no grad, and its derivative is not computed."
+        " A marked weight's .grad is the derivative at the box that it leads to, times its input"
+        " there: x for w1, h for w2, 1 for b1.",
+    ]
+    here = "#live-graph?graph=1&step=9&mark_w1=0&mark_b1=0"
+    page.wait_for_function(f"location.hash === '{here}'")
+    page.reload()
+    assert said.inner_text() == sentences[-1]
+    page.get_by_role("button", name="Reset").press("Enter")  # the network, from its start
+    assert said.inner_text() == "Parameters: w1, b1, w2. Data: x, y."
+    assert state(page, "graph")["graph"] == 1
+
+
+def test_a_finger_chooses_the_network_and_steps(opened):
+    page = opened("graph", has_touch=True, viewport={"width": 390, "height": 900})
+    page.get_by_text("a small network").tap()
+    page.get_by_role("button", name="Step").tap()
+    page.get_by_role("checkbox", name="x requires grad").tap()
+    found = state(page, "graph")
+    assert (found["graph"], found["step"], found["mark_x"]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("width", [390, 690, 1280])
+@pytest.mark.parametrize("number", range(len(GRAPHS)))
+def test_what_a_graph_says_stands_apart_and_inside(opened, number, width):
+    page = opened("graph", viewport={"width": width, "height": 900})
+    marks = {f"mark_{name}": 1 for name in GRAPHS[number][1]}
+    long = {"x": -2.5, "w2": -8.3}  # their derivatives have many digits
+    values(page, "graph", graph=number, step=7 + 2 * number, **marks, **long)
+    wrong = page.evaluate("""() => {
+      const all = [...document.querySelectorAll("#live-graph svg")];
+      const svg = all.find((e) => e.checkVisibility());
+      const frame = svg.getBoundingClientRect();
+      const texts = [...svg.querySelectorAll("text")].filter((e) => e.textContent).map((e) => {
+        const {left, right, top, bottom} = e.getBoundingClientRect();
+        const line = (bottom - top) / 4;  // above and below the letters
+        return {text: e.textContent, left, right, top: top + line, bottom: bottom - line};
+      });
+      const out = ({left, right, top, bottom}) => left < frame.left || right > frame.right
+        || top < frame.top || bottom > frame.bottom;
+      const meet = (a, b) => a.left < b.right && b.left < a.right
+        && a.top < b.bottom && b.top < a.bottom;
+      const close = (a, i) => texts.slice(i + 1).some((b) => meet(a, b));
+      return [texts.filter(out), texts.filter(close)]
+        .map((list) => list.map(({text}) => text));
+    }""")
+    assert wrong == [[], []]
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -794,7 +933,7 @@ def test_a_dark_page_turns_the_drawing_round(opened):
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_small_and_asks_nobody(name):
     scripts = book_live.scripts(name)
-    assert list(scripts) == ["live", name]
+    assert list(scripts) == ["live", *["chart"] * (name in ("clip", "leave")), name]
     assert sum(len(text.encode()) for text in scripts.values()) < LARGEST
     for text in scripts.values():
         assert set(re.findall(r"https?://[^\"'\s]+", text)) <= {"http://www.w3.org/2000/svg"}
@@ -812,7 +951,9 @@ def test_every_figure_stands_in_a_page_beside_a_static_figure_or_output():
             assert len(box.get_text().split()) > 10
             assert box.find_parent("section").select("figure, .cell_output")
         used = [tag["src"] for tag in soup.find_all("script", src=re.compile("_static/live/"))]
-        assert len(used) == len(set(used)) == len(soup.select(".live")) + bool(used)
+        names = [box["id"].removeprefix("live-") for box in soup.select(".live")]
+        needed = {part for figure in names for part in book_live.scripts(figure)}
+        assert sorted(Path(src.split("?")[0]).stem for src in used) == sorted(needed)
     assert sorted(found) == FIGURES
 
 
@@ -827,7 +968,7 @@ def test_a_page_of_the_book_shows_its_figures_from_a_folder_too(chromium, script
             page.goto((HTML / name).as_uri())
             for box in page.locator(".live").all():
                 assert box.is_visible() == scripts
-                assert box.locator("svg").count() == int(scripts)
+                assert box.locator("svg:visible").count() == int(scripts)
             context.close()
 
 

@@ -44,13 +44,13 @@ live.figure("clip", {
     const svg = make("svg:svg", {width, height: bottom + 40, role: "group", "aria-label": "Points to move, and their rows"});
     const drawn = make("svg:g", {"aria-hidden": "true"});
     svg.append(drawn);
-    const data = live.axes(drawn, {
+    const data = chart.axes(drawn, {
       left: 34, top: 50, right: wide ? width - 330 : width - 12, bottom: wide ? 330 : 238,
       x: [-1.4, 1.4], y: [-2.3, 2.3], every: [1, 1],
       title: "Points: drag them", xlabel: "t", ylabel: "y",
     });
     const left = wide ? width - room : 34;
-    const plane = live.axes(drawn, {
+    const plane = chart.axes(drawn, {
       left, top, right: left + room, bottom,
       x: [-room / 2 / unit, room / 2 / unit], y: [-2.8, 2.8], every: [1, 1],
       title: "Their rows", xlabel: "with respect to \u03b8\u2081", ylabel: "with respect to \u03b8\u2082",
@@ -74,7 +74,7 @@ live.figure("clip", {
         last = i;
         figure.set({t: at(figure.state.t, i, t), y: at(figure.state.y, i, y)});
       };
-      const dot = live.handle(svg, `point ${i + 1}`, `Point ${i + 1}`, {
+      const dot = chart.handle(svg, `point ${i + 1}`, `Point ${i + 1}`, {
         moved: (u, v) => put(...data.back(u, v)),
         nudged: (right, up) => put(figure.state.t[i] + 0.1 * right, figure.state.y[i] + 0.1 * up),
       });
@@ -86,8 +86,8 @@ live.figure("clip", {
     for (const k of [1, 0, 2]) { // the thick arrow below the thin one
       means[k] = live.arrow(inside, {stroke: MEANS[k][1], "stroke-width": MEANS[k][2]});
     }
-    live.key(inside, left + 12, bottom - 56, MEANS);
-    live.key(inside, left + room - 112, bottom - 56, OTHERS);
+    chart.key(inside, left + 12, bottom - 56, MEANS);
+    chart.key(inside, left + room - 112, bottom - 56, OTHERS);
     const bound = live.slider(figure, "bound", "bound", [0.1, 4, 0.1], 1);
     const reset = () => {
       last = 3;

@@ -36,7 +36,7 @@ live.figure("leave", {
     const svg = make("svg:svg", {width, height: wide ? 370 : 500, role: "group", "aria-label": "Points to move, and lines fitted to them"});
     const drawn = make("svg:g", {"aria-hidden": "true"});
     svg.append(drawn);
-    const plane = live.axes(drawn, {
+    const plane = chart.axes(drawn, {
       ...frame, x: [0, MOST], y: [0, MOST], every: [2, 2],
       title: "Points: click or drag", xlabel: "x", ylabel: "y",
     });
@@ -53,7 +53,7 @@ live.figure("leave", {
       return line;
     });
     const moves = [1, 2].map((k) => live.arrow(inside, {stroke: LINES[k][1], "stroke-width": 2.5}));
-    live.key(drawn, frame.left + 10, frame.top + 16, LINES);
+    chart.key(drawn, frame.left + 10, frame.top + 16, LINES);
 
     const [left, floor, tall] = wide ? [width - 182, 330, 280] : [34, 470, 116];
     const gap = (wide ? 182 : width - 46) / COUNT;
@@ -71,7 +71,7 @@ live.figure("leave", {
       const name = make("svg:text", {x: left + gap * (i + 0.5), y: floor + 17, "text-anchor": "middle"}, `${i + 1}`);
       drawn.append(bar, name);
       const put = (x, y) => figure.set({out: i + 1, x: at(figure.state.x, i, x), y: at(figure.state.y, i, y)});
-      const dot = live.handle(svg, `point ${i + 1}`, `Point ${i + 1}`, {
+      const dot = chart.handle(svg, `point ${i + 1}`, `Point ${i + 1}`, {
         moved: (u, v) => put(...plane.back(u, v)),
         nudged: (right, up) => put(figure.state.x[i] + 0.2 * right, figure.state.y[i] + 0.2 * up),
         chosen: () => figure.set({out: i + 1}),

@@ -48,16 +48,12 @@ live.figure("means", {
       live.slider(figure, "first", "tokens in sequence 1", [1, MOST, 1], 0),
       live.slider(figure, "second", "tokens in sequence 2", [1, MOST, 1], 0),
     ];
-    const choices = DIVISORS.map((text, by) => make("input", {
-      type: "radio", name: "live-means-by", "data-key": text, change: () => figure.set({by}),
-    }));
-    const labels = choices.map((input, by) => make("label", {class: "live-toggle"}, input, DIVISORS[by]));
-    const choice = make("div", {class: "live-toggle", role: "radiogroup", "aria-label": "divide by"}, "divide by:", ...labels);
-    place.append(svg, make("div", {class: "live-controls"}, ...sliders.map((s) => s.row), choice, live.button("Reset", figure.reset)));
+    const choice = live.choice(figure, "by", "divide by", DIVISORS);
+    place.append(svg, make("div", {class: "live-controls"}, ...sliders.map((s) => s.row), choice.row, live.button("Reset", figure.reset)));
 
     return (state, {weights, right}) => {
       sliders.forEach((slider) => slider.update(state));
-      choices.forEach((input, by) => (input.checked = by === state.by));
+      choice.update(state);
       const lengths = [state.first, state.second];
       const rooms = lengths.map((n) => Math.max(n * gap, least));
       const middles = [left + rooms[0] / 2, left + rooms[0] + gap + rooms[1] / 2];

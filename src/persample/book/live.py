@@ -3,7 +3,8 @@
 ``programs(name)`` returns them in JavaScript. The drawing is in ``_ext/live/NAME.js``.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from ..arrays import namespace_of
 from ..engine import grad, vmap
 from ..losses import squared_loss, td_loss
+from . import stepped
 from .javascript import javascript
 
 
@@ -44,27 +46,6 @@ def td_step(theta: Any, s: Any, r: Any, s_next: Any, alpha: Any) -> tuple:
     """Return the row of one transition, and the weights after a step against it."""
     row = grad(td_loss)(theta, s, r, s_next)
     return row, theta - alpha * row
-
-
-def leaf_session(v1: Any, v2: Any) -> tuple:
-    """Go forward and backward through ``((v1 + v2) * 5).sum()``.
-
-    Returns
-    -------
-    Values of v1 + v2 (2,), of 5 times that (2,) and of the sum (); then the derivatives of the sum
-    with respect to the product (2,), to v1 + v2 (2,), to v1 (2,) and to v2 (2,).
-    """
-    xp = namespace_of(v1)
-
-    def forward(v1, v2, at_sum, at_product):
-        v_sum = v1 + v2 + at_sum  # zeros are added: their derivative is the cotangent there
-        product = v_sum * 5.0 + at_product
-        return v_sum, product, xp.sum(product)
-
-    zeros = xp.zeros_like(v1), xp.zeros_like(v1)
-    gradients = grad(lambda *xs: forward(*xs)[2], (0, 1, 2, 3))(v1, v2, *zeros)
-    to_v1, to_v2, to_sum, to_product = gradients
-    return *forward(v1, v2, *zeros), to_product, to_sum, to_v1, to_v2
 
 
 def token_weights(keep: Any) -> tuple:
@@ -152,7 +133,7 @@ def layer_costs(samples: Any, positions: Any, width: Any) -> tuple:
 
 
 # Figure -> name in the page -> the function, and arguments of the shapes that it gets there.
-FIGURES: dict[str, dict[str, tuple[Callable, tuple]]] = {
+FIGURES: dict[str, dict[str, tuple[Callable, Sequence]]] = {
     "clip": {
         "clippedRows": (
             clipped_rows,
@@ -163,7 +144,7 @@ FIGURES: dict[str, dict[str, tuple[Callable, tuple]]] = {
         "lineWithout": (line_without, (np.vander(np.arange(6.0), 2), np.ones(6), np.eye(6)[0]))
     },
     "dial": {"layerCosts": (layer_costs, (np.ones(()), np.ones(()), np.ones(())))},
-    "graph": {"leafSession": (leaf_session, (np.ones(2), np.ones(2)))},
+    "graph": {graph.name: (graph.walk, graph.arguments) for graph in stepped.GRAPHS},
     "means": {"tokenWeights": (token_weights, (np.ones((2, 12)),))},
     "td": {
         "tdStep": (
@@ -174,9 +155,17 @@ FIGURES: dict[str, dict[str, tuple[Callable, tuple]]] = {
 }
 
 
+# Figure -> name in the page -> what it also has to know there, of plain lists and texts.
+DATA = {"graph": {"graphs": [graph.data() for graph in stepped.GRAPHS]}}
+
+
 def programs(name: str) -> str:
-    """Return what a figure computes as JavaScript: an object of functions by their names."""
-    functions = [
+    """Return what a figure computes, and its data, as JavaScript: an object with their names."""
+    entries = [
         f"{key}: {javascript(f, *args).rstrip()}" for key, (f, args) in FIGURES[name].items()
     ]
-    return "{\n" + ",\n".join(functions) + "\n}"
+    entries += [
+        f"{key}: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}"
+        for key, data in DATA.get(name, {}).items()
+    ]
+    return "{\n" + ",\n".join(entries) + "\n}"

@@ -88,7 +88,8 @@ class Program:
         if id(x) not in self.constants:
             name = next(self.fresh)
             numbers = ", ".join([number(n).text for n in x.ravel()])
-            self.lines.append(f"const {name} = [{numbers}];")
+            self.lines.append(f"const {name} = Float64Array.of({numbers});")
+            self.owned.add(name)
             self.constants[id(x)] = held(name, x.shape)
         return self.constants[id(x)]
 
