@@ -53,7 +53,7 @@ def visible(markdown: str) -> str:
 def _folded(kind: str, body: str) -> bool:
     own = re.match(r".*\n((?::\w+:.*\n)*)", body)[1]  # not the options of a box inside
     return kind in {"dropdown", "bibliography", "toctree"} or bool(
-        re.search(r"^:class:.*\bdropdown\b", own, re.M)
+        re.search(r"^:class:.*\b(?:dropdown|lab)\b", own, re.M)
     )
 
 

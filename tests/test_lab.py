@@ -9,7 +9,10 @@ import sys
 import urllib.request
 from pathlib import Path
 
+import nbformat
 import pytest
+from notebook_rules import chapters
+from reading import prose
 
 ROOT = Path(__file__).resolve().parents[1]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -43,16 +46,45 @@ def test_the_container_calls_what_there_is():
     assert set(map(str, container["forwardPorts"])) == set(container["portsAttributes"])
 
 
-@pytest.mark.slow
-def test_it_starts_and_has_the_extension(tmp_path):
+# The markup that JupyterLab knows. It leaves `literalinclude` empty: see `_ext/book_lab.py`.
+BOXES = {
+    *("admonition", "dropdown", "exercise", "solution-start", "solution-end"),
+    *("figure", "image", "literalinclude", "tab-item", "tab-set"),
+}
+ROLES = {"cite:p", "cite:t", "doc", "numref", "ref", "term"}
+
+
+@pytest.mark.parametrize("page", chapters(ROOT), ids=lambda page: page.stem)
+def test_a_notebook_uses_what_jupyterlab_knows(page):
+    text = prose(page)
+    assert set(re.findall(r"^ *[`:~]{3,}\{([^}]+)\}", text, re.M)) <= BOXES
+    assert set(re.findall(r"(?<!`)\{([a-z:]+)\}`", text)) <= ROLES
+    for target in re.findall(r"\{doc\}`([^`]+)`", text):
+        assert (page.parent / target).is_file(), f"name its file: {target}"
+    assert ("{literalinclude}" in text) == (":class: lab\n" in text)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """Start JupyterLab for notebooks that hold the chapters' text; return its address."""
     pytest.importorskip("jupyterlab_myst", reason="jupyterlab-myst is not installed")
-    jupyter = Path(sys.executable).with_name("jupyter")
-    command = [jupyter, "lab", "--no-browser", "--port=0", "--ServerApp.token=t", "--allow-root"]
-    with open(tmp_path / "log", "w") as log:
-        running = subprocess.Popen([*command, "--notebook-dir", ROOT], stdout=log, stderr=log)
+    folder = tmp_path_factory.mktemp("lab")
+    for path in chapters(ROOT):
+        notebook = nbformat.read(path, 4)
+        notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+        nbformat.write(notebook, folder / path.name)
+    (folder / "settings/@jupyterlab/notebook-extension").mkdir(parents=True)
+    tracker = folder / "settings/@jupyterlab/notebook-extension/tracker.jupyterlab-settings"
+    tracker.write_text('{"windowingMode": "none"}')
+    command = [Path(sys.executable).with_name("jupyter"), "lab", "--no-browser", "--port=0"]
+    command += ["--ServerApp.token=t", "--allow-root", "--notebook-dir", folder]
+    own = {"JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces"}
+    environment = {**os.environ, **{key: str(folder / name) for key, name in own.items()}}
+    with open(folder / "log", "w") as log:
+        running = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     try:
         for _ in range(120):
-            said = (tmp_path / "log").read_text()
+            said = (folder / "log").read_text()
             if at := re.search(r"http://(?:localhost|127\.0\.0\.1):(\d+)/lab", said):
                 break
             assert running.poll() is None, said
@@ -60,9 +92,27 @@ def test_it_starts_and_has_the_extension(tmp_path):
                 running.wait(0.5)
             except subprocess.TimeoutExpired:
                 continue
-        with urllib.request.urlopen(f"http://127.0.0.1:{at[1]}/lab?token=t") as answer:
-            page = answer.read().decode()
+        yield f"http://127.0.0.1:{at[1]}"
     finally:
         running.terminate()
         running.wait(20)
-    assert '"jupyterlab-myst"' in page
+
+
+@pytest.mark.slow
+def test_it_starts_and_has_the_extension(lab):
+    with urllib.request.urlopen(f"{lab}/lab?token=t") as answer:
+        assert '"jupyterlab-myst"' in answer.read().decode()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", chapters(ROOT), ids=lambda path: path.stem)
+def test_it_shows_no_raw_markup(lab, chromium, path):
+    page = chromium.new_page()
+    page.goto(f"{lab}/doc/tree/{path.name}?token=t&reset")
+    cells = page.locator(".jp-MarkdownCell")
+    cells.first.wait_for(timeout=60_000)
+    rendered = "document.querySelectorAll('.jp-MarkdownCell .myst:not(:empty)').length"
+    page.wait_for_function(f"{rendered} === {cells.count()}", timeout=60_000)
+    shown = "\n".join(cells.all_inner_texts())
+    page.close()
+    assert re.findall(r".*(?:Unknown Directive|```|~~~|:::|\{[a-z:-]+\}).*", shown) == []
