@@ -26,6 +26,16 @@ def test_one_step_draws_three_groups_and_names_the_sample_of_the_step():
     assert named[0].xy == (-1.0, -0.8)
 
 
+def test_one_step_within_limits_marks_zero_and_names_its_quantity():
+    numbers = np.array([-0.5, 0.2, 3.0])
+    none = np.zeros(3, bool)
+    figure = plotting.one_step(numbers, numbers, none, none, 0, "margin", limits=(-1.0, 1.0))
+    (axes,) = figure.axes
+    assert axes.get_xlim() == axes.get_ylim() == (-1.0, 1.0)
+    assert axes.get_xlabel() == "estimated margin"
+    assert len(axes.lines) == 3  # the diagonal, and 0 on both axes
+
+
 def test_conflicts_draw_the_pairs_and_leave_the_diagonal_blank():
     cosine = np.array([[1.0, -0.3, 0.1], [-0.3, 1.0, 0.2], [0.1, 0.2, 1.0]])
     figure = plotting.conflicts(cosine, "abc")
