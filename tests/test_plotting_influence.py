@@ -49,7 +49,7 @@ def test_blamed_by_shows_a_line_for_each_score():
     first, *others = plotting.blamed_by(images[4], "a 1, read as 3", lines).axes
     assert first.get_title() == "a 1, read as 3"
     np.testing.assert_allclose(ink(first), 0.08 + 0.92 * images[4] / images[4].max())
-    wanted = [["1 → ", "1", "one"], ["1 → ", "7"], ["8 → ", "8", "other"], ["1 → ", "3"]]
+    wanted = [["1→", "1", "one"], ["1→", "7"], ["8→", "8", "other"], ["1→", "3"]]
     assert [labels(axes) for axes in others] == wanted
     orange = [to_hex(axes.texts[1].get_color()) == COLOURS[1].lower() for axes in others]
     assert orange == [False, True, False, True]
@@ -98,3 +98,16 @@ def test_against_refits_has_a_panel_each_and_marks_in_each_its_own():
         assert low < min(x.min(), y.min()) < max(x.max(), y.max()) < high
         assert axes.get_ylim() == (low, high)
         assert list(axes.get_xticks()) == list(axes.get_yticks())
+
+
+def test_against_refits_rings_points_of_the_first_panel():
+    panels = {"one": (np.arange(4.0), np.arange(4.0) ** 2), "two": (np.ones(2), np.zeros(2))}
+    ringed = np.array([False, True, False, True])
+    marked = [np.zeros(4, bool), np.zeros(2, bool)]
+    first, second = plotting.against_refits(panels, marked, ringed=("the two", ringed)).axes
+    rings = first.collections[-1]
+    assert np.asarray(rings.get_offsets()).tolist() == [[1, 1], [3, 9]]
+    assert len(rings.get_facecolors()) == 0
+    assert labels(first) == ["the two"]
+    assert labels(second) == []
+    assert len(second.collections) == 2

@@ -44,7 +44,7 @@ def blamed_by(
     said: str,
     lines: Mapping[str, tuple[np.ndarray, Sequence, Sequence]],
 ) -> Figure:
-    """Draw one image below what was said of it, and lines of eight with both their labels.
+    """Draw one image below what was said of it, and lines of eight below "true→given".
 
     ``lines`` is {what stands above a line: (images (8, 8, 8), true labels, given labels)}.
     """
@@ -58,19 +58,19 @@ def blamed_by(
     for line, (name, shown) in enumerate(lines.items()):
         for column, one in enumerate(zip(*shown, strict=True)):
             axes = figure.add_subplot(grid[line, 2 + column])
-            _labelled(axes, *one, middle=0.74)
+            _labelled(axes, *one, middle=0.68, arrow="→")
             if column == 0:
                 axes.text(0, 1.48, name, fontsize=12, va="bottom", color=INK, weight="bold",
                           transform=axes.transAxes)  # fmt: skip
     return finished(figure)
 
 
-def _labelled(axes, image, true, given, middle):
+def _labelled(axes, image, true, given, middle, arrow=" → "):
     """Draw an image below "true → given"; a given label that is wrong has another colour."""
     _ink(axes, image)
     above = {"y": 1.06, "fontsize": 12, "va": "bottom", "transform": axes.transAxes}
     wrong = true != given
-    axes.text(middle, s=f"{true} → ", ha="right", color=INK, **above)
+    axes.text(middle, s=f"{true}{arrow}", ha="right", color=INK, **above)
     axes.text(middle, s=f"{given}", ha="left", color=COLOURS[1] if wrong else INK,
               weight="bold" if wrong else "normal", **above)  # fmt: skip
 
@@ -89,7 +89,7 @@ def left_out(points: np.ndarray, lines: Mapping[str, np.ndarray], marked: int) -
     points : (B, 2), x and y. lines : {name: intercept and slope}: of all points, of those that
     are left, and an estimate. marked : the sample that is left out.
     """
-    figure, axes = plt.subplots(figsize=(5.4, 2.9))
+    figure, axes = plt.subplots(figsize=(5.4, 2.5))
     left = np.delete(points, marked, axis=0)
     axes.scatter(*left.T, c=COLOURS[0], s=36, zorder=3)
     axes.scatter(*points[marked], facecolors="none", edgecolors=INK, linestyle="--", s=110,
@@ -110,11 +110,13 @@ def against_refits(
     panels: Mapping[str, tuple[np.ndarray, np.ndarray]],
     marked: Sequence[np.ndarray],
     name: str = "wrong label",
+    ringed: tuple[str, np.ndarray] | None = None,
 ) -> Figure:
     """Draw estimates against real refits, a square for each {title: (estimated, real)}.
 
     The line is where both are equal. ``marked`` has for each panel True where a point gets
-    another colour; ``name`` says what these are.
+    another colour; ``name`` says what these are. ``ringed`` is a name, and True for the points
+    of the first panel that get a ring.
     """
     figure, grid = plt.subplots(1, len(panels), figsize=(5.8, 3.3), squeeze=False)
     for axes, title, chosen in zip(grid.flat, panels, marked, strict=True):
@@ -132,4 +134,10 @@ def against_refits(
         if chosen.any():
             axes.text(0.04, 0.93, name, color=COLOURS[1], transform=axes.transAxes, va="top")
     grid[0, 0].set_ylabel("real change of loss")
+    if ringed:
+        (_, which), (estimated, real) = ringed, next(iter(panels.values()))
+        around = np.column_stack([estimated, real])[which]
+        grid[0, 0].scatter(*around.T, facecolors="none", edgecolors=INK, s=70, linewidths=1.2)
+        grid[0, 0].annotate(ringed[0], around.mean(0), (12, -6), textcoords="offset points",
+                            color=INK, va="top")  # fmt: skip
     return finished(figure)
