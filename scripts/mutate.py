@@ -100,7 +100,11 @@ GROUPS = {
         "layers/torch_retained.py": TORCH_LAYERS,
         "layers/torch_rules.py": TORCH_LAYERS,
     },
-    "statistics": {"statistics.py": "statistics", "privacy.py": "privacy"},
+    "statistics": {
+        "statistics.py": "statistics",
+        "projection.py": "projected",
+        "privacy.py": "privacy",
+    },
     "losses": {"losses.py": "losses"},
     "trees": {"trees.py": "trees errors"},
     "tape": {"tape.py": "tape engine_transform_errors"},
