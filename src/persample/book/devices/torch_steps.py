@@ -22,7 +22,8 @@ def own_rows(net, x, y):  # x, y: this process's own
         scores = functional_call(net, params, (image[None],))
         return cross_entropy(scores, label[None])
 
-    params = {k: p.detach() for k, p in net.named_parameters()}
+    trained = [(k, p) for k, p in net.named_parameters() if p.requires_grad]
+    params = {k: p.detach() for k, p in trained}
     return vmap(grad(loss), (None, 0, 0))(params, x, y)
     # [end]
 
@@ -32,8 +33,9 @@ def step(net, optimizer, x, y, B, C=1.0):  # B: of all processes
     rows = own_rows(net, x, y)
     squares = sum(g.flatten(1).square().sum(1) for g in rows.values())
     factors = C / squares.sqrt().clamp(min=C)
-    for name, p in net.named_parameters():
-        p.grad = torch.tensordot(factors, rows[name], 1)
+    for name, g in rows.items():
+        p = net.get_parameter(name)
+        p.grad = torch.tensordot(factors, g, 1)
         dist.all_reduce(p.grad)  # adds up over processes
         p.grad /= B
     optimizer.step()
