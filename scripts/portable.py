@@ -28,7 +28,7 @@ NUMERIC = ("arrays", "backends", "engine_*", "invariants", "layerwise*", "losses
 NUMERIC += ("problems_*", "statistics", "tape")
 # What the short version runs: the chapters that compute something long.
 LONG = ("01_first_rows", "05_gradient_linearity", "06_td0", "07_noise", "08_td0_control")
-LONG += ("12_privacy", "13_influence", "15_gram", "16_fisher")
+LONG += ("12_privacy", "13_influence", "15_gram", "16_kernel", "17_fisher")
 OWN = "as it is"
 
 

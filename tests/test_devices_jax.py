@@ -91,6 +91,18 @@ def test_rows_norms_sums_and_moments_are_those_of_one_process(found):
     assert max(found["network"].values()) < 1e-9
 
 
+def test_the_steps_of_the_page_take_a_dict_of_parameters(found):
+    assert found["dict"]["said"] == {
+        "trapped": ["row 0 is wrong"],  # on 2, 4 and 8 devices
+        "cured": ["right"],
+        "jit": ["right"],
+    }
+    assert found["dict"]["worst"] < 1e-9  # rows, and clipped sums of 16 and 15 samples
+    for ops in found["dict"]["sent"].values():
+        assert {kind for kind, _ in ops} == {"all-reduce"}
+        assert sum(size for _, size in ops) == 8 * samples.NUMBERS
+
+
 def test_an_uneven_batch_is_refused_and_padded(found):
     assert "dimension size is 7" in found["uneven"]["said"]
     assert found["uneven"]["padded"] < 1e-12

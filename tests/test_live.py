@@ -289,6 +289,15 @@ def products(samples: int, positions: int, width: int) -> list[int]:
     return counts
 
 
+SIZE = r"([\d.]+) (B|kB|MB|GB|TB)"
+
+
+def bytes_of(text: str, number: int = -1) -> float:
+    """Return the bytes of one of the sizes that a text names, "33.6 MB", the last if not said."""
+    amount, unit = re.findall(SIZE, text.replace("\xa0", " "))[number]
+    return float(amount) * 1000 ** ["B", "kB", "MB", "GB", "TB"].index(unit)
+
+
 def assert_bars_are_drawn(page, bars) -> None:
     """Compare the parts of the dial's bars: one pixel at least, and cut where the axis ends."""
     widths = page.locator("#live-dial rect").evaluate_all(
@@ -335,6 +344,15 @@ def test_the_dial_agrees_with_what_pytorch_counts(opened):
             f"{float(total):.9f}" for total in (the_best, totals[3])
         ]
         work_bars = [[1], [1, gram / unit], [1, direct / unit], [1, best / unit, clipped / unit]]
+        rooms = re.fullmatch(
+            f"all rows = ([\\d,]+) × weights: {SIZE}", texts[7].replace("\xa0", " ")
+        )
+        times, weights = int(rooms[1].replace(",", "")), found["room"][0]
+        assert times == 2**b == rows / weights
+        sizes = [bytes_of(text) for text in texts[4:]]
+        assert sizes == pytest.approx(found["room"], rel=0.005)
+        assert times * sizes[0] == pytest.approx(sizes[3], rel=0.01)  # also as it is written
+        assert [bytes_of(said, -2), bytes_of(said, -1)] == [sizes[1], sizes[3]]
         room_bars = [[size / rows] for size in found["room"]]
         assert_bars_are_drawn(page, work_bars + room_bars)
 
@@ -360,14 +378,17 @@ def test_the_answer_under_the_dial_is_right(opened):
         assert costs[1] < 0.01 * costs[0]
         for positions in range(15):
             found = values(page, "dial", positions=positions, width=width)
-            _, kept, _, rows = found["room"]
+            _, kept, grams, rows = found["room"]
+            if positions == width - 1:  # as many multiplications, half the memory
+                assert found["work"][1] == found["work"][2]
+                assert grams == rows / 2
             assert (found["work"][1] < found["work"][2]) == (2**positions < 2**width / 2)
             assert (kept > rows) == (2**positions > 2**width / 2)
     values(page, "dial", samples=5, positions=7, width=9)
     assert said.inner_text().replace("\xa0", " ") == (
         "The Gram form takes fewer multiplications: T = 128 is below d/2 = 256. Norms add 17 % to"
         " an ordinary pass, norms and clipped sum 50 %. The inputs and cotangents kept for this"
-        " take 17 MB, less than all rows (34 MB)."
+        " take 16.8 MB, less than all rows (33.6 MB)."
     )
     assert page.get_by_role("slider", name="width d").get_attribute("aria-valuetext") == "512"
 
@@ -381,6 +402,66 @@ def test_the_dial_marks_where_the_forms_change_places(opened):
         track = page.get_by_role("slider", name="positions T").bounding_box()
         thumb = track["x"] + 8 + (width - 1) / 14 * (track["width"] - 16)
         assert mark["x"] + mark["width"] / 2 == pytest.approx(thumb, abs=0.5)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_focus_ring_of_the_dial_holds_the_mark_and_leaves_room_for_a_finger(opened, width):
+    page = opened("dial", viewport={"width": width, "height": 900}, has_touch=width == 390)
+    mark, track = (
+        page.locator(f".live-{part}").bounding_box() for part in ("mark", "track input")
+    )
+    assert track["y"] < mark["y"]
+    assert mark["y"] + mark["height"] <= track["y"] + track["height"]
+    if width == 390:
+        for kind in ("input", "button"):
+            for place in page.locator(f"#live-dial {kind}").all():
+                assert place.bounding_box()["height"] >= 44
+
+
+def swipe(page, name, across: int, down: int):
+    """Put a finger on the right quarter of a slider, and draw it away in ten moves."""
+    tools = page.context.new_cdp_session(page)
+    box = page.get_by_role("slider", name=name).bounding_box()
+    x, y = box["x"] + 0.75 * box["width"], box["y"] + box["height"] / 2
+    for n in range(12):
+        kind = "touchStart" if n == 0 else "touchMove" if n < 11 else "touchEnd"
+        points = [] if n == 11 else [{"x": x + across * n / 10, "y": y + down * n / 10}]
+        tools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        page.wait_for_timeout(20)
+
+
+def test_a_swipe_that_begins_on_a_slider_scrolls_and_changes_nothing(opened):
+    page = opened("dial", has_touch=True, viewport={"width": 390, "height": 500})
+    page.evaluate("document.body.style.paddingBottom = '2000px'")
+    page.get_by_role("slider", name="samples B").scroll_into_view_if_needed()
+    start, top = state(page, "dial"), page.evaluate("scrollY")
+    swipe(page, "samples B", across=4, down=-200)
+    page.wait_for_function(f"scrollY > {top + 50}")
+    assert state(page, "dial") == start
+    page.evaluate(f"scrollTo(0, {top})")
+    swipe(page, "samples B", across=-30, down=5)
+    moved = state(page, "dial")
+    assert moved["samples"] > start["samples"]
+    assert {**moved, "samples": start["samples"]} == start
+
+
+def test_the_dial_says_that_counts_are_not_times(opened):
+    page = opened("dial")
+    said = page.locator("#live-dial p").all_text_contents()
+    assert any("Counts are not times" in text and "makes all rows" in text for text in said)
+
+
+def test_the_ticks_of_the_dial_keep_off_its_labels(opened):
+    """A mark begins below the line of its label, and ends above the capitals of the next."""
+    page = opened("dial")
+    for line in page.locator("#live-dial path.live-zero").all():
+        ticks = re.findall(r" (\d+)v(\d+)", line.get_attribute("d"))
+        names = page.locator("#live-dial .live-name").evaluate_all(
+            "(all) => all.slice(0, 4).map((e) => +e.getAttribute('y'))"
+        )
+        for (y, length), name in zip(ticks, names, strict=True):
+            assert name + 4 < int(y)
+            assert int(y) + int(length) < name + 36 - 10
 
 
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])

@@ -58,16 +58,23 @@ def test_colours_tell_the_devices_and_the_returned_rows_apart():
 
 def test_what_stays_is_a_box_for_each_process_and_what_is_sent_is_one_bar():
     panels = {
-        "mine": [("rows", ["1", "2", "3"]), ("", "all_reduce"), ("sum", ["4", "5", "6"])],
+        "mine": [
+            ("rows", ["1", "2", "3"]),
+            (None, "clip"),
+            ("", "all_reduce"),
+            ("sum", ["4", "5", "6"]),
+        ],
         "theirs": [(".grad", ["7", "8", "9"]), ("", "hooks")],
     }
     (axes,) = plotting.exchanges(panels).axes
     said = [text.get_text() for text in axes.texts if text.get_text()]
-    assert said == ["mine", "rows", "1", "2", "3", "all_reduce", "sum", "4", "5", "6",
+    assert said == ["mine", "rows", "1", "2", "3", "clip", "all_reduce", "sum", "4", "5", "6",
                     "theirs", ".grad", "7", "8", "9", "hooks"]  # fmt: skip
     place = {text.get_text(): text.get_position() for text in axes.texts if text.get_text()}
     assert place["1"][0] == place["4"][0] == place["7"][0] < place["2"][0] < place["3"][0]
-    down = [place[name][1] for name in ("mine", "rows", "all_reduce", "sum", "theirs", "hooks")]
+    down = [
+        place[name][1] for name in ("mine", "rows", "clip", "all_reduce", "sum", "theirs", "hooks")
+    ]
     assert down == sorted(down)
     colours = [box.get_facecolor() for box in axes.patches]
     stays, sent = colours[0], colours[3]
@@ -78,19 +85,21 @@ def test_what_stays_is_a_box_for_each_process_and_what_is_sent_is_one_bar():
         bar.x0 - 1 <= box.get_window_extent().x0 and box.get_window_extent().x1 <= bar.x1 + 1
         for box in axes.patches
     )
-    assert len(arrows(axes)) == 3 * (2 + 1)
+    assert len(arrows(axes)) == 3 * (3 + 1)  # what is done has arrows too, and no box
 
 
 def test_what_does_not_fit_is_shaded_from_the_limit_upwards():
     lines = {"rows": [2000.0, 200, 20], "sum": [0.5, 0.05, 0.005]}
     (axes,) = plotting.memory_by_devices([8, 80, 800], lines, 70).axes
-    assert [line.get_label() for line in axes.lines] == ["rows", "sum"]
-    assert [list(line.get_ydata()) for line in axes.lines] == list(lines.values())
+    *drawn, ring = axes.lines
+    assert [line.get_label() for line in drawn] == ["rows", "sum"]
+    assert [list(line.get_ydata()) for line in drawn] == list(lines.values())
+    np.testing.assert_allclose(ring.get_xydata(), [[8 * 2000 / 70, 70]])
     (shaded,) = axes.patches
     corners = shaded.get_extents().transformed(axes.transData.inverted())
     assert np.isclose(corners.y0, 70)
     assert np.isclose(corners.y1, axes.get_ylim()[1])
     assert axes.get_xscale() == axes.get_yscale() == "log"
     said = [text.get_text() for text in axes.texts]
-    assert said == ["does not fit in 70 GB", "fits", "sum", "rows"]
+    assert said == ["does not fit in 70 GB", "fits", "229 devices", "sum", "rows"]
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["8", "80", "800"]

@@ -6,11 +6,11 @@ const SPAN = 2; // of both axes; a longer bar ends in an arrow
 const grouped = (n) => `${n}`.replace(/\B(?=(\d{3})+$)/g, ",");
 const power = (exponent) => grouped(2 ** exponent);
 
-/* 123456 bytes become "123 kB". */
+/* 33554432 bytes become "33.6 MB". */
 function memory(bytes) {
   const step = Math.floor(Math.log10(bytes) / 3 + 1e-9);
   const part = bytes / 1000 ** step;
-  return `${part >= 100 ? Math.round(part) : Number(part.toPrecision(2))}\u00a0${["B", "kB", "MB", "GB", "TB"][step]}`;
+  return `${step ? part.toPrecision(3) : bytes}\u00a0${["B", "kB", "MB", "GB", "TB"][step]}`;
 }
 
 /* A share of an ordinary pass in percent, and the total with that pass, rounded alike. */
@@ -20,7 +20,7 @@ const total = (share) => (share < 9
   : grouped(Math.round(1 + share)));
 
 /* The bars of both panels: a name, what it says, and its parts as [colour, length]. */
-function panels([pass, gram, direct, sum], [weights, kept, grams, rows]) {
+function panels(samples, [pass, gram, direct, sum], [weights, kept, grams, rows]) {
   const best = gram > direct ? [DIRECT, direct] : [GRAM, gram];
   const bar = (name, ...parts) => {
     const added = parts.reduce((all, [, length]) => all + length, 0) / pass;
@@ -31,14 +31,14 @@ function panels([pass, gram, direct, sum], [weights, kept, grams, rows]) {
     ["Multiplications", ["0", "1 pass", "2 passes"], [
       bar("ordinary pass"),
       bar("with norms, Gram form", [GRAM, gram]),
-      bar("with norms, direct form", [DIRECT, direct]),
+      bar("with norms, direct form = all rows", [DIRECT, direct]),
       bar("with norms and clipped sum", best, [SUM, sum]),
     ]],
-    ["Memory, float32", ["0", "all rows", "twice"], [
+    ["Memory, all samples at once", ["0", "all rows", "twice"], [
       room("clipped sum = weights", SUM, weights),
       room("kept: inputs, cotangents", KEPT, kept),
       room("Gram form", GRAM, grams),
-      room("direct form = all rows", DIRECT, rows),
+      room(`all rows = ${power(samples)} \u00d7 weights`, DIRECT, rows),
     ]],
   ];
 }
@@ -80,7 +80,7 @@ live.figure("dial", {
       const ticks = [0, 1, 2].map((p) => {
         const x = left + p * unit;
         const word = make("svg:text", {x, y: top + 187, "text-anchor": ["start", "middle", "end"][p], class: "live-small"});
-        const line = p === 1 ? [0, 1, 2, 3].map((i) => `M${x} ${top + 45 + 36 * i}v18`).join("") : `M${x} ${top + 28}v144`;
+        const line = p === 1 ? [0, 1, 2, 3].map((i) => `M${x} ${top + 48 + 36 * i}v16`).join("") : `M${x} ${top + 28}v144`;
         svg.append(make("svg:path", {d: line, class: p === 1 ? "live-zero" : "live-grid"}), word);
         return word;
       });
@@ -120,12 +120,16 @@ live.figure("dial", {
     const track = make("span", {class: "live-track"}, mark);
     input.replaceWith(track);
     track.prepend(input);
-    place.append(svg, make("div", {class: "live-controls"}, ...sliders.map((s) => s.row), live.button("Reset", figure.reset)));
+    const note = "The direct form makes all rows, a few at a time. Counts are not times: writing memory costs too.";
+    let before; // a swipe that begins on a slider and scrolls the page changes nothing
+    const swipe = {pointerdown: () => (before = {...figure.state}), pointercancel: () => figure.set(before)};
+    const rows = sliders.map((s) => s.row);
+    place.append(svg, make("p", {class: "live-note"}, note), make("div", {class: "live-controls", ...swipe}, ...rows, live.button("Reset", figure.reset)));
 
     return (state, {work, room}) => {
       sliders.forEach((slider) => slider.update(state));
       mark.style.left = `calc(8px + ${(state.width - 1) / 14} * (100% - 16px))`;
-      set(svg, {"aria-label": panels(work, room).map((panel, k) => draw[k](panel)).join(" ")});
+      set(svg, {"aria-label": panels(state.samples, work, room).map((panel, k) => draw[k](panel)).join(" ")});
     };
   },
 });

@@ -5,6 +5,7 @@ Run by `book.processes.in_jax`, which simulates the devices. What is run is in `
 
 import json
 from functools import partial
+from importlib import util
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import persample as ps
-from persample.book.devices import samples
+from persample.book.devices import jax_steps, samples
 from persample.book.devices.collectives import collectives
 from persample.book.devices.jax_steps import (
     check,
@@ -47,10 +48,10 @@ def largest_difference(found, wanted):
     )
 
 
-def checked(rows):
-    """Return what the chapter's check says of the eight rows."""
+def checked(rows, given=(samples.THETA, samples.X, samples.Y), check=check):
+    """Return what the chapter's check says of rows."""
     try:
-        check(rows, samples.THETA, samples.X, samples.Y)
+        check(rows, *given)
     except AssertionError as error:
         return str(error)
     return "right"
@@ -201,6 +202,47 @@ def bytes_sent():
     return sent
 
 
+def steps_with(loss):
+    """Return a copy of the chapter's steps with another loss, as a reader puts it in."""
+    spec = util.spec_from_file_location("another_loss", jax_steps.__file__)
+    steps = util.module_from_spec(spec)
+    spec.loader.exec_module(steps)
+    steps.loss = loss
+    steps.rows_of = jax.vmap(jax.grad(loss), (None, 0, 0))
+    return steps
+
+
+def dict_of_parameters():
+    """Return what the chapter's steps give if theta is a dict: the network with 53 parameters."""
+    steps, wanted = steps_with(network_loss), samples.one_process()
+    p, batch = jax.tree.map(jnp.asarray, samples.network()), samples.batch()
+    few = samples.batch(15)  # padded to 16
+    said = {"trapped": set(), "cured": set(), "jit": set()}
+    worst, sent = 0.0, {}
+    for n in COUNTS:
+        mesh = mesh_of(n)
+        found = {
+            "trapped": jax.jit(steps.trapped(mesh))(p, *batch),
+            "cured": jax.jit(steps.varying(mesh))(p, *batch),
+            "jit": steps.placed(p, *batch, n),
+        }
+        for way, rows in found.items():
+            said[way].add(checked(rows, (p, *batch), steps.check))
+        for way in ("cured", "jit"):
+            worst = max(worst, largest_difference(found[way], wanted["rows"]))
+        whole = *put(mesh, *batch), jnp.ones(16)
+        some = put(mesh, *(padded(a, 16) for a in few), np.arange(16) < 15)
+        sums = {16: whole, 15: some}
+        for size, given in sums.items():
+            total = steps.clipped_sum_jax(p, *given)
+            exact = samples.one_process(size)["clipped sum"]
+            worst = max(worst, largest_difference(total, exact))
+        program = steps.clipped_sum_jax.lower(p, *whole).compile()
+        sent[n] = collectives(program.as_text())
+    said = {way: sorted(texts) for way, texts in said.items()}
+    return {"said": said, "worst": worst, "sent": sent}
+
+
 def divided_parameters():
     """Return what norms send if the parameters, not the samples, are divided among n devices."""
     rng = np.random.default_rng(0)
@@ -244,6 +286,7 @@ def main() -> None:
         "uneven": uneven,
         "network": network,
         "sent": bytes_sent,
+        "dict": dict_of_parameters,
         "divided parameters": divided_parameters,
         "float32": single_precision,
     }

@@ -8,6 +8,7 @@ where a piece begins and ends.
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
@@ -65,8 +66,10 @@ def varying(mesh):
 # [check]
 def check(rows, theta, x, y):
     for i in (0, len(x) - 1):  # on the first device, on the last
+        row = jax.tree.map(lambda g, i=i: g[i], rows)
         one = jax.grad(loss)(theta, x[i], y[i])
-        off = jnp.abs(rows[i] - one).max()
+        row, one = ravel_pytree(row)[0], ravel_pytree(one)[0]
+        off = jnp.abs(row - one).max()
         assert off <= 1e-4 * jnp.abs(one).max(), f"row {i} is wrong"
     # [end]
 
@@ -82,10 +85,11 @@ def placed(theta, x, y, n=8):
 # [clipped]
 @jax.jit
 def clipped_sum_jax(theta, x, y, weight, C=1.0):
-    g = rows_of(theta, x, y)  # (B, parameters), divided like x
-    norms = jnp.linalg.norm(g, axis=1)
-    factors = C / jnp.maximum(norms, C)
-    return (weight * factors) @ g
+    rows = rows_of(theta, x, y)  # (B, ...), divided like x
+    leaves = jax.tree.leaves(rows)  # the arrays
+    squares = sum((g.reshape(len(g), -1) ** 2).sum(1) for g in leaves)
+    factors = weight * C / jnp.maximum(jnp.sqrt(squares), C)
+    return jax.tree.map(lambda g: jnp.tensordot(factors, g, 1), rows)
     # [end]
 
 

@@ -39,7 +39,7 @@ def rows_by_devices(rows: np.ndarray, returned: np.ndarray, chosen: int = 0) -> 
     holders = [np.flatnonzero(which.ravel() == k) for k in range(len(tips))]
     for tip, samples in zip(tips, holders, strict=True):
         if not pair & set(samples):
-            _arrow(right, tip, ", ".join(map(str, samples)), WRONG, alpha=0.35)
+            _arrow(right, tip, ", ".join(map(str, samples)), WRONG, alpha=0.5)
     for k, row in enumerate(rows):
         _arrow(left, row, str(k), own[k])
         if k in pair:  # its number stands outside the parallelogram
@@ -85,14 +85,15 @@ def _arrow(axes, tip, name, colour, alpha=1.0, outwards=None):
                   color=INK if alpha == 1 else "#777", in_layout=False)  # fmt: skip
 
 
-def exchanges(panels: Mapping[str, Sequence[tuple[str, str | Sequence[str]]]]) -> Figure:
+def exchanges(panels: Mapping[str, Sequence[tuple[str | None, str | Sequence[str]]]]) -> Figure:
     """Draw what each process has, stage by stage, and what they send; panels below each other.
 
     Parameters
     ----------
     panels : {title: stages}; a stage is (name, texts). A sequence of texts has one for each
         process and is drawn as boxes that stay where they are (blue). One text is a bar across
-        all processes (orange): what it names is sent.
+        all processes (orange): what it names is sent. Without a name (None) it has no box: it
+        says what is done on the way from the stage above to the one below.
     """
     stages = [stage for panel in panels.values() for stage in panel]
     processes = max(len(texts) for _, texts in stages if not isinstance(texts, str))
@@ -104,8 +105,10 @@ def exchanges(panels: Mapping[str, Sequence[tuple[str, str | Sequence[str]]]]) -
         top += _TITLE
         for number, (name, texts) in enumerate(panel):
             level = top + 0.45 * _STEP
-            axes.text(0.02, level, name, va="center", fontsize=11)
-            if isinstance(texts, str):
+            axes.text(0.02, level, name or "", va="center", fontsize=11)
+            if name is None:
+                _filled(axes, _NAMES, level, processes * _WIDE, texts, None)
+            elif isinstance(texts, str):
                 _filled(axes, _NAMES, level, processes * _WIDE, texts, _SENT)
             else:
                 for k, text in enumerate(texts):
@@ -122,9 +125,11 @@ def exchanges(panels: Mapping[str, Sequence[tuple[str, str | Sequence[str]]]]) -
 
 
 def _filled(axes, left, level, width, text, style):
-    """Draw a box with a text, and a little room on both sides."""
-    box(axes, left + width / 2, level, width / 2 - 0.04, _HALF, style)
-    axes.text(left + width / 2, level, text, ha="center", va="center", fontsize=11)
+    """Draw a text, in a box with a little room on both sides if there is a style."""
+    if style:
+        box(axes, left + width / 2, level, width / 2 - 0.04, _HALF, style)
+    weight = "normal" if style else "bold"
+    axes.text(left + width / 2, level, text, ha="center", va="center", fontsize=11, weight=weight)
 
 
 def memory_by_devices(
@@ -132,7 +137,8 @@ def memory_by_devices(
 ) -> Figure:
     """Draw GB on each device against the number of devices, on logarithmic axes.
 
-    What is above ``limit``, in GB, lies in a coloured area that says "does not fit".
+    What is above ``limit``, in GB, lies in a coloured area that says "does not fit". Where a
+    line leaves it, a ring is marked with the number of devices, rounded up.
     """
     figure, axes = plt.subplots(figsize=(4.7, 3.4))
     for name, amounts in lines.items():
@@ -145,6 +151,13 @@ def memory_by_devices(
     axes.annotate(f"does not fit in {limit:g} GB", (1, highest), (-6, -6), ha="right", va="top",
                   **place)  # fmt: skip
     axes.annotate("fits", (1, limit), (-6, -6), ha="right", va="top", **place)
+    for amounts in lines.values():
+        logs = np.log([amounts[::-1], devices[::-1]])
+        if amounts[-1] <= limit < amounts[0]:
+            n = float(np.exp(np.interp(np.log(limit), *logs)))
+            axes.plot(n, limit, "o", markersize=9, color=INK, fillstyle="none")
+            axes.annotate(f"{np.ceil(n):,.0f} devices", (n, limit), (7, 7), color=INK,
+                          textcoords="offset points")  # fmt: skip
     axes.set_xticks(devices, [f"{n:,}" for n in devices])
     axes.set_xticks([], minor=True)
     name_ends(axes, {name: (devices[-1], amounts[-1]) for name, amounts in lines.items()})

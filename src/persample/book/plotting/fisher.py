@@ -11,29 +11,33 @@ from ..colours import COLOURS
 from .curves import name_ends
 from .style import INK, finished
 
+LOWEST = 3e-7  # a ratio; a few dots far below it would squeeze the others
+
 
 def against_fisher(
     exact: np.ndarray, panels: Mapping[str, np.ndarray], least: float = 0.0
 ) -> Figure:
-    """Draw estimates of the Fisher of each weight (P,) against the exact ones, a panel each.
+    """Draw estimates of the Fisher of each weight (P,), divided by it, over the Fisher.
 
-    Both axes are logarithmic and the same in all panels; on the line both are equal. Only weights
-    whose Fisher is above ``least`` are drawn, and estimates above a hundred-thousandth of that.
+    One panel for each estimate, two in a line; all axes are logarithmic and the same. Only
+    weights whose Fisher is above ``least`` are drawn, and ratios above ``LOWEST``.
     """
-    figure, grid = plt.subplots(1, len(panels), figsize=(5.8, 2.7), sharex=True, sharey=True)
+    lines = -(-len(panels) // 2)
+    figure, grid = plt.subplots(
+        lines, 2, figsize=(5.6, 2.1 * lines + 0.4), sharex=True, sharey=True, squeeze=False
+    )
     kept = exact > least
-    frame = np.array([exact[kept].min(), exact.max()]) * [0.5, 2]
-    for axes, (title, estimate), colour in zip(grid, panels.items(), COLOURS, strict=False):
-        axes.plot(frame, frame, color="#6b7280", linewidth=1, linestyle="-")
-        axes.scatter(exact[kept], estimate[kept], s=3, alpha=0.35, color=colour, linewidths=0)
+    for axes, (title, estimate), colour in zip(grid.flat, panels.items(), COLOURS, strict=False):
+        axes.axhline(1, color="#6b7280", linewidth=1.2, linestyle="-")
+        ratio = estimate[kept] / exact[kept]
+        axes.scatter(exact[kept], ratio, s=3, alpha=0.35, color=colour, linewidths=0)
         axes.set_title(title, fontsize=12, color=INK, loc="left")
         axes.set(xscale="log", yscale="log")
-        if least:
-            axes.set_ylim(1e-5 * least, 2 * frame[1])
         for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_locator(LogLocator(numticks=3))
+            axis.set_major_locator(LogLocator(numticks=5))
             axis.set_minor_formatter(NullFormatter())
-    grid[0].set_ylabel("what it computes")
+    grid[0, 0].set_ylim(bottom=LOWEST)
+    figure.supylabel("computed / Fisher", fontsize=12)
     figure.supxlabel("Fisher of a weight", fontsize=12)
     return finished(figure)
 
