@@ -24,6 +24,30 @@ def found(processes_and_found):
     return processes_and_found[1]
 
 
+@pytest.mark.parametrize("size", [5, 0])
+@pytest.mark.parametrize("way", ["step", "step_layerwise"])
+def test_a_frozen_layer_has_no_part_in_a_step(way, size, monkeypatch):
+    from persample.book.devices import torch_steps
+
+    monkeypatch.setattr(torch_steps.dist, "all_reduce", lambda array: None)  # one process
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 3))
+    net[0].requires_grad_(False)
+    x, y = torch.randn(size, 4), torch.randint(3, (size,))
+    wanted = {k: torch.zeros_like(p) for k, p in net[2].named_parameters()}
+    for image, label in zip(x, y, strict=True):
+        loss = torch.nn.functional.cross_entropy(net(image), label)
+        row = torch.autograd.grad(loss, list(net[2].parameters()))
+        norm = sum(g.square().sum() for g in row).sqrt()
+        for total, g in zip(wanted.values(), row, strict=True):
+            total += g * min(1.0, 0.1 / norm.item())
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.0)
+    getattr(torch_steps, way)(net, optimizer, x, y, 5, C=0.1)
+    assert all(p.grad is None for p in net[0].parameters())
+    for name, p in net[2].named_parameters():
+        torch.testing.assert_close(p.grad, wanted[name] / 5)
+
+
 @pytest.mark.parametrize("batch", ["even", "uneven"])
 def test_rows_norms_sums_and_moments_are_those_of_one_process(found, batch):
     assert set(found[batch]) == {

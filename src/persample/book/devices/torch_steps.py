@@ -22,8 +22,8 @@ def own_rows(net, x, y):  # x, y: this process's own
         scores = functional_call(net, params, (image[None],))
         return cross_entropy(scores, label[None])
 
-    trained = [(k, p) for k, p in net.named_parameters() if p.requires_grad]
-    params = {k: p.detach() for k, p in trained}
+    trained = {k: p for k, p in net.named_parameters() if p.requires_grad}
+    params = {k: p.detach() for k, p in trained.items()}
     return vmap(grad(loss), (None, 0, 0))(params, x, y)
     # [end]
 
@@ -44,7 +44,8 @@ def step(net, optimizer, x, y, B, C=1.0):  # B: of all processes
 
 # [layerwise]
 def step_layerwise(net, optimizer, x, y, B, C=1.0):
-    total = {k: torch.zeros_like(p) for k, p in net.named_parameters()}
+    trained = {k: p for k, p in net.named_parameters() if p.requires_grad}
+    total = {k: torch.zeros_like(p) for k, p in trained.items()}
     if len(x):  # without samples: zeros
         with ps.layerwise(net) as record:
             losses = cross_entropy(net(x), y, reduction="none")
@@ -54,7 +55,7 @@ def step_layerwise(net, optimizer, x, y, B, C=1.0):
     dist.all_reduce(flat)  # the one exchange
     flat /= B
     sizes = [g.numel() for g in total.values()]
-    for p, g in zip(net.parameters(), flat.split(sizes), strict=True):
+    for p, g in zip(trained.values(), flat.split(sizes), strict=True):
         p.grad = g.view_as(p)
     optimizer.step()
     # [end]
