@@ -1,4 +1,4 @@
-"""Which backend arrays belong to, and the three things that a loss needs of its backend.
+"""Which backend arrays belong to, and what a loss or a statistic needs of its backend.
 
 Each asks the backend's own module, which is loaded when the first of its arrays is seen.
 """
@@ -67,6 +67,12 @@ def stop_gradient(x: Any) -> Any:
     raise TypeError(
         f"stop_gradient: {type(x).__name__} is not an array or a number; give one array at a time."
     )
+
+
+def widened(x: Any) -> Any:
+    """Return an array in float32 if its numbers have 16 bits, as it is if not."""
+    xp = namespace_of(x)
+    return x if x.dtype.itemsize > 2 else xp.astype(x, xp.float32)
 
 
 def to_numpy(tree: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import trees
-from .arrays import namespace_of
+from .arrays import namespace_of, widened
 from .checks import is_count
 
 SCRATCH = 2**20  # numbers in a work buffer
@@ -55,7 +55,7 @@ def projected(rows: Any, dim: int, seed: int = 0) -> Any:
     signs = Signs("projected", dim, seed)
     total = 0
     for x in leaves:
-        x = x if x.dtype.itemsize > 2 else xp.astype(x, xp.float32)
+        x = widened(x)
         vectors = [
             xp.asarray(v, dtype=x.dtype, device=x.device) for v in signs.vectors(x.shape[1:])
         ]

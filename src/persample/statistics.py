@@ -10,7 +10,7 @@ from operator import add
 from typing import Any
 
 from . import trees
-from .arrays import namespace_of
+from .arrays import namespace_of, widened
 from .projection import projected
 
 __all__ = [
@@ -38,9 +38,9 @@ def norms(rows: Any) -> Any:
     array([5., 2.])
     """
     xp, leaves = namespace_of(rows), trees.flatten(rows)[0]
-    flat = [_wide(xp, _flat(x)) for x in leaves if 0 not in x.shape]
+    flat = [widened(_flat(x)) for x in leaves if 0 not in x.shape]
     if not flat:
-        return xp.zeros_like(_wide(xp, xp.sum(leaves[0], axis=tuple(range(1, leaves[0].ndim)))))
+        return xp.zeros_like(widened(xp.sum(leaves[0], axis=tuple(range(1, leaves[0].ndim)))))
     largest = [xp.max(xp.abs(x), axis=1) for x in flat]
     scale = reduce(xp.maximum, largest[1:], largest[0])
     one = xp.ones_like(scale)
@@ -76,7 +76,7 @@ def clip(rows: Any, max_norm: float) -> Any:
     factors = bound / xp.maximum(sizes, bound)
 
     def clipped(x):
-        product = _wide(xp, x) * _along(factors, x)
+        product = widened(x) * _along(factors, x)
         return product if product.dtype == x.dtype else xp.astype(product, x.dtype)
 
     return trees.tree_map(clipped, rows)
@@ -99,7 +99,7 @@ def clipped_sum(rows: Any, max_norm: float) -> Any:
     array([0.9, 1.2])
     """
     xp, clipped = namespace_of(rows), clip(rows, max_norm)
-    return trees.tree_map(lambda x: xp.asarray(xp.sum(_wide(xp, x), axis=0)), clipped)
+    return trees.tree_map(lambda x: xp.asarray(xp.sum(widened(x), axis=0)), clipped)
 
 
 def mean(rows: Any) -> Any:
@@ -172,11 +172,6 @@ def noise_scale(rows: Any, unbiased: bool = True) -> Any:
     if not unbiased:
         signal = signal + noise / _size("noise_scale", rows, 2)
     return noise / signal
-
-
-def _wide(xp, x):
-    """Return x in float32 if its numbers have 16 bits."""
-    return x if x.dtype.itemsize > 2 else xp.astype(x, xp.float32)
 
 
 def _flat(x):
