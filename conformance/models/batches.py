@@ -1,0 +1,42 @@
+"""Makers of batches that many models share."""
+
+from collections.abc import Callable
+
+from conformance.case import Draw
+
+Batch = Callable[[Draw, int, int], dict]
+
+
+def features(*shape: int) -> Batch:
+    """x: (B, *shape), normal."""
+    return lambda draw, size, step: {"x": draw.normal(size, *shape)}
+
+
+def ids(vocabulary: int, *shape: int) -> Batch:
+    """x: (B, *shape), integers."""
+    return lambda draw, size, step: {"x": draw.integers(0, vocabulary, size, *shape)}
+
+
+def ragged_ids(vocabulary: int, length: int) -> Batch:
+    """x: (B, length), integers, of which the first ``count`` are meant."""
+
+    def batch(draw: Draw, size: int, step: int) -> dict:
+        x = draw.integers(0, vocabulary, size, length)
+        return {"x": x, "count": draw.integers(1, length + 1, size)}
+
+    return batch
+
+
+def ragged_features(length: int, width: int) -> Batch:
+    """x: (B, length, width), normal, of which the first ``count`` are meant."""
+
+    def batch(draw: Draw, size: int, step: int) -> dict:
+        x = draw.normal(size, length, width)
+        return {"x": x, "count": draw.integers(1, length + 1, size)}
+
+    return batch
+
+
+def with_count(model, batch: dict):
+    """Call a model that takes x and the number of positions that are meant."""
+    return model(batch["x"], batch["count"])

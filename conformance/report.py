@@ -1,0 +1,123 @@
+"""Print and store results: results.json, one line for each model and loss, and RESULTS.md."""
+
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+from collections import Counter
+from pathlib import Path
+
+from conformance.verdict import CRASH, NO_TWIN, REFUSED, RIGHT, WRONG, worst
+
+HERE = Path(__file__).parent
+SYMBOLS = {RIGHT: "right", REFUSED: "refused", WRONG: "**WRONG**", CRASH: "*crash*", NO_TWIN: "."}
+COUNTED = (RIGHT, REFUSED, WRONG, CRASH)
+
+
+def show(line: dict) -> None:
+    """Print what is not right."""
+    bad = [v for v in line["verdicts"] if v not in (RIGHT, NO_TWIN)]
+    if bad:
+        said = line.get("errors") or line.get("messages")
+        where = f"{line['library']} | {line['model']} | {line['loss']}"
+        print(f"{worst(bad)}: {where}: {' '.join(v[0] for v in line['verdicts'])} {said}")
+
+
+def of_libraries(lines: list[dict]) -> dict[str, list[dict]]:
+    found: dict[str, list[dict]] = {}
+    for line in lines:
+        found.setdefault(line["library"], []).append(line)
+    return found
+
+
+def totals(lines: list[dict]) -> str:
+    """Return a table of batches by library and verdict."""
+    table = ["| library | right | refused | WRONG | crash | models without a wrong batch |"]
+    table.append("|---|---|---|---|---|---|")
+    for library, mine in of_libraries(lines).items():
+        count = Counter(v for line in mine for v in line["verdicts"])
+        models = {line["model"] for line in mine if worst(line["verdicts"]) != NO_TWIN}
+        wrong = {line["model"] for line in mine if WRONG in line["verdicts"]}
+        numbers = " | ".join(str(count[v]) for v in COUNTED)
+        table.append(f"| {library} | {numbers} | {len(models - wrong)} of {len(models)} |")
+    return "\n".join(table)
+
+
+def matrix(lines: list[dict]) -> str:
+    """Return models by libraries: the worst verdict over losses and batches."""
+    libraries = list(of_libraries(lines))
+    cells: dict[str, dict[str, list[str]]] = {}
+    for line in lines:
+        row = cells.setdefault(line["model"], {name: [] for name in libraries})
+        row[line["library"]] += line["verdicts"]
+    table = ["| model | " + " | ".join(libraries) + " |", "|---" * (len(libraries) + 1) + "|"]
+    for model, row in cells.items():
+        found = " | ".join(SYMBOLS[worst(row[name])] for name in libraries)
+        table.append(f"| {model} | {found} |")
+    return "\n".join(table)
+
+
+def entries(lines: list[dict], verdict: str) -> str:
+    """Return the list of all lines that have a verdict."""
+    found = []
+    for line in lines:
+        places = [n for n, v in enumerate(line["verdicts"]) if v == verdict]
+        if not places:
+            continue
+        batches = ", ".join(f"{n + 1} (B = {line['sizes'][n]})" for n in places)
+        if verdict == WRONG:
+            largest = max(line["errors"].values())
+            text = "shape, NaN or infinite" if largest >= 1e300 else f"error {largest:.2g}"
+            said = f"{text} in {', '.join(line['wrong'])}"
+        else:
+            said = "; ".join(line["messages"]).replace("|", "\\|")
+        found.append(f"- {line['model']}, {line['loss']}, batch {batches}: {said}")
+    return "\n".join(found) or "None."
+
+
+def lists(lines: list[dict]) -> str:
+    """Return every wrong entry, and for persample what it refuses and where it crashes."""
+    parts = []
+    for library, mine in sorted(of_libraries(lines).items(), key=lambda p: p[0] != "persample"):
+        parts.append(f"## {library}: wrong\n\n{entries(mine, WRONG)}")
+        if any(CRASH in line["verdicts"] for line in mine):
+            parts.append(f"### {library}: crashes\n\n{entries(mine, CRASH)}")
+        if library == "persample":
+            parts.append(f"### {library}: refused\n\n{entries(mine, REFUSED)}")
+    return "\n\n".join(parts)
+
+
+def header(libraries: list, seconds: float) -> dict:
+    names = sorted({adapter.DISTRIBUTION for adapter in libraries} | {"torch", "numpy"})
+    return {
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "python": platform.python_version(),
+        "seconds": round(seconds),
+        "versions": {name: importlib.metadata.version(name) for name in names},
+    }
+
+
+def save(lines: list[dict], libraries: list, seconds: float) -> None:
+    """Write results.json and RESULTS.md."""
+    head = header(libraries, seconds)
+    body = ",\n".join(json.dumps(line, separators=(",", ":")) for line in lines)
+    text = f'{{"header":{json.dumps(head)},\n"lines":[\n{body}\n]}}\n'
+    (HERE / "results.json").write_text(text)
+    versions = ", ".join(f"{name} {version}" for name, version in head["versions"].items())
+    intro = (
+        "# Results\n\n"
+        f"{head['date']}, {head['machine']}, Python {head['python']}, {versions}. "
+        f"One thread, {head['seconds']} s. Written by `make conformance SAVE=yes`; "
+        "`README.md` says what is tested and what the verdicts mean. Batches are counted.\n"
+    )
+    rest = "A cell is the worst verdict over the model's losses and batches; a dot: no twin."
+    parts = (
+        intro,
+        totals(lines),
+        lists(lines),
+        f"## Models by libraries\n\n{rest}",
+        matrix(lines),
+    )
+    (HERE / "RESULTS.md").write_text("\n\n".join(p.strip() for p in parts) + "\n")

@@ -1,0 +1,117 @@
+"""Compare answers with the truth, and judge exceptions."""
+
+import dis
+import re
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from conformance import oracle
+
+RIGHT, REFUSED, WRONG, CRASH, NO_TWIN = "right", "refused", "wrong", "crash", "no twin"
+MESSAGE = 300
+FLOOR = 1e-8  # a parameter whose rows are smaller than this part of the largest is compared to it
+SPOKEN = (NotImplementedError, ValueError, TypeError, RuntimeError)
+
+
+class NoRowsError(NotImplementedError):
+    """A library left no rows for a parameter that has some, and said nothing wrong."""
+
+
+class NoTwinError(Exception):
+    """The model is not written for this library."""
+
+
+def difference(found: Tensor, true: Tensor, top: float) -> float:
+    """Return the largest difference relative to the largest number, inf for NaN or a shape."""
+    if tuple(found.shape) != tuple(true.shape):
+        return float("inf")
+    scale = max(float(true.abs().max()), FLOOR * top) or 1.0
+    error = float((found.detach().double() - true.double()).abs().max()) / scale
+    return error if error == error else float("inf")
+
+
+def tree_error(found: dict[str, Tensor], true: dict[str, Tensor]) -> float:
+    """Return the largest error over parameters; one left out must be zero."""
+    top = max(float(t.abs().max()) for t in true.values())
+    missing = [k for k, t in true.items() if found.get(k) is None and t.abs().max() > 0]
+    if missing:
+        raise NoRowsError(f"returned nothing for {', '.join(missing)}")
+    pairs = [(found[k], t) for k, t in true.items() if found.get(k) is not None]
+    return max((difference(f, t, top) for f, t in pairs), default=0.0)
+
+
+def errors(answer: dict[str, Any], rows: oracle.Rows, max_norm: float, epsilon: float) -> dict:
+    """Return the error of each thing that a library answered."""
+    found = {}
+    if "rows" in answer:
+        found["rows"] = tree_error(answer["rows"], rows)
+    if "squared_norms" in answer:
+        true = oracle.squared_norms(rows)
+        found["squared_norms"] = difference(answer["squared_norms"], true, 0.0)
+    if "clipped_sum" in answer:
+        true = oracle.clipped_sum(rows, max_norm, epsilon)
+        found["clipped_sum"] = tree_error(answer["clipped_sum"], true)
+    return found
+
+
+def judge(answer: dict[str, Any], step: Any, tolerance: float, epsilon: float) -> dict:
+    """Return the errors that are smallest over the truths, and the verdict."""
+    every = [errors(answer, rows, step.max_norm, epsilon) for rows in step.truths]
+    best = {what: min(e[what] for e in every) for what in every[0]}
+    worst = max(best.values())
+    return {
+        "verdict": RIGHT if worst < tolerance else WRONG,
+        "error": worst,
+        "where": [what for what, error in best.items() if error >= tolerance],
+    }
+
+
+def innermost(error: BaseException) -> TracebackType:
+    trace = error.__traceback__
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace
+
+
+def raised_by(error: BaseException, packages: tuple[str, ...]) -> bool:
+    """Return whether a ``raise`` statement in a file of these packages raised the error."""
+    trace = innermost(error)
+    code = trace.tb_frame.f_code
+    ours = any(f"/{name}/" in code.co_filename for name in packages)
+    return ours and code.co_code[trace.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+
+
+def judge_exception(error: BaseException, adapter: Any) -> str:
+    """Return "refused" for an exception that the library means, else "crash".
+
+    Meant is what a ``raise`` statement of the library raises, if it is one of `SPOKEN` or of the
+    library's own exceptions, and what matches the adapter's list of documented messages.
+    """
+    if isinstance(error, NoTwinError):
+        return NO_TWIN
+    if isinstance(error, NoRowsError):
+        return REFUSED
+    own = type(error).__module__.split(".")[0] in adapter.packages
+    if raised_by(error, adapter.packages) and (own or isinstance(error, SPOKEN)):
+        return REFUSED
+    text = f"{type(error).__name__}: {error}"
+    return REFUSED if any(pattern in text for pattern in adapter.documented) else CRASH
+
+
+def message(error: BaseException) -> str:
+    """Return the first characters of an exception, without addresses of this machine."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return re.sub(r"(/[\w.+-]+)+/(?=[\w.-]+)|0x[0-9a-f]+", "", text)[:MESSAGE]
+
+
+def worst(verdicts: list[str]) -> str:
+    """Return the verdict that stands for several."""
+    return next((v for v in (WRONG, CRASH, REFUSED, RIGHT) if v in verdicts), NO_TWIN)
+
+
+def finite(value: float) -> float:
+    """Return a number that JSON can hold, with two digits."""
+    return float(f"{min(value, 1e300):.1e}") if torch.isfinite(torch.tensor(value)) else 1e300
