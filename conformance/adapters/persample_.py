@@ -1,8 +1,8 @@
 """persample: ``persample.record``. Rows, squared norms and clipped sums have no factor 1/B."""
 
-import persample as ps
 from torch import nn
 
+import persample as ps
 from conformance.task import Task
 
 NAME = "persample"
