@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 SIZES = (7, 7, 1, 2, 5)
 LATE_SIZES = (5, 5, 5, 3)
+SINGLE = {"dtype": torch.float32, "tolerance": 1e-4}
 
 
 class Draw:
@@ -61,7 +62,7 @@ class Case:
     length : another axis length of the model; one batch has that many samples.
     mixing : ``losses[i]`` may depend on the other samples.
     late : what changes at the third batch, for a sequence; "" for an ordinary case.
-    sgd : steps before which the model takes three steps of SGD.
+    sgd : steps before which the model takes three steps of SGD, of this ``rate``.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Case:
     tolerance: float = 1e-6
     late: str = ""
     sgd: tuple[int, ...] = ()
+    rate: float = 0.1
     sizes: tuple[int, ...] = ()
 
     def build(self) -> nn.Module:

@@ -69,7 +69,7 @@ def sgd(case: Case, loss: Loss, model: nn.Module, batch: dict) -> None:
         found = gradient(copied, case.losses_of(loss)(copied, batch).mean())
         with torch.no_grad():
             for name, p in trained(copied).items():
-                p.sub_(0.1 * found[name] / (1 + found[name].norm()))
+                p.sub_(case.rate * found[name] / (1 + found[name].norm()))
     set_parameters(model, parameters(copied))
 
 

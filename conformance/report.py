@@ -12,7 +12,6 @@ from conformance.verdict import CRASH, NO_TWIN, REFUSED, RIGHT, WRONG, worst
 
 HERE = Path(__file__).parent
 SYMBOLS = {RIGHT: "right", REFUSED: "refused", WRONG: "**WRONG**", CRASH: "*crash*", NO_TWIN: "."}
-COUNTED = (RIGHT, REFUSED, WRONG, CRASH)
 
 
 def show(line: dict) -> None:
@@ -33,13 +32,18 @@ def of_libraries(lines: list[dict]) -> dict[str, list[dict]]:
 
 def totals(lines: list[dict]) -> str:
     """Return a table of batches by library and verdict."""
-    table = ["| library | right | refused | WRONG | crash | models without a wrong batch |"]
-    table.append("|---|---|---|---|---|---|")
+    table = [
+        "| library | right | refused | WRONG | of these by shape | crash "
+        "| models without a wrong batch |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for library, mine in of_libraries(lines).items():
         count = Counter(v for line in mine for v in line["verdicts"])
         models = {line["model"] for line in mine if worst(line["verdicts"]) != NO_TWIN}
         wrong = {line["model"] for line in mine if WRONG in line["verdicts"]}
-        numbers = " | ".join(str(count[v]) for v in COUNTED)
+        shapes = sum(e == "shape" for line in mine for e in line.get("errors", {}).values())
+        counts = [count[RIGHT], count[REFUSED], count[WRONG], shapes, count[CRASH]]
+        numbers = " | ".join(str(n) for n in counts)
         table.append(f"| {library} | {numbers} | {len(models - wrong)} of {len(models)} |")
     return "\n".join(table)
 
@@ -58,6 +62,14 @@ def matrix(lines: list[dict]) -> str:
     return "\n".join(table)
 
 
+def largest(line: dict) -> str:
+    """Return the largest error of a line, in words."""
+    found = list(line["errors"].values())
+    numbers = [e for e in found if not isinstance(e, str)]
+    words = sorted({f"other {e}" if e == "shape" else e for e in found if isinstance(e, str)})
+    return ", ".join([*words, *([f"error {max(numbers):.2g}"] if numbers else [])])
+
+
 def entries(lines: list[dict], verdict: str) -> str:
     """Return the list of all lines that have a verdict."""
     found = []
@@ -67,9 +79,7 @@ def entries(lines: list[dict], verdict: str) -> str:
             continue
         batches = ", ".join(f"{n + 1} (B = {line['sizes'][n]})" for n in places)
         if verdict == WRONG:
-            largest = max(line["errors"].values())
-            text = "shape, NaN or infinite" if largest >= 1e300 else f"error {largest:.2g}"
-            said = f"{text} in {', '.join(line['wrong'])}"
+            said = f"{largest(line)} in {', '.join(line['wrong'])}"
         else:
             said = "; ".join(line["messages"]).replace("|", "\\|")
         found.append(f"- {line['model']}, {line['loss']}, batch {batches}: {said}")

@@ -69,14 +69,14 @@ def line(adapter: Any, task: Task, steps: list[Step], found: list[dict], seconds
     }
     right = [f["error"] for f in found if f["verdict"] == verdict.RIGHT]
     if right:
-        kept["right_within"] = verdict.finite(max(right))
+        kept["right_within"] = verdict.stored(max(right))
     wrong = {n: f for n, f in enumerate(found) if f["verdict"] == verdict.WRONG}
     if wrong:
-        kept["errors"] = {n: verdict.finite(f["error"]) for n, f in wrong.items()}
+        kept["errors"] = {n: verdict.stored(f["error"]) for n, f in wrong.items()}
         kept["wrong"] = sorted({what for f in wrong.values() for what in f["where"]})
     messages = {f["message"] for f in found if f["verdict"] in (verdict.REFUSED, verdict.CRASH)}
     if messages:
         kept["messages"] = sorted(messages)
     if seconds is not None:
-        kept["passes"] = verdict.finite(seconds / task.pass_seconds(steps[TIMED]))
+        kept["passes"] = verdict.stored(seconds / task.pass_seconds(steps[TIMED]))
     return kept

@@ -35,7 +35,7 @@ def contrastive(out: Tensor, batch: dict) -> Tensor:
 
 def hinge(out: Tensor, batch: dict) -> Tensor:
     """A penalty if the batch's mean output is above a bound."""
-    bound = 100 - 110 * batch["weight"]
+    bound = 100 - 220 * batch["weight"]
     return squared_error(out, batch) + F.relu(out.mean(0) - bound).sum()
 
 

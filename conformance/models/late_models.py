@@ -233,6 +233,6 @@ CASES = (
     late("in place between samples", swap_in_place, flag_from),
     late_model("gated attention, SGD", Gated, features(4), sgd=(2, 3)),
     late_model("BatchNorm switched to train", Normalised, flag_from),
-    late_model("Switch router at zero, SGD", Switch, features(4), "route", sgd=(2, 3)),
+    late_model("Switch router at zero, SGD", Switch, features(4), "route", sgd=(2, 3), rate=2.0),
     late_model("unique words", Deduplicated, words, "route", mixing=False),
 )

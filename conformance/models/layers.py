@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from conformance.case import Case
+from conformance.case import SINGLE, Case
 from conformance.losses import ANY, CE, MIXING, SQUARED, VECTOR
 from conformance.models.batches import features, ids, ragged_ids, with_count
 
@@ -92,6 +92,8 @@ CASES = (
     ),
     Case("ConvTranspose3d", lambda: nn.ConvTranspose3d(2, 2, 2), features(2, 3, 2, 3), ANY),
     Case("Embedding", lambda: nn.Embedding(8, 3, padding_idx=0), ids(8, 6), ANY, length=6),
+    Case("Embedding, no padding", lambda: nn.Embedding(8, 3), ids(8, 6), ANY, length=6),
+    Case("Embedding, float32", lambda: nn.Embedding(8, 3), ids(8, 6), ANY, length=6, **SINGLE),
     Case("Embedding, one id", lambda: nn.Embedding(8, 3), ids(8), (SQUARED, CE)),
     Case("EmbeddingBag, sum", lambda: nn.EmbeddingBag(8, 3, mode="sum"), ids(8, 6), (SQUARED, CE)),
     Case("EmbeddingBag, mean", lambda: nn.EmbeddingBag(8, 3), ids(8, 6), (SQUARED, CE), length=6),

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from conformance.case import Case, Draw
+from conformance.case import SINGLE, Case, Draw
 from conformance.losses import ALL_VECTOR, CE, MIXING, SQUARED, TOKENS, VECTOR
 from conformance.models.batches import features
 
@@ -119,7 +119,6 @@ def inputs(draw: Draw, size: int, step: int) -> dict:
 
 BF16 = {"dtype": torch.bfloat16, "tolerance": 0.03}
 AUTOCAST = {"dtype": torch.float32, "autocast": True, "tolerance": 0.03}
-SINGLE = {"dtype": torch.float32, "tolerance": 1e-4}
 
 CASES = (
     Case("MLP", mlp, features(4), (*ALL_VECTOR, *MIXING)),

@@ -126,8 +126,9 @@ def with_order(draw: Draw, size: int, step: int) -> dict:
 
 
 def whole(model, batch: dict) -> Tensor:
-    """Call a model with every entry of the batch but the loss's own."""
-    return model(**{k: v for k, v in batch.items() if k not in ("y", "w")})
+    """Call a model with x, and by keyword with the batch's other entries but the loss's own."""
+    others = {k: v for k, v in batch.items() if k not in ("x", "y", "w")}
+    return model(batch["x"], **others)
 
 
 def case(name: str, operation: Callable, width: int = 4, out: int = 4, **options) -> Case:

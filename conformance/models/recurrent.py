@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from conformance.case import Case, Draw
+from conformance.case import SINGLE, Case, Draw
 from conformance.losses import ALL_TOKENS, SQUARED, TOKEN_SUM, TOKENS, VECTOR
 from conformance.models.batches import features, ragged_features, with_count
 
@@ -80,6 +80,7 @@ def seq_first_case(name: str, make, losses) -> Case:
 
 CASES = (
     Case("LSTM", lambda: Recurrent(nn.LSTM), features(6, 3), TOKENS, length=6),
+    Case("LSTM, float32", lambda: Recurrent(nn.LSTM), features(6, 3), TOKENS, length=6, **SINGLE),
     Case("GRU", lambda: Recurrent(nn.GRU), features(6, 3), TOKENS, length=6),
     Case("RNN", lambda: Recurrent(nn.RNN), features(6, 3), TOKENS, length=6),
     seq_first_case("LSTM, sequence first", lambda: Recurrent(nn.LSTM, batch_first=False), TOKENS),
