@@ -5,11 +5,13 @@ import importlib.metadata
 import json
 import os
 import platform
+import statistics
 from collections import Counter
 from pathlib import Path
 
 from conformance.verdict import CRASH, NO_TWIN, REFUSED, RIGHT, WRONG, worst
 
+SHORT = 160
 HERE = Path(__file__).parent
 SYMBOLS = {RIGHT: "right", REFUSED: "refused", WRONG: "**WRONG**", CRASH: "*crash*", NO_TWIN: "."}
 
@@ -34,8 +36,8 @@ def totals(lines: list[dict]) -> str:
     """Return a table of batches by library and verdict."""
     table = [
         "| library | right | refused | WRONG | of these by shape | crash "
-        "| models without a wrong batch |",
-        "|---|---|---|---|---|---|---|",
+        "| models without a wrong batch | a call, in passes (median) |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for library, mine in of_libraries(lines).items():
         count = Counter(v for line in mine for v in line["verdicts"])
@@ -44,7 +46,9 @@ def totals(lines: list[dict]) -> str:
         shapes = sum(e == "shape" for line in mine for e in line.get("errors", {}).values())
         counts = [count[RIGHT], count[REFUSED], count[WRONG], shapes, count[CRASH]]
         numbers = " | ".join(str(n) for n in counts)
-        table.append(f"| {library} | {numbers} | {len(models - wrong)} of {len(models)} |")
+        passes = statistics.median([line["passes"] for line in mine if "passes" in line] or [0])
+        clean = f"{len(models - wrong)} of {len(models)}"
+        table.append(f"| {library} | {numbers} | {clean} | {passes:.1f} |")
     return "\n".join(table)
 
 
@@ -77,13 +81,29 @@ def entries(lines: list[dict], verdict: str) -> str:
         places = [n for n, v in enumerate(line["verdicts"]) if v == verdict]
         if not places:
             continue
-        batches = ", ".join(f"{n + 1} (B = {line['sizes'][n]})" for n in places)
         if verdict == WRONG:
             said = f"{largest(line)} in {', '.join(line['wrong'])}"
         else:
-            said = "; ".join(line["messages"]).replace("|", "\\|")
-        found.append(f"- {line['model']}, {line['loss']}, batch {batches}: {said}")
+            said = line["messages"][verdict]
+        found.append(f"- {line['model']}, {line['loss']}, {batches(line, places)}: {said}")
     return "\n".join(found) or "None."
+
+
+def batches(line: dict, places: list[int]) -> str:
+    """Return which batches are meant, with their sizes."""
+    if len(places) == len(line["sizes"]):
+        return "all batches"
+    named = ", ".join(f"{n + 1} (B = {line['sizes'][n]})" for n in places)
+    return f"batch {named}" if len(places) == 1 else f"batches {named}"
+
+
+def by_model(lines: list[dict], verdict: str) -> str:
+    """Return one line for each model that has a verdict: its first message."""
+    first: dict[str, str] = {}
+    for line in lines:
+        if verdict in line["verdicts"]:
+            first.setdefault(line["model"], line["messages"][verdict][:SHORT])
+    return "\n".join(f"- {model}: {said}" for model, said in first.items()) or "None."
 
 
 def lists(lines: list[dict]) -> str:
@@ -92,9 +112,11 @@ def lists(lines: list[dict]) -> str:
     for library, mine in sorted(of_libraries(lines).items(), key=lambda p: p[0] != "persample"):
         parts.append(f"## {library}: wrong\n\n{entries(mine, WRONG)}")
         if any(CRASH in line["verdicts"] for line in mine):
-            parts.append(f"### {library}: crashes\n\n{entries(mine, CRASH)}")
+            parts.append(f"### {library}: crashes\n\n{by_model(mine, CRASH)}")
         if library == "persample":
             parts.append(f"### {library}: refused\n\n{entries(mine, REFUSED)}")
+        elif any(REFUSED in line["verdicts"] for line in mine):
+            parts.append(f"### {library}: refused\n\n{by_model(mine, REFUSED)}")
     return "\n\n".join(parts)
 
 
@@ -112,7 +134,8 @@ def header(libraries: list, seconds: float) -> dict:
 def save(lines: list[dict], libraries: list, seconds: float) -> None:
     """Write results.json and RESULTS.md."""
     head = header(libraries, seconds)
-    body = ",\n".join(json.dumps(line, separators=(",", ":")) for line in lines)
+    kept = [line for line in lines if line["verdicts"] != [NO_TWIN]]
+    body = ",\n".join(json.dumps(line, separators=(",", ":")) for line in kept)
     text = f'{{"header":{json.dumps(head)},\n"lines":[\n{body}\n]}}\n'
     (HERE / "results.json").write_text(text)
     versions = ", ".join(f"{name} {version}" for name, version in head["versions"].items())

@@ -59,7 +59,7 @@ def run(adapter: Any, task: Task, steps: list[Step]) -> dict:
 
 
 def line(adapter: Any, task: Task, steps: list[Step], found: list[dict], seconds) -> dict:
-    """Return what is kept: verdicts, errors of wrong batches, messages, time in passes."""
+    """Return what is kept: verdicts, errors of wrong batches, first messages, time in passes."""
     kept = {
         "library": adapter.NAME,
         "model": task.case.name,
@@ -74,9 +74,10 @@ def line(adapter: Any, task: Task, steps: list[Step], found: list[dict], seconds
     if wrong:
         kept["errors"] = {n: verdict.stored(f["error"]) for n, f in wrong.items()}
         kept["wrong"] = sorted({what for f in wrong.values() for what in f["where"]})
-    messages = {f["message"] for f in found if f["verdict"] in (verdict.REFUSED, verdict.CRASH)}
-    if messages:
-        kept["messages"] = sorted(messages)
+    for name in (verdict.REFUSED, verdict.CRASH):
+        messages = [f["message"] for f in found if f["verdict"] == name]
+        if messages:
+            kept.setdefault("messages", {})[name] = messages[0]
     if seconds is not None:
         kept["passes"] = verdict.stored(seconds / task.pass_seconds(steps[TIMED]))
     return kept

@@ -116,7 +116,7 @@ def judge_exception(error: BaseException, adapter: Any) -> str:
 def message(error: BaseException) -> str:
     """Return the first characters of an exception, without addresses of this machine."""
     text = " ".join(f"{type(error).__name__}: {error}".split())
-    return re.sub(r"(/[\w.+-]+)+/(?=[\w.-]+)|0x[0-9a-f]+", "", text)[:MESSAGE]
+    return re.sub(r"(?<![:/\w])(/[\w.+-]+)+/(?=[\w.-]+)|0x[0-9a-f]+", "", text)[:MESSAGE]
 
 
 def worst(verdicts: list[str]) -> str:

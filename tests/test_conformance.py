@@ -180,7 +180,7 @@ def test_what_changes_in_sequences_that_do_not_mix():
 def test_the_results_name_every_wrong_entry():
     found = run(library(scaled("rows")), *prepared("Linear"))
     text = report.entries([found], verdict.WRONG)
-    assert re.fullmatch(r"- Linear, squared error, batch 1 .*: error 0\.001 in rows", text)
+    assert re.fullmatch(r"- Linear, squared error, all batches: error 0\.001 in rows", text)
     assert "| loop | 0 | 0 | 7 | 0 | 0 | 0 of 1 |" in report.totals([found])
     assert "| Linear | **WRONG** |" in report.matrix([found])
 

@@ -117,8 +117,9 @@ def inputs(draw: Draw, size: int, step: int) -> dict:
     return {"a": draw.normal(size, 4), "b": draw.normal(size, 3), "mask": mask}
 
 
-BF16 = {"dtype": torch.bfloat16, "tolerance": 0.03}
-AUTOCAST = {"dtype": torch.float32, "autocast": True, "tolerance": 0.03}
+SIXTEEN = 8 * torch.finfo(torch.bfloat16).eps
+BF16 = {"dtype": torch.bfloat16, "tolerance": SIXTEEN}
+AUTOCAST = {"dtype": torch.float32, "autocast": True, "tolerance": SIXTEEN}
 
 CASES = (
     Case("MLP", mlp, features(4), (*ALL_VECTOR, *MIXING)),
