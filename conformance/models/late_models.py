@@ -125,15 +125,20 @@ def swap_in_place(h: Tensor, late: bool) -> Tensor:
 class Gated(nn.Module):
     """Attention between samples behind a gate that starts at zero."""
 
-    def __init__(self):
+    def __init__(self, fused: bool = True):
         super().__init__()
+        self.fused = fused
         self.first, self.qkv, self.second = nn.Linear(4, 4), nn.Linear(4, 12), nn.Linear(4, 3)
         self.gate = nn.Parameter(torch.zeros(()))
 
     def forward(self, x: Tensor) -> Tensor:
         h = self.first(x).tanh()
         q, k, v = self.qkv(h)[None].chunk(3, -1)
-        return self.second(h + self.gate * F.scaled_dot_product_attention(q, k, v)[0])
+        if self.fused:
+            mixed = F.scaled_dot_product_attention(q, k, v)[0]
+        else:
+            mixed = (q[0] @ k[0].T / 2).softmax(1) @ v[0]
+        return self.second(h + self.gate * mixed)
 
 
 class Switch(nn.Module):
@@ -204,7 +209,7 @@ def late(name: str, operation: Callable, batch: Callable, kind: str = "mix", **o
     )
 
 
-def late_model(name: str, make: type, batch: Callable, kind: str = "mix", **options) -> Case:
+def late_model(name: str, make: Callable, batch: Callable, kind: str = "mix", **options) -> Case:
     options = {"mixing": True, **options}
     return Case(f"late: {name}", make, batch, (SQUARED, CE), whole, late=kind, **options)
 
@@ -232,6 +237,9 @@ CASES = (
     late("missing filled by mean", fill, missing_from),
     late("in place between samples", swap_in_place, flag_from),
     late_model("gated attention, SGD", Gated, features(4), sgd=(2, 3)),
+    late_model(
+        "gated attention by hand, SGD", lambda: Gated(False), features(4), sgd=(2, 3), rate=1.0
+    ),
     late_model("BatchNorm switched to train", Normalised, flag_from),
     late_model("Switch router at zero, SGD", Switch, features(4), "route", sgd=(2, 3), rate=2.0),
     late_model("unique words", Deduplicated, words, "route", mixing=False),
