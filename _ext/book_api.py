@@ -14,7 +14,7 @@ PAGE = "reference/api.html"
 SECTIONS = {"Parameters", "Attributes", "Returns", "Yields", "Raises", "Notes", "Example"}
 LITERAL = re.compile(r"(``.*?``)")
 SOURCE = re.compile(r"^(Sources?): ")
-# A name in the text, alone or called: `ps.clip`, `ps.layerwise(model)`; it may break at its dots.
+# A name in the text, alone or called: `ps.clip`, `ps.record(model)`; it may break at its dots.
 NAME = re.compile(
     r'(?<!">)(<code class="(?:docutils )?literal(?: notranslate)?">(?:<span class="pre">)?'
     r"(?:ps|persample)\.((?:<wbr>)?[A-Za-z_](?:<wbr>|[\w.])*)"

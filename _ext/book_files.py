@@ -90,9 +90,8 @@ def note(number: str) -> str:
     wheel, archive = names(number)
     return (
         f"**To run this notebook:** unpack `{archive}`, which its page offers in the same menu,"
-        " and call `make lab` in its folder. In an environment of your own,"
-        f' `pip install "{wheel}[notebook,torch,jax]"` is enough for all cells but those that'
-        " draw a stored measurement from `../benchmarks`."
+        " and call `make lab` in its folder. The library alone, which your own programs import:"
+        f' `pip install "{wheel}[torch,jax]"`.'
     )
 
 

@@ -13,7 +13,7 @@
     ````
 
 JupyterLab shows the box as it stands. The built page drops its title and first paragraph. What
-the figure computes is Python (`persample.book.live`), written as JavaScript when the book is
+the figure computes is Python (`persample_book.live`), written as JavaScript when the book is
 built. What it draws is `live/NAME.js`, on top of `live/live.js` and, for points in a plane,
 `live/chart.js`. Without JavaScript, and in print, the page shows none of it: the static figure
 beside it says the same.
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 def script(name: str) -> str:
     """Return the script of a figure: what it computes, then how it is drawn."""
-    from persample.book import live
+    from persample_book import live
 
     drawing = (SCRIPTS / f"{name}.js").read_text(encoding="utf-8")
     return f'"use strict";\n{{\nconst programs = {live.programs(name)};\n{drawing}}}\n'

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from persample.book.problems import attribution
+from persample_book.problems import attribution
 
 RESULT = Path(__file__).parent / "results" / "attribution.json"
 

@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import persample as ps
-from persample.layers import Linear, Network, ReLU
+from persample.recorder import Linear, Network, ReLU
 
 MAX_NORM = 1.0
 
@@ -119,14 +119,14 @@ def _recorded(case):
 
     def run(x=x, y=y):
         model.zero_grad(set_to_none=True)
-        with ps.layerwise(model) as record:
+        with ps.record(model) as record:
             record.backward(case.losses(model(x), y))
         return record
 
     return run
 
 
-def _layerwise(read):
+def _record(read):
     def build(case):
         run, state = _recorded(case), {}
 
@@ -149,12 +149,12 @@ def _each_chunk(record, state):
     return None
 
 
-warm = _layerwise(_into_buffers)
-fresh = _layerwise(lambda record, state: record.rows())
-chunks = _layerwise(_each_chunk)
-norms = _layerwise(lambda record, state: record.squared_norms())
-clipped = _layerwise(lambda record, state: record.clipped_sum(MAX_NORM))
-moments = _layerwise(lambda record, state: record.moments())
+warm = _record(_into_buffers)
+fresh = _record(lambda record, state: record.rows())
+chunks = _record(_each_chunk)
+norms = _record(lambda record, state: record.squared_norms())
+clipped = _record(lambda record, state: record.clipped_sum(MAX_NORM))
+moments = _record(lambda record, state: record.moments())
 
 
 def _after_the_pass(read):
@@ -182,7 +182,7 @@ def numpy_layers(case: Case) -> Callable:
     network, state = Network(layers[:-1]), {}
 
     def call():
-        with ps.layerwise(network) as record:
+        with ps.record(network) as record:
             z = np.exp(network(x))
             cotangent = z / z.sum(1, keepdims=True)
             cotangent[np.arange(len(y)), y] -= 1
@@ -240,7 +240,7 @@ def torch_grads_batched(case: Case) -> Callable:
 
 def mlp_loss(params, x, y):
     """Cross entropy of one sample, for every backend of the package."""
-    xp = ps.namespace_of(params)
+    xp = ps.array_namespace(params)
     *inner, last = range(0, len(params), 2)  # Linear layers; a transform may sort the names
     for n in inner:
         x = xp.matmul(params[f"{n}.weight"], x) + params[f"{n}.bias"]
@@ -424,8 +424,8 @@ def backpack_batch_grad(case: Case) -> Callable:
 
 LIMITS = {"ordinary pass": ordinary, "fill once": fill, "backward alone": backward_alone}
 ROWS = {
-    "layerwise, warm": warm,
-    "layerwise, fresh": fresh,
+    "record, warm": warm,
+    "record, fresh": fresh,
     "NumPy layers, warm": numpy_layers,
     "engine jit (NumPy)": engine_jit,
     "per_sample_grad out=, JAX": package_jax,
@@ -439,9 +439,9 @@ ROWS = {
     "HIPS autograd, loop": hips_autograd,
 }
 SUMS = {
-    "layerwise norms": norms,
-    "layerwise clipped sum": clipped,
-    "layerwise moments": moments,
+    "record norms": norms,
+    "record clipped sum": clipped,
+    "record moments": moments,
     "norms, pass apart": norms_alone,
     "clipped sum, pass apart": clipped_alone,
     "Opacus ghost clipping": opacus_ghost,

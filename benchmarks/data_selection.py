@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from persample.book.problems import mistyped
+from persample_book.problems import mistyped
 
 RESULT = Path(__file__).parent / "results" / "data_selection.json"
 STEPS, DRAWS = (40, 400), 10

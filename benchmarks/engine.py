@@ -37,7 +37,7 @@ SLICE = 5e-4  # seconds that one turn lasts at least
 
 def mlp_loss(params, x, y):
     """Cross-entropy of a network with tanh layers; y is a label."""
-    xp = ps.namespace_of(params)
+    xp = ps.array_namespace(params)
     *hidden, (w, b) = params
     for layer, bias in hidden:
         x = xp.tanh(xp.matmul(x, layer) + bias)

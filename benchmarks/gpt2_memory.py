@@ -19,7 +19,7 @@ from whole_models import peak_of
 
 RESULT = Path(__file__).parent / "results" / "gpt2_memory.json"
 CASE = WholeModel("GPT", 2, "cpu", (50_257, 1024, 768, 12, 12))
-WAYS = ("ordinary pass", "layerwise norms", "layerwise clipped sum")
+WAYS = ("ordinary pass", "record norms", "record clipped sum")
 
 
 def measure() -> dict:

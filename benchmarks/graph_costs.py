@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 import persample as ps
-from persample.book.notebook import setup
+from persample_book.notebook import setup
 
 RESULT = Path(__file__).parent / "results" / "graph_costs.json"
 NAMES = ("numpy", "torch", "jax")
@@ -33,7 +33,7 @@ NAMES = ("numpy", "torch", "jax")
 
 def network_loss(params, x, y):
     """Squared error of a network with two hidden layers, for one sample."""
-    xp = ps.namespace_of(params["W1"])
+    xp = ps.array_namespace(params["W1"])
     h = xp.tanh(xp.matmul(x, params["W1"]))
     h = xp.tanh(xp.matmul(h, params["W2"]))
     error = xp.matmul(h, params["w3"]) - y

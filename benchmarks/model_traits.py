@@ -143,8 +143,8 @@ def by_loop(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
     return torch.stack(norms)
 
 
-def by_layerwise(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-    with ps.layerwise(model) as record:
+def by_record(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    with ps.record(model) as record:
         record.backward(losses_of(model, x, y))
     return record.squared_norms().sqrt()
 
@@ -189,7 +189,7 @@ def by_backpack(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
 
 
 WAYS = {
-    "ps.layerwise": by_layerwise,
+    "ps.record": by_record,
     "torch.func": by_torch_func,
     "Opacus": by_opacus,
     "Opacus, ghost": by_opacus_ghost,

@@ -76,7 +76,7 @@ def clipped_sums(max_norm: float = 1.0) -> dict[str, float]:
     jax.config.update("jax_enable_x64", True)
     model = torch.nn.Sequential(torch.nn.Linear(81, 24), torch.nn.Tanh(), torch.nn.Linear(24, 10))
     x, y = torch.randn(64, 81), torch.randint(10, (64,))
-    with ps.layerwise(model) as record:
+    with ps.record(model) as record:
         record.backward(cross_entropy(model(x), y, reduction="none"))
     rows, ours = record.rows(), record.clipped_sum(max_norm)
     norm = math.sqrt(sum(float(total.square().sum()) for total in ours.values()))

@@ -19,7 +19,7 @@ import numpy as np
 from storing import finish
 
 import persample as ps
-from persample.book.problems import digits
+from persample_book.problems import digits
 
 RESULT = Path(__file__).parent / "results" / "private_training.json"
 SAMPLES, NEW, STEPS, DELTA, SEEDS = 10_000, 1000, 200, 1e-5, 5
@@ -64,10 +64,10 @@ def drawn(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return images.reshape(-1, 81), labels
 
 
-def network() -> ps.layers.Network:
+def network() -> ps.recorder.Network:
     rng = np.random.default_rng(0)
     first, last = (rng.normal(size=(m, d)) / d**0.5 for m, d in ((24, 81), (10, 24)))
-    layers = ps.layers
+    layers = ps.recorder
     parts = layers.Linear(first, np.zeros(24)), layers.Tanh(), layers.Linear(last, np.zeros(10))
     return layers.Network(list(parts))
 
@@ -80,7 +80,7 @@ def accuracy(
     sigma = 0.0 if epsilon is None else noise_for(epsilon, rate)
     for _ in range(STEPS):
         batch = ps.privacy.poisson_batch(rng, SAMPLES, rate)
-        with ps.layerwise(net) as record:
+        with ps.record(net) as record:
             scores = net(x[batch])
             odds = np.exp(scores - scores.max(1, keepdims=True))
             odds /= odds.sum(1, keepdims=True)

@@ -44,15 +44,15 @@ CASES = {
     "CNN, B = 64": Case("cnn", 64),
 }
 OURS = {
-    "layerwise, warm",
-    "layerwise, fresh",
+    "record, warm",
+    "record, fresh",
     "NumPy layers, warm",
     "engine jit (NumPy)",
     "per_sample_grad out=, JAX",
 }
 PEERS = {name: ROWS[name] for name in ROWS if name not in OURS}
 GROWTH = [
-    "layerwise, warm",
+    "record, warm",
     "per_sample_grad out=, JAX",
     "torch.func vmap(grad)",
     "jax jit(vmap(grad))",
@@ -63,9 +63,9 @@ PACKAGES += ["optax", "jax-privacy"]
 CLIPPERS = ["Opacus ghost clipping", "optax clipped sum", "jax_privacy clipped sum"]
 # What memory is measured of: name -> builder. Those with "chunks" keep 32 rows at a time.
 MEMORY = {
-    "layerwise, fresh": contenders.fresh,
-    "layerwise, chunks": contenders.chunks,
-    "layerwise clipped sum": contenders.clipped,
+    "record, fresh": contenders.fresh,
+    "record, chunks": contenders.chunks,
+    "record clipped sum": contenders.clipped,
     "torch.func vmap(grad)": contenders.torch_vmap,
     "per_sample_grad, chunk_size=32": contenders.package_chunks,
     "jax jit(vmap(grad))": contenders.jax_jit,

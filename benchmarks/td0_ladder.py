@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 import persample as ps
-from persample.book.notebook import setup
+from persample_book.notebook import setup
 
 RESULT = Path(__file__).parent / "results" / "td0_ladder.json"
 SIZES = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536]

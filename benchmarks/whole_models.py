@@ -57,8 +57,8 @@ GPU = {
 CHOSEN_ROWS = {
     name: ROWS[name]
     for name in (
-        "layerwise, warm",
-        "layerwise, fresh",
+        "record, warm",
+        "record, fresh",
         "torch.func vmap(grad)",
         "jax jit(vmap(grad))",
         "Opacus hooks",
@@ -66,8 +66,8 @@ CHOSEN_ROWS = {
     )
 }
 CHOSEN_SUMS = {
-    "layerwise norms": SUMS["layerwise norms"],
-    "layerwise clipped sum": SUMS["layerwise clipped sum"],
+    "record norms": SUMS["record norms"],
+    "record clipped sum": SUMS["record clipped sum"],
     "Opacus ghost clipping": SUMS["Opacus ghost clipping"],
     "Opacus fast gradient clipping": functools.partial(contenders.opacus_ghost, ghost=False),
     "optax clipped sum": SUMS["optax clipped sum"],

@@ -15,10 +15,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import persample as ps
-from persample.book import plotting
-from persample.book.colours import METHODS
-from persample.book.notebook import setup
-from persample.book.problems import unscaled
+from persample_book import plotting
+from persample_book.colours import METHODS
+from persample_book.notebook import setup
+from persample_book.problems import unscaled
 
 IMAGES = Path(__file__).parent.parent / "images"
 DRAWS = range(12)

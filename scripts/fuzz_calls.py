@@ -146,13 +146,15 @@ def ask(case: Problem, name: str, way: str, options: dict, expected, losses, tol
     loss = case.loss
     if asked.get("has_aux"):
         loss = lambda *given: (case.loss(*given), trees.flatten(given[0])[0][0] * 2.0)  # noqa: E731
-    rows_of = ps.per_sample_grad(loss, case.in_axes, **asked)
+    values = asked.pop("values", False)
+    function = ps.per_sample_value_and_grad if values else ps.per_sample_grad
+    rows_of = function(loss, case.in_axes, **asked)
     result = rows_of(*arguments)
     if reused:  # the rows of the call before, read-only now and then
-        rows = result[1] if asked.get("with_values") else result
-        rows = rows[0] if asked.get("has_aux") and not asked.get("with_values") else rows
+        rows = result[1] if values else result
+        rows = rows[0] if asked.get("has_aux") and not values else rows
         result = rows_of(*arguments, out=rows)
-    rows, values, aux = _taken_apart(result, asked)
+    rows, values, aux = _taken_apart(result, asked, values)
     compare_rows(rows, expected, tolerance)
     if values is not None and losses is not None:
         compare("values", ps.to_numpy(values), losses, tolerance)
@@ -162,12 +164,12 @@ def ask(case: Problem, name: str, way: str, options: dict, expected, losses, tol
     return None
 
 
-def _taken_apart(result, asked):
+def _taken_apart(result, asked, values):
     """Return (rows, values, aux) of what per_sample_grad returns with these options."""
-    if asked.get("with_values") and asked.get("has_aux"):
-        (values, aux), rows = result
-        return rows, values, aux
-    if asked.get("with_values"):
+    if values and asked.get("has_aux"):
+        (losses, aux), rows = result
+        return rows, losses, aux
+    if values:
         return result[1], result[0], None
     if asked.get("has_aux"):
         return result[0], None, result[1]
@@ -245,7 +247,7 @@ def _way(rng, name):
     if way == "per_sample_grad":
         if rng.random() < 0.3:
             options["chunk_size"] = int(rng.integers(1, 7))
-        for option, share in (("has_aux", 0.2), ("with_values", 0.2), ("out", 0.2)):
+        for option, share in (("has_aux", 0.2), ("values", 0.2), ("out", 0.2)):
             if rng.random() < share:
                 options[option] = True
     return way, options
@@ -413,28 +415,30 @@ BAD_LOSSES = {
     "a number of Python": lambda p, x: 0.5,
     "nothing": lambda p, x: None,
     "text": lambda p, x: "loss",
-    "a pair": lambda p, x: (ps.namespace_of(p).sum(p), x),
-    "a dict": lambda p, x: {"loss": ps.namespace_of(p).sum(p)},
-    "a list": lambda p, x: [ps.namespace_of(p).sum(p)],
+    "a pair": lambda p, x: (ps.array_namespace(p).sum(p), x),
+    "a dict": lambda p, x: {"loss": ps.array_namespace(p).sum(p)},
+    "a list": lambda p, x: [ps.array_namespace(p).sum(p)],
     "a function": lambda p, x: np.sum,
-    "a whole number": lambda p, x: ps.namespace_of(p).astype(
-        ps.namespace_of(p).sum(p), ps.namespace_of(p).int64
+    "a whole number": lambda p, x: ps.array_namespace(p).astype(
+        ps.array_namespace(p).sum(p), ps.array_namespace(p).int64
     ),
-    "true or false": lambda p, x: ps.namespace_of(p).sum(p) > 0,
+    "true or false": lambda p, x: ps.array_namespace(p).sum(p) > 0,
 }
 ENGINE_LOSSES = {
     "a branch": lambda p, x: p[0] * 2.0 if p[0] * x[0] > 0 else p[1] * 3.0,
     "a float": lambda p, x: p[0] * float(p[1] * x[0]),
     "a NumPy function": lambda p, x: np.sum(p * x),
     "an assignment": lambda p, x: _assigned(p, x),
-    "no such function": lambda p, x: ps.namespace_of(p).nonsense(p),
-    "shapes that do not broadcast": lambda p, x: ps.namespace_of(p).sum(p[:2] * x),
-    "no such axis": lambda p, x: ps.namespace_of(p).sum(ps.namespace_of(p).sum(p * x, axis=3)),
+    "no such function": lambda p, x: ps.array_namespace(p).nonsense(p),
+    "shapes that do not broadcast": lambda p, x: ps.array_namespace(p).sum(p[:2] * x),
+    "no such axis": lambda p, x: ps.array_namespace(p).sum(
+        ps.array_namespace(p).sum(p * x, axis=3)
+    ),
     "an index out of range": lambda p, x: p[7] * x[0],
-    "a mask as an index": lambda p, x: ps.namespace_of(p).sum(p[x > 0]),
-    "a matrix product that does not fit": lambda p, x: ps.namespace_of(p).matmul(p[:2], x),
-    "no such shape": lambda p, x: ps.namespace_of(p).sum(
-        ps.namespace_of(p).reshape(p * x, (2, 2))
+    "a mask as an index": lambda p, x: ps.array_namespace(p).sum(p[x > 0]),
+    "a matrix product that does not fit": lambda p, x: ps.array_namespace(p).matmul(p[:2], x),
+    "no such shape": lambda p, x: ps.array_namespace(p).sum(
+        ps.array_namespace(p).reshape(p * x, (2, 2))
     ),
     "a loop over a tracer's range": lambda p, x: p[0] * sum(range(x[0] > 0)),
 }

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from persample import namespace_of, stop_gradient
+from persample import array_namespace, stop_gradient
 
 Pair = namedtuple("Pair", "first second")
 
@@ -123,7 +123,7 @@ def problem(rng: np.random.Generator, dtype: str, size: int) -> Problem:
     by_default = not any(is_shared) and rng.random() < 0.5
 
     def loss(params, *sample):
-        m = namespace_of(params)
+        m = array_namespace(params)
         xs = [sample[0][key] for key in sorted(sample[0])] if grouped else sample
         total = 0.0
         for (_, _, term), p, x in zip(terms, parts(params), xs, strict=True):

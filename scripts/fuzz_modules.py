@@ -1,4 +1,4 @@
-"""Generated calls of layerwise: random models, random losses, wrong use.
+"""Generated calls of record: random models, random losses, wrong use.
 
 The oracle is torch.autograd.grad(losses[i], parameters) on the graph of the recorded pass, so the
 same dropout and no second forward pass.
@@ -265,7 +265,7 @@ def _by_losses(rng, model, make, size, dtype, loss_of, cast, tolerance, special,
             model.load_state_dict(state)
             spoil(rng, x)
             torch.manual_seed(seed)
-        with ps.layerwise(model) as record:
+        with ps.record(model) as record:
             losses = _losses(model, x, loss_of, cast)
             record.backward(losses, retain_graph=True)
         expected = oracle(losses, parameters)
@@ -303,7 +303,7 @@ def _by_reduction(rng, model, make, size, dtype, loss_of, cast, tolerance, speci
     reduction = str(rng.choice(["mean", "sum"]))
     x = make(size)
     x = x.to(dtype) if x.is_floating_point() else x
-    with ps.layerwise(model, reduction=reduction) as record:
+    with ps.record(model, reduction=reduction) as record:
         losses = _losses(model, x, loss_of, cast)
         loss = losses.mean() if reduction == "mean" else losses.sum()
         loss.backward(retain_graph=True)
@@ -315,111 +315,111 @@ def _by_reduction(rng, model, make, size, dtype, loss_of, cast, tolerance, speci
 
 # Wrong use: all must be refused.
 def scalar_loss(rng, model, x, size):
-    with ps.layerwise(model) as record:
+    with ps.record(model) as record:
         record.backward(model(x).mean())
 
 
 def many_losses(rng, model, x, size):
-    with ps.layerwise(model) as record:
+    with ps.record(model) as record:
         record.backward(model(x).flatten(1)[:, :1])
 
 
 def without_gradient(rng, model, x, size):
-    with ps.layerwise(model) as record, torch.no_grad():
+    with ps.record(model) as record, torch.no_grad():
         record.backward(model(x).flatten(1).sum(1))
 
 
 def detached(rng, model, x, size):
-    with ps.layerwise(model) as record:
+    with ps.record(model) as record:
         record.backward(model(x).detach().flatten(1).sum(1))
 
 
 def array_of_numpy(rng, model, x, size):
-    with ps.layerwise(model) as record:
+    with ps.record(model) as record:
         record.backward(model(x).detach().numpy())
 
 
 def twice(rng, model, x, size):
-    with ps.layerwise(model) as record:
+    with ps.record(model) as record:
         record.backward(model(x).flatten(1).sum(1))
         record.backward(model(x).flatten(1).sum(1))
 
 
 def read_before(rng, model, x, size):
-    with ps.layerwise(model) as record:
+    with ps.record(model) as record:
         model(x)
     record.rows()
 
 
 def empty_batch(rng, model, x, size):
-    with ps.layerwise(model) as record:
+    with ps.record(model) as record:
         record.backward(model(x).flatten(1).sum(1)[:0])
 
 
 def frozen_model(rng, model, x, size):
     model.requires_grad_(False)
-    with ps.layerwise(model) as record:
+    with ps.record(model) as record:
         record.backward(model(x).flatten(1).sum(1))
 
 
 def of_another_model(rng, model, x, size):
     other = nn.Linear(2, 1).to(x.dtype if x.is_floating_point() else torch.float32)
-    with ps.layerwise(model) as record:
+    with ps.record(model) as record:
         record.backward(other(torch.randn(size, 2, dtype=other.weight.dtype))[:, 0])
 
 
 def no_model(rng, model, x, size):
     things = [None, model.forward, "model", 3, nn.Linear, list(model.parameters()), {}]
-    with ps.layerwise(things[int(rng.integers(len(things)))]) as record:
+    with ps.record(things[int(rng.integers(len(things)))]) as record:
         record.backward(model(x).flatten(1).sum(1))
 
 
 def wrong_reduction(rng, model, x, size):
     things = ["none", "batchmean", "", 1, True, torch.mean]
-    with ps.layerwise(model, reduction=things[int(rng.integers(len(things)))]):
+    with ps.record(model, reduction=things[int(rng.integers(len(things)))]):
         model(x).sum().backward()
 
 
 def both_ways(rng, model, x, size):
-    with ps.layerwise(model, reduction="mean") as record:
+    with ps.record(model, reduction="mean") as record:
         record.backward(model(x).flatten(1).sum(1))
 
 
 def batch_norm_in_training(rng, model, x, size):
     made = nn.Sequential(nn.Flatten(), nn.BatchNorm1d(x[0].numel()), nn.Linear(x[0].numel(), 2))
     x = x.to(torch.float32)
-    with ps.layerwise(made) as record:
+    with ps.record(made) as record:
         record.backward(made(torch.cat([x, x + 1])).sum(1))
 
 
 def complex_model(rng, model, x, size):
     made = nn.Linear(2, 2).to(torch.complex64)
-    with ps.layerwise(made) as record:
+    with ps.record(made) as record:
         record.backward(made(torch.randn(size, 2, dtype=torch.complex64)).abs().sum(1))
 
 
 def lazy_model(rng, model, x, size):
     made = nn.LazyLinear(2)
-    with ps.layerwise(made) as record:
+    with ps.record(made) as record:
         record.backward(made(torch.randn(size, 2)).sum(1))
 
 
 def wrong_max_norm(rng, model, x, size):
     values = [0, -1.0, float("nan"), "1", None, True, torch.tensor([1.0, 2.0])]
-    with ps.layerwise(model) as record:
+    with ps.record(model) as record:
         record.backward(model(x).flatten(1).sum(1))
     record.clipped_sum(values[int(rng.integers(len(values)))])
 
 
 def wrong_chunks(rng, model, x, size):
     values = [0, -1, 1.5, "2", True, None]
-    with ps.layerwise(model) as record:
+    with ps.record(model) as record:
         record.backward(model(x).flatten(1).sum(1))
     list(record.chunks(values[int(rng.integers(len(values)))]))
 
 
 def wrong_out(rng, model, x, size):
-    with ps.layerwise(model) as record:
+    with ps.record(model) as record:
         record.backward(model(x).flatten(1).sum(1))
     rows = record.rows()
     name = next(iter(rows))
@@ -440,20 +440,20 @@ def wrong_out(rng, model, x, size):
 def changed_in_place(rng, model, x, size):
     made = nn.Sequential(nn.Linear(3, 3, dtype=torch.float64))
     x = torch.randn(size + 1, 3, dtype=torch.float64)
-    with ps.layerwise(made) as record:
+    with ps.record(made) as record:
         record.backward(made(x).tanh().sum(1))
     x += 1
     record.rows()
 
 
 def check_without_graph(rng, model, x, size):
-    with ps.layerwise(model) as record:
+    with ps.record(model) as record:
         record.backward(model(x).flatten(1).sum(1))
     record.check()
 
 
 def no_such_sample(rng, model, x, size):
-    with ps.layerwise(model) as record:
+    with ps.record(model) as record:
         record.backward(model(x).flatten(1).sum(1), retain_graph=True)
     record.check((size,))
 
@@ -463,7 +463,7 @@ def reentrant(rng, model, x, size):
         lambda m, x: m.b(checkpoint(m.a, m.c(x), use_reentrant=True)),
         **{name: nn.Linear(3, 3) for name in "abc"},
     )
-    with ps.layerwise(made) as record:
+    with ps.record(made) as record:
         record.backward(made(torch.randn(size + 1, 3)).sum(1))
 
 
@@ -494,7 +494,7 @@ def checked(rng: np.random.Generator) -> Outcome:
     x = x.double() if x.is_floating_point() else x
 
     def run():
-        with ps.layerwise(model) as record:
+        with ps.record(model) as record:
             record.backward(squared(model(x), model), retain_graph=True)
         worst = record.check((0, size - 1))
         if not max(worst.values()) < 1e-6:

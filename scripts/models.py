@@ -325,7 +325,7 @@ def verdict(name, make):
 
 def largest_error(model, losses_of):
     """Return the largest difference from the oracle's rows, norms and clipped sum, relative."""
-    with ps.layerwise(model) as record:
+    with ps.record(model) as record:
         losses = losses_of(model)
         record.backward(losses, retain_graph=True)
     parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}

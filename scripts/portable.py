@@ -24,7 +24,7 @@ from notebook_rules import chapters
 
 ROOT = Path(__file__).resolve().parents[1]
 # Tests whose outcome hangs on what a library computes. The others read files or build pages.
-NUMERIC = ("arrays", "backends", "engine_*", "invariants", "layerwise*", "losses", "per_sample*")
+NUMERIC = ("arrays", "backends", "engine_*", "invariants", "record*", "losses", "per_sample*")
 NUMERIC += ("problems_*", "statistics", "tape")
 # What the short version runs: the chapters that compute something long.
 LONG = ("01_first_rows", "05_gradient_linearity", "06_td0", "07_noise", "08_td0_control")

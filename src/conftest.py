@@ -3,6 +3,6 @@
 from missing import MISSING, left_out
 
 # A program that sets up JAX: it runs in a process of its own, as tests/test_devices_jax.py does.
-ALONE = ["persample/book/devices/trap_alone.py"]
+ALONE = ["persample_book/devices/trap_alone.py"]
 
 collect_ignore = left_out(MISSING, "src") + ALONE

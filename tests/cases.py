@@ -92,7 +92,7 @@ def cross_entropy_rows(scores, y):
 
 def network_loss(params, x, y):
     """Half the squared error of w2 . tanh(W1 x + b1) + b2: parameters of 2, 1, 1 and 0 axes."""
-    xp = ps.namespace_of(params)
+    xp = ps.array_namespace(params)
     hidden = xp.tanh(xp.matmul(params["W1"], x) + params["b1"])
     error = xp.matmul(params["w2"], hidden) + params["b2"] - y
     return 0.5 * error * error

@@ -20,7 +20,7 @@ from persample import engine, tape
 from .cases import arrays, rewards, states, theta
 from .precision import enable_x64
 from .test_errors import ERRORS
-from .test_layerwise_errors import ERRORS as LAYER_ERRORS
+from .test_record_errors import ERRORS as LAYER_ERRORS
 
 S, R, THETA = arrays(states, "torch"), arrays(rewards, "torch"), arrays(theta, "torch")
 JS, JR, JTHETA = arrays(states, "jax"), arrays(rewards, "jax"), arrays(theta, "jax")
@@ -40,7 +40,7 @@ def ours(name, key):
 
 
 def of_layers(name, key):
-    TRIGGERS[f"persample.layers-{name}"] = LAYER_ERRORS[key][0]
+    TRIGGERS[f"persample.recorder-{name}"] = LAYER_ERRORS[key][0]
 
 
 def branch(theta, x, y):
@@ -344,8 +344,8 @@ TRIGGERS["persample.dataclass"] = lambda: ROWS_OF(Pair(theta), states, rewards)
 TRIGGERS["persample.subclass-torch"] = lambda: ROWS_OF(THETA, S.as_subclass(Marked), R)
 TRIGGERS["persample.label"] = lambda: ps.cross_entropy_loss(theta, np.array(1.0))
 TRIGGERS["persample.few-samples"] = lambda: ps.statistics.variance(states[:1])
-TRIGGERS["persample.projected-dim"] = lambda: ps.statistics.projected(states, 0)
-TRIGGERS["persample.projected-seed"] = lambda: ps.statistics.projected(states, 8, seed=-1)
+TRIGGERS["persample.project-dim"] = lambda: ps.statistics.project(states, 0)
+TRIGGERS["persample.project-seed"] = lambda: ps.statistics.project(states, 8, seed=-1)
 
 
 def given_away():

@@ -246,7 +246,7 @@ def oracle(model, x):
 
 def record_of(model, x, reduction=None):
     """Record one pass; with a reduction, by a backward pass of one's own."""
-    with ps.layerwise(model, reduction=reduction) as record:
+    with ps.record(model, reduction=reduction) as record:
         each = losses(model(x))
         if reduction is None:
             record.backward(each)

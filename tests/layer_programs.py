@@ -1,4 +1,4 @@
-"""Programs that layerwise once got wrong in silence, refused, or might: name -> model and inputs.
+"""Programs that record once got wrong in silence, refused, or might: name -> model and inputs.
 
 Most mislead whoever reads shapes: as many positions as samples, samples on another axis, folded
 into one, reordered; weights used where no layer sees it; layers changed from outside.

@@ -18,7 +18,7 @@ import persample as ps  # noqa: E402
 pytestmark = pytest.mark.skipif(
     not (HTML / book_api.PAGE).is_file(), reason="the book is not built: run make book"
 )
-MODULES = {"engine", "layers", "privacy", "statistics", "tape"}
+MODULES = {"engine", "privacy", "recorder", "statistics", "tape"}
 
 
 def page() -> BeautifulSoup:
@@ -29,7 +29,7 @@ def test_every_public_name_has_its_entry():
     public = {f"persample.{name}" for name in ps.__all__ if name not in MODULES}
     public |= {f"persample.statistics.{name}" for name in ps.statistics.__all__}
     public |= {f"persample.privacy.{name}" for name in ps.privacy.__all__}
-    public |= {f"persample.layers.{name}" for name in ps.layers.__all__ if name != "layerwise"}
+    public |= {f"persample.recorder.{name}" for name in ps.recorder.__all__ if name != "record"}
     public |= {f"persample.engine.{name}" for name in ps.engine.__all__ if name.islower()}
     described = {}
     for entry in page().select("dt[id^='persample.']"):

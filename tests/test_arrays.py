@@ -47,14 +47,14 @@ def test_an_array_of_a_package_that_is_not_loaded_cannot_exist(name, monkeypatch
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_namespace_computes_in_the_backend(backend):
     x = arrays(theta, backend)
-    xp = ps.namespace_of({"params": [x]})
+    xp = ps.array_namespace({"params": [x]})
     for result in (xp.concat([x, x]), xp.permute_dims(xp.stack([x, x]), (1, 0)), xp.tanh(x)):
         assert backend_of(result) == backend
 
 
 def test_the_first_array_of_a_tree_decides():
-    assert ps.namespace_of([None, 1.0, np.ones(2)]) is np
-    assert ps.namespace_of(np.float64(1)) is np
+    assert ps.array_namespace([None, 1.0, np.ones(2)]) is np
+    assert ps.array_namespace(np.float64(1)) is np
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -9,8 +9,8 @@ import torch
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
-from persample.book import measured
-from persample.book.problems import attribution
+from persample_book import measured
+from persample_book.problems import attribution
 
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
 

@@ -91,12 +91,12 @@ def test_value_and_grad_gives_the_value_first(module):
 
 @pytest.mark.parametrize("in_axes", [(None, 0), [None, 0]])
 def test_vmap_maps_what_is_marked(module, in_axes):
-    dots = module.vmap(lambda x, y: ps.namespace_of(x).matmul(x, y), in_axes)
+    dots = module.vmap(lambda x, y: ps.array_namespace(x).matmul(x, y), in_axes)
     assert_close(ps.to_numpy(dots(*arrays((theta, states), module.NAME))), states @ theta)
 
 
 def test_vmap_maps_every_argument_by_default(module):
-    sums = module.vmap(lambda x, y: ps.namespace_of(x).sum(x * y))
+    sums = module.vmap(lambda x, y: ps.array_namespace(x).sum(x * y))
     assert_close(
         ps.to_numpy(sums(*arrays((states, 2 * states), module.NAME))), 2 * (states**2).sum(1)
     )
@@ -157,7 +157,7 @@ def toy(monkeypatch):
 
 
 def line_loss(params, x, y):
-    xp = ps.namespace_of(params)
+    xp = ps.array_namespace(params)
     error = xp.tanh(xp.matmul(params["w"], x)) + params["b"] - y
     return 0.5 * error * error
 
@@ -174,7 +174,7 @@ def test_a_backend_is_one_file_and_one_row(toy):
         ps.loop_grad(line_loss)(*given),
     ):
         assert_close(ps.to_numpy(rows), exact, FINITE_DIFFERENCES)
-    rows_of = ps.per_sample_grad(line_loss, chunk_size=3, with_values=True)
+    rows_of = ps.per_sample_value_and_grad(line_loss, chunk_size=3)
     _, rows = rows_of(*trees.tree_map(toy.asarray, ({"w": 2 * w, "b": b}, states, y)))
     losses, again = rows_of(*given, out=rows)
     assert all(again[key] is rows[key] for key in rows)

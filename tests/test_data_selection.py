@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from persample.book import measured
-from persample.book.problems import mistyped
+from persample_book import measured
+from persample_book.problems import mistyped
 
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
 STORED = json.loads((RESULTS / "data_selection.json").read_text(encoding="utf-8"))

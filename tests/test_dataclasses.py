@@ -18,11 +18,11 @@ pytest.importorskip("torch")  # which half of the layers import
 FILLED_IN = {"engine.jit.Compiled", "engine.codegen.Text"}
 WITHOUT_ARRAYS = {
     "engine.codegen.Text",
-    "layers.torch_owners.Owners",
-    "layers.torch_plan.Site",
-    "layers.torch_plan.Plan",
-    "layers.torch_rules.Use",
-    "layers.torch_rules.Rule",
+    "recorder.torch_owners.Owners",
+    "recorder.torch_plan.Site",
+    "recorder.torch_plan.Plan",
+    "recorder.torch_rules.Use",
+    "recorder.torch_rules.Rule",
 }
 
 
@@ -30,7 +30,7 @@ def found():
     """Return name -> settings of each dataclass of the two packages."""
     settings = {}
     for info in pkgutil.walk_packages(persample.__path__, "persample."):
-        if info.name.startswith(("persample.engine.", "persample.layers.")):
+        if info.name.startswith(("persample.engine.", "persample.recorder.")):
             for name, kind in vars(importlib.import_module(info.name)).items():
                 is_own = inspect.isclass(kind) and kind.__module__ == info.name
                 if is_own and dataclasses.is_dataclass(kind):

@@ -11,9 +11,9 @@ import textwrap
 import numpy as np
 import pytest
 
-from persample.book import processes
-from persample.book.devices import samples
-from persample.book.devices.collectives import collectives
+from persample_book import processes
+from persample_book.devices import samples
+from persample_book.devices.collectives import collectives
 
 jax = pytest.importorskip("jax")
 if not hasattr(jax.lax, "pcast"):
@@ -39,8 +39,8 @@ import jax, jax.numpy as jnp, numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P
 jax.config.update("jax_enable_x64", True)
 import persample as ps
-from persample.book.devices import samples
-from persample.book.devices.in_jax import largest_difference, network_loss, rows_of
+from persample_book.devices import samples
+from persample_book.devices.in_jax import largest_difference, network_loss, rows_of
 
 p, wanted = samples.network(), samples.one_process()
 x, y = samples.batch()
@@ -142,7 +142,7 @@ def test_the_package_keeps_the_division_on_meshes_of_both_types(tmp_path):
             for n in (2, 8):
                 given = put(kind, n)
                 rows = ps.per_sample_grad(network_loss, jit=True)(*given)
-                both = ps.per_sample_grad(network_loss, jit=True, with_values=True)
+                both = ps.per_sample_value_and_grad(network_loss, jit=True)
                 losses, again = both(*given)
                 worst = max(worst, largest_difference(rows, wanted["rows"]))
                 worst = max(worst, largest_difference(again, wanted["rows"]))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from persample.book import processes
-from persample.book.devices import samples
+from persample_book import processes
+from persample_book.devices import samples
 
 torch = pytest.importorskip("torch")
 
@@ -25,9 +25,9 @@ def found(processes_and_found):
 
 
 @pytest.mark.parametrize("size", [5, 0])
-@pytest.mark.parametrize("way", ["step", "step_layerwise"])
+@pytest.mark.parametrize("way", ["step", "step_record"])
 def test_a_frozen_layer_has_no_part_in_a_step(way, size, monkeypatch):
-    from persample.book.devices import torch_steps
+    from persample_book.devices import torch_steps
 
     monkeypatch.setattr(torch_steps.dist, "all_reduce", lambda array: None)  # one process
     torch.manual_seed(0)
@@ -58,7 +58,7 @@ def test_rows_norms_sums_and_moments_are_those_of_one_process(found, batch):
 
 def test_two_training_steps_end_where_one_process_ends(found):
     assert set(found["steps"]) == {
-        f"{way}, {size}" for way in ("vmap", "layerwise") for size in (16, 15, 3)
+        f"{way}, {size}" for way in ("vmap", "record") for size in (16, 15, 3)
     }
     assert max(found["steps"].values()) < 1e-9
 
@@ -79,9 +79,9 @@ def test_ddp_sends_the_unclipped_gradient_of_its_own_passes_only(found):
     everything = 8 * samples.NUMBERS
     assert found["sent"] == {
         "ddp, backward": everything,
-        "ddp, layerwise": everything,
+        "ddp, record": everything,
         "ddp.module, vmap": 0,
-        "ddp.module, layerwise": 0,
+        "ddp.module, record": 0,
         "after ddp(x)": everything,
     }
 
@@ -132,7 +132,7 @@ def test_a_fully_sharded_model_is_refused_and_both_cures_are_right(n, found):
         assert fsdp["said"]["vmap"] == (
             "AttributeError: 'Tensor' object has no attribute '_local_tensor'"
         )
-    assert fsdp["said"]["layerwise"].startswith("TypeError: layerwise: the parameter 0.weight is")
+    assert fsdp["said"]["record"].startswith("TypeError: record: the parameter 0.weight is")
     assert fsdp["own numbers"] < samples.NUMBERS
     assert fsdp["rows of a whole copy"] < 1e-9
     assert fsdp["two passes"] < 1e-9

@@ -7,14 +7,14 @@ import torch
 
 import persample as ps
 from persample import engine, tape
-from persample.book import diagrams, plotting
-from persample.book.diagrams import CONSTANT, INPUT, LEAF, OUTPUT, VALUE
+from persample_book import diagrams, plotting
+from persample_book.diagrams import CONSTANT, INPUT, LEAF, OUTPUT, VALUE
 
 ARRAYS = np.array([1.0, 1.0]), np.array([2.0, 2.0])
 
 
 def total(v1, v2):
-    xp = ps.namespace_of(v1)
+    xp = ps.array_namespace(v1)
     return xp.sum((v1 + v2) * 2)
 
 
@@ -187,7 +187,9 @@ def test_the_first_round_of_each_pass_takes_what_the_pass_takes():
 
 
 def test_equations_without_parameters_or_with_several_inputs_are_texts():
-    graph = engine.make_graph(lambda x: ps.namespace_of(x).sum(x, axis=0) * x[0])(np.ones((2, 2)))
+    graph = engine.make_graph(lambda x: ps.array_namespace(x).sum(x, axis=0) * x[0])(
+        np.ones((2, 2))
+    )
     texts = [text for text, _ in diagrams.fates(graph)]
     assert texts[0] == "a = sum x"
     assert not [text for text in texts if "[" in text or ":" in text]

@@ -152,7 +152,7 @@ def test_what_an_array_has_and_a_tracer_has_not_names_the_function_to_use(name):
         getattr(seen[0], name)
     start = f"x.{name} with x = BatchTracer(float64[2, 3] in vmap): arrays inside vmap have no"
     assert str(caught.value).startswith(f"{start} {name}; use {OTHERS.get(name, '')}")
-    assert str(caught.value).endswith(" of xp = ps.namespace_of(x).")
+    assert str(caught.value).endswith(" of xp = ps.array_namespace(x).")
 
 
 def test_every_row_of_others_is_used():

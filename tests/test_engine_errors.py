@@ -337,7 +337,7 @@ ERRORS = {
         in_grad(lambda x: x.sort()),
         AttributeError,
         "x.sort with x = ReverseTracer(float64[2, 3] in grad): arrays inside grad have no sort; "
-        "use xp.sort(x) of xp = ps.namespace_of(x).",
+        "use xp.sort(x) of xp = ps.array_namespace(x).",
     ),
     "a protocol": (
         in_grad(lambda x: x.__cuda_array_interface__),
@@ -373,7 +373,7 @@ ERRORS = {
         in_grad(np.sum),
         TypeError,
         "a NumPy function was applied to ReverseTracer(float64[2, 3] in grad); use the functions "
-        "of xp = ps.namespace_of(x), which every backend has.",
+        "of xp = ps.array_namespace(x), which every backend has.",
     ),
 }
 

@@ -10,7 +10,6 @@ from specs import CASE_IDS, CASES, SPECS, case, real
 from tolerances import FLOAT64, assert_close
 
 from persample import engine
-from persample.book.sources import APART, COMPILER, FUNCTIONS, READING, code_lines, files, size
 from persample.engine import grad, jit, make_graph, vmap
 from persample.engine import namespace as xp
 from persample.engine.batching import _spread_all, batch_rules
@@ -18,6 +17,7 @@ from persample.engine.core import ELEMENTWISE, OTHER, VIEW, Primitive
 from persample.engine.primitives import PRIMITIVES, apply
 from persample.engine.reverse import vjp_rules
 from persample.tape import tensor
+from persample_book.sources import APART, COMPILER, FUNCTIONS, READING, code_lines, files, size
 
 FILES = sorted(Path(engine.__file__).parent.glob("*.py"))
 DERIVED = sorted(Path(engine.__file__).parent.glob("functions/*.py"))

@@ -454,7 +454,7 @@ ERRORS = {
     "a NumPy function": (
         lambda: vmap(lambda x: np.exp(x))(X),
         TypeError,
-        r"a NumPy function was applied to BatchTracer\(float64\[3\] in vmap\); .*namespace_of",
+        r"a NumPy function was applied to BatchTracer\(float64\[3\] in vmap\); .*array_namespace",
     ),
     "another NumPy function": (
         lambda: grad(lambda x: np.linalg.norm(x))(x3),

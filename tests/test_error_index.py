@@ -135,7 +135,7 @@ def numpy_words():
 @pytest.mark.parametrize(("head", "code"), CURES, ids=range(len(CURES)))
 def test_a_cure_runs(head, code):
     words = {"JAX": jax_words, "persample": numpy_words}.get(head.partition(":")[0], torch_words)
-    if "layerwise" in head:
+    if "record" in head:
         words = torch_words
     torch._dynamo.reset()
     with enable_x64(True):
@@ -159,11 +159,11 @@ def test_where_lets_an_infinite_derivative_through(backend):
     module = ps.backend(backend)
 
     def once(x):
-        xp = ps.namespace_of(x)
+        xp = ps.array_namespace(x)
         return xp.where(x > 0, xp.sqrt(x), xp.zeros_like(x))
 
     def twice(x):
-        xp = ps.namespace_of(x)
+        xp = ps.array_namespace(x)
         harmless = xp.where(x > 0, x, xp.ones_like(x))
         return xp.where(x > 0, xp.sqrt(harmless), xp.zeros_like(x))
 
@@ -231,7 +231,7 @@ def test_a_loss_that_averages_over_the_batch_has_rows_off_by_its_size():
 
 def test_chunks_kept_in_a_list_hold_the_last_rows():
     layer = torch.nn.Linear(3, 2).double()
-    with ps.layerwise(layer) as record:
+    with ps.record(layer) as record:
         record.backward((layer(torch.as_tensor(states)) ** 2).sum(1))
     first, last = [part["weight"] for part in record.chunks(3)]
     rows = record.rows()["weight"]
@@ -245,7 +245,7 @@ def test_a_wrong_reduction_shows_in_one_row_and_not_in_the_mean():
     alone = torch.autograd.grad((layer(x[:1]) ** 2).sum(), layer.weight)[0]
     for told, factor in (("sum", 1), ("mean", len(x))):
         layer.zero_grad()
-        with ps.layerwise(layer, reduction=told) as record:
+        with ps.record(layer, reduction=told) as record:
             (layer(x) ** 2).sum().backward()
         rows = record.rows()["weight"]
         assert_close(rows[0], factor * alone)
@@ -256,19 +256,19 @@ def test_a_weighted_mean_has_no_factor_that_fits_all_rows():
     layer, x = torch.nn.Linear(3, 2).double(), torch.as_tensor(states)
     y, weight = torch.tensor([0, 1, 0, 1, 1]), torch.tensor([1.0, 3.0]).double()
     cross_entropy = torch.nn.functional.cross_entropy
-    with ps.layerwise(layer) as record:
+    with ps.record(layer) as record:
         record.backward(cross_entropy(layer(x), y, weight, reduction="none"))
     right = record.rows()["weight"]
-    with ps.layerwise(layer, reduction="mean") as record:
+    with ps.record(layer, reduction="mean") as record:
         cross_entropy(layer(x), y, weight).backward()
     assert_close(record.rows()["weight"], right * len(x) / weight[y].sum())
 
 
-def test_layerwise_gets_the_rows_of_a_recurrent_layer():
+def test_record_gets_the_rows_of_a_recurrent_layer():
     """The cure for vmap's missing batching rule, by another route: each sample alone."""
     gru = torch.nn.GRU(3, 2, batch_first=True).double()
     x = torch.from_numpy(np.random.default_rng(0).normal(size=(4, 6, 3)))
-    with ps.layerwise(gru) as record:
+    with ps.record(gru) as record:
         record.backward(gru(x)[0][:, -1].square().sum(1))
     for i, one in enumerate(x):
         gru.zero_grad()

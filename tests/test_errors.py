@@ -196,7 +196,7 @@ ERRORS = {
         "array: sum or average over the sample's own axes.",
     ),
     "a whole number": (
-        lambda: ps.loop_grad(lambda t, x: ps.namespace_of(t).sum(t * x) > 0)(theta, states),
+        lambda: ps.loop_grad(lambda t, x: ps.array_namespace(t).sum(t * x) > 0)(theta, states),
         TypeError,
         "the loss <lambda> returned bool for one sample; it must return a floating-point number, "
         "or it has no gradient.",
@@ -285,9 +285,9 @@ ERRORS = {
         "check_vma=False) around this call.",
     ),
     "namespace of no array": (
-        lambda: ps.namespace_of([1.0]),
+        lambda: ps.array_namespace([1.0]),
         TypeError,
-        "namespace_of: list holds no array of NumPy, PyTorch or JAX; give it the parameters of "
+        "array_namespace: list holds no array of NumPy, PyTorch or JAX; give it the parameters of "
         "the loss, as arrays.",
     ),
     "stop_gradient of a tree": (

@@ -153,7 +153,7 @@ class Line(NamedTuple):
 
 def line_loss(params, x, y):
     """Half the squared error of slope . x, plus offset where there is one."""
-    error = ps.namespace_of(params.slope).matmul(params.slope, x) - y
+    error = ps.array_namespace(params.slope).matmul(params.slope, x) - y
     error = error if params.offset is None else error + params.offset
     return 0.5 * error * error
 
@@ -174,8 +174,7 @@ def test_none_among_the_parameters_with_every_option(backend):
     loss = lambda p, x, y: (ps.squared_loss(p["w"], x, y), {"y": y})  # noqa: E731
     exact = squared_rows(theta, states, rewards)
     given = params, *arrays((states, rewards), backend)
-    options = {"has_aux": True, "with_values": True, "chunk_size": 2}
-    rows_of = ps.per_sample_grad(loss, **options)
+    rows_of = ps.per_sample_value_and_grad(loss, has_aux=True, chunk_size=2)
     (values, aux), rows = rows_of(*given)
     _, rows = rows_of(*given, out=rows)
     assert rows["b"] == [None]
@@ -188,7 +187,7 @@ def test_none_among_the_parameters_with_every_option(backend):
 
 
 def power_loss(theta, x, y, power, kind):
-    xp = ps.namespace_of(theta)
+    xp = ps.array_namespace(theta)
     error = xp.matmul(theta, x) - y
     for _ in range(power - 1):
         error = error * (xp.matmul(theta, x) - y)
@@ -476,7 +475,7 @@ def test_out_in_the_memory_of_what_the_loss_takes_from_outside_is_refused(
 def test_rows_inside_other_transforms_of_the_engine(chunk_size, inner_jit):
     rows_of = ps.per_sample_grad(ps.squared_loss, jit=inner_jit, chunk_size=chunk_size)
     xp = np
-    total = lambda t, x, y: ps.namespace_of(t).sum(rows_of(t, x, y) ** 2)  # noqa: E731
+    total = lambda t, x, y: ps.array_namespace(t).sum(rows_of(t, x, y) ** 2)  # noqa: E731
     # d/dt sum_i e_i^2 |x_i|^2 = sum_i 2 e_i |x_i|^2 x_i
     error = states @ theta - rewards
     exact = 2 * (error * (states**2).sum(1)) @ states
@@ -490,7 +489,7 @@ def test_rows_inside_other_transforms_of_the_engine(chunk_size, inner_jit):
 @pytest.mark.parametrize("backend", ["torch", "jax"])
 def test_rows_inside_other_transforms(backend, chunk_size):
     rows_of = ps.per_sample_grad(ps.squared_loss, chunk_size=chunk_size)
-    total = lambda t, x, y: ps.namespace_of(t).sum(rows_of(t, x, y) ** 2)  # noqa: E731
+    total = lambda t, x, y: ps.array_namespace(t).sum(rows_of(t, x, y) ** 2)  # noqa: E731
     exact = 2 * ((states @ theta - rewards) * (states**2).sum(1)) @ states
     given = arrays((theta, states, rewards), backend)
     assert_close(ps.to_numpy(ps.backend(backend).grad(total)(*given)), exact)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import persample as ps
-from persample.book import frameworks, plotting
+from persample_book import frameworks, plotting
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = ROOT / "frameworks"

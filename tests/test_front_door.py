@@ -17,8 +17,8 @@ import pytest
 import torch
 from PIL import Image
 
-from persample.book import measured
-from persample.book.problems import mistyped, unscaled
+from persample_book import measured
+from persample_book.problems import mistyped, unscaled
 
 ROOT = Path(__file__).resolve().parents[1]
 README, LANDING = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "index.md"))

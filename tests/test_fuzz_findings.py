@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import persample as ps
-from persample.layers.torch_plans import PLANS
+from persample.recorder.torch_plans import PLANS
 
 from .layer_programs import Made
 from .tolerances import assert_close
@@ -19,7 +19,7 @@ B = 4
 
 
 def rows_and_oracle(model, x):
-    with ps.layerwise(model) as record:
+    with ps.record(model) as record:
         losses = model(x).flatten(1).cos().sum(1)
         record.backward(losses, retain_graph=True)
     parameters = dict(model.named_parameters())
@@ -115,7 +115,7 @@ def test_the_transforms_take_no_array_with_rules_of_its_own(kind):
 @pytest.mark.parametrize("dtype", ["int32", "bool"])
 def test_a_loss_that_is_no_floating_point_number_is_refused(backend, dtype):
     def loss(p, x):
-        xp = ps.namespace_of(p)
+        xp = ps.array_namespace(p)
         return xp.astype(xp.sum(p * x), getattr(xp, dtype))
 
     given = [ps.backend(backend).asarray(a, "float32") for a in (theta, x)]
@@ -242,7 +242,7 @@ def test_a_batch_of_which_one_sample_has_a_loss():
     model = nn.Sequential(nn.PReLU(3), nn.Linear(3, 4)).double()
     x = torch.tensor([[1.0, 2, 3], [1, -2, 3], [1, 2, 3]], dtype=torch.float64)
     for x_now in (x, x - 2):  # at first one number of the second sample is below 0
-        with ps.layerwise(model) as record:
+        with ps.record(model) as record:
             losses = model(x_now).cos().sum(1) * torch.tensor([0, 1, 0])
             record.backward(losses, retain_graph=True)
         alone = [torch.autograd.grad(loss, model[0].weight, retain_graph=True) for loss in losses]

@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 import persample as ps
-from persample.layers import Linear, Network, Tanh, closed
-from persample.layers.closed import Outer, OuterSum
+from persample.recorder import Linear, Network, Tanh, closed
+from persample.recorder.closed import Outer, OuterSum
 
 from .layer_models import MODELS, B, TiedLanguage, build, oracle, record_of
 from .tolerances import OF_DTYPE, assert_close
@@ -162,7 +162,7 @@ def test_numpy_layers(shape):
     rows, records = [], []
     for size in (B, 3):
         network = Network([Linear(first, rng.normal(size=16)), Tanh(), Linear(last)])
-        with ps.layerwise(network) as record:
+        with ps.record(network) as record:
             network.backward(np.cos(network(rng.normal(size=(size, *shape, 20)))))
         rows.append(np.concatenate([g.reshape(size, -1) for g in record.rows().values()], 1))
         records.append(record)

@@ -2,7 +2,7 @@
 
 import torch
 
-from persample.book import memory
+from persample_book import memory
 
 
 def losses(n, w):

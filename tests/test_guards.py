@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 SETUP = """\
 import numpy as np
 import matplotlib.pyplot as plt
-from persample.book import notebook
+from persample_book import notebook
 
 notebook.setup(())"""
 PLOT = """\

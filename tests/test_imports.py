@@ -15,40 +15,27 @@ ROOT = Path(persample.__file__).parent
 
 # Top to bottom; modules of one line are siblings. A package stands for all of its modules.
 LAYERS = [
-    ["book.notebook"],
-    ["book.plotting"],
-    ["book.live"],
-    ["book.stepped"],
-    [
-        "book.devices",
-        "book.problems",
-        "book.diagrams",
-        "book.javascript",
-        "book.layer_table",
-        "book.leaf_programs",
-        "book.measured",
-        "book.small_gpt",
-        "book.memory",
-        "book.processes",
-        "book.sources",
-        "book.work",
-    ],
     ["privacy"],
     ["statistics"],
     ["per_sample"],
     ["plans"],
     ["captured"],
     ["losses"],
-    ["layers"],
-    ["layers.torch_capture"],
-    ["layers.torch_plans"],
-    ["layers.torch_plan", "layers.torch_own", "layers.torch_check", "layers.torch_changes"],
-    ["layers.torch_rules", "layers.torch_replay"],
-    ["layers.torch_forms"],
-    ["layers.torch_owners"],
-    ["layers.torch_graph", "layers.torch_model", "layers.torch_retained"],
-    ["layers.numpy_layers", "layers.record"],
-    ["layers.closed", "layers.buffers"],
+    ["recorder"],
+    ["recorder.torch_capture"],
+    ["recorder.torch_plans"],
+    [
+        "recorder.torch_plan",
+        "recorder.torch_own",
+        "recorder.torch_check",
+        "recorder.torch_changes",
+    ],
+    ["recorder.torch_rules", "recorder.torch_replay"],
+    ["recorder.torch_forms"],
+    ["recorder.torch_owners"],
+    ["recorder.torch_graph", "recorder.torch_model", "recorder.torch_retained"],
+    ["recorder.numpy_layers", "recorder.recording"],
+    ["recorder.closed", "recorder.buffers"],
     ["projection"],
     ["checks"],
     ["arrays"],
@@ -72,45 +59,30 @@ LAYERS = [
     ["engine.primitives"],
     ["engine.core", "engine.contraction"],
     ["batches", "memory", "names"],
-    ["trees", "book", "book.colours", "book.portable"],
+    ["trees"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
-# Who may import a framework, and where in the file. `book.notebook.setup` prepares the frameworks.
+# Who may import a framework, and where in the file.
 FRAMEWORKS = {
     "torch": {
         ("backends.torch_backend", "top"),
-        ("layers.torch_capture", "top"),
-        ("layers.torch_changes", "top"),
-        ("layers.torch_check", "top"),
-        ("layers.torch_forms", "top"),
-        ("layers.torch_graph", "top"),
-        ("layers.torch_model", "top"),
-        ("layers.torch_own", "top"),
-        ("layers.torch_owners", "top"),
-        ("layers.torch_plan", "top"),
-        ("layers.torch_plans", "top"),
-        ("layers.torch_replay", "top"),
-        ("layers.torch_retained", "top"),
-        ("layers.torch_rules", "top"),
-        ("book.devices.in_torch", "top"),
-        ("book.devices.torch_steps", "top"),
-        ("book.layer_table", "top"),
-        ("book.small_gpt", "top"),
-        ("book.problems.digit_network", "top"),
-        ("book.notebook", "function"),
-        ("book.diagrams", "function"),
-        ("book.memory", "function"),
-        ("book.problems.attribution", "function"),
-        ("book.problems.mistyped", "function"),
-        ("book.work", "function"),
+        ("recorder.torch_capture", "top"),
+        ("recorder.torch_changes", "top"),
+        ("recorder.torch_check", "top"),
+        ("recorder.torch_forms", "top"),
+        ("recorder.torch_graph", "top"),
+        ("recorder.torch_model", "top"),
+        ("recorder.torch_own", "top"),
+        ("recorder.torch_owners", "top"),
+        ("recorder.torch_plan", "top"),
+        ("recorder.torch_plans", "top"),
+        ("recorder.torch_replay", "top"),
+        ("recorder.torch_retained", "top"),
+        ("recorder.torch_rules", "top"),
     },
     "jax": {
         ("backends.jax_backend", "top"),
-        ("book.devices.in_jax", "top"),
-        ("book.devices.jax_steps", "top"),
-        ("book.devices.trap_alone", "top"),
-        ("book.notebook", "function"),
     },
 }
 
@@ -169,6 +141,8 @@ def violations(found):
         for line, target, place in imports(name, tree, is_package, found):
             where = f"{name or 'persample'}, line {line}: imports {target}"
             framework = target.partition(".")[0]
+            if framework == "persample_book":
+                wrong.append(f"{where}, which is the book's")
             if framework in FRAMEWORKS and (name, place) not in FRAMEWORKS[framework]:
                 wrong.append(f"{where}, which belongs to its backend")
             if not name or target not in found:
@@ -195,13 +169,12 @@ def test_no_import_goes_up_or_sideways():
         ("arrays", "def f():\n    from . import losses", "losses, which is not below it"),
         ("engine.batching", "from .reverse import grad", "engine.reverse, which is not below"),
         ("engine.core", "from .. import per_sample", "per_sample, which is not below it"),
-        ("arrays", "from .book import notebook", "book.notebook, which is not below it"),
+        ("arrays", "from persample_book import notebook", "persample_book, which is the book's"),
         ("engine.core", "from persample.losses import td_loss", "losses, which is not below it"),
         ("losses", "import persample.per_sample", "per_sample, which is not below it"),
         ("backends.torch_backend", "from . import jax_backend", "jax_backend, which is not below"),
         ("losses", "import torch.func", "torch.func, which belongs to its backend"),
         ("arrays", "def f():\n    import jax", "jax, which belongs to its backend"),
-        ("book.notebook", "from jax import numpy", "jax, which belongs to its backend"),
     ],
 )
 def test_a_wrong_import_is_found(name, statement, complaint):

@@ -9,13 +9,13 @@ from specs import CASE_IDS, CASES
 from tolerances import assert_close
 
 from persample import losses, trees
-from persample.book.javascript import javascript
-from persample.book.javascript.arrays import ARRAYS
-from persample.book.javascript.program import KINDS
-from persample.book.javascript.scalars import SCALARS, TRUTH
 from persample.engine import grad, jit, make_graph, value_and_grad, vmap
 from persample.engine import namespace as xp
 from persample.engine.primitives import PRIMITIVES, apply
+from persample_book.javascript import javascript
+from persample_book.javascript.arrays import ARRAYS
+from persample_book.javascript.program import KINDS
+from persample_book.javascript.scalars import SCALARS, TRUTH
 
 EXACT = 1e-12
 CALL = "([source, args]) => { const f = eval(`(${source})`); return [f(...args)].flat()" + (

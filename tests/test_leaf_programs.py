@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from persample import tape
-from persample.book import plotting
-from persample.book.leaf_programs import LINES, REASONS, answer
-from persample.book.plotting.graph_drawing import BACKWARD
-from persample.book.plotting.leaves import STATES, WHY_NONE, state
-from persample.book.problems import digits
+from persample_book import plotting
+from persample_book.leaf_programs import LINES, REASONS, answer
+from persample_book.plotting.graph_drawing import BACKWARD
+from persample_book.plotting.leaves import STATES, WHY_NONE, state
+from persample_book.problems import digits
 
 
 def test_digits_are_ten_different_shapes_inside_the_image():

@@ -18,9 +18,9 @@ from matplotlib.colors import to_rgb
 from tolerances import assert_close
 
 from persample import losses, per_sample
-from persample.book import work
-from persample.book.problems import random_walk
-from persample.layers import closed
+from persample.recorder import closed
+from persample_book import work
+from persample_book.problems import random_walk
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -285,7 +285,7 @@ def products(samples: int, positions: int, width: int) -> list[int]:
     )
     counts = [work.matrix_products(run) // 2 for run in runs]
     taken = work.matrix_products(lambda: one.squared_norms(None)) // 2
-    assert taken * samples == min(counts[1:3])  # layerwise takes the form with fewer
+    assert taken * samples == min(counts[1:3])  # record takes the form with fewer
     return counts
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from persample.book import measured
+from persample_book import measured
 
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
 CASE = {
@@ -13,13 +13,13 @@ CASE = {
     "limits beside rows": {"ordinary pass": 4.0, "fill once": 6.0},
     "rows": {"torch loop": 30.0, "NumPy layers, warm": "no such layers"},
     "limits beside sums": {"ordinary pass": 3.0, "fill once": 8.0},
-    "sums": {"layerwise norms": 5.0},
+    "sums": {"record norms": 5.0},
 }
 OTHER = {"limits": {"ordinary pass": 10.0}, "rows": {"torch loop": 20.0}, "sums": {}}
 RUN = measured.Run(
     {
         "cases": {"first": CASE, "second": OTHER},
-        "memory": {"layerwise, chunks": {"32": 1.5, "64": 2.5}},
+        "memory": {"record, chunks": {"32": 1.5, "64": 2.5}},
         "growth": {"batch": {"1": {"torch loop": 0.5}, "4": {"torch loop": 1.5}}},
     }
 )

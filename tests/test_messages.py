@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-from persample.book.messages import show_message
+from persample_book.messages import show_message
 
 
 def test_a_message_is_printed_without_the_place_and_the_page_goes_on(capsys):

@@ -12,7 +12,7 @@ from reading import prose
 from torch import nn
 
 import persample as ps
-from persample.layers import torch_rules
+from persample.recorder import torch_rules
 
 PAGE = Path(__file__).resolve().parents[1] / "chapters" / "10_whole_models.ipynb"
 pytestmark = pytest.mark.filterwarnings("ignore:.*nested_tensor")
@@ -126,4 +126,4 @@ def test_a_refusal_is_kept_with_its_sentence():
     model = nn.Linear(3, 2).requires_grad_(False)
     row = models.verdict("frozen", lambda: (model, lambda m: m(torch.randn(4, 3)).sum(1)))
     assert row["result"] == "refused"
-    assert row["text"].startswith("ValueError: layerwise: the model, a Linear, has no parameter")
+    assert row["text"].startswith("ValueError: record: the model, a Linear, has no parameter")

@@ -104,7 +104,7 @@ def test_rows_come_in_the_container_of_the_parameters(container, backend, jit):
     params = make(theta[:2], theta[2])
 
     def line_loss(params, x, y):
-        xp = ps.namespace_of(params)
+        xp = ps.array_namespace(params)
         weights, offset = parts(params)
         error = xp.matmul(weights, x) + offset - y
         return 0.5 * error * error
@@ -163,7 +163,7 @@ def test_a_parameter_that_the_loss_ignores_has_rows_of_zeros(backend, way):
 # Values and aux.
 def loss_and_parts(params, x, y):
     """Return the network's loss and two things that it computes on the way."""
-    xp = ps.namespace_of(params)
+    xp = ps.array_namespace(params)
     hidden = xp.tanh(xp.matmul(params["W1"], x) + params["b1"])
     output = xp.matmul(params["w2"], hidden) + params["b2"]
     return 0.5 * (output - y) * (output - y), {"hidden": hidden, "outputs": [output, params["b2"]]}
@@ -187,30 +187,35 @@ def test_values_and_aux_come_with_the_rows(chunk_size, backend, jit, into):
     exact = case.rows(case.params, *case.sample)
     values, aux = values_and_aux(case.params, *case.sample)
     for loss, chosen, expected in (
-        (case.loss, {"with_values": True}, (values, exact)),
+        (case.loss, {"function": ps.per_sample_value_and_grad}, (values, exact)),
         (loss_and_parts, {"has_aux": True}, (exact, aux)),
-        (loss_and_parts, {"has_aux": True, "with_values": True}, ((values, aux), exact)),
+        (
+            loss_and_parts,
+            {"has_aux": True, "function": ps.per_sample_value_and_grad},
+            ((values, aux), exact),
+        ),
     ):
-        rows_of = ps.per_sample_grad(loss, **options, **chosen)
+        function = chosen.pop("function", ps.per_sample_grad)
+        rows_of = function(loss, **options, **chosen)
         result = rows_of(*given)
         if into:
-            rows = result[1] if "with_values" in chosen else result[0]
+            rows = result[function is ps.per_sample_value_and_grad]
             result = rows_of(*given, out=rows)
         assert_close(ps.to_numpy(result), expected)
 
 
-@pytest.mark.parametrize("options", [{}, {"with_values": True}])
+@pytest.mark.parametrize("function", [ps.per_sample_grad, ps.per_sample_value_and_grad])
 @pytest.mark.parametrize("params", [{}, (), {"w": None}])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_values_and_aux_without_a_parameter(backend, params, options):
+def test_values_and_aux_without_a_parameter(backend, params, function):
     """A model whose layers are all frozen: its rows are empty, its values are not."""
 
     def loss(params, x):
         return (x * x).sum(), {"x": 2 * x}
 
-    result = ps.per_sample_grad(loss, has_aux=True, **options)(params, arrays(states, backend))
+    result = function(loss, has_aux=True)(params, arrays(states, backend))
     losses, (rows, aux) = (None, result)
-    if options:
+    if function is ps.per_sample_value_and_grad:
         (losses, aux), rows = result
         assert_close(ps.to_numpy(losses), (states**2).sum(1))
     assert rows == params
@@ -259,7 +264,7 @@ def test_a_call_like_none_before_has_a_plan_of_its_own(backend, jit):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_tree_of_other_shapes_has_a_plan_of_its_own(backend):
     def loss(theta, sample):
-        return ps.namespace_of(theta).sum(theta * sample["x"]) * sample["y"]
+        return ps.array_namespace(theta).sum(theta * sample["x"]) * sample["y"]
 
     asarray, rows_of = ps.backend(backend).asarray, ps.per_sample_grad(loss)
     theta, x, y = asarray(np.ones(3)), asarray(np.ones((2, 3))), asarray(np.ones(3))

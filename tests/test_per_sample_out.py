@@ -144,7 +144,7 @@ def test_every_sample_may_have_its_own_parameters(backend, chunk_size):
 
 # a: one array for two parameters; c: one number for all of a row; d: two parts of one array
 def sharing_loss(params, x, y):
-    xp = ps.namespace_of(params)
+    xp = ps.array_namespace(params)
     both = xp.concat([params["d"][0], params["d"][1]])
     z = xp.matmul(params["a"][0] + params["a"][1], x) + xp.matmul(both, xp.concat([x, -x]))
     return (z - y) * xp.sum(params["c"])
@@ -411,15 +411,17 @@ def test_a_number_in_a_call_seen_before(jit):
         assert_close(rows, number * exact)
 
 
-@pytest.mark.parametrize("options", [{"with_values": True}, {"chunk_size": 2}, {"chunk_size": B}])
+@pytest.mark.parametrize("options", [{"values": True}, {"chunk_size": 2}, {"chunk_size": B}])
 @each_quick_backend
 def test_a_call_seen_before_with_other_options(backend, options):
-    rows_of = ps.per_sample_grad(ps.squared_loss, (0, 0, 0), jit=True, **options)
+    values = options.get("values", False)
+    function = ps.per_sample_value_and_grad if values else ps.per_sample_grad
+    rows_of = function(ps.squared_loss, (0, 0, 0), jit=True, chunk_size=options.get("chunk_size"))
     given = [arrays(v, backend) for v in (theta + states, states, rewards)]
     rows = arrays(np.empty((B, 3)), backend)
     error = ((theta + states) * states).sum(1) - rewards
     for _ in range(3):
         result = rows_of(*given, out=rows)
-        losses, rows = result if "with_values" in options else (None, result)
+        losses, rows = result if values else (None, result)
         assert_close(ps.to_numpy(rows), error[:, None] * states)
         assert losses is None or assert_close(ps.to_numpy(losses), 0.5 * error**2) is None

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from persample.book import plotting
-from persample.book.plotting.columns import LETTERS
+from persample_book import plotting
+from persample_book.plotting.columns import LETTERS
 
 COLUMNS = {"loss": np.array([3.0, 2.0, 2.5]), "norm": np.array([1.0, 4.0, 1.5])}
 

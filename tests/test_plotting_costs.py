@@ -5,8 +5,8 @@ import pytest
 from contrast import contrast, on_a_dark_page
 from matplotlib.colors import to_rgb
 
-from persample.book import measured, plotting
-from persample.book.plotting.style import for_text
+from persample_book import measured, plotting
+from persample_book.plotting.style import for_text
 
 INKS = {"x": "#112233", "y": "#445566"}
 
@@ -69,14 +69,14 @@ def test_outer_products_shows_each_product_and_the_mean():
 
 
 def test_peak_memory_names_each_curve_beside_it_and_hides_none():
-    names = ("Opacus", "torch.func vmap", "layerwise", "chunks of 32", "clipped sum")
+    names = ("Opacus", "torch.func vmap", "record", "chunks of 32", "clipped sum")
     names += ("clipped sum, Opacus",)
     peaks = {name: {2**n: 2.0**n for n in range(5, 12)} for name in names}
     axes = plotting.peak_memory(peaks, dict.fromkeys(names, "#112233"), (500.0, "full")).axes[0]
     lines = {line.get_label(): line for line in axes.lines}
     assert list(lines["Opacus"].get_xdata()) == list(peaks["Opacus"])
-    assert lines["torch.func vmap"].get_zorder() > lines["layerwise"].get_zorder()
-    assert lines["torch.func vmap"].get_linestyle() == "--" != lines["layerwise"].get_linestyle()
+    assert lines["torch.func vmap"].get_zorder() > lines["record"].get_zorder()
+    assert lines["torch.func vmap"].get_linestyle() == "--" != lines["record"].get_linestyle()
     texts = [text.get_text().replace("\n", " ") for text in axes.texts]
     assert texts == [*names, "full"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.colors import to_rgba
 
-from persample.book import plotting
+from persample_book import plotting
 
 ROWS = np.array([[1.0, 2], [3, 1], [-1, -2], [0, -3]])  # two on each device
 SUMS = np.array([[0.0, 0], [3, -2], [0, 0], [3, -2]])

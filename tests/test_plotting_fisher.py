@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from persample.book import plotting
+from persample_book import plotting
 
 
 def test_against_fisher_draws_the_weights_above_the_least_one_panel_for_each_program():

@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib.colors import to_hex
 
-from persample.book import plotting
-from persample.book.colours import COLOURS
+from persample_book import plotting
+from persample_book.colours import COLOURS
 
 
 def test_one_step_draws_three_groups_and_names_the_sample_of_the_step():

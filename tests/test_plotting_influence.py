@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from persample.book import plotting
-from persample.book.colours import COLOURS
+from persample_book import plotting
+from persample_book.colours import COLOURS
 
 
 def points(axes):

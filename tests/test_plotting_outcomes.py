@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from persample.book import plotting
+from persample_book import plotting
 
 
 def test_every_run_is_a_dot_on_the_line_of_its_way():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from persample.book import plotting
+from persample_book import plotting
 
 
 def test_bars_are_the_numbers_and_the_last_is_their_sum():

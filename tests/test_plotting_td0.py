@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from persample.book import plotting
-from persample.book.colours import METHODS
+from persample_book import plotting
+from persample_book.colours import METHODS
 
 
 def texts(axes):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from persample.book.plotting import (
+from persample_book.plotting import (
     arrows,
     clouds,
     curves,

@@ -129,7 +129,7 @@ def test_the_exit_status_says_whether_anything_differed(rows, status, monkeypatc
 
 def test_numeric_tests_are_files_of_the_suite():
     names = {path.name for path in portable.numeric_tests()}
-    assert {"test_per_sample.py", "test_engine_rules.py", "test_layerwise.py"} <= names
+    assert {"test_per_sample.py", "test_engine_rules.py", "test_record.py"} <= names
     assert "test_pages.py" not in names
 
 

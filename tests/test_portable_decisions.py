@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from persample.book.portable import MARGIN, below, first_largest, rounded
+from persample_book.portable import MARGIN, below, first_largest, rounded
 
 
 @pytest.mark.parametrize("unit", [1, 0.01, 0.25, 1e-4])

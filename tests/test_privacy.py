@@ -11,7 +11,7 @@ from tolerances import assert_close
 
 import persample as ps
 from persample import privacy, statistics
-from persample.book import measured, plotting
+from persample_book import measured, plotting
 
 BACKENDS = ["numpy", "torch", "jax"]
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
@@ -171,14 +171,14 @@ def torch_record():
     for p in model.parameters():
         p.data = torch.tensor(rng.normal(size=p.shape))
     x = torch.tensor(rng.normal(size=(6, 3)))
-    with ps.layerwise(model) as record:
+    with ps.record(model) as record:
         record.backward(model(x)[:, 0] ** 2)
     return record
 
 
 def numpy_record():
     rng = np.random.default_rng(0)
-    layers = ps.layers
+    layers = ps.recorder
     network = layers.Network(
         [
             layers.Linear(rng.normal(size=(4, 3)), rng.normal(size=4)),
@@ -186,7 +186,7 @@ def numpy_record():
             layers.Linear(rng.normal(size=(1, 4)), rng.normal(size=1)),
         ]
     )
-    with ps.layerwise(network) as record:
+    with ps.record(network) as record:
         network.backward(2 * network(rng.normal(size=(6, 3))))
     return record
 
@@ -319,7 +319,7 @@ def test_rows_that_are_not_finite_are_refused(name, entry):
 
 
 def test_what_alone_is_not_private_says_so():
-    for function in (statistics.clipped_sum, ps.layers.Record.clipped_sum):
+    for function in (statistics.clipped_sum, ps.recorder.Record.clipped_sum):
         assert "Alone it is not private" in function.__doc__
 
 

@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from persample.book.problems import answers
+from persample_book.problems import answers
 
 
 @pytest.mark.parametrize(("words", "limit"), [(1, 1), (1, 3), (2, 3), (3, 2)])

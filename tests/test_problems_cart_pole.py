@@ -6,12 +6,12 @@ import pytest
 
 import persample as ps
 from persample import statistics
-from persample.book import portable
-from persample.book.problems import cart_pole
+from persample_book import portable
+from persample_book.problems import cart_pole
 
 
 def episode_loss(theta, s, a, weight):
-    return ps.namespace_of(theta).sum(weight * ps.logistic_loss(theta, s, a))
+    return ps.array_namespace(theta).sum(weight * ps.logistic_loss(theta, s, a))
 
 
 def test_episodes_are_padded_with_zeros_and_end_by_the_rules():

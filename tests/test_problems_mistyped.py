@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from persample.book.problems import mistyped
+from persample_book.problems import mistyped
 
 
 def test_a_draw_changes_ninety_labels_and_each_to_another_digit():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import persample as ps
-from persample.book.problems import softmax
+from persample_book.problems import softmax
 
 DECAY = 0.5
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from persample.book.problems import unscaled
-from persample.book.problems.unscaled import BOUNDS, CLIPPED, REMOVED, STANDARD, WAYS, WEIGHTS
+from persample_book.problems import unscaled
+from persample_book.problems.unscaled import BOUNDS, CLIPPED, REMOVED, STANDARD, WAYS, WEIGHTS
 
 DRAWS = range(12)
 

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 import persample as ps
-from persample.book.problems import wide
+from persample_book.problems import wide
 
 
 def network(w, a):
@@ -22,7 +22,7 @@ def outputs(net, width):
 def test_the_kernel_is_the_gram_matrix_of_the_gradients_of_outputs():
     w, a = wide.draw(256, 0)
     net = network(w, a)
-    with ps.layerwise(net) as record:
+    with ps.record(net) as record:
         record.backward(outputs(net, 256))
     np.testing.assert_allclose(wide.kernel(w, a), record.gram(), rtol=0, atol=1e-10)
     rows = [torch.cat([g.flatten() for g in torch.autograd.grad(f, net.parameters(),

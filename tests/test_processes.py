@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from persample.book import processes
-from persample.book.devices import samples
+from persample_book import processes
+from persample_book.devices import samples
 
 # Workers of multiprocessing that tell who they are, and then do as they are told.
 WORKERS = """

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from persample.book import notebook
+from persample_book import notebook
 
 
 def fresh(program: str) -> str:
@@ -24,7 +24,7 @@ def test_importing_changes_nothing():
         "import os, sys, warnings, numpy as np\n"
         "state = lambda: (dict(os.environ), np.get_printoptions(), warnings.formatwarning)\n"
         "before = state()\n"
-        "import persample.book.notebook\n"
+        "import persample_book.notebook\n"
         "print(state() == before, 'torch' in sys.modules, 'jax' in sys.modules)\n"
     )
     assert fresh(program).split() == ["True", "False", "False"]
@@ -34,7 +34,7 @@ def test_setup_makes_every_framework_use_float64():
     pytest.importorskip("jax")
     pytest.importorskip("torch")
     program = (
-        "from persample.book import notebook\n"
+        "from persample_book import notebook\n"
         "notebook.setup()\n"
         "import jax.numpy as jnp, torch\n"
         "print(torch.tensor(0.1).dtype, torch.get_num_threads(), jnp.asarray(0.1).dtype)\n"
@@ -45,7 +45,7 @@ def test_setup_makes_every_framework_use_float64():
 def test_setup_imports_only_what_is_asked_for():
     program = (
         "import sys\n"
-        "from persample.book import notebook\n"
+        "from persample_book import notebook\n"
         "notebook.setup(())\n"
         "print('torch' in sys.modules, 'jax' in sys.modules)\n"
     )

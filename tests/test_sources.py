@@ -6,8 +6,8 @@ import importlib
 import pytest
 
 from persample import tape
-from persample.book import sources
 from persample.engine import batching, core, reverse, vjps
+from persample_book import sources
 
 SHOWN = [core.bind, reverse.backward, batching._einsum, tape.TapeTrace.process, tape._keep]
 

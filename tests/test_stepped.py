@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tolerances import assert_close
 
-from persample.book.stepped import GRAPHS
+from persample_book.stepped import GRAPHS
 
 EXACT = 1e-12
 NAMES = [graph.name for graph in GRAPHS]

@@ -11,7 +11,7 @@ from tampering import asserts, values
 
 from persample import backend
 from persample.backends import BACKENDS
-from persample.book.notebook import same
+from persample_book.notebook import same
 
 FAIL = [
     "a == 3",

@@ -14,7 +14,7 @@ from reading import prose
 from torch import nn
 
 import persample as ps
-from persample.book import layer_table, measured, small_gpt
+from persample_book import layer_table, measured, small_gpt
 
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS, PAGE = ROOT / "benchmarks", ROOT / "chapters" / "10_whole_models.ipynb"
@@ -90,10 +90,10 @@ CASES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_contenders_of_the_benchmark_agree(name):
-    chosen = ["layerwise, fresh", "torch.func vmap(grad)", "jax jit(vmap(grad))", "torch loop"]
+    chosen = ["record, fresh", "torch.func vmap(grad)", "jax jit(vmap(grad))", "torch loop"]
     parts = {
         "rows": {way: contenders.ROWS[way] for way in chosen},
-        "sums": {"layerwise clipped sum": contenders.SUMS["layerwise clipped sum"]},
+        "sums": {"record clipped sum": contenders.SUMS["record clipped sum"]},
     }
     rows.agree(CASES[name], parts)
     spoiled = replace(CASES[name])
@@ -110,13 +110,13 @@ def test_the_stored_traits_are_those_of_the_program():
     assert set(TRAITS["traits"]) == set(model_traits.TRAITS)
     for ways in TRAITS["traits"].values():
         assert set(ways) == set(model_traits.WAYS)
-        assert ways["ps.layerwise"]["result"] == "right"
+        assert ways["ps.record"]["result"] == "right"
         for outcome in ways.values():
             assert outcome["result"] in ("right", "wrong", "misshapen", "refused")
             assert "text" in outcome or outcome["error"] >= 0
 
 
-@pytest.mark.parametrize("way", ["ps.layerwise", "torch.func"])
+@pytest.mark.parametrize("way", ["ps.record", "torch.func"])
 @pytest.mark.parametrize("trait", model_traits.TRAITS)
 @pytest.mark.filterwarnings("ignore")
 def test_the_stored_traits_are_found_here(trait, way):
@@ -124,7 +124,7 @@ def test_the_stored_traits_are_found_here(trait, way):
 
 
 def test_wrong_norms_are_called_wrong(monkeypatch):
-    right = model_traits.by_layerwise
+    right = model_traits.by_record
     monkeypatch.setitem(model_traits.WAYS, "x", lambda *args: right(*args) * 1.001)
     assert model_traits.outcome("x", "layers only")["result"] == "wrong"
 
@@ -142,27 +142,27 @@ def test_the_stored_memory_has_every_way_and_model():
     for model, peaks in record["cases"].items():  # rows are at least their own numbers
         case = whole_models.CPU[model]
         rows_alone = 4 * case.size * sum(p.numel() for p in case.model().parameters()) / 2**20
-        assert peaks["layerwise, fresh"] > 0.9 * rows_alone
+        assert peaks["record, fresh"] > 0.9 * rows_alone
 
 
 def test_what_the_page_says_of_memory_is_in_the_file():
     cases = json.loads((BENCHMARKS / "results" / "whole_models_memory.json").read_text("utf-8"))
     cases = [cases["cases"][model] for model in ("GPT, medium", "ViT")]
     page = prose(PAGE)
-    assert "clipped sums with `ps.layerwise` took 1.4 to 1.5 times the memory" in page
+    assert "clipped sums with `ps.record` took 1.4 to 1.5 times the memory" in page
     little = [
         peaks[way] / peaks["ordinary pass"]
         for peaks in cases
-        for way in ("layerwise norms", "layerwise clipped sum")
+        for way in ("record norms", "record clipped sum")
     ]
     assert (f"{min(little):.1f}", f"{max(little):.1f}") == ("1.4", "1.5")
     assert "all rows 2.3 to 2.4 times" in page
-    much = [peaks["layerwise, fresh"] / peaks["ordinary pass"] for peaks in cases]
+    much = [peaks["record, fresh"] / peaks["ordinary pass"] for peaks in cases]
     assert {f"{times:.1f}" for times in much} == {"2.3", "2.4"}
-    assert "Opacus takes slightly less here than `ps.layerwise`, for rows and for clipped" in page
+    assert "Opacus takes slightly less here than `ps.record`, for rows and for clipped" in page
     for peaks in cases:
-        assert peaks["Opacus hooks"] < peaks["layerwise, fresh"]
-        assert peaks["Opacus ghost clipping"] < peaks["layerwise clipped sum"]
+        assert peaks["Opacus hooks"] < peaks["record, fresh"]
+        assert peaks["Opacus ghost clipping"] < peaks["record clipped sum"]
 
 
 def test_the_stored_peaks_at_the_size_of_gpt2_are_those_of_the_program():
@@ -175,7 +175,7 @@ def test_the_stored_peaks_at_the_size_of_gpt2_are_those_of_the_program():
     parts = (2 * words + length) * d + depth * (12 * d**2 + 13 * d) + 2 * d
     assert found["parameters"] == parts
     kept = length * (16 * d * depth + 2 * d + words)
-    needed = {"layerwise norms": 2, "layerwise clipped sum": 3}
+    needed = {"record norms": 2, "record clipped sum": 3}
     for way, times in needed.items():  # no peak is lower than what the page adds up
         assert found["peaks"][way] > 4 * (times * parts + 2 * kept) / 1e9
 
@@ -213,7 +213,7 @@ def test_packed_texts_are_right_by_rows(sequences):
     x, y = torch.tensor(rng.integers(0, 9, (2, sequences, 8)))
     text = torch.tensor([0, 0, 0, 1, 1, 2, 2, 2]) + 3 * torch.arange(sequences)[:, None]
     own = nn.functional.one_hot(text.flatten()).double()
-    with ps.layerwise(model) as record:
+    with ps.record(model) as record:
         each = nn.functional.cross_entropy(model(x, text).mT, y, reduction="none")
         losses = each.flatten() @ own / own.sum(0)
         record.backward(losses, retain_graph=True)
@@ -228,7 +228,7 @@ def test_packed_texts_are_right_by_rows(sequences):
 
 def test_the_table_of_outcomes_marks_what_is_wrong():
     text = str(measured.outcomes(BENCHMARKS / "results"))
-    assert text.splitlines()[0].endswith("| torch.func | ps.layerwise |")  # the rightest are last
+    assert text.splitlines()[0].endswith("| torch.func | ps.record |")  # the rightest are last
     assert text.count("**wrong**") == sum(
         found["result"] == "wrong" for ways in TRAITS["traits"].values() for found in ways.values()
     )

@@ -8,25 +8,26 @@
 array([[-3.6, -1.8,  3.6]])
 """
 
-from . import engine, layers, privacy, statistics, tape
-from .arrays import namespace_of, stop_gradient, to_numpy
+from . import engine, privacy, recorder, statistics, tape
+from .arrays import array_namespace, stop_gradient, to_numpy
 from .backends import backend
-from .layers import layerwise
 from .losses import cross_entropy_loss, logistic_loss, squared_loss, td_loss
-from .per_sample import loop_grad, mean_grad, per_sample_grad
+from .per_sample import loop_grad, mean_grad, per_sample_grad, per_sample_value_and_grad
+from .recorder import record
 
 __all__ = [
+    "array_namespace",
     "backend",
     "cross_entropy_loss",
     "engine",
-    "layers",
-    "layerwise",
     "logistic_loss",
     "loop_grad",
     "mean_grad",
-    "namespace_of",
     "per_sample_grad",
+    "per_sample_value_and_grad",
     "privacy",
+    "record",
+    "recorder",
     "squared_loss",
     "statistics",
     "stop_gradient",

@@ -38,7 +38,7 @@ def backend_of(*trees_of_arrays: Any, where: str = "backend_of") -> str:
     return next(iter(kinds))
 
 
-def namespace_of(tree: Any) -> Any:
+def array_namespace(tree: Any) -> Any:
     """Return the Array API namespace of the first array in ``tree``: ``xp``.
 
     In a loss, ask it of the parameters: they decide, the data follow.
@@ -48,7 +48,7 @@ def namespace_of(tree: Any) -> Any:
         if kind is not None:
             return backend(kind).namespace(x)
     raise TypeError(
-        f"namespace_of: {type(tree).__name__} holds no array of NumPy, PyTorch or JAX; give it "
+        f"array_namespace: {type(tree).__name__} holds no array of NumPy, PyTorch or JAX; give it "
         "the parameters of the loss, as arrays."
     )
 
@@ -71,7 +71,7 @@ def stop_gradient(x: Any) -> Any:
 
 def widened(x: Any) -> Any:
     """Return an array in float32 if its numbers have 16 bits, as it is if not."""
-    xp = namespace_of(x)
+    xp = array_namespace(x)
     return x if x.dtype.itemsize > 2 else xp.astype(x, xp.float32)
 
 

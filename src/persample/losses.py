@@ -5,7 +5,7 @@ The parameters come first, then one sample's data; the result is a 0-d array.
 
 from typing import Any
 
-from .arrays import namespace_of, stop_gradient
+from .arrays import array_namespace, stop_gradient
 
 __all__ = ["cross_entropy_loss", "logistic_loss", "squared_loss", "td_loss"]
 
@@ -28,7 +28,7 @@ def td_loss(theta: Any, s: Any, r: Any, s_next: Any, gamma: float = 1.0) -> Any:
 
     Source: Sutton (1988); Sutton & Barto (2018), equations 9.7 and 9.8.
     """
-    xp = namespace_of(theta)
+    xp = array_namespace(theta)
     target = stop_gradient(r + gamma * xp.matmul(s_next, theta))
     delta = target - xp.matmul(s, theta)
     return 0.5 * delta * delta
@@ -39,7 +39,7 @@ def squared_loss(theta: Any, x: Any, y: Any) -> Any:
 
     theta : (d,). x : (d,) features. y : 0-d target. Returns a 0-d array.
     """
-    xp = namespace_of(theta)
+    xp = array_namespace(theta)
     error = xp.matmul(x, theta) - y
     return 0.5 * error * error
 
@@ -50,7 +50,7 @@ def logistic_loss(theta: Any, x: Any, y: Any) -> Any:
     theta : (d,). x : (d,) features. y : 0-d label, 0 or 1. The gradient is (sigma(z) - y) x.
     Does not overflow for large z. Returns a 0-d array.
     """
-    xp = namespace_of(theta)
+    xp = array_namespace(theta)
     z = xp.matmul(x, theta)
     return xp.logaddexp(xp.zeros_like(z), z) - y * z
 
@@ -70,7 +70,7 @@ def cross_entropy_loss(scores: Any, label: Any) -> Any:
     -------
     0-d array.
     """
-    xp = namespace_of(scores)
+    xp = array_namespace(scores)
     top = stop_gradient(xp.max(scores))
     index = xp.reshape(label, (1,))
     if not xp.isdtype(index.dtype, "integral"):

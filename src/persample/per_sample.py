@@ -7,7 +7,7 @@ what was checked and compiled for the next call.
 from collections.abc import Callable
 
 from . import memory, trees
-from .arrays import namespace_of
+from .arrays import array_namespace
 from .backends import backend
 from .checks import (
     check_apart,
@@ -27,7 +27,6 @@ def per_sample_grad(
     jit: bool = False,
     chunk_size: int | None = None,
     has_aux: bool = False,
-    with_values: bool = False,
 ) -> Callable:
     """Return the function of a batch that computes per-sample gradients: one for each sample.
 
@@ -40,7 +39,6 @@ def per_sample_grad(
     jit : compile the whole, once for each set of shapes, and of shared ints, bools and strings.
     chunk_size : compute at most so many rows at a time; bounds memory, changes no result.
     has_aux : the loss returns a pair (0-d array, aux), aux being a tree of arrays.
-    with_values : return the losses as well.
 
     Returns
     -------
@@ -48,9 +46,7 @@ def per_sample_grad(
         *rows*): row i is g_i = d loss(params, sample_i) / d params. They form a tree like
         ``params``; each array has the shape (B, \\*shape of the parameter) and its dtype. There is
         no factor 1/B. A loss that averages over the batch does not belong here.
-        As in JAX, ``with_values`` returns (losses, rows), the losses of shape (B,); ``has_aux``
-        returns (rows, aux), each array of aux with a leading axis of B samples; both together
-        return ((losses, aux), rows).
+        With ``has_aux`` it returns (rows, aux); each array of aux has a leading axis of B samples.
         Its keyword ``out`` takes the rows of an earlier call with the same shapes, overwrites
         them and returns the new rows in their memory, so that a loop holds one set of rows. With
         jit=True that saves time in JAX and PyTorch, where fresh memory costs more than the rows.
@@ -91,37 +87,60 @@ def per_sample_grad(
     array([[-1., -2.],
            [ 6.,  0.]])
     >>> rows = rows_of(theta, x, y + 1, out=rows)  # in the memory of the rows before
-    >>> losses, rows = ps.per_sample_grad(ps.squared_loss, with_values=True)(theta, x, y)
+    """
+    options = {"jit": jit, "chunk_size": chunk_size, "has_aux": has_aux}
+    return _rows_function(loss, in_axes, values=False, **options)
+
+
+def per_sample_value_and_grad(
+    loss: Callable,
+    in_axes: tuple | None = None,
+    *,
+    jit: bool = False,
+    chunk_size: int | None = None,
+    has_aux: bool = False,
+) -> Callable:
+    """Return the function of a batch that computes the losses and the per-sample gradients.
+
+    As ``jax.value_and_grad``: it returns (losses, rows), the losses of shape (B,); with
+    ``has_aux`` ((losses, aux), rows). All else is as in `per_sample_grad`.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> import persample as ps
+    >>> theta, x, y = np.array([1.0, -1.0]), np.array([[1.0, 2], [3, 0]]), np.array([0.0, 1])
+    >>> losses, rows = ps.per_sample_value_and_grad(ps.squared_loss)(theta, x, y)
     >>> losses
     array([0.5, 2. ])
     """
+    options = {"jit": jit, "chunk_size": chunk_size, "has_aux": has_aux}
+    return _rows_function(loss, in_axes, values=True, **options)
+
+
+def _rows_function(loss, in_axes, restore=None, *, jit, chunk_size, has_aux, values):
+    """Return the function of a batch; ``restore`` turns its rows into a tree like the params."""
     if chunk_size is not None and not is_count(chunk_size):
         raise ValueError(
             f"per_sample_grad: chunk_size={chunk_size!r}; give a number of samples, 1 or more, "
             "or None for all at once."
         )
-    options = {"jit": jit, "chunk_size": chunk_size, "has_aux": has_aux}
-    return _rows_function(loss, in_axes, with_values=with_values, **options)
-
-
-def _rows_function(loss, in_axes, restore=None, *, jit, chunk_size, has_aux, with_values):
-    """Return the function of a batch; ``restore`` turns its rows into a tree like the params."""
 
     def finish(rows, extra):
         rows = restore(rows) if restore else rows
-        if with_values:
+        if values:
             return extra, rows
         return (rows, extra) if has_aux else rows
 
     def build(module, axes):
         checked = one_number(loss, has_aux)
-        if not (restore or has_aux or with_values):
+        if not (restore or has_aux or values):
             call = module.vmap(module.grad(checked), axes)
             call = module.jit(call) if jit else call
             overwrite = module.overwrite(call) if jit else None
             pair = lambda *given: (call(*given), ())  # noqa: E731
         else:
-            pair = module.vmap(_with_extra(module, checked, has_aux, with_values), axes)
+            pair = module.vmap(_with_extra(module, checked, has_aux, values), axes)
             pair = module.jit(pair) if jit else pair
             call, overwrite = (lambda *given: finish(*pair(*given))), None
         gradient = (
@@ -130,7 +149,7 @@ def _rows_function(loss, in_axes, restore=None, *, jit, chunk_size, has_aux, wit
         return BatchCalls(gradient, call, pair, module.into(pair, jit), overwrite)
 
     plans = Plans("per_sample_grad", loss, in_axes, jit, build)
-    again = {"jit": jit, "chunk_size": chunk_size, "has_aux": has_aux, "with_values": with_values}
+    again = {"jit": jit, "chunk_size": chunk_size, "has_aux": has_aux, "values": values}
 
     def rows(*arguments, out=None, **keywords):
         if keywords:
@@ -208,7 +227,7 @@ def loop_grad(loss: Callable, in_axes: tuple | None = None) -> Callable:
         gradient = module.grad(one_number(loss))
         module.examine(gradient, lambda: samples(arguments, axes, 0))
         each = [gradient(*samples(arguments, axes, i)) for i in range(size)]
-        return trees.tree_map(lambda *xs: namespace_of(xs[0]).stack(xs), *each)
+        return trees.tree_map(lambda *xs: array_namespace(xs[0]).stack(xs), *each)
 
     return rows
 
@@ -239,7 +258,7 @@ def mean_grad(loss: Callable, in_axes: tuple | None = None, *, jit: bool = False
 
         def mean_loss(*arguments):
             losses = module.vmap(checked, axes)(*arguments)
-            return namespace_of(losses).mean(losses)
+            return array_namespace(losses).mean(losses)
 
         gradient = module.grad(mean_loss)
         return BatchCalls(module.grad(checked), module.jit(gradient) if jit else gradient)
@@ -260,7 +279,7 @@ def mean_grad(loss: Callable, in_axes: tuple | None = None, *, jit: bool = False
     return mean_gradient
 
 
-def _with_extra(module, loss, has_aux, with_values):
+def _with_extra(module, loss, has_aux, values):
     """Return the function of one sample that computes (gradient, extra).
 
     extra is the value, aux, or the pair (value, aux), as the caller asked.
@@ -269,7 +288,7 @@ def _with_extra(module, loss, has_aux, with_values):
 
     def one(*arguments):
         extra, gradient = both(*arguments)
-        if has_aux and not with_values:
+        if has_aux and not values:
             return gradient, extra[1]
         return gradient, extra
 
@@ -283,4 +302,4 @@ def _slices(size, step):
 
 def _joined(parts):
     """Put trees together whose arrays have parts of the batch along axis 0."""
-    return trees.tree_map(lambda *xs: namespace_of(xs[0]).concat(xs), *parts)
+    return trees.tree_map(lambda *xs: array_namespace(xs[0]).concat(xs), *parts)

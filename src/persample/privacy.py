@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from . import statistics, trees
-from .arrays import namespace_of
-from .layers import Record
+from .arrays import array_namespace
+from .recorder import Record
 
 __all__ = ["noisy_mean", "poisson_batch"]
 
@@ -137,7 +137,7 @@ def noisy_mean(
 
 
 def _noisy(x, scale, rng):
-    xp = namespace_of(x)
+    xp = array_namespace(x)
     if not bool(xp.all(xp.isfinite(x))):
         raise ValueError(
             "noisy_mean: a row has an entry that is not finite, and no noise hides that; find "

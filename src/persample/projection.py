@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from . import trees
-from .arrays import namespace_of, widened
+from .arrays import array_namespace, widened
 from .checks import is_count
 
 SCRATCH = 2**20  # numbers in a work buffer
 
 
-def projected(rows: Any, dim: int, seed: int = 0) -> Any:
+def project(rows: Any, dim: int, seed: int = 0) -> Any:
     """Return (B, dim): random projections z_i of the rows g_i; on average z_i . z_j is g_i . g_j.
 
     A parameter of shape (p, \\*rest) gives its part of the row as a matrix G, p x d, and adds
@@ -26,7 +26,7 @@ def projected(rows: Any, dim: int, seed: int = 0) -> Any:
     calls with one ``seed``, and rows of the same parameters, draw the same signs: products
     between their results count, too. The projections of 16-bit rows are float32.
 
-    It needs the rows, and works on a few samples at a time; `layerwise`'s ``record.projected``
+    It needs the rows, and works on a few samples at a time; `record`'s ``record.project``
     gives the same numbers without rows.
 
     Parameters
@@ -43,7 +43,7 @@ def projected(rows: Any, dim: int, seed: int = 0) -> Any:
     -------
     >>> import numpy as np
     >>> rows = {"w": np.array([[[1.0, 0.0], [2.0, 3.0]], [[0.0, 4.0], [0.0, 1.0]]])}
-    >>> z = projected(rows, dim=10_000)
+    >>> z = project(rows, dim=10_000)
     >>> exact = np.array([[14.0, 3.0], [3.0, 17.0]])
     >>> z.shape, bool(abs(z @ z.T - exact).max() < 1)
     ((2, 10000), True)
@@ -51,8 +51,8 @@ def projected(rows: Any, dim: int, seed: int = 0) -> Any:
     Source: Achlioptas (2003) for signs; Sun et al. (2021) for products of two vectors;
     Park et al. (2023) for projected rows.
     """
-    xp, leaves = namespace_of(rows), trees.flatten(rows)[0]
-    signs = Signs("projected", dim, seed)
+    xp, leaves = array_namespace(rows), trees.flatten(rows)[0]
+    signs = Signs("project", dim, seed)
     total = 0
     for x in leaves:
         x = widened(x)

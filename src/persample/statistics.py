@@ -10,8 +10,8 @@ from operator import add
 from typing import Any
 
 from . import trees
-from .arrays import namespace_of, widened
-from .projection import projected
+from .arrays import array_namespace, widened
+from .projection import project
 
 __all__ = [
     "clip",
@@ -19,7 +19,7 @@ __all__ = [
     "mean",
     "noise_scale",
     "norms",
-    "projected",
+    "project",
     "signal_and_noise",
     "variance",
 ]
@@ -37,7 +37,7 @@ def norms(rows: Any) -> Any:
     >>> norms({"w": np.array([[3.0], [0.0]]), "b": np.array([4.0, 2.0])})
     array([5., 2.])
     """
-    xp, leaves = namespace_of(rows), trees.flatten(rows)[0]
+    xp, leaves = array_namespace(rows), trees.flatten(rows)[0]
     flat = [widened(_flat(x)) for x in leaves if 0 not in x.shape]
     if not flat:
         return xp.zeros_like(widened(xp.sum(leaves[0], axis=tuple(range(1, leaves[0].ndim)))))
@@ -71,7 +71,7 @@ def clip(rows: Any, max_norm: float) -> Any:
         raise ValueError(
             f"clip: max_norm={max_norm!r}; give the largest norm of a row, a number above 0."
         )
-    xp, sizes = namespace_of(rows), norms(rows)
+    xp, sizes = array_namespace(rows), norms(rows)
     bound = xp.full_like(sizes, max_norm)
     factors = bound / xp.maximum(sizes, bound)
 
@@ -98,13 +98,13 @@ def clipped_sum(rows: Any, max_norm: float) -> Any:
     >>> clipped_sum(np.array([[3.0, 4.0], [0.3, 0.4]]), 1.0)
     array([0.9, 1.2])
     """
-    xp, clipped = namespace_of(rows), clip(rows, max_norm)
+    xp, clipped = array_namespace(rows), clip(rows, max_norm)
     return trees.tree_map(lambda x: xp.asarray(xp.sum(widened(x), axis=0)), clipped)
 
 
 def mean(rows: Any) -> Any:
     """Return the mean of per-sample gradients, (1/B) sum_i g_i: the gradient of the mean loss."""
-    xp = namespace_of(rows)
+    xp = array_namespace(rows)
     return trees.tree_map(lambda x: xp.mean(x, axis=0), rows)
 
 
@@ -126,7 +126,7 @@ def variance(rows: Any, correction: int = 1) -> Any:
     (5.0, 6.666667)
     """
     size = _size("variance", rows, correction + 1)
-    xp = namespace_of(rows)
+    xp = array_namespace(rows)
     return trees.tree_map(
         lambda x: xp.sum((x - xp.mean(x, axis=0)) ** 2, axis=0) / (size - correction), rows
     )
@@ -175,12 +175,12 @@ def noise_scale(rows: Any, unbiased: bool = True) -> Any:
 
 
 def _flat(x):
-    return namespace_of(x).reshape(x, (x.shape[0], math.prod(x.shape[1:])))
+    return array_namespace(x).reshape(x, (x.shape[0], math.prod(x.shape[1:])))
 
 
 def _along(factors, x):
     """Give the factors, one for each sample, the axes they need to multiply x."""
-    return namespace_of(x).reshape(factors, (-1,) + (1,) * (x.ndim - 1))
+    return array_namespace(x).reshape(factors, (-1,) + (1,) * (x.ndim - 1))
 
 
 def _size(where, rows, least):

@@ -1,4 +1,4 @@
-"""The engine's Array API: what ``ps.namespace_of(x)`` is for a tracer, as a list of names.
+"""The engine's Array API: what ``ps.array_namespace(x)`` is for a tracer, as a list of names.
 
 Grouped as the standard groups them; where a function is written says the import. What the standard
 has and the engine has not stands in ``MISSING``, with the reason.

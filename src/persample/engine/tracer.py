@@ -53,7 +53,7 @@ class Tracer:
         instead = INSTEAD.get(name) or (f"xp.{name}(x)" if hasattr(xp, name) else "the functions")
         raise AttributeError(
             f"x.{name} with x = {self!r}: arrays inside {self._trace.name} have no {name}; use "
-            f"{instead} of xp = ps.namespace_of(x)."
+            f"{instead} of xp = ps.array_namespace(x)."
         )
 
     __add__, __radd__ = xp.add, (lambda x, y: xp.add(y, x))
@@ -139,7 +139,7 @@ class Tracer:
     def __array__(self, dtype=None, copy=None):
         raise TypeError(
             f"a NumPy function was applied to {self!r}; use the functions of "
-            "xp = ps.namespace_of(x), which every backend has."
+            "xp = ps.array_namespace(x), which every backend has."
         )
 
     def __array_function__(self, function, types, args, kwargs):

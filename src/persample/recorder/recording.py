@@ -1,0 +1,427 @@
+"""What one recorded pass tells about each sample: rows, norms, clipped sum, moments, products.
+
+`Record` puts the forms of `closed` together, parameter by parameter, for NumPy and PyTorch alike;
+where a parameter has no closed form, or is used twice, it forms rows a few samples at a time.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from functools import reduce
+from itertools import combinations
+from numbers import Real
+from operator import add
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..checks import is_count
+from ..projection import Signs, contracted
+from .buffers import check_buffers
+from .closed import slices, squares_once
+
+# What must be left of the squares of a parameter's uses where their rows point against each other.
+CANCELLED = 1e-2
+
+
+class Moments(NamedTuple):
+    """Mean and second moment of the rows: parameter name -> array of the parameter's shape."""
+
+    mean: dict[str, Any]  # (1/B) sum_i g_i
+    second_moment: dict[str, Any]  # (1/B) sum_i g_i^2, elementwise
+
+
+class Record:
+    """One forward and backward pass, read sample by sample.
+
+    Row i is g_i = d loss_i / d params. Rows have the dtype of their parameter; norms, sums and
+    moments are worked out and returned in float32 where that is float16 or bfloat16.
+
+    ``source`` is what collects the pass; it has ``xp`` (numpy or torch), ``parameters`` (name ->
+    array), ``wide(dtype)``, ``empty(shape, like, dtype)`` for fresh memory, and ``collect()`` ->
+    (B, name -> forms, one for each use of the parameter) and ``held()`` -> [(what, array)] of
+    further arrays that the answers are made of.
+    """
+
+    def __init__(self, source: Any, reduction: str | None) -> None:
+        self._source, self._reduction = source, reduction
+
+    def backward(self, losses: Any, retain_graph: bool = False) -> None:
+        """Run the backward pass of a batch from its losses, (B,): one number for each sample.
+
+        What a loss does inside a sample, such as a mean over the tokens that count, is yours to
+        write; nothing is divided by B. As after ``losses.sum().backward()``, the sum of the rows
+        is added to each parameter's ``.grad``. ``retain_graph=True`` keeps what `check` needs.
+
+        Raises
+        ------
+        TypeError, ValueError : no tensor, one number, or more than one number for each sample.
+        RuntimeError : losses without a gradient, a second backward pass.
+        """
+        self._source.backward(losses, retain_graph)
+
+    def rows(self, out: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return parameter name -> (B, \\*shape): the gradient of each sample's own loss.
+
+        ``out`` is the dict of an earlier call: it is overwritten and returned, and no fresh
+        memory is touched, which is most of what rows cost. It must be memory of its own, not
+        that of a parameter or of an input.
+        """
+        size, forms = self._source.collect()
+        if out is None:
+            out = {name: self._empty(name, size) for name in forms}
+        else:
+            check_buffers(self._source, size, forms, out)
+        for name in forms:
+            self._write(forms[name], slice(0, size), out[name], self._scale(size))
+        return out
+
+    def chunks(self, chunk_size: int) -> Iterator[dict[str, Any]]:
+        """Yield the rows of ``chunk_size`` samples at a time: memory stays flat in B.
+
+        Each dict is the one before, overwritten: use it, then ask for the next.
+        """
+        if not is_count(chunk_size):
+            raise ValueError(
+                f"chunks: chunk_size={chunk_size!r}; give a number of samples, 1 or more."
+            )
+        return self._chunks(int(chunk_size))
+
+    def _chunks(self, step):
+        total, forms = self._source.collect()
+        buffers = {name: self._empty(name, min(step, total)) for name in forms}
+        for start in range(0, total, step):
+            samples = slice(start, min(start + step, total))
+            part = {name: x[: samples.stop - start] for name, x in buffers.items()}
+            for name in forms:
+                self._write(forms[name], samples, part[name], self._scale(total))
+            yield part
+
+    def squared_norms(self) -> Any:
+        """Return (B,): ||g_i||^2 over all parameters together, without forming the rows."""
+        size, forms = self._source.collect()
+        squares, doubtful = self._squares(size, forms)
+        for i in doubtful:
+            squares[i] = self._careful_norm(i, forms)
+            with np.errstate(over="ignore"):
+                squares[i] *= squares[i]  # in its own type, where it may become inf
+        return squares * self._scale(size) ** 2
+
+    def clipped_sum(self, max_norm: float) -> dict[str, Any]:
+        """Return sum_i g_i min(1, max_norm / ||g_i||): name -> (\\*shape), without the rows.
+
+        The norm is over all parameters together, so a clipped row keeps its direction; nothing
+        is added to the denominator. Alone it is not private: it is an exact answer, and
+        `privacy.noisy_mean` adds the noise. Source: Abadi et al. (2016); Lee & Kifer (2020).
+        """
+        if not isinstance(max_norm, Real) or isinstance(max_norm, bool) or not max_norm > 0:
+            raise ValueError(
+                f"clipped_sum: max_norm={max_norm!r}; give the largest norm of a row, a number "
+                "above 0."
+            )
+        (size, forms), xp = self._source.collect(), self._source.xp
+        scale, (squares, doubtful) = self._scale(size), self._squares(size, forms)
+        norms = xp.sqrt(squares)
+        for i in doubtful:
+            norms[i] = self._careful_norm(i, forms)
+        if math.isfinite(max_norm):
+            # The forms lack the factor scale: scale min(1, max_norm / (scale norm)).
+            weights = max_norm / xp.clip(norms, min=max_norm / scale)
+        else:
+            weights = xp.full_like(norms, scale)
+        return {name: self._weighted_sum(name, forms[name], weights) for name in forms}
+
+    def moments(self) -> Moments:
+        """Return mean and second moment of the rows, elementwise; variance is their difference.
+
+        variance = second_moment - mean^2 (divided by B, not B - 1). A weight used at several
+        positions has no closed second moment: its rows are formed a few samples at a time.
+        """
+        size, forms = self._source.collect()
+        scale, xp = self._scale(size), self._source.xp
+        mean, second = {}, {}
+        for name, uses in forms.items():
+            weights = xp.full_like(self._work(name, size, ()), scale / size)
+            mean[name] = self._weighted_sum(name, uses, weights)
+            squares = uses[0].squared_sum() if len(uses) == 1 else None
+            if squares is None:
+                squares = xp.zeros_like(self._work(name, 1))[0]
+                for _, rows in self._few(name, uses, size):
+                    rows *= rows
+                    squares += rows.sum(0)
+            second[name] = squares * (scale * scale / size)
+        return Moments(mean, second)
+
+    def gram(self, other: "Record | None" = None) -> Any:
+        """Return (B, B'): g_i . g'_j for each row of this record and each row of ``other``.
+
+        The products are over all parameters together and of each sample's own loss: nothing is
+        divided by B or B', whatever ``reduction`` says. Frozen parameters are no part of them.
+        Their dtype is the parameters', float32 where that is float16 or bfloat16.
+
+        Most products need no row. For a weight used once by each sample they are those of two
+        Gram matrices, (delta_i . delta'_j) (h_i . h'_j); for a weight used at T positions, sums of
+        T x T' such products, where that is cheaper than rows. Otherwise rows are formed a few
+        samples at a time, as for convolutions, tables, and a parameter used twice.
+
+        Parameters
+        ----------
+        other : a record of the same model, of a batch of any size B'; this record if left out.
+            Then the squared norms are on the diagonal (unless a product overflows).
+
+        Raises
+        ------
+        TypeError : ``other`` is no record.
+        ValueError : its parameters have other names, shapes or types, or fewer are trained.
+
+        Source: Pruthi et al. (2020) for what the matrix says of losses, Jacot et al. (2018) of
+        outputs; Goodfellow (2015) for the factors, Wang et al. (2025) for products of pairs.
+        """
+        if other is not None and not isinstance(other, Record):
+            raise TypeError(
+                f"gram: other is of type {type(other).__name__}; give the record of another pass, "
+                "what `with ps.record(model) as record` gives."
+            )
+        other = self if other is None else other
+        (size, forms), (count, others) = self._source.collect(), other._source.collect()
+        needed, given = [
+            {name: (tuple(p.shape), p.dtype) for name, p in record._source.parameters.items()}
+            for record in (self, other)
+        ]
+        if given != needed:
+            raise ValueError(
+                "gram: the two records have different parameters; give one of the same model, "
+                "with the same trained parameters, shapes and types."
+            )
+        total = None
+        for name in forms:
+            part = self._products(name, (size, forms[name]), other, (count, others[name]))
+            total = part if total is None else _added(total, part)
+        scale = self._scale(size) * other._scale(count)
+        return total if scale == 1 else total * scale
+
+    def _products(self, name, mine, other, theirs):
+        (size, uses), (count, more) = mine, theirs
+        if len(uses) == len(more) == 1:
+            products = uses[0].products(more[0])
+            if products is not None:
+                return products
+        total = self._source.xp.zeros_like(self._work(name, size, (count,)))
+        for samples, rows in self._few(name, uses, size):
+            for others, columns in other._few(name, more, count):
+                flat = columns.reshape(columns.shape[0], -1)
+                total[samples, others] = rows.reshape(rows.shape[0], -1) @ flat.T
+        return total
+
+    def project(self, dim: int, seed: int = 0) -> Any:
+        """Return (B, dim): random projections z_i of the rows, with E[z_i . z_j] = g_i . g_j.
+
+        The numbers are those of `statistics.project` of these rows: the same signs, so the
+        same error, at most 3 |g_i| |g_j| / sqrt(dim) as a standard deviation. Records of one
+        model, whose trained parameters are the same, may be projected with one ``seed``, kept,
+        and multiplied later. Nothing is divided by B, whatever ``reduction`` says.
+
+        For a layer p x d at T positions they cost about T (p + d) dim multiplications a sample,
+        and no row is formed. Rows are formed, a few samples at a time, where autograd works them
+        out. The signs take (p + d) dim numbers of memory while a parameter is worked on.
+
+        Raises
+        ------
+        ValueError : ``dim`` below 1, a ``seed`` that is no integer from 0 on.
+
+        Source: as for `statistics.project`; Choe et al. (2024) for projections of both factors.
+        """
+        signs, total = Signs("project", dim, seed), 0
+        size, forms = self._source.collect()
+        for name in sorted(forms):
+            like = self._source.parameters[name]
+            options = {"dtype": self._source.wide(like.dtype), "device": like.device}
+            drawn = signs.vectors(tuple(like.shape))
+            vectors = [self._source.xp.asarray(v, **options) for v in drawn]
+            for use in forms[name]:
+                total = total + self._project(name, use, vectors, size)
+        return total * (self._scale(size) / math.sqrt(dim))
+
+    def _project(self, name, use, vectors, size):
+        numbers, xp = use.project(vectors), self._source.xp
+        if numbers is None:
+            few = self._few(name, [use], size)
+            numbers = xp.concatenate([contracted(rows, vectors, xp) for _, rows in few])
+        return numbers
+
+    def forms(self) -> dict[str, str]:
+        """Return parameter name -> how its rows are had; it decides what the norms cost.
+
+        - "outer product", "formed": norms for next to nothing;
+        - "sum of outer products", "convolution", "lookup": norms from matrix products of the
+          size of the ordinary pass, a few samples at a time;
+        - "rows": only from the rows, formed a few samples at a time; those of an operation
+          without a rule by autograd, sample by sample.
+
+        A parameter used in several ways has them all, with " + " between; one that the losses do
+        not depend on has "unused".
+        """
+        _, forms = self._source.collect()
+        return {
+            name: " + ".join(dict.fromkeys(use.kind for use in uses)) or "unused"
+            for name, uses in forms.items()
+        }
+
+    def check(self, samples: Iterable[int] = (0,)) -> dict[str, float]:
+        """Compare the rows of a few samples with the gradients of their losses; do this once for
+        a new model.
+
+        Needs ``record.backward(losses, retain_graph=True)``. Sample i's row must be
+        ``torch.autograd.grad(losses[i], parameters)`` on the same graph, so with the same
+        dropout. Apart from that, sample i goes through the model alone, in evaluation mode: its
+        output must not depend on the others.
+
+        Returns
+        -------
+        parameter name -> the largest difference found, relative to the norm of the gradient.
+
+        Raises
+        ------
+        RuntimeError : which parameter differs, for which sample and by how much.
+        """
+        return self._source.check(self._row, tuple(samples))
+
+    def _row(self, i):
+        """Return name -> the row of sample i."""
+        size, forms = self._source.collect()
+        row = {name: self._empty(name, 1) for name in forms}
+        for name in forms:
+            self._write(forms[name], slice(i, i + 1), row[name], self._scale(size))
+        return {name: x[0] for name, x in row.items()}
+
+    def _scale(self, size):
+        """Return what turns a cotangent of the batch's loss into one of the sample's own."""
+        return float(size) if self._reduction == "mean" else 1.0
+
+    def _empty(self, name, size):
+        like = self._source.parameters[name]
+        return self._source.empty((size, *like.shape), like, like.dtype)
+
+    def _work(self, name, size, shape=None):
+        """Return memory to work in, at least float32."""
+        like = self._source.parameters[name]
+        shape = tuple(like.shape) if shape is None else shape
+        return self._source.empty((size, *shape), like, self._source.wide(like.dtype))
+
+    def _write(self, uses, samples, out, scale):
+        """Write the rows of some samples; the uses of one parameter add up."""
+        wide = self._source.wide(out.dtype)
+        if wide != out.dtype:
+            for part in slices(out.shape[0], 2 * out[0].nbytes):
+                work = self._source.empty(tuple(out[part].shape), out, wide)
+                self._add_up(uses, _within(samples, part), work, scale)
+                out[part] = work
+        else:
+            self._add_up(uses, samples, out, scale)
+
+    def _add_up(self, uses, samples, out, scale):
+        if not uses:
+            out[...] = 0
+            return
+        uses[0].rows(samples, out, scale)
+        if len(uses) == 1:
+            return
+        for part in slices(out.shape[0], out[0].nbytes):
+            more = self._source.xp.empty_like(out[part])
+            for use in uses[1:]:
+                use.rows(_within(samples, part), more, scale)
+                out[part] += more
+
+    def _few(self, name, uses, size):
+        """Yield (samples, rows) in a work buffer, a few samples at a time, unscaled."""
+        each, buffer = self._source.parameters[name].nbytes, None
+        for samples in slices(size, each):
+            count = samples.stop - samples.start
+            buffer = self._work(name, count) if buffer is None else buffer[:count]
+            self._add_up(uses, samples, buffer, 1.0)
+            yield samples, buffer
+
+    def _squares(self, size, forms):
+        """Return (B,) squared norms, unscaled, and the samples where they may be lost.
+
+        A square overflows, or is rounded to 0, long before its root does.
+        """
+        squares, xp = squares_once(), self._source.xp
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = [self._norms_of(name, forms[name], size, squares) for name in forms]
+            norms = reduce(add, parts)
+        limits = xp.finfo(norms.dtype)
+        fine = (norms >= limits.tiny / limits.eps) & (norms <= limits.max)
+        return norms, () if bool(fine.all()) else [i for i in range(size) if not bool(fine[i])]
+
+    def _careful_norm(self, i, forms):
+        """Return ||g_i||, unscaled, as m ||g_i / m|| with m the largest entry of g_i.
+
+        A norm that its type cannot hold is given as the largest number that it can.
+        """
+        xp, parts = self._source.xp, []
+        for name, uses in forms.items():
+            row = self._work(name, 1)
+            self._add_up(uses, slice(i, i + 1), row, 1.0)
+            parts.append(row)
+        largest = max((float(abs(row).max()) for row in parts if 0 not in row.shape), default=0.0)
+        if largest == 0 or not math.isfinite(largest):
+            return largest
+        norm = largest * math.sqrt(sum(float(xp.square(row / largest).sum()) for row in parts))
+        return min(norm, float(xp.finfo(parts[0].dtype).max))
+
+    def _norms_of(self, name, uses, size, squares):
+        norms = _closed_norms(uses, squares)
+        if norms is None:
+            norms = self._source.xp.zeros_like(self._work(name, size, ()))
+            for samples, rows in self._few(name, uses, size):
+                rows *= rows
+                norms[samples] = rows.reshape(rows.shape[0], -1).sum(1)
+        return norms
+
+    def _weighted_sum(self, name, uses, weights):
+        """Return sum_i w_i g_i. It is linear, so the uses of one parameter add up."""
+        xp = self._source.xp
+        if not uses:
+            return xp.zeros_like(self._work(name, 1))[0]
+        weights = xp.asarray(weights, dtype=self._source.wide(self._source.parameters[name].dtype))
+        return reduce(add, [self._weighted_use(name, use, weights) for use in uses])
+
+    def _weighted_use(self, name, use, weights):
+        total = use.weighted_sum(weights)
+        if total is None:
+            total = 0
+            for samples, rows in self._few(name, [use], weights.shape[0]):
+                flat = rows.reshape(rows.shape[0], -1)
+                total = total + (weights[samples] @ flat).reshape(rows.shape[1:])
+        return total
+
+
+def _closed_norms(uses, squares):
+    """Return (B,): ||sum of a parameter's uses||^2 without rows, or None where rows are needed.
+
+    With several uses it is the sum of their squares and of twice their inner products. Where
+    these nearly cancel, too few digits are left, and rows are needed as well.
+    """
+    parts = [use.squared_norms(squares) for use in uses]
+    if not parts or any(part is None for part in parts):
+        return None
+    apart = norms = reduce(add, parts)
+    for use, other in combinations(uses, 2):
+        product = use.inner(other)
+        if product is None:
+            return None
+        norms = norms + 2 * product
+    return norms if len(uses) == 1 or bool((norms >= CANCELLED * apart).all()) else None
+
+
+def _added(total, part):
+    """Return the sum of two fresh arrays, in the memory of the first where the types agree."""
+    if total.dtype != part.dtype:
+        return total + part
+    total += part
+    return total
+
+
+def _within(samples, part):
+    """Return the part of a slice of samples."""
+    return slice(samples.start + part.start, samples.start + part.stop)

@@ -1,0 +1,290 @@
+"""Closed forms that need PyTorch: convolutions and lookups.
+
+They answer the questions that `closed` states; None where only the rows tell.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from .closed import Outer, OuterSum, slices
+
+
+def _copied_rows(form: Any, samples: slice, out: Tensor, scale: float) -> None:
+    """Write rows into memory that is no block of its own: a part of each line of a table."""
+    for part in slices(len(out), out[0].nbytes):
+        rows = torch.empty_like(out[part], memory_format=torch.contiguous_format)
+        form.rows(slice(samples.start + part.start, samples.start + part.stop), rows, scale)
+        out[part] = rows
+
+
+@dataclass(frozen=True, eq=False)
+class Convolution:
+    """g_i = sum over output positions of delta_i times the window of x it saw; x is padded.
+
+    delta (B, p, l, m), x (B, c, ., .): a linear layer over positions whose input is the windows.
+    """
+
+    kind: ClassVar[str] = "convolution"
+    delta: Tensor
+    x: Tensor
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
+    groups: int
+    shape: tuple[int, ...]  # the parameter's, with one or two window axes
+
+    def _parts(self) -> Any:
+        """Yield (samples, delta, windows), few samples at a time: the windows stay in the cache.
+
+        delta (n groups, p / groups, T), windows (n groups, c / groups k l, T).
+        """
+        (size, p, *places), (_, c, *_), g = self.delta.shape, self.x.shape, self.groups
+        windows = self.x.new_empty(0)
+        for samples in slices(size, c * places[0] * places[1] * self._taps() * self.x.itemsize):
+            x, n = self.x[samples], samples.stop - samples.start
+            s = x.stride()
+            steps = [a * b for a, b in zip(s[2:] * 2, self.dilation + self.stride, strict=True)]
+            seen = x.as_strided((n, c, *self.kernel, *places), (*s[:2], *steps))
+            windows = windows[:n] if windows.numel() else seen.new_empty(seen.shape)
+            windows.copy_(seen)
+            flat = windows.view(n * g, c // g * self._taps(), -1)
+            yield samples, self.delta[samples].reshape(n * g, p // g, -1), flat
+
+    def _taps(self) -> int:
+        return self.kernel[0] * self.kernel[1]
+
+    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+        if not out.is_contiguous():
+            return _copied_rows(self, samples, out, scale)
+        chosen = Convolution(self.delta[samples], self.x[samples], *self._geometry())
+        for part, delta, windows in chosen._parts():
+            flat = out[part].view(-1, delta.shape[1], windows.shape[1])
+            torch.baddbmm(flat, delta, windows.mT, beta=0, alpha=scale, out=flat)
+
+    def _geometry(self) -> tuple:
+        return self.kernel, self.stride, self.dilation, self.groups, self.shape
+
+    def squared_norms(self, squares: Callable) -> Tensor:
+        norms = [
+            OuterSum(delta.mT, windows.mT).squared_norms(squares).view(-1, self.groups).sum(1)
+            for _, delta, windows in self._parts()
+        ]
+        return torch.cat(norms)
+
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        shape = (self.delta.shape[1], self.x.shape[1] // self.groups, *self.kernel)
+        weighted = self.delta * weights[:, None, None, None]
+        total = torch.nn.grad.conv2d_weight(
+            self.x, shape, weighted, self.stride, 0, self.dilation, self.groups
+        )
+        return total.reshape(self.shape)
+
+    def squared_sum(self) -> None:
+        return None
+
+    def products(self, other: Any) -> None:
+        return None
+
+    def project(self, vectors: list) -> Tensor:
+        lines, columns = vectors
+        numbers = []
+        for _, delta, windows in self._parts():
+            of_groups = [x.unflatten(0, (-1, self.groups)).unbind(1) for x in (delta, windows)]
+            parts = zip(*of_groups, lines.chunk(self.groups), strict=True)
+            numbers.append(
+                sum(OuterSum(d.mT, w.mT).project([mine, columns]) for d, w, mine in parts)
+            )
+        return torch.cat(numbers)
+
+    def inner(self, other: Any) -> None:
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """g_i is 0 but where sample i looked: row index_it of the table gets delta_it.
+
+    delta (B, T, d), index (B, T), a table of ``count`` rows.
+    """
+
+    kind: ClassVar[str] = "lookup"
+    delta: Tensor
+    index: Tensor
+    count: int
+
+    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+        if not out.is_contiguous():
+            return _copied_rows(self, samples, out, scale)
+        delta = self.delta[samples]
+        out.zero_()
+        flat = out.view(-1, delta.shape[2])
+        flat.index_add_(0, self._places(samples), delta.flatten(0, 1), alpha=scale)
+
+    def _places(self, samples):
+        index = self.index[samples]
+        first = torch.arange(index.shape[0], device=index.device) * self.count
+        return (first[:, None] + index).flatten()
+
+    def _looked_up(self):
+        """Return (place, sum of cotangents there), one for each row some sample looked at."""
+        places, inverse = self._places(slice(None)).unique(return_inverse=True)
+        sums = self.delta.new_zeros(len(places), self.delta.shape[2])
+        return places, sums.index_add_(0, inverse, self.delta.flatten(0, 1))
+
+    def squared_norms(self, squares: Callable) -> Tensor:
+        places, sums = self._looked_up()
+        norms = sums.new_zeros(len(self.delta))
+        return norms.index_add_(0, places // self.count, sums.square_().sum(1))
+
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        weighted = (self.delta * weights[:, None, None]).flatten(0, 1)
+        return self._table().index_add_(0, self.index.flatten(), weighted)
+
+    def squared_sum(self) -> Tensor:
+        places, sums = self._looked_up()
+        return self._table().index_add_(0, places % self.count, sums.square_())
+
+    def products(self, other: Any) -> None:
+        return None
+
+    def project(self, vectors: list) -> Tensor:
+        lines, columns = vectors
+        parts = []
+        for samples in slices(len(self.delta), 2 * self.index.shape[1] * columns[0].nbytes):
+            numbers = lines[self.index[samples]] * (self.delta[samples] @ columns)
+            parts.append(numbers.sum(1))
+        return torch.cat(parts)
+
+    def inner(self, other: Any) -> Tensor | None:
+        """Of a table that is also the weight of a layer, delta' (B, S, count), h (B, S, d).
+
+        g_i . g'_i = sum_ts (delta_it . h_is) delta'_is[index_it]: no row of the table is formed.
+        """
+        if isinstance(other, Outer):
+            other = OuterSum(other.delta[:, None], other.h[:, None])
+        if not isinstance(other, OuterSum):
+            return None
+        chosen = self.index[:, None].long().expand(-1, other.delta.shape[1], -1)
+        return ((other.h @ self.delta.mT) * other.delta.gather(2, chosen)).sum((1, 2))
+
+    def _table(self):
+        return self.delta.new_zeros(self.count, self.delta.shape[2])
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Another form's rows, in some lines of the parameter; its other lines are 0."""
+
+    form: Any
+    lines: slice
+    shape: tuple[int, ...]  # the parameter's
+
+    @property
+    def kind(self) -> str:
+        return self.form.kind
+
+    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+        out.zero_()
+        _copied_rows(self.form, samples, out[:, self.lines], scale)
+
+    def squared_norms(self, squares: Callable) -> Any:
+        return self.form.squared_norms(squares)
+
+    def weighted_sum(self, weights: Tensor) -> Any:
+        return self._among_zeros(self.form.weighted_sum(weights))
+
+    def squared_sum(self) -> Any:
+        return self._among_zeros(self.form.squared_sum())
+
+    def products(self, other: Any) -> None:
+        return None
+
+    def project(self, vectors: list) -> Any:
+        return self.form.project([vectors[0][self.lines], *vectors[1:]])
+
+    def inner(self, other: Any) -> float | None:
+        apart = isinstance(other, Part) and (
+            self.lines.stop <= other.lines.start or other.lines.stop <= self.lines.start
+        )
+        return 0.0 if apart else None
+
+    def _among_zeros(self, part):
+        if part is None:
+            return None
+        whole = part.new_zeros(self.shape)
+        whole[self.lines] = part
+        return whole
+
+
+class RowsOnly:
+    """A form that has nothing cheaper than its rows."""
+
+    kind: ClassVar[str] = "rows"
+
+    def squared_norms(self, squares: Callable) -> None:
+        return None
+
+    def weighted_sum(self, weights: Tensor) -> Any:
+        return None
+
+    def squared_sum(self) -> None:
+        return None
+
+    def products(self, other: Any) -> None:
+        return None
+
+    def project(self, vectors: list) -> Any:
+        return None
+
+    def inner(self, other: Any) -> None:
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class ConvolutionLoop(RowsOnly):
+    """A transposed or three-dimensional convolution: PyTorch's own rule, sample by sample."""
+
+    delta: Tensor
+    x: Tensor
+    options: tuple  # stride, padding, dilation, transposed, output_padding, groups
+    shape: tuple[int, ...]
+
+    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+        for n, i in enumerate(range(samples.start, samples.stop)):
+            torch.mul(self._gradient(self.delta[i : i + 1], self.x[i : i + 1]), scale, out=out[n])
+
+    def _gradient(self, delta, x):
+        weight = x.new_empty(1).expand(self.shape)  # only its shape is read
+        return torch.ops.aten.convolution_backward(
+            delta, x, weight, None, *self.options, [False, True, False]
+        )[1]
+
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        shape = (-1,) + (1,) * (self.delta.ndim - 1)
+        return self._gradient(self.delta * weights.view(shape), self.x)
+
+
+@dataclass(frozen=True, eq=False)
+class Groups(RowsOnly):
+    """A sample has k consecutive entries of another form's batch; their rows add up."""
+
+    form: Any
+    k: int
+
+    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+        for part in slices(len(out), self.k * out[0].nbytes):
+            start, count = samples.start + part.start, part.stop - part.start
+            each = out.new_empty(count * self.k, *out.shape[1:])
+            self.form.rows(slice(start * self.k, (start + count) * self.k), each, scale)
+            torch.sum(each.unflatten(0, (count, self.k)), 1, out=out[part])
+
+    def weighted_sum(self, weights: Tensor) -> Any:
+        return self.form.weighted_sum(weights.repeat_interleave(self.k))
+
+    def project(self, vectors: list) -> Any:
+        numbers = self.form.project(vectors)
+        return None if numbers is None else numbers.unflatten(0, (-1, self.k)).sum(1)

@@ -1,0 +1,112 @@
+"""What of a PyTorch model takes part, and what is said of models and losses without rows."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+def trainable(model: nn.Module, modules: list[tuple[str, nn.Module]]) -> dict[str, Tensor]:
+    """Return name -> parameter of those that require grad, named as in named_parameters().
+
+    ``modules`` are the model's named_modules(): walked once, since a small model's pass is short.
+    """
+    named, seen = {}, set()
+    for where, module in modules:
+        for key, p in module._parameters.items():
+            if p is not None and p.requires_grad and id(p) not in seen:
+                seen.add(id(p))
+                named[f"{where}.{key}" if where else key] = p
+    if not named:
+        raise ValueError(
+            f"record: the model, a {type(model).__name__}, has no parameter that requires "
+            "grad; give one that is to be trained, or call requires_grad_() on its parameters."
+        )
+    for name, p in named.items():
+        if hasattr(p, "full_tensor"):  # a DTensor, without loading torch.distributed.tensor
+            raise TypeError(
+                f"record: the parameter {name} is a DTensor, which fully_shard and others make "
+                "and of which each process holds a part; take the rows of a model whose "
+                "parameters are whole, such as one with p.full_tensor() of each."
+            )
+        lazy = nn.parameter.is_lazy(p)
+        if lazy or p.is_complex():
+            raise TypeError(
+                f"record: the parameter {name} is {'not initialised' if lazy else 'complex'}; "
+                "it must hold real numbers: a lazy layer gets them when the model is run once on "
+                "a batch."
+            )
+    return named
+
+
+def can_be_hooked(model: nn.Module, reduction: str | None) -> bool:
+    """Say whether a hook may see what goes in and out; only a backward of one's own needs it."""
+    if not isinstance(model, torch.jit.RecursiveScriptModule):
+        return True
+    if reduction is not None:
+        raise TypeError(
+            f"record: reduction={reduction!r} needs the output of the model, and a model "
+            "compiled by torch.jit.script shows it to nobody; give one loss for each sample to "
+            "record.backward(losses), without reduction=."
+        )
+    return False
+
+
+def has_memory(x: Any) -> bool:
+    """Say whether x is a tensor whose numbers lie in memory, at steps of their own."""
+    return isinstance(x, Tensor) and x.layout is torch.strided and not x.is_nested
+
+
+def check_losses(losses: Any) -> None:
+    """Say what is wrong with the losses of a batch: one number for each sample is needed."""
+    if not isinstance(losses, Tensor):
+        raise TypeError(
+            f"backward: the losses are of type {type(losses).__name__}; give a tensor with one "
+            'loss for each sample, such as F.cross_entropy(model(x), y, reduction="none").'
+        )
+    if losses.ndim == 0:
+        raise ValueError(
+            "backward: the loss is one number, and a mean or a sum no longer tells the samples "
+            'apart; give one loss for each sample, shape (B,): with reduction="none" in a loss '
+            "of PyTorch, or without .mean() at the end."
+        )
+    if losses.ndim > 1:
+        raise ValueError(
+            f"backward: the losses have shape {tuple(losses.shape)}; give one number for each "
+            "sample, shape (B,): sum or average what belongs to one sample, such as "
+            "losses.flatten(1).mean(1)."
+        )
+    if not len(losses):
+        raise ValueError("backward: the batch is empty; give at least one sample.")
+    if not losses.requires_grad:
+        raise RuntimeError(
+            "backward: the losses carry no gradient; compute them from model(x) with gradients "
+            "on, outside torch.no_grad()."
+        )
+
+
+def refuse_batch_norm(where: str, module: nn.Module, args: tuple) -> None:
+    """Stop a layer that mixes the samples of a batch."""
+    if module.training or module.running_mean is None:
+        raise ValueError(
+            f"record: {where or 'the model'} is a {type(module).__name__} that normalises by "
+            "the mean and variance of the batch, so no sample has a gradient of its own; call "
+            "model.eval(), or build the model with GroupNorm or LayerNorm."
+        )
+
+
+@contextmanager
+def named_checkpoints() -> Iterator[None]:
+    """Say what to do about the one kind of activation checkpointing that has no graph to read."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "use_reentrant" not in str(error):
+            raise
+        raise NotImplementedError(
+            "record: a part of the model is under activation checkpointing with "
+            "use_reentrant=True, which hides its graph; call torch.utils.checkpoint.checkpoint "
+            "with use_reentrant=False."
+        ) from error

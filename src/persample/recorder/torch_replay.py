@@ -1,0 +1,168 @@
+"""Rows that autograd works out: below a closed form, or where there is none.
+
+`Pulled` takes a form's rows on to the parameter; `Replay` runs an operation backward sample by
+sample. Both need the graph of the pass, and `merged` saves them work where uses can be joined.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.graph import GradientEdge
+
+from .closed import Formed, Outer, OuterSum, slices
+from .torch_forms import Lookup, RowsOnly
+from .torch_owners import Along
+
+
+@contextmanager
+def second_run(name: str) -> Iterator[None]:
+    """Say whose rows need autograd again, if a tensor of the graph is no longer what it was."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "modified by an inplace operation" not in str(error):
+            raise
+        raise RuntimeError(
+            f"record: the rows of {name} need autograd a second time, and a tensor it needs "
+            "was changed in place after the backward pass; read the record before the "
+            "optimiser's step."
+        ) from error
+
+
+@dataclass(frozen=True, eq=False)
+class Pulled(RowsOnly):
+    """What a parameter's rows are once they have passed what was made of the parameter alone.
+
+    ``form`` has the rows of an array made from the parameter (a part of it, a normalised weight);
+    autograd takes them from there, ``edge``, to the parameter.
+    """
+
+    form: Any
+    edge: GradientEdge
+    shape: tuple[int, ...]
+    dtype: torch.dtype  # of the array
+    name: str  # of the parameter
+    parameter: Tensor
+
+    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+        for part in slices(len(out), out[0].nbytes):
+            start, count = samples.start + part.start, part.stop - part.start
+            rows = out.new_empty(count, *self.shape)
+            self.form.rows(slice(start, start + count), rows, scale)
+            out[part] = self._pull(rows)
+
+    def _pull(self, rows):
+        rows = rows.to(self.dtype)
+        try:
+            return self._grad(rows, is_grads_batched=True)
+        except RuntimeError:  # an operation that vmap does not know
+            return torch.stack([self._grad(row) for row in rows])
+
+    def _grad(self, rows, **options):
+        with second_run(self.name):
+            (gradient,) = torch.autograd.grad(
+                [self.edge], [self.parameter], [rows], retain_graph=True, **options
+            )
+            return gradient.to_dense()  # of an embedding it may be sparse
+
+    def weighted_sum(self, weights: Tensor) -> Tensor | None:
+        total = self.form.weighted_sum(weights)
+        return None if total is None else self._grad(total.to(self.dtype)).to(weights.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """Autograd, run again from one operation for one sample at a time: slow and always right.
+
+    ``edges`` are the operation's outputs, ``cotangents`` theirs; all parameters of the operation
+    come from one run, and those not yet asked for are kept.
+    """
+
+    edges: list[GradientEdge]
+    cotangents: list[Tensor]
+    along: list[Along]
+    size: int
+    parameters: dict[str, Tensor]
+    _kept: dict = field(default_factory=dict)
+
+    def rows_of(self, name: str, samples: slice) -> Tensor:
+        key = samples.start, samples.stop
+        if (*key, name) not in self._kept:
+            self._kept.clear()
+            each = [self._one(i) for i in range(*key)]
+            for n, other in enumerate(self.parameters):
+                self._kept[*key, other] = torch.stack([gradients[n] for gradients in each])
+        return self._kept.pop((*key, name))
+
+    def _one(self, sample):
+        cotangents = [
+            along.only(ct, sample, self.size)
+            for along, ct in zip(self.along, self.cotangents, strict=True)
+        ]
+        parameters = list(self.parameters.values())
+        with second_run(", ".join(self.parameters)):
+            gradients = torch.autograd.grad(
+                self.edges, parameters, cotangents, retain_graph=True, materialize_grads=True
+            )
+            return [g.to_dense() for g in gradients]  # of an embedding it may be sparse
+
+
+@dataclass(frozen=True, eq=False)
+class Replayed(RowsOnly):
+    """The form of one parameter of a `Replay`."""
+
+    run: Replay
+    name: str
+
+    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+        torch.mul(self.run.rows_of(self.name, samples), scale, out=out)
+
+
+def turned(form: Any, way: str, shape: tuple[int, ...]) -> Any:
+    """Return the form of a parameter whose transpose, or whose view, has the given form."""
+    if isinstance(form, Formed):
+        g = form.g.mT if way == "turn" else form.g.reshape(len(form.g), *shape)
+        return Formed(g)
+    if way == "turn" and isinstance(form, Outer | OuterSum):
+        return type(form)(form.h, form.delta)
+    return None
+
+
+def looked_up(form: Formed, index: Tensor, padding: int, count: int) -> Lookup:
+    """Return the form of a table in which all samples looked up the same lines: positions."""
+    size, index = len(form.g), index.flatten()
+    delta = form.g.reshape(size, len(index), -1)
+    if padding >= 0:
+        delta = delta.masked_fill((index == padding)[:, None], 0)
+    return Lookup(delta, index.expand(size, -1), count)
+
+
+def merged(uses: list) -> list:
+    """Return fewer forms of the same sum: products at T places become one with T terms.
+
+    So do lookups in the same table; what is formed is added.
+    """
+    products = [use for use in uses if isinstance(use, Outer | OuterSum)]
+    lookups = [use for use in uses if isinstance(use, Lookup)]
+    formed = [use for use in uses if isinstance(use, Formed)]
+    others = [use for use in uses if use not in products + lookups + formed]
+    if len(products) > 1:
+        delta, h = (
+            torch.cat([x if x.ndim == 3 else x[:, None] for x in parts], 1)
+            for parts in ([use.delta for use in products], [use.h for use in products])
+        )
+        products = [OuterSum(delta, h)]
+    if len(lookups) > 1:
+        delta, index = (
+            torch.cat([getattr(use, name) for use in lookups], 1) for name in ("delta", "index")
+        )
+        lookups = [Lookup(delta, index, lookups[0].count)]
+    if len(formed) > 1:
+        formed = [Formed(reduce(add, [use.g for use in formed]))]
+    return others + formed + lookups + products

@@ -1,0 +1,180 @@
+"""Random projections of rows: the same numbers with and without rows, and their promised error."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import persample as ps
+from persample import projection
+from persample.recorder import Linear, Network, Tanh, closed
+
+from .layer_models import MODELS, B, TiedLanguage, build, oracle, record_of
+from .precision import enable_x64
+from .tolerances import assert_close
+
+pytestmark = pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")
+K = 24
+
+
+def by_hand(rows, dim, seed):
+    """The definition, number by number: a_k^T G c_k, parameters in the order of their names."""
+    rng = np.random.default_rng(seed)
+    total = np.zeros((len(next(iter(rows.values()))), dim))
+    for name in sorted(rows):
+        g = np.asarray(rows[name], dtype=float)
+        shape = g.shape[1:] or (1,)
+        g = g.reshape(len(g), shape[0], -1)
+        a = 2.0 * rng.integers(0, 2, (shape[0], dim), dtype=np.int8) - 1
+        c = np.ones((1, dim))
+        if len(shape) > 1:
+            c = 2.0 * rng.integers(0, 2, (g.shape[2], dim), dtype=np.int8) - 1
+        for k in range(dim):
+            total[:, k] += [a[:, k] @ row @ c[:, k] for row in g]
+    return total / np.sqrt(dim)
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+@pytest.mark.parametrize("name", MODELS)
+def test_projections_without_rows_are_those_of_the_rows_of_the_loop(name, reduction):
+    model, x = build(name)
+    rows = oracle(model, x)
+    numbers = record_of(model, x, reduction).project(K, seed=3)
+    assert numbers.shape == (B, K)
+    assert_close(numbers, by_hand(rows, K, 3))
+    assert_close(ps.statistics.project(rows, K, seed=3), numbers)
+
+
+@pytest.mark.parametrize("scratch", [1, 2000])
+@pytest.mark.parametrize("name", ["MLP", "Linear, T = 7", "Conv2d, groups", "attention"])
+def test_a_small_work_buffer_changes_no_number(name, scratch, monkeypatch):
+    model, x = build(name)
+    wanted = by_hand(oracle(model, x), K, 0)
+    monkeypatch.setattr(closed, "SCRATCH", scratch)
+    assert_close(record_of(model, x).project(K), wanted)
+
+
+@pytest.mark.parametrize("scratch", [1, 200])
+@pytest.mark.parametrize("shape", [(9, 4), (4, 9), (1, 20, 3)])
+def test_rows_are_worked_on_a_few_at_a_time(shape, scratch, monkeypatch):
+    rows = {"w": np.random.default_rng(0).normal(size=(7, *shape))}
+    monkeypatch.setattr(projection, "SCRATCH", scratch)
+    assert_close(ps.statistics.project(rows, K), by_hand(rows, K, 0))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])
+def test_rows_of_every_backend_and_shape(backend):
+    rng = np.random.default_rng(0)
+    shapes = {"b": (5,), "w": (5, 3), "k": (4, 2, 3, 3), "number": (), "one": (1, 1)}
+    rows = {name: rng.normal(size=(7, *shape)) for name, shape in shapes.items()}
+    with enable_x64(True):
+        given = {name: ps.backend(backend).asarray(g) for name, g in rows.items()}
+        assert_close(ps.statistics.project(given, K, 1), by_hand(rows, K, 1))
+
+
+def test_products_of_projections_are_right_on_average_and_within_the_promised_error():
+    rng = np.random.default_rng(0)
+    rows = {"w": rng.normal(size=(6, 8, 5)), "v": rng.normal(size=(6, 4)), "u": np.zeros((6, 2))}
+    rows["w"][1] = np.outer(rows["w"][1, :, 0], rows["w"][1, 0])  # of rank 1, as for one position
+    rows["w"][2] = 30 * rows["w"][1]
+    flat = np.concatenate([rows[name].reshape(6, -1) for name in rows], 1)
+    exact, norms = flat @ flat.T, np.linalg.norm(flat, axis=1)
+    draws, dim = 400, 16
+    errors = []
+    for seed in range(draws):
+        z = ps.statistics.project(rows, dim, seed)
+        errors.append((z @ z.T - exact) / np.outer(norms, norms))
+    spread = np.sqrt(np.mean(np.square(errors), 0)) * np.sqrt(dim)
+    assert spread.max() < 3
+    assert spread.min() > 0.5
+    assert np.abs(np.mean(errors, 0)).max() < 5 * 3 / np.sqrt(draws * dim)  # unbiased
+
+
+def test_two_records_of_one_seed_belong_together_and_of_two_do_not():
+    (model, x), (_, other) = build("MLP"), build("MLP", size=3, seed=1)
+    exact = record_of(model, x).gram(record_of(model, other))
+    project = lambda x, seed: record_of(model, x).project(20_000, seed)  # noqa: E731
+    size = record_of(model, x).squared_norms().sqrt()[:, None]
+    size = size * record_of(model, other).squared_norms().sqrt()
+    near = (project(x, 5) @ project(other, 5).T - exact) / size
+    far = project(x, 5) @ project(other, 6).T / size
+    assert near.abs().max() < 0.1
+    assert far.abs().max() < 0.1 < (exact / size).abs().max()
+
+
+def test_a_frozen_parameter_draws_no_signs():
+    model, x = build("MLP")
+    model[0].requires_grad_(False)
+    rows = {k: g for k, g in oracle(model, x).items() if not k.startswith("0.")}
+    assert_close(record_of(model, x).project(K), by_hand(rows, K, 0))
+
+
+def test_a_parameter_without_a_gradient_keeps_its_signs():
+    class Sometimes(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(4, 3).double(), nn.Linear(4, 3).double()
+
+        def forward(self, x):
+            return self.b(x)
+
+    torch.manual_seed(0)
+    model, x = Sometimes(), torch.randn(B, 4).double()
+    record = record_of(model, x)
+    assert record.forms()["a.weight"] == "unused"
+    assert_close(record.project(K), by_hand(record.rows(), K, 0))
+
+
+def test_a_tied_table_is_projected_as_the_sum_of_its_uses():
+    model = TiedLanguage().double()
+    x = torch.tensor([[1, 2, 3], [2, 2, 0], [3, 1, 5]])
+    assert_close(record_of(model, x).project(K), by_hand(oracle(model, x), K, 0))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_projections_of_16_bit_rows_are_float32(dtype):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3)).to(dtype)
+    record = record_of(model, torch.randn(B, 4).to(dtype))
+    rows = {name: g.float().numpy() for name, g in record.rows().items()}
+    for numbers in (record.project(K), ps.statistics.project(record.rows(), K)):
+        assert numbers.dtype == torch.float32
+        assert_close(numbers, by_hand(rows, K, 0), 2e-2)
+
+
+def test_numpy_layers():
+    rng = np.random.default_rng(0)
+    layers = [Linear(rng.normal(size=(16, 20)), rng.normal(size=16)), Tanh()]
+    network = Network([*layers, Linear(rng.normal(size=(3, 16)))])
+    for shape in [(), (7,)]:
+        with ps.record(network) as record:
+            network.backward(np.cos(network(rng.normal(size=(B, *shape, 20)))))
+        assert_close(record.project(K), by_hand(record.rows(), K, 0))
+
+
+def test_no_row_is_formed_of_layers_convolutions_and_tables(monkeypatch):
+    def refused(*_):
+        raise AssertionError("a row was formed")
+
+    from persample.recorder import torch_forms
+
+    for name in ("MLP", "Linear, T = 7", "Conv2d, groups"):
+        record = record_of(*build(name))
+        with monkeypatch.context() as patch:
+            for form in (closed.Outer, closed.OuterSum, torch_forms.Convolution):
+                patch.setattr(form, "rows", refused)
+            record.project(K)
+
+
+@pytest.mark.parametrize("dim", [0, -1, 2.5, True, None, "8"])
+def test_a_wrong_dim(dim):
+    rows, record = {"w": np.ones((2, 3))}, record_of(*build("MLP"))
+    for call in (lambda: ps.statistics.project(rows, dim), lambda: record.project(dim)):
+        with pytest.raises(ValueError, match="project: dim=.*; give the number of values"):
+            call()
+
+
+@pytest.mark.parametrize("seed", [-1, 0.5, None, True])
+def test_a_wrong_seed(seed):
+    with pytest.raises(ValueError, match="project: seed=.*; give an integer, 0 or more"):
+        ps.statistics.project({"w": np.ones((2, 3))}, 4, seed)

@@ -1,0 +1,282 @@
+"""Each rule of the table is taken where it applies: autograd does not run a second time."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import persample as ps
+from persample.recorder import torch_capture, torch_plans
+from persample.recorder.torch_rules import RULES
+
+from .layer_models import B, losses, norms_of, oracle
+from .layer_programs import Made
+from .tolerances import assert_close
+
+ATEN = torch.ops.aten
+
+
+def own(function, *shape):
+    """A model with one parameter: ``function(x, w)``."""
+    return lambda: Made(lambda m, x: function(x, m.w), w=nn.Parameter(torch.rand(shape) + 1))
+
+
+def affine(m, x):
+    return torch.addmm(m.b, x, m.w, beta=2, alpha=3)
+
+
+def made_affine():
+    return Made(affine, b=nn.Parameter(torch.randn(3)), w=nn.Parameter(torch.randn(4, 3)))
+
+
+# (operation, number of its input) -> model, the parameter there, shape of a sample
+CASES = {
+    ("AddmmBackward0", 0): (made_affine, "b", (4,)),
+    ("AddmmBackward0", 2): (made_affine, "w", (4,)),
+    ("MmBackward0", 1): (own(torch.matmul, 4, 3), "w", (7, 4)),
+    ("AddBackward0", 0): (own(lambda x, w: torch.add(w, x, alpha=3), 4), "w", (7, 4)),
+    ("AddBackward0", 1): (own(lambda x, w: torch.add(x, w, alpha=3), 4), "w", (7, 4)),
+    ("SubBackward0", 0): (own(lambda x, w: torch.sub(w, x, alpha=3), 4), "w", (7, 4)),
+    ("SubBackward0", 1): (own(lambda x, w: torch.sub(x, w, alpha=3), 4), "w", (7, 4)),
+    ("MulBackward0", 0): (own(lambda x, w: w * x, 4), "w", (7, 4)),
+    ("MulBackward0", 1): (own(lambda x, w: x * w, 4), "w", (7, 4)),
+    ("DivBackward0", 0): (own(lambda x, w: w / x, 4), "w", (7, 4)),
+    ("DivBackward0", 1): (own(lambda x, w: x / w, 4), "w", (7, 4)),
+    ("ExpandBackward0", 0): (own(lambda x, w: w.expand(len(x), 4) * x, 4), "w", (4,)),
+    ("RepeatBackward0", 0): (own(lambda x, w: w.repeat(len(x), 1) * x, 1, 4), "w", (4,)),
+    ("PreluKernelBackward0", 1): (lambda: nn.PReLU(4), "weight", (4, 5)),
+    ("ConvolutionBackward0", 1): (lambda: nn.Conv1d(2, 3, 2), "weight", (2, 5)),
+    ("ConvolutionBackward0", 2): (lambda: nn.Conv1d(2, 3, 2), "bias", (2, 5)),
+    ("NativeLayerNormBackward0", 1): (lambda: nn.LayerNorm(4), "weight", (7, 4)),
+    ("NativeLayerNormBackward0", 2): (lambda: nn.LayerNorm(4), "bias", (7, 4)),
+    ("NativeGroupNormBackward0", 1): (lambda: nn.GroupNorm(2, 4), "weight", (4, 5)),
+    ("NativeGroupNormBackward0", 2): (lambda: nn.GroupNorm(2, 4), "bias", (4, 5)),
+    ("NativeBatchNormBackward0", 1): (lambda: nn.BatchNorm1d(4).eval(), "weight", (4, 5)),
+    ("NativeBatchNormBackward0", 2): (lambda: nn.BatchNorm1d(4).eval(), "bias", (4, 5)),
+    ("EmbeddingBackward0", 0): (lambda: nn.Embedding(9, 4), "weight", (6,)),
+    ("EmbeddingBagBackward0", 0): (lambda: nn.EmbeddingBag(9, 4), "weight", (6,)),
+}
+
+
+def one_pass(model, x):
+    """Return the record of one pass, its graph and its plan."""
+    with ps.record(model) as record:
+        each = losses(model(x))
+        graph = torch_capture.Graph(each.grad_fn, record._source.names)
+        record.backward(each, retain_graph=True)
+    (plan,) = torch_plans.PLANS[model].values()
+    return record, graph, plan
+
+
+def test_every_rule_has_a_case():
+    assert set(CASES) == {(name, slot) for name, row in RULES.items() for slot in row}
+
+
+@pytest.mark.parametrize("rule", CASES, ids=str)
+def test_a_rule_is_taken(rule):
+    torch.manual_seed(0)
+    make, name, shape = CASES[rule]
+    model = make().double()
+    nn.init.normal_(model.get_parameter(name), mean=2)
+    x = torch.rand(B, *shape).double() - 0.5 + (rule[0] == "DivBackward0")
+    x = torch.randint(0, 9, (B, *shape)) if rule[0].startswith("Embedding") else x
+    record, graph, plan = one_pass(model, x)
+    (site,) = plan.sites[name]
+    assert (graph.nodes[site.place].name(), site.slot) == rule
+    assert not plan.replayed
+    assert not plan.keeps_graph
+    expected = oracle(model, x)
+    assert_close(record.rows(), expected)
+    assert_close(record.moments().second_moment, {k: (g**2).mean(0) for k, g in expected.items()})
+
+
+@pytest.mark.parametrize("padding", [None, 2])
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("mode", ["sum", "weighted", "mean", "max", "by frequency"])
+def test_bags_of_several_lengths(mode, last, padding):
+    """Empty bags, an index twice in one bag, one that is padding; weights of the words' own."""
+    torch.manual_seed(0)
+    options = {"include_last_offset": last, "padding_idx": padding}
+    options["scale_grad_by_freq"] = mode == "by frequency" and padding is None
+    kind = mode if mode in ("mean", "max") else "sum"
+    model = nn.EmbeddingBag(9, 3, mode=kind, **options).double()
+    index = torch.tensor([1, 2, 2, 5, 7, 7, 7, 2, 3, 1, 8])
+    starts = torch.tensor([0, 3, 3, 8, 9, 10] + [len(index)] * last)
+    weights = torch.rand(len(index), dtype=torch.float64) if mode == "weighted" else None
+    with ps.record(model) as record:
+        each = losses(model(index, starts, per_sample_weights=weights))
+        record.backward(each, retain_graph=True)
+    alone = [torch.autograd.grad(x, [model.weight], retain_graph=True)[0] for x in each]
+    expected = torch.stack(alone)
+    by_frequency = options["scale_grad_by_freq"]
+    assert record.forms() == {"weight": "rows" if by_frequency else "lookup"}
+    assert_close(record.rows()["weight"], expected, 1e-12)
+    assert_close(record.squared_norms(), (expected**2).sum((1, 2)), 1e-12)
+    assert_close(record.clipped_sum(1e9)["weight"], expected.sum(0), 1e-12)
+
+
+# What is made of a parameter before it is used: operation, shape of the parameter, way to it.
+ON_THE_WAY = {
+    "nothing": (lambda w: w, (3, 4), ""),
+    "ToCopyBackward0": (lambda w: w.double(), (3, 4), ""),
+    "AliasBackward0": (ATEN.alias, (3, 4), ""),
+    "CloneBackward0": (torch.clone, (3, 4), ""),
+    "TBackward0": (torch.t, (4, 3), "turn"),
+    "two TBackward0": (lambda w: w.t().t(), (3, 4), ""),
+    "PermuteBackward0": (lambda w: w.T, (4, 3), "turn"),
+    "by negative axes, PermuteBackward0": (lambda w: w.permute(-1, -2), (4, 3), "turn"),
+    "TransposeBackward0": (lambda w: w.mT, (4, 3), "turn"),
+    "by axes of both signs, TransposeBackward0": (lambda w: w.transpose(-1, 0), (4, 3), "turn"),
+    "not moved, PermuteBackward0": (lambda w: w.permute(0, 1), (3, 4), "pull"),
+    "not moved, TransposeBackward0": (lambda w: w.transpose(0, -2), (3, 4), "pull"),
+    "of three axes, TransposeBackward0": (lambda w: w.transpose(1, 2), (1, 4, 3), "pull"),
+    "ViewBackward0": (lambda w: w.view(3, 4), (12,), "view"),
+    "UnsafeViewBackward0": (lambda w: ATEN._unsafe_view(w, (3, 4)), (12,), "view"),
+    "ReshapeAliasBackward0": (lambda w: ATEN._reshape_alias(w, (3, 4), (4, 1)), (12,), "view"),
+    "UnsqueezeBackward0": (lambda w: w.unsqueeze(0), (4,), "view"),
+    "SqueezeBackward0": (torch.squeeze, (1, 3, 4), "view"),
+    "SqueezeBackward1": (lambda w: w.squeeze(0), (1, 3, 4), "view"),
+    "a view, turned": (lambda w: w.view(4, 3).t(), (12,), "pull"),
+    "EmbeddingBackward0": (lambda w: F.embedding(torch.tensor([1, 4, 1]), w), (5, 4), "lookup"),
+    "with padding, EmbeddingBackward0": (
+        lambda w: F.embedding(torch.tensor([[1, 4, 0]]), w, padding_idx=4),
+        (5, 4),
+        "lookup",
+    ),
+    "a view of lines, EmbeddingBackward0": (
+        lambda w: F.embedding(torch.tensor([1, 4, 1]), w)[None],
+        (5, 4),
+        "lookup",
+    ),
+    "lines, turned": (lambda w: F.embedding(torch.tensor([1, 4, 1, 0]), w).t(), (5, 3), "pull"),
+    "lines of a function, EmbeddingBackward0": (
+        lambda w: F.embedding(torch.tensor([1, 4, 1]), w.sin()),
+        (5, 4),
+        "pull",
+    ),
+    "lines by frequency, EmbeddingBackward0": (
+        lambda w: F.embedding(torch.tensor([1, 4, 1]), w, scale_grad_by_freq=True),
+        (5, 4),
+        "pull",
+    ),
+    "SplitBackward0": (lambda w: w.chunk(2)[1], (6, 4), "part"),
+    "SplitWithSizesBackward0": (lambda w: w.split([2, 3, 1])[1], (6, 4), "part"),
+    "SliceBackward0": (lambda w: w[2:5], (6, 4), "part"),
+    "from the end, SliceBackward0": (lambda w: w[-3:], (7, 4), "part"),
+    "turned, SliceBackward0": (lambda w: w[1:5].t(), (6, 3), "turned part"),
+    "of a vector, SliceBackward0": (lambda w: w[1:5], (7,), "part"),
+    "columns, SliceBackward0": (lambda w: w[:, 1:5], (3, 6), "pull"),
+    "every second, SliceBackward0": (lambda w: w[::2], (6, 4), "pull"),
+    "a piece, viewed": (lambda w: w[1:5].view(3, 4), (6, 3), "pull"),
+    "SinBackward0": (torch.sin, (3, 4), "pull"),
+}
+
+
+@pytest.mark.parametrize("operation", ON_THE_WAY)
+def test_what_only_moves_numbers_needs_no_autograd(operation):
+    torch.manual_seed(0)
+    function, shape, way = ON_THE_WAY[operation]
+    model = own(lambda x, w: x * function(w), *shape)()
+    x = torch.randn(B, 3, 4)
+    record, graph, plan = one_pass(model, x)
+    if operation.endswith("Backward0"):
+        assert operation.split()[-1] in {node.name() for node in graph.nodes}
+    assert [site.way for site in plan.sites["w"]] == [way]
+    assert plan.keeps_graph == (way == "pull")
+    expected = oracle(model, x)
+    assert_close(record.rows(), expected, 1e-5)
+    assert_close(record.squared_norms(), norms_of(expected), 1e-4)
+    assert_close(record.clipped_sum(1e9), {"w": expected["w"].sum(0)}, 1e-4)
+
+
+PIECES = {  # of a weight, taken by one linear map each: slices -> are their norms had without rows
+    "apart": ((slice(0, 2), slice(2, 6)), True),
+    "overlapping": ((slice(0, 4), slice(2, 6)), False),
+    "the same": ((slice(1, 4), slice(1, 4)), False),
+    "one, and the whole": ((slice(0, 2), slice(0, 6)), False),
+}
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+@pytest.mark.parametrize("shape", [(4,), (7, 4)])
+def test_pieces_of_one_weight(pieces, shape, monkeypatch):
+    torch.manual_seed(0)
+    cuts, without_rows = PIECES[pieces]
+
+    def forward(m, x):
+        parts = [x @ (m.w if cut == slice(0, 6) else m.w[cut]).t() for cut in cuts]
+        return torch.cat([part.sin() for part in parts], -1)
+
+    model, x = Made(forward, w=nn.Parameter(torch.randn(6, 4))).double(), torch.randn(B, *shape)
+    record, _, plan = one_pass(model, x.double())
+    expected = oracle(model, x.double())
+    assert not plan.keeps_graph
+    assert_close(record.rows(), expected)
+    assert_close(record.clipped_sum(1e9), {"w": expected["w"].sum(0)})
+    assert_close(record.moments().second_moment, {"w": expected["w"].square().mean(0)})
+    if without_rows:
+        monkeypatch.setattr(type(record), "_few", None)
+    assert_close(record.squared_norms(), norms_of(expected))
+
+
+REDUCED = {  # an array (B, B) to (B,): along axis n
+    "mean": lambda z, n: z.mean(n),
+    "sum": lambda z, n: z.sum(n),
+    "logsumexp": lambda z, n: z.logsumexp(n),
+    "selected": lambda z, n: z.select(n, 1),
+    "unbound": lambda z, n: z.unbind(n)[1],
+    "sliced": lambda z, n: z.narrow(n, 1, 1).flatten(),
+    "the largest": lambda z, n: z.max(n).values,
+}
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("reduced", REDUCED)
+def test_losses_along_the_other_axis_are_other_samples(reduced, first):
+    """As many positions as samples: the mean for each line of text, then for each position."""
+    torch.manual_seed(0)
+    model = Made(lambda m, x: m.l(x).square().sum(2).sin(), l=nn.Linear(4, 3)).double()
+    for n in (first, 1 - first, first):
+        x = torch.randn(B, B, 4, dtype=torch.float64)
+        with ps.record(model) as record:
+            each = REDUCED[reduced](model(x), n)
+            record.backward(each, retain_graph=True)
+        for i, loss in enumerate(each):
+            alone = torch.autograd.grad(loss, list(model.parameters()), retain_graph=True)
+            for row, g in zip(record.rows().values(), alone, strict=True):
+                assert_close(row[i], g, 1e-12)
+
+
+def test_pieces_of_a_packed_batch_in_another_order():
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3).double()
+    x = torch.randn(12, 4, dtype=torch.float64)
+    for starts in ([0, 3, 6, 9], [6, 0, 9, 3]):
+        with ps.record(model) as record:
+            z = model(x).square().sum(1)
+            each = torch.stack([z[s : s + 3].mean() for s in starts])
+            record.backward(each, retain_graph=True)
+        for i, loss in enumerate(each):
+            (g,) = torch.autograd.grad(loss, [model.weight], retain_graph=True)
+            assert_close(record.rows()["weight"][i], g, 1e-12)
+
+
+MOVED = {
+    "axes of a weight": lambda w, n: w.permute(n, 1 - n),
+    "one axis with another": lambda w, n: w.transpose(0, n),
+    "lines rolled": lambda w, n: w.roll(n, n),
+    "lines turned round": lambda w, n: w.flip(n),
+}
+
+
+@pytest.mark.parametrize("moved", MOVED)
+def test_two_passes_that_move_numbers_otherwise_are_not_alike(moved):
+    torch.manual_seed(0)
+    weight, x = nn.Parameter(torch.randn(4, 4)), torch.randn(B, 4)
+    model = Made(lambda m, x: x @ MOVED[moved](m.w, m.n), w=weight)
+    for n in (0, 1, 0):
+        model.n = n
+        with ps.record(model) as record:
+            record.backward(losses(model(x)))
+        assert_close(record.rows(), oracle(model, x), 1e-5)
+    assert len(torch_plans.PLANS[model]) == 2
