@@ -101,16 +101,17 @@ def linear_at_positions(layer: nn.Linear, a: Tensor, d: Tensor, clip: bool) -> P
 
 
 def convolution(layer: nn.Conv2d, a: Tensor, d: Tensor, clip: bool) -> Parts:
-    """Rows, one sample at a time by PyTorch's own gradient of a weight: no unfolded input.
+    """Rows: d_i (n, T) times the T windows of a_i (c, height, width); no padding, no dilation.
 
-    Measured against unfold and one product of matrices for each sample: 0.6 of its time.
+    The windows are copied for four samples at a time, which stay in the cache: measured against
+    `torch.nn.functional.unfold` and against PyTorch's own gradient of a weight for each sample.
     """
-    shape, options = layer.weight.shape, (layer.stride, layer.padding, layer.dilation)
-    weight = [
-        torch.nn.grad.conv2d_weight(a[i : i + 1], shape, d[i : i + 1], *options, layer.groups)
-        for i in range(len(a))
-    ]
-    return from_rows(torch.stack(weight), d.sum((2, 3)))
+    (k, l), (down, right) = layer.kernel_size, layer.stride
+    rows = []
+    for few, cotangents in zip(a.split(4), d.flatten(2).split(4), strict=True):
+        windows = few.unfold(2, k, down).unfold(3, l, right).permute(0, 1, 4, 5, 2, 3)
+        rows.append(cotangents @ windows.reshape(len(few), -1, cotangents.shape[2]).mT)
+    return from_rows(torch.cat(rows).view(len(a), *layer.weight.shape), d.sum((2, 3)))
 
 
 def layer_norm(layer: nn.LayerNorm, a: Tensor, d: Tensor, clip: bool) -> Parts:
