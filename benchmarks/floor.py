@@ -106,10 +106,10 @@ def convolution(layer: nn.Conv2d, a: Tensor, d: Tensor, clip: bool) -> Parts:
     The windows are copied for four samples at a time, which stay in the cache: measured against
     `torch.nn.functional.unfold` and against PyTorch's own gradient of a weight for each sample.
     """
-    (k, l), (down, right) = layer.kernel_size, layer.stride
+    (high, wide), (down, right) = layer.kernel_size, layer.stride
     rows = []
     for few, cotangents in zip(a.split(4), d.flatten(2).split(4), strict=True):
-        windows = few.unfold(2, k, down).unfold(3, l, right).permute(0, 1, 4, 5, 2, 3)
+        windows = few.unfold(2, high, down).unfold(3, wide, right).permute(0, 1, 4, 5, 2, 3)
         rows.append(cotangents @ windows.reshape(len(few), -1, cotangents.shape[2]).mT)
     return from_rows(torch.cat(rows).view(len(a), *layer.weight.shape), d.sum((2, 3)))
 
