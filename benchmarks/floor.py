@@ -44,6 +44,7 @@ MODELS = {
     "22 layers of 64, B = 1024": Case((64,) * 23, 1024),
     "CNN, B = 64": Case("cnn", 64),
     "GPT, B = 16, T = 64": WholeModel("GPT", 16, "cpu", (65, 64, 64, 4, 2)),
+    "GPT, B = 16, T = 16": WholeModel("GPT", 16, "cpu", (65, 16, 64, 4, 2)),
 }
 # Name -> whether the sum is wanted or the norms alone, and whether `.grad` is.
 WANTED = {
