@@ -120,7 +120,7 @@ notebooks: $(VENV)/.dev  ## execute every notebook in place and normalise it (ON
 
 bench: $(VENV)/.dev $(VENV)-bench/.peers  ## measure what the speed claims rest on (minutes)
 	for what in engine td0_ladder graph_costs gram; do $(BIN)/python benchmarks/$$what.py || exit 1; done
-	for what in rows whole_models model_traits; do $(VENV)-bench/bin/python benchmarks/$$what.py || exit 1; done
+	for what in floor steps rows whole_models model_traits; do $(VENV)-bench/bin/python benchmarks/$$what.py || exit 1; done
 
 private-peers: $(VENV)-private/.peers  ## ask maintained libraries for epsilon and for a clipped sum
 	$(VENV)-private/bin/python benchmarks/private_peers.py --save

@@ -1,7 +1,8 @@
 """The programs that rows.py compares: each builds a call that does one whole batch.
 
 A builder takes a `Case` and returns a function without arguments: ordinary pass included, rows,
-norms or a clipped sum returned. A peer that is not installed raises ImportError here.
+norms or a clipped sum returned. A peer that is not installed raises ImportError here. Where the
+batch may change from call to call (steps.py), the function takes another x and y.
 """
 
 from collections.abc import Callable
@@ -82,7 +83,7 @@ def _pass(case, model=None):
     """Return an ordinary forward and backward pass, gradients cleared as an optimiser does."""
     model, (x, y) = model or case.model(), case.batch()
 
-    def run():
+    def run(x=x, y=y):
         model.zero_grad(set_to_none=True)
         case.losses(model(x), y).mean().backward()
 
@@ -116,7 +117,7 @@ def _recorded(case):
     """Return an ordinary pass that ends in a record; its losses are not yet averaged."""
     model, (x, y) = case.model(), case.batch()
 
-    def run():
+    def run(x=x, y=y):
         model.zero_grad(set_to_none=True)
         with ps.record(model) as record:
             record.backward(case.losses(model(x), y))
@@ -129,8 +130,8 @@ def _record(read):
     def build(case):
         run, state = _recorded(case), {}
 
-        def call():
-            return read(run(), state)
+        def call(*batch):
+            return read(run(*batch), state)
 
         return call
 
@@ -202,7 +203,7 @@ def torch_vmap(case: Case, chunk_size: int | None = None) -> Callable:
 
     rows = torch.vmap(torch.func.grad(loss), (None, 0, 0), chunk_size=chunk_size)
 
-    def call():
+    def call(x=x, y=y):
         with sdpa_kernel(SDPBackend.MATH):  # vmap has no batching rule for the others
             return rows(params, x, y)
 
@@ -371,8 +372,8 @@ def opacus_hooks(case: Case) -> Callable:
     model = GradSampleModule(case.model())
     run, _ = _pass(case, model)
 
-    def call():
-        run()
+    def call(*batch):
+        run(*batch)
         return {k.removeprefix("_module."): p.grad_sample for k, p in model.named_parameters()}
 
     return call
@@ -395,7 +396,7 @@ def opacus_ghost(case: Case, ghost: bool = True) -> Callable:
     )
     x, y = case.batch()
 
-    def call():
+    def call(x=x, y=y):
         optimizer.zero_grad(set_to_none=True)
         losses = case.losses(model(x), y)
         DPTensorFastGradientClipping(model, optimizer, losses).backward()

@@ -1,0 +1,268 @@
+"""The floor: squared norms and clipped sums of a model's rows, by hand, and nothing else.
+
+    python benchmarks/floor.py --save
+
+What a person would write who knows the model's layers: a forward hook on each layer that keeps
+its input a and its output; the derivatives d of the losses' sum by those outputs, from one call
+of `torch.autograd.grad`; and the shortest closed form of each layer. Row i of a layer is the
+gradient of sample i's own loss by the layer's parameters.
+
+What is counted: the forward pass, the backward pass, the squared norms (B,) over all parameters
+and, for a clipped sum, sum_i g_i min(1, C / |g_i|). Without `.grad`, the parameters
+require no gradient, so that autograd works out none of theirs. With `.grad`, the same backward
+pass works out the ordinary gradients as well, and they are put into `.grad`.
+
+What is left out, on purpose: every check, layers that are called twice or share a parameter,
+samples that depend on each other, numbers that overflow. Memory is not counted: where the rows of
+a layer are the shortest way to its norms, they are kept for the clipped sum. So no library can be
+expected below these times by much, and a general one has to be above them.
+
+Before a model is timed its floor is compared with a loop of single-sample gradients. The times
+are in ordinary passes (forward, and a backward pass that fills `.grad`, on the same batch).
+"""
+
+import argparse
+import datetime
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import torch
+from contenders import MAX_NORM, Case, ordinary, torch_loop
+from networks import WholeModel
+from rows import installed, machine, medians
+from torch import Tensor, nn
+
+RESULT = Path(__file__).parent / "results" / "floor.json"
+# A GPT's sizes: words, tokens, width, heads, blocks.
+MODELS = {
+    "784-256-10, B = 256": Case((784, 256, 10), 256),
+    "784-256-10, B = 1024": Case((784, 256, 10), 1024),
+    "1024-1024-1024-10, B = 32": Case((1024, 1024, 1024, 10), 32),
+    "22 layers of 64, B = 256": Case((64,) * 23, 256),
+    "22 layers of 64, B = 1024": Case((64,) * 23, 1024),
+    "CNN, B = 64": Case("cnn", 64),
+    "GPT, B = 16, T = 64": WholeModel("GPT", 16, "cpu", (65, 64, 64, 4, 2)),
+    "GPT, B = 16, T = 16": WholeModel("GPT", 16, "cpu", (65, 16, 64, 4, 2)),
+}
+# Name -> whether the sum is wanted or the norms alone, and whether `.grad` is.
+WANTED = {
+    "squared norms": (False, False),
+    "squared norms, .grad too": (False, True),
+    "clipped sum": (True, False),
+    "clipped sum, .grad too": (True, True),
+}
+# What a layer gives: (B,) its part of the squared norms, and a function from weights c, (B,), to
+# sum_i c_i g_i for each of its parameters.
+Parts = tuple[Tensor, Callable[[Tensor], list[Tensor]]]
+
+
+def squared(rows: Tensor) -> Tensor:
+    """Return (B,): |row|^2 of (B, ...)."""
+    return torch.linalg.vector_norm(rows.flatten(1), dim=1).square()
+
+
+def from_rows(*rows: Tensor) -> Parts:
+    """The rows themselves, (B, *shape) for each parameter."""
+
+    def total(c: Tensor) -> list[Tensor]:
+        return [(c @ r.flatten(1)).view(r.shape[1:]) for r in rows]
+
+    return sum(map(squared, rows)), total
+
+
+def linear(layer: nn.Linear, a: Tensor, d: Tensor, clip: bool) -> Parts:
+    """One position a sample: a (B, m), d (B, n). A row is d_i a_i^T, so |g_i| = |d_i| |a_i|."""
+    if a.dim() == 3:
+        return linear_at_positions(layer, a, d, clip)
+    of_a, of_d = torch.linalg.vecdot(a, a), torch.linalg.vecdot(d, d)
+    squares = of_a * of_d if layer.bias is None else torch.addcmul(of_d, of_a, of_d)
+
+    def total(c: Tensor) -> list[Tensor]:
+        weighted = c[:, None] * d
+        return [weighted.T @ a, *([] if layer.bias is None else [weighted.sum(0)])]
+
+    return squares, total
+
+
+def linear_at_positions(layer: nn.Linear, a: Tensor, d: Tensor, clip: bool) -> Parts:
+    """T positions a sample: a (B, T, m), d (B, T, n). A row is sum_t d_it a_it^T.
+
+    Norms alone take T^2 (m + n) multiplications a sample from products of pairs of positions,
+    T m n from the rows. The sum from rows that are there takes another m n; without them T m n,
+    so that pairs are never the shorter way to a clipped sum.
+    """
+    (_, T, m), n = a.shape, d.shape[2]
+    bias = [] if layer.bias is None else [d.sum(1)]
+    if clip or m * n <= T * (m + n):
+        return from_rows(d.mT @ a, *bias)
+    squares = ((a @ a.mT) * (d @ d.mT)).sum((1, 2)) + sum(map(squared, bias))
+    return squares, None
+
+
+def convolution(layer: nn.Conv2d, a: Tensor, d: Tensor, clip: bool) -> Parts:
+    """Rows: d_i (n, T) times the T windows of a_i (c, height, width); no padding, no dilation.
+
+    The windows are copied for four samples at a time, which stay in the cache: measured against
+    `torch.nn.functional.unfold` and against PyTorch's own gradient of a weight for each sample.
+    """
+    (high, wide), (down, right) = layer.kernel_size, layer.stride
+    rows = []
+    for few, cotangents in zip(a.split(4), d.flatten(2).split(4), strict=True):
+        windows = few.unfold(2, high, down).unfold(3, wide, right).permute(0, 1, 4, 5, 2, 3)
+        rows.append(cotangents @ windows.reshape(len(few), -1, cotangents.shape[2]).mT)
+    return from_rows(torch.cat(rows).view(len(a), *layer.weight.shape), d.sum((2, 3)))
+
+
+def layer_norm(layer: nn.LayerNorm, a: Tensor, d: Tensor, clip: bool) -> Parts:
+    """Rows: sum_t d_it * normalised a_it, and sum_t d_it; a and d are (B, T, m)."""
+    normalised = nn.functional.layer_norm(a, layer.normalized_shape, eps=layer.eps)
+    return from_rows((d * normalised).sum(1), d.sum(1))
+
+
+def embedding(layer: nn.Embedding, a: Tensor, d: Tensor, clip: bool) -> Parts:
+    """Rows, (B, words, m): equal tokens of a sample, a (B, T), are added before squaring.
+
+    That is the shortest way for a table of few words; for one of many, give each pair of sample
+    and word that occurs a number (`torch.unique`), and add into as many vectors.
+    """
+    words, m = layer.weight.shape
+    places = (a + words * torch.arange(len(a))[:, None]).flatten()
+    rows = d.new_zeros(len(a) * words, m).index_add_(0, places, d.flatten(0, 1))
+    return from_rows(rows.view(len(a), words, m))
+
+
+PARTS = {
+    nn.Linear: linear,
+    nn.Conv2d: convolution,
+    nn.LayerNorm: layer_norm,
+    nn.Embedding: embedding,
+}
+
+
+def watch(model: nn.Module) -> list[tuple]:
+    """Return a list to which every layer with parameters adds (name, layer, input, output)."""
+    seen: list[tuple] = []
+
+    def keep(name, layer, inputs, output):
+        if not output.requires_grad:  # the first layers of a model that is not to have `.grad`
+            output.requires_grad_()
+        seen.append((name, layer, inputs[0], output))
+
+    for name, layer in model.named_modules():
+        if type(layer) in PARTS:
+            layer.register_forward_hook(partial(keep, name))
+    return seen
+
+
+def floor(case: Case, clip: bool, grad: bool) -> Callable:
+    """Return a call for one batch: squared norms (B,), or name -> clipped sum."""
+    model, (x, y) = case.model().requires_grad_(grad), case.batch()
+    seen, parameters = watch(model), list(model.parameters()) if grad else []
+
+    def call(x: Tensor = x, y: Tensor = y):
+        seen.clear()
+        loss = case.losses(model(x), y).sum()
+        outputs = [output for *_, output in seen]
+        d = torch.autograd.grad(loss, outputs + parameters)
+        for p, gradient in zip(parameters, d[len(outputs) :], strict=True):
+            p.grad = gradient
+        with torch.no_grad():
+            return answer(seen, d, clip)
+
+    call.model = model
+    return call
+
+
+def answer(seen: list[tuple], d: tuple[Tensor, ...], clip: bool):
+    """Put the layers together: one norm over all parameters, then each one's weighted sum."""
+    squares, totals = [], {}
+    for (name, layer, a, _), cotangent in zip(seen, d, strict=False):
+        part, total = PARTS[type(layer)](layer, a, cotangent, clip)
+        squares.append(part)
+        if clip:
+            totals[name, layer] = total
+    squares = torch.stack(squares).sum(0)
+    if not clip:
+        return squares
+    c = (MAX_NORM / squares.sqrt()).clamp(max=1)
+    sums = {}
+    for (name, layer), total in totals.items():
+        names = [f"{name}.{key}" for key, _ in layer.named_parameters()]
+        sums |= zip(names, total(c), strict=True)
+    return sums
+
+
+def clipped(rows: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return name -> sum of the rows, each at most MAX_NORM long, from the rows."""
+    c = (MAX_NORM / squared_norms(rows).sqrt()).clamp(max=1)
+    return {name: (c @ r.flatten(1)).view(r.shape[1:]) for name, r in rows.items()}
+
+
+def squared_norms(rows: dict[str, Tensor]) -> Tensor:
+    """Return (B,): the squared norms of rows, over all parameters."""
+    return sum(map(squared, rows.values()))
+
+
+def compare(who: str, found, expected, tolerance: float = 1e-4) -> None:
+    """Raise unless two answers agree, each array relative to its own largest number."""
+    pairs = [(found, expected)]
+    if isinstance(expected, dict):
+        pairs = [(found[name], expected[name]) for name in expected]
+    for one, other in pairs:
+        error = (one.detach() - other).abs().max()
+        if one.shape != other.shape or not error <= tolerance * other.abs().max():
+            raise AssertionError(f"{who}: differs by {float(error):.2g}")
+
+
+def check(case: Case) -> None:
+    """Compare the floor of a few samples with a loop of single-sample gradients."""
+    few = case.of_size(5)
+    rows = torch_loop(few)()
+    for name, (clip, grad) in WANTED.items():
+        call = floor(few, clip, grad)
+        compare(name, call(), clipped(rows) if clip else squared_norms(rows))
+        for key, p in call.model.named_parameters():
+            if not grad and p.grad is not None:
+                raise AssertionError(f"{name}: {key} has a .grad")
+            if grad:
+                compare(f"{name}: .grad", p.grad, rows[key].sum(0))
+
+
+def head(what: str) -> dict:
+    """Return what a stored result begins with."""
+    return {
+        "what": what,
+        "date": datetime.date.today().isoformat(),
+        "machine": machine(),
+        "threads": torch.get_num_threads(),
+        "versions": {package: installed(package) for package in ("numpy", "torch", "opacus")},
+        "cases": {},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--only", default="", help="models whose name has this; nothing is stored")
+    options = parser.parse_args()
+    stored = head("norms and clipped sums by hand: ordinary passes, medians of ms")
+    print(f"{'passes':28}", *(f"{name:>25}" for name in WANTED))
+    for name, case in MODELS.items():
+        if options.only not in name:
+            continue
+        check(case)
+        calls = {wanted: floor(case, *WANTED[wanted]) for wanted in WANTED}
+        times = medians({"ordinary pass": ordinary(case)} | calls, options.rounds)
+        one = times["ordinary pass"]
+        passes = {wanted: round(times[wanted] / one, 3) for wanted in WANTED}
+        stored["cases"][name] = {"passes": passes, "ms": times}
+        print(f"{name:28}", *(f"{ratio:25.2f}" for ratio in passes.values()))
+    if options.save and not options.only:
+        RESULT.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,286 @@
+"""What the rows part of a training step takes, over many steps whose batches differ.
+
+    python benchmarks/steps.py --save
+
+Squared norms, clipped sums and rows of whole PyTorch models, over up to 200 steps in each of these
+scenarios; a library that prepares itself for a batch pays for it here whenever the next differs.
+
+- fixed: the same batch at every step.
+- Poisson: each sample of a pool is in the batch by chance, so nearly every step has a size of its
+  own; their mean is the fixed size.
+- labels: the same x, new labels at every step; the loss is written with `cross_entropy`, with
+  `log_softmax(...).gather(...)` and with `log_softmax(...)[arange(B), y]`.
+- lengths: for the GPT, texts of T tokens, T drawn anew at every step.
+
+Everybody does the whole step, forward and backward pass included, one after the other on the same
+batch, in an order that turns from step to step. The times are in ordinary passes, which fill
+`.grad`: the sum of a contender's times over the sum of the ordinary ones at the same steps. A
+contender that has used up its seconds stops; how many steps it did is stored. Two steps before
+the first measured one are compared with the floor (floor.py). Peers: requirements-bench.txt.
+
+Whoever makes fresh rows at every step pays for fresh memory, up to five times what the rest costs
+by default (Linux, glibc); `--setting "kept memory"` measures, and stores apart, without that.
+"""
+
+import argparse
+import gc
+import itertools
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import contenders
+import numpy as np
+import torch
+from contenders import Case
+from floor import MODELS, clipped, compare, floor, head, squared_norms
+from rows import SETTINGS, build, in_settings
+from torch import Tensor
+
+import persample as ps
+
+RESULT = Path(__file__).parent / "results" / "steps.json"
+ORDINARY = "ordinary pass"
+POOL = 16  # a Poisson batch is drawn from as many times its mean size
+CHOSEN = [name for name in MODELS if not name.startswith("1024") and "T = 16" not in name]
+Batches = Iterator[tuple[Tensor, Tensor]]
+
+
+def fixed(case: Case, rng: np.random.Generator) -> Batches:
+    return itertools.repeat(case.batch())
+
+
+def poisson(case: Case, rng: np.random.Generator) -> Batches:
+    x, y = case.of_size(POOL * case.size).batch()
+    while True:
+        chosen = ps.privacy.poisson_batch(rng, len(x), 1 / POOL)
+        yield x[chosen], y[chosen]
+
+
+def new_labels(case: Case, rng: np.random.Generator) -> Batches:
+    x, y = case.batch()
+    classes = int(y.max()) + 1
+    while True:
+        yield x, torch.tensor(rng.integers(0, classes, tuple(y.shape)))
+
+
+def new_lengths(case: Case, rng: np.random.Generator) -> Batches:
+    x, y = case.batch()
+    longest = x.shape[1]
+    while True:
+        length = int(rng.integers(longest // 4, longest + 1))
+        yield x[:, :length].contiguous(), y[:, :length].contiguous()
+
+
+@dataclass(frozen=True)
+class Picked:
+    """A case whose loss is written out: minus the label's own log-probability is picked."""
+
+    case: Case
+    by_gather: bool
+
+    def __getattr__(self, name: str):
+        return getattr(self.case, name)
+
+    def losses(self, output: Tensor, y: Tensor) -> Tensor:
+        """Return (B,), from scores (B, classes), or (B, T, classes): the mean over T."""
+        logp = torch.log_softmax(output, -1)
+        if self.by_gather:
+            picked = logp.gather(-1, y[..., None])[..., 0]
+        elif y.dim() == 1:
+            picked = logp[torch.arange(len(y)), y]
+        else:
+            samples, places = map(torch.arange, y.shape)
+            picked = logp[samples[:, None], places, y]
+        return -picked if y.dim() == 1 else -picked.mean(1)
+
+
+def as_it_is(case: Case) -> Case:
+    return case
+
+
+# Name -> the batches, and how the loss is written.
+SCENARIOS = {
+    "fixed": (fixed, as_it_is),
+    "Poisson": (poisson, as_it_is),
+    "labels, cross_entropy": (new_labels, as_it_is),
+    "labels, gather": (new_labels, partial(Picked, by_gather=True)),
+    "labels, index": (new_labels, partial(Picked, by_gather=False)),
+    "lengths": (new_lengths, as_it_is),
+}
+
+
+def of_rows(read: Callable, builder: Callable) -> Callable:
+    """Return a builder of what ``read`` makes of a contender's rows."""
+
+    def built(case: Case) -> Callable:
+        call = builder(case)
+        return lambda x, y: read(call(x, y))
+
+    return built
+
+
+def fill(case: Case) -> Callable:
+    """Write the rows' numbers once, without a pass: with the ordinary pass the limit of rows."""
+    call = contenders.fill(case)
+    return lambda x, y: call()
+
+
+# Quantity -> contender -> builder. Opacus' and this package's backward passes fill `.grad` too
+# (ghost clipping puts the clipped sum there); torch.func's has no `.grad`.
+CONTENDERS = {
+    "squared norms": {
+        "floor": partial(floor, clip=False, grad=False),
+        "floor, .grad too": partial(floor, clip=False, grad=True),
+        "persample, .grad too": contenders.norms,
+        "Opacus hooks, .grad too": of_rows(squared_norms, contenders.opacus_hooks),
+        "torch.func vmap(grad)": of_rows(squared_norms, contenders.torch_vmap),
+    },
+    "clipped sum": {
+        "floor": partial(floor, clip=True, grad=False),
+        "floor, .grad too": partial(floor, clip=True, grad=True),
+        "persample, .grad too": contenders.clipped,
+        "Opacus ghost clipping": contenders.opacus_ghost,
+        "Opacus hooks, .grad too": of_rows(clipped, contenders.opacus_hooks),
+        "torch.func vmap(grad)": of_rows(clipped, contenders.torch_vmap),
+    },
+    "rows": {
+        "writing them, no pass": fill,
+        "persample, warm, .grad too": contenders.warm,
+        "persample, fresh, .grad too": contenders.fresh,
+        "Opacus hooks, .grad too": contenders.opacus_hooks,
+        "torch.func vmap(grad)": contenders.torch_vmap,
+    },
+}
+
+
+def warm_up(case: Case, quantity: str, calls: dict, batches: Batches) -> None:
+    """Let everybody do two batches, and compare what is found with the floor."""
+    clip = quantity != "squared norms"
+    expected_of = floor(case, clip, grad=False)
+    for x, y in itertools.islice(batches, 2):
+        expected = expected_of(x, y)
+        for name, call in calls.items():
+            answer = call(x, y)
+            if quantity == "rows":
+                answer = clipped(answer) if isinstance(answer, dict) else expected
+            compare(f"{quantity}: {name}", answer, expected, 1e-3)
+
+
+def measure(calls: dict, batches: Batches, steps: int, seconds: float) -> dict:
+    """Return contender -> its mean step in ordinary passes and ms, and its number of steps."""
+    names, times = list(calls), {name: [] for name in calls}
+    for step, (x, y) in enumerate(itertools.islice(batches, steps)):
+        running = [name for name in names if sum(times[name]) < seconds]
+        if not running or running == [ORDINARY]:
+            break
+        turn = step % len(names)
+        for name in names[turn:] + names[:turn]:
+            if name in running or name == ORDINARY:
+                start = time.perf_counter()
+                calls[name](x, y)
+                times[name].append(time.perf_counter() - start)
+    ordinary, found = times[ORDINARY], {}
+    for name, own in times.items():
+        found[name] = {
+            "passes": round(sum(own) / sum(ordinary[: len(own)]), 3),
+            "ms": round(1e3 * sum(own) / len(own), 3),
+            "steps": len(own),
+        }
+    return found
+
+
+def measure_scenario(case: Case, scenario: str, options: argparse.Namespace) -> dict:
+    """Return quantity -> contender -> what `measure` found, in one scenario."""
+    batches_of, written = SCENARIOS[scenario]
+    found = {}
+    for quantity, builders in CONTENDERS.items():
+        if quantity == "rows" and scenario != "fixed":
+            continue
+        written_case = written(case)
+        calls, absent = build(builders, written_case)
+        batches = batches_of(case, np.random.default_rng(0))
+        warm_up(written_case, quantity, calls, batches)
+        calls = {ORDINARY: contenders.ordinary(written_case)} | calls
+        calls[ORDINARY](*next(batches))
+        found[quantity] = measure(calls, batches, options.steps, options.seconds) | absent
+        del calls
+        gc.collect()  # hooks make cycles, which would keep rows
+    return found
+
+
+def against_fixed(found: dict) -> dict:
+    """Return quantity -> contender -> mean Poisson step over mean fixed step, in passes."""
+    fixed, poisson = found["fixed"], found["Poisson"]
+    return {
+        quantity: {
+            name: round(of["passes"] / fixed[quantity][name]["passes"], 3)
+            for name, of in named.items()
+            if isinstance(of, dict)
+        }
+        for quantity, named in poisson.items()
+    }
+
+
+def show(name: str, found: dict, steps: int) -> None:
+    """Print one model's table: a line for each contender, a column for each scenario."""
+    print(f"\n{name}: mean step in ordinary passes (* fewer than {steps} steps)")
+    print(f"  {'':30}", *(f"{scenario:>22}" for scenario in found), f"{'Poisson / fixed':>16}")
+    for quantity in CONTENDERS:
+        print(f"  {quantity}")
+        columns = [of.get(quantity, {}) for of in found.values()]
+        for contender in columns[0]:
+            cells = [_cell(column.get(contender, ""), contender, steps) for column in columns]
+            ratio = against_fixed(found).get(quantity, {}).get(contender, "")
+            print(f"    {contender:28}", *cells, f"{ratio:>16}")
+
+
+def _cell(cell: dict | str, contender: str, steps: int) -> str:
+    if isinstance(cell, str):
+        return f"{cell:>22}"
+    if contender == ORDINARY:
+        return f"{cell['ms']:19.2f} ms"
+    return f"{cell['passes']:21.2f}" + ("*" if cell["steps"] < steps else " ")
+
+
+def measure_all(options: argparse.Namespace) -> None:
+    """Measure, print and store in the setting of memory that this process was started in."""
+    warnings.simplefilter("ignore")  # the peers' own
+    stored = head("mean training step with norms, clipped sums, rows: in ordinary passes, and ms")
+    stored |= {"steps": options.steps, "seconds": options.seconds, "setting": options.setting}
+    start = time.perf_counter()
+    for name in CHOSEN:
+        if options.only not in name:
+            continue
+        scenarios = [key for key in SCENARIOS if key != "lengths" or name.startswith("GPT")]
+        found = {key: measure_scenario(MODELS[name], key, options) for key in scenarios}
+        stored["cases"][name] = found | {"Poisson / fixed": against_fixed(found)}
+        show(name, found, options.steps)
+        print(f"  {time.perf_counter() - start:.0f} s so far")
+    if options.save and not options.only:
+        ending = "" if options.setting == "default" else f"_{options.setting.replace(' ', '_')}"
+        where = RESULT.with_stem(RESULT.stem + ending)
+        where.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each contender, at most")
+    parser.add_argument("--only", default="", help="models whose name has this; nothing is stored")
+    parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
+    parser.add_argument("--setting", choices=SETTINGS, default="default", help="of memory")
+    parser.add_argument("--inside", choices=SETTINGS, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.inside or options.setting == "default":
+        measure_all(options)
+    else:
+        in_settings(__file__, options.setting)
+
+
+if __name__ == "__main__":
+    main()
