@@ -231,11 +231,6 @@ ERRORS = {
         TypeError,
         "jit: a program was asked for with tracers; give arrays as examples.",
     ),
-    "out of another shape": (
-        lambda: jit(lambda w: w * 2.0).into(x[:2].copy(), x),
-        ValueError,
-        "jit: out has another structure, shape or dtype; give a result.",
-    ),
     "an argument that cannot be remembered": (
         lambda: jit(lambda w, names: w)(x, {"a", "b"}),
         TypeError,

@@ -56,16 +56,15 @@ class Torch(Backend):
         """
 
         def run(*args):
-            wanted = args[argnums] if isinstance(argnums, int) else [args[n] for n in argnums]
+            single = isinstance(argnums, int)
+            wanted = args[argnums] if single else tuple([args[n] for n in argnums])
             leaves, structure = self.flatten(wanted)
 
             def of_leaves(leaves):
                 found, given = self.unflatten(structure, leaves), list(args)
-                if isinstance(argnums, int):
-                    given[argnums] = found
-                else:
-                    for n, x in zip(argnums, found, strict=True):
-                        given[n] = x
+                numbers, parts = ((argnums,), (found,)) if single else (argnums, found)
+                for n, x in zip(numbers, parts, strict=True):
+                    given[n] = x
                 return f(*given)
 
             if not leaves:
