@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import persample as ps
-from persample import plans
 from persample.backends import BACKENDS
 
 from .cases import (
@@ -177,11 +176,10 @@ def values_and_aux(params, x, y):
     return 0.5 * (output - y) ** 2, aux
 
 
-@pytest.mark.parametrize("into", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("chunk_size", "backend", "jit"), lighter(lambda chunk_size: chunk_size == 2, [None, 2])
 )
-def test_values_and_aux_come_with_the_rows(chunk_size, backend, jit, into):
+def test_values_and_aux_come_with_the_rows(chunk_size, backend, jit):
     case, options = CASES["network"], {"jit": jit, "chunk_size": chunk_size}
     given = inputs(case, backend)
     exact = case.rows(case.params, *case.sample)
@@ -196,12 +194,7 @@ def test_values_and_aux_come_with_the_rows(chunk_size, backend, jit, into):
         ),
     ):
         function = chosen.pop("function", ps.per_sample_grad)
-        rows_of = function(loss, **options, **chosen)
-        result = rows_of(*given)
-        if into:
-            rows = result[function is ps.per_sample_value_and_grad]
-            result = rows_of(*given, out=rows)
-        assert_close(ps.to_numpy(result), expected)
+        assert_close(ps.to_numpy(function(loss, **options, **chosen)(*given)), expected)
 
 
 @pytest.mark.parametrize("function", [ps.per_sample_grad, ps.per_sample_value_and_grad])
@@ -239,10 +232,10 @@ def test_mean_grad_compiles_once(backend):
     assert len(calls) == traced
 
 
-# A plan is looked up by types, shapes and dtypes, and by nothing less.
+# A signature is types, shapes and dtypes, and nothing less.
 @pytest.mark.parametrize("jit", [False, True])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_call_like_none_before_has_a_plan_of_its_own(backend, jit):
+def test_a_call_like_none_before_is_checked(backend, jit):
     rows_of, case = ps.per_sample_grad(network_loss, jit=jit), CASES["network"]
     for dtype in ("float64", "float32", "float64"):
         for size in (B, 2, B):
@@ -262,7 +255,7 @@ def test_a_call_like_none_before_has_a_plan_of_its_own(backend, jit):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_tree_of_other_shapes_has_a_plan_of_its_own(backend):
+def test_a_tree_of_other_shapes_is_checked(backend):
     def loss(theta, sample):
         return ps.array_namespace(theta).sum(theta * sample["x"]) * sample["y"]
 
@@ -273,13 +266,11 @@ def test_a_tree_of_other_shapes_has_a_plan_of_its_own(backend):
         rows_of(theta, {"x": x, "y": y})
 
 
-def test_plans_are_not_kept_without_end(monkeypatch):
-    monkeypatch.setattr(plans, "MOST", 3)
-    case = CASES["squared_loss"]
-    rows_of = ps.per_sample_grad(case.loss)
-    for size in (1, 2, 3, 4, 5, 2, 1):
-        sample = [x[:size] for x in case.sample]
-        assert_close(rows_of(case.params, *sample), case.rows(case.params, *sample))
+def test_signatures_are_not_kept_without_end():
+    rows_of = ps.per_sample_grad(ps.squared_loss)
+    for size in range(1, 1003):
+        assert rows_of(theta, np.ones((size, 3)), np.ones(size)).shape == (size, 3)
+    assert len(rows_of._checked) == 2
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -319,7 +310,7 @@ def test_jit_traces_once_for_equal_shapes():
 def test_torch_compiles_with_its_own_code_generator(monkeypatch):
     torch_backend = pytest.importorskip("persample.backends.torch_backend")
     monkeypatch.undo()
-    if torch_backend.compiler() != "inductor":
+    if torch_backend.BACKEND.compiler() != "inductor":
         pytest.skip("torch.compile has no C++ compiler")
     case = CASES["network"]
     rows = ps.per_sample_grad(case.loss, jit=True)(*inputs(case, "torch"))

@@ -20,8 +20,6 @@ class Row(NamedTuple):
 
 
 BACKENDS = {
-    "torch": Row(f"{__name__}.torch_backend", "torch", (("torch", "Tensor"),)),
-    "jax": Row(f"{__name__}.jax_backend", "jax", (("jax", "Array"),)),
     "numpy": Row(
         f"{__name__}.numpy_backend",
         "numpy",
@@ -31,6 +29,8 @@ BACKENDS = {
             ("persample.engine.tracer", "Tracer"),
         ),
     ),
+    "torch": Row(f"{__name__}.torch_backend", "torch", (("torch", "Tensor"),)),
+    "jax": Row(f"{__name__}.jax_backend", "jax", (("jax", "Array"),)),
 }
 
 
