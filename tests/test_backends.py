@@ -16,7 +16,6 @@ from .cases import arrays, states, theta
 from .tolerances import FINITE_DIFFERENCES, assert_close
 
 
-
 @pytest.fixture(params=BACKENDS)
 def own(request):
     return ps.backend(request.param)

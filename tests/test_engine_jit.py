@@ -3,7 +3,6 @@
 import gc
 import itertools
 import threading
-import tracemalloc
 import weakref
 from collections import namedtuple
 

@@ -1,5 +1,7 @@
 """Every loss, backend, way, and dtype against the oracle and the closed form."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,7 @@ from .cases import (
     network_rows,
     rewards,
     shared_state_loss,
+    squared_rows,
     states,
     td_rows,
     theta,
@@ -230,6 +233,92 @@ def test_mean_grad_compiles_once(backend):
         assert_close(ps.to_numpy(mean_of(scale * theta, *sample)), exact)
         traced = traced or len(calls)
     assert len(calls) == traced
+
+
+# What the loss takes from outside: JAX's rule, in every backend.
+SCALE = 2.0
+
+
+def outside(backend):
+    """Return name -> (loss, how to change what it reads from 2 to 3)."""
+    cell, box, given = [2.0], SimpleNamespace(scale=2.0), {"scale": arrays(np.array(2.0), backend)}
+
+    def refill():
+        given["scale"] = arrays(np.array(3.0), backend)
+
+    return {
+        "cell": (lambda *a: cell[0] * ps.squared_loss(*a), lambda: cell.__setitem__(0, 3.0)),
+        "attribute": (
+            lambda *a: box.scale * ps.squared_loss(*a),
+            lambda: vars(box).update(scale=3.0),
+        ),
+        "global": (lambda *a: SCALE * ps.squared_loss(*a), lambda: globals().update(SCALE=3.0)),
+        "array": (lambda *a: given["scale"] * ps.squared_loss(*a), refill),
+    }
+
+
+@pytest.mark.parametrize(
+    ("what", "backend", "jit"), lighter(lambda what: what == "attribute", outside("numpy"))
+)
+def test_what_is_outside_is_read_at_each_call_and_under_jit_perhaps_when_traced(
+    what, backend, jit, monkeypatch
+):
+    monkeypatch.setitem(globals(), "SCALE", 2.0)
+    loss, change = outside(backend)[what]
+    given, exact = inputs(CASES["squared_loss"], backend), squared_rows(theta, states, rewards)
+    rows_of, again = (ps.per_sample_grad(loss, jit=jit) for _ in range(2))
+    for _ in range(2):
+        assert_close(ps.to_numpy(rows_of(*given)), 2 * exact)
+    change()
+    found = ps.to_numpy(rows_of(*given))
+    may_be_old = jit and np.allclose(found, 2 * exact)  # as it is in NumPy and JAX
+    assert may_be_old == jit or backend == "torch"
+    assert_close(found, (2 if may_be_old else 3) * exact)
+    assert_close(ps.to_numpy(again(*given)), 3 * exact)
+    fewer = [given[0], given[1][:2], given[2][:2]]
+    assert_close(ps.to_numpy(rows_of(*fewer)), 3 * exact[:2])
+
+
+# Static arguments.
+def traced_loss(counts):
+    """Return a loss that counts how often it runs, with a flag and a factor after the sample."""
+
+    def loss(theta, x, y, doubled, factor):
+        counts.append(1)
+        value = factor * ps.squared_loss(theta, x, y)
+        return 2 * value if doubled else value
+
+    return loss
+
+
+@pytest.mark.parametrize(
+    ("function", "backend", "jit"),
+    lighter(lambda f: f is ps.per_sample_grad, [ps.per_sample_grad, ps.mean_grad]),
+)
+def test_a_flag_chooses_a_branch_and_a_float_is_traced(function, backend, jit):
+    counts, ran = [], []
+    rows_of = function(traced_loss(counts), (None, 0, 0, None, None), jit=jit)
+    given, exact = inputs(CASES["squared_loss"], backend), squared_rows(theta, states, rewards)
+    exact = exact if function is ps.per_sample_grad else exact.mean(0)
+    slow = jit and backend == "torch"
+    for doubled in (True, False) if slow else (True, False, 1, None):
+        for factor in (0.5, 3.0) if slow else (0.5, 1.0, -0.0, 3.0):
+            rows = rows_of(*given, doubled, factor)
+            assert_close(ps.to_numpy(rows), (2 if doubled else 1) * factor * exact)
+            assert str(rows.dtype).removeprefix("torch.") == "float64"
+            ran.append(len(counts))
+    if jit and not slow:  # torch.compile repeats side effects
+        assert ran == [n for n in ran[::4] for _ in range(4)]
+        assert len(set(ran)) == 4
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_float_takes_the_dtype_of_the_parameters(backend, jit):
+    given = inputs(CASES["squared_loss"], backend, "float32")
+    loss = lambda theta, x, y, factor: factor * ps.squared_loss(theta, x, y)  # noqa: E731
+    rows = ps.per_sample_grad(loss, (None, 0, 0, None), jit=jit)(*given, 0.5)
+    assert str(rows.dtype).removeprefix("torch.") == "float32"
 
 
 # A signature is types, shapes and dtypes, and nothing less.

@@ -80,7 +80,7 @@ class ReverseTrace(Trace):
         values = [x.value for x in inputs]
         out = bind(primitive, *values, **params)
         parents = [x.node for x in inputs]
-        rules = vjp_rules.get(primitive.name, (True,))  # without rules: no derivative
+        rules = vjp_rules.get(primitive.name, (True,))  # pull names a missing row
         if not any(rules) or out.dtype.kind != "f" or all(p is None for p in parents):
             return ReverseTracer(self, out, None)
         self.tape.append(Node(primitive, params, values, out, parents))
