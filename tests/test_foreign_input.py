@@ -92,7 +92,7 @@ REFUSED = {
     ),
     "a dataclass": (
         (Weights(theta), states, rewards),
-        "argument 0 holds a Weights, a dataclass, which is no tree; register it .*, or give a dict, such as",
+        "argument 0 holds a Weights, a dataclass, which is no tree; register it .*or give a dict",
     ),
 }
 

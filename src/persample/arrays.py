@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import optree
+
 from .backends import backend, kind_of, loaded
 
 
@@ -35,14 +37,18 @@ def backend_of(*trees: Any, where: str = "backend_of") -> str:
 
 
 def arrays_in(tree: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (name of its backend, array) for each array of a tree, taken apart by its backend."""
-    if (kind := kind_of(tree)) is not None:
-        yield kind, tree
-        return
-    for own in loaded():
-        for x in own.flatten(tree)[0]:
-            if kind_of(x) == own.name:
-                yield own.name, x
+    """Yield (name of its backend, array) for each array of a tree.
+
+    What optree does not take apart, a backend may: JAX knows more kinds of trees.
+    """
+    for x in optree.tree_leaves(tree):
+        if (kind := kind_of(x)) is not None:
+            yield kind, x
+            continue
+        for own in loaded():
+            for y in own.flatten(x)[0]:
+                if kind_of(y) == own.name:
+                    yield own.name, y
 
 
 def array_namespace(tree: Any) -> Any:
@@ -81,7 +87,7 @@ def widened(x: Any) -> Any:
 
 
 def leaves(tree: Any) -> list:
-    """Return the arrays of a tree, taken apart by their backend."""
+    """Return the arrays of a tree."""
     return [x for _, x in arrays_in(tree)]
 
 

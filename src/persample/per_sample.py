@@ -1,4 +1,4 @@
-"""Per-sample gradients: ``vmap(grad(loss), in_axes)``, and ``jit`` around it, in three backends."""
+"""Per-sample gradients: ``vmap(grad(loss), in_axes)``, ``jit`` around it, in three backends."""
 
 from collections.abc import Callable
 from typing import Any

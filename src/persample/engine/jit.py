@@ -101,9 +101,9 @@ class Jitted:
     def program(self, *args: Any) -> Callable:
         """Return the compiled program for these arguments, a plain function without any check.
 
-        It takes the arrays among the arguments' leaves, in the order of ``optree.tree_leaves``, which
-        must have the shapes and dtypes of these. It returns one array if the function returns
-        one, else a tuple of the arrays in what it returns.
+        It takes the arrays among the arguments' leaves, in the order of ``optree.tree_leaves``;
+        they must have the shapes and dtypes of these. It returns one array if the function
+        returns one, else a tuple of the arrays in what it returns.
         """
         return self._compiled(args).program
 

@@ -46,7 +46,7 @@ def _arrays_of(x: Any) -> Iterator[Any]:
 
 def _check_shapes(parameters: dict[str, Any], size: int, out: dict[str, Any]) -> None:
     """Say what is wrong with the names, kinds, shapes and types of ``out``."""
-    if list(out) != list(parameters):
+    if out.keys() != parameters.keys():
         raise ValueError(
             f"rows: out is {dict.fromkeys(out, '*')} and the rows are "
             f"{dict.fromkeys(parameters, '*')}, with * for an array; give the rows of an earlier "
@@ -60,8 +60,8 @@ def _check_shapes(parameters: dict[str, Any], size: int, out: dict[str, Any]) ->
         given, needed = _described(x, getattr(x, "shape", None)), _described(p, shape)
         if given != needed:
             raise ValueError(
-                f"rows: out_{name} is {given}; the rows need {needed}: give the rows of an earlier "
-                "call with these shapes, or no out."
+                f"rows: out_{name} is {given}; the rows need {needed}: give the rows of an "
+                "earlier call with these shapes, or no out."
             )
 
 
