@@ -101,6 +101,32 @@ def test_vmap_of_grad_and_grad_of_vmap_and_jit_of_each():
     assert_close(grad(inner)(X), np.asarray(jax.grad(other)(X)), FLOAT64)
 
 
+@pytest.mark.parametrize(
+    ("in_axes", "shapes"),
+    [
+        (1, ((3, 4), (2, 4, 5))),
+        (-1, ((3, 4), (2, 5, 4))),
+        ((0, -2), ((4, 3), (2, 4, 5))),
+        ([None, 2], ((3,), (2, 5, 4))),
+        (({"a": 1, "b": [None, 0]}, -1), ({"a": (3, 4), "b": [(3,), (4, 2)]}, (2, 5, 4))),
+        (({"a": 1, "b": -1}, None), ({"a": (3, 4), "b": [(3, 4), (4,)]}, (2, 5))),
+    ],
+)
+def test_in_axes_means_what_it_means_in_jax(in_axes, shapes):
+    is_shape = lambda x: isinstance(x, tuple) and isinstance(x[0], int)  # noqa: E731
+    args = [tree_map(lambda n: rng.normal(size=n), x, is_leaf=is_shape) for x in shapes]
+
+    def f(p, x):
+        return sum((n + 1.5) * (leaf**2).sum() for n, leaf in enumerate(tree_leaves(p))) * x
+
+    expected = jax.vmap(f, in_axes)(*args)
+    assert_close(vmap(f, in_axes)(*args), np.asarray(expected))
+    assert_close(jit(vmap(f, in_axes))(*args), np.asarray(expected))
+    total = lambda m, v: lambda *xs: m.sum(v(f, in_axes)(*xs) ** 2)  # noqa: E731
+    expected = jax.grad(total(jnp, jax.vmap))(*args)
+    assert_close(grad(total(xp, vmap))(*args), jax.tree.map(np.asarray, expected))
+
+
 def test_vmap_of_vmap_with_every_in_axes():
     g = lambda a, b: xp.sum(a * xp.tanh(b)) + a[0] * b  # noqa: E731
     table = vmap(vmap(g, (None, 0)), (0, None))(X, y3)
@@ -409,11 +435,12 @@ ERRORS = {
         ValueError,
         "in_axes has 1 entries, the call has 2 arguments; give one entry for each argument",
     ),
-    "in_axes with another axis": (
-        lambda: vmap(scalar, (0, 1))(X, X),
+    "in_axes with an axis that is not there": (
+        lambda: vmap(scalar, (0, -3))(X, X),
         ValueError,
-        "in_axes has the entry 1; each entry is 0",
+        "argument 1 is 2-d, so it has no axis -3 that counts samples",
     ),
+    "in_axes 0.0": (lambda: vmap(scalar, 0.0)(X), ValueError, "the entry 0.0; each entry is an"),
     "in_axes False": (lambda: vmap(scalar, False)(X), ValueError, "the entry False"),
     "in_axes True": (lambda: vmap(scalar, True)(X), ValueError, "the entry True"),
     "nothing batched": (

@@ -259,29 +259,3 @@ def test_random_numbers_in_a_torch_loss_are_refused_with_a_way_out(jit):
     loss = lambda t, x: torch.nn.functional.dropout(t * x, 0.5).sum()  # noqa: E731
     with pytest.raises(RuntimeError, match="draws random numbers.*pass them as an argument"):
         ps.per_sample_grad(loss, jit=jit)(*arrays((theta, states), "torch"))
-
-
-# Nesting.
-@pytest.mark.parametrize("chunk_size", [None, 1, 2, B])
-@pytest.mark.parametrize("inner_jit", [False, True])
-def test_rows_inside_other_transforms_of_the_engine(chunk_size, inner_jit):
-    rows_of = ps.per_sample_grad(ps.squared_loss, jit=inner_jit, chunk_size=chunk_size)
-    xp = np
-    total = lambda t, x, y: ps.array_namespace(t).sum(rows_of(t, x, y) ** 2)  # noqa: E731
-    # d/dt sum_i e_i^2 |x_i|^2 = sum_i 2 e_i |x_i|^2 x_i
-    error = states @ theta - rewards
-    exact = 2 * (error * (states**2).sum(1)) @ states
-    assert_close(ps.engine.grad(total)(theta, states, rewards), exact)
-    assert_close(ps.engine.jit(ps.engine.grad(total))(theta, states, rewards), exact)
-    batched = ps.engine.vmap(rows_of, (0, None, None))(xp.stack([theta, -theta]), states, rewards)
-    assert_close(batched[1], squared_rows(-theta, states, rewards))
-
-
-@pytest.mark.parametrize("chunk_size", [None, 2])
-@pytest.mark.parametrize("backend", ["torch", "jax"])
-def test_rows_inside_other_transforms(backend, chunk_size):
-    rows_of = ps.per_sample_grad(ps.squared_loss, chunk_size=chunk_size)
-    total = lambda t, x, y: ps.array_namespace(t).sum(rows_of(t, x, y) ** 2)  # noqa: E731
-    exact = 2 * ((states @ theta - rewards) * (states**2).sum(1)) @ states
-    given = arrays((theta, states, rewards), backend)
-    assert_close(ps.to_numpy(ps.backend(backend).grad(total)(*given)), exact)
