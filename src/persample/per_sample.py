@@ -186,8 +186,8 @@ class OfBatch:
         key = own, len(arguments), tuple((n, type(x), x) for n, x in static.items())
         run = self._made.get(key) or self._made.setdefault(key, self._make(own, axes, static))
         loss = CheckedLoss(self.__wrapped__, static, own, self.has_aux)
-        sample = own.samples(arguments, axes, 0)
-        own.examine(own.grad(loss, has_aux=self.has_aux), loss.traced(sample))
+        gradient = own.grad(loss, has_aux=self.has_aux)
+        own.examine(gradient, loss.traced(arguments), loss.traced(axes))
         if self.chunk_size is not None and self.chunk_size < size:
             run = self._in_chunks(own, run, axes, size)
         if len(self._checked) >= 1000:  # a loop over ever new shapes does not fill the memory
