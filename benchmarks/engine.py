@@ -27,9 +27,9 @@ import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
+from optree import tree_map  # noqa: E402
 
 import persample as ps  # noqa: E402
-from persample.trees import tree_map  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results" / "engine.json"
 SLICE = 5e-4  # seconds that one turn lasts at least

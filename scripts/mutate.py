@@ -32,7 +32,7 @@ TRANSFORMS = "engine_transform_errors engine_structure tape engine_transforms"
 FUNCTIONS = "engine_errors engine_arrays engine_edges array_api engine_numbers"
 COMPILER = "engine_jit engine_edges engine_transform_errors engine_numbers engine_random_programs"
 RULES = "engine_structure engine_numbers engine_rules engine_transforms"
-CALLS = "errors per_sample_out foreign_input per_sample"
+CALLS = "errors trees chunks foreign_input per_sample"
 LAYERS = (
     "record_numpy record_rules record_errors record_precision record_programs record dataclasses"
 )
@@ -67,21 +67,20 @@ GROUPS = {
     },
     "per_sample": {
         "per_sample.py": f"{CALLS} invariants",
-        "plans.py": CALLS,
-        "captured.py": "captured foreign_input per_sample_out errors",
         "checks.py": CALLS,
         "batches.py": f"errors engine_transforms {CALLS}",
-        "memory.py": "memory errors per_sample_out per_sample",
         "arrays.py": f"arrays losses {CALLS}",
         "backends/__init__.py": f"backends arrays {CALLS}",
+        "backends/base.py": f"backends arrays {CALLS}",
         "backends/numpy_backend.py": f"backends arrays {CALLS}",
         "backends/torch_backend.py": f"backends arrays {CALLS}",
         "backends/jax_backend.py": f"backends arrays {CALLS}",
     },
     "recorder": {
         "recorder/__init__.py": LAYERS,
-        "recorder/buffers.py": f"{LAYERS} memory",
+        "recorder/buffers.py": LAYERS,
         "recorder/closed.py": LAYERS,
+        "recorder/memory.py": f"record_memory {LAYERS}",
         "recorder/numpy_layers.py": LAYERS,
         "recorder/recording.py": LAYERS,
         "recorder/torch_capture.py": TORCH_LAYERS,
@@ -104,17 +103,15 @@ GROUPS = {
         "privacy.py": "privacy",
     },
     "losses": {"losses.py": "losses"},
-    "trees": {"trees.py": "trees errors"},
     "tape": {"tape.py": "tape engine_transform_errors"},
 }
 # How many mutants of each group are tried, and the seed that draws them.
 SIZES = {
     "engine": 160,
-    "per_sample": 70,
+    "per_sample": 90,
     "recorder": 80,
     "statistics": 30,
     "losses": 15,
-    "trees": 20,
     "tape": 25,
 }
 SEED = 0

@@ -13,9 +13,9 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")  # before jax is imported
 
 import numpy as np
 from missing import MISSING
+from optree import tree_map
 
 import persample as ps
-from persample import trees
 from persample.backends import BACKENDS
 
 if "jax" not in MISSING:
@@ -37,7 +37,7 @@ def arrays(tree: Any, backend: str, dtype: str = "float64") -> Any:
     """Return the tree in a backend's arrays."""
     asarray = ps.backend(backend).asarray
     integer = lambda x: np.asarray(x).dtype.kind == "i"  # noqa: E731, labels stay integers
-    return trees.tree_map(lambda x: asarray(x, None if integer(x) else dtype), tree)
+    return tree_map(lambda x: asarray(x, None if integer(x) else dtype), tree)
 
 
 def inputs(case: Case, backend: str, dtype: str = "float64") -> tuple:

@@ -45,7 +45,7 @@ def light_compiler(monkeypatch):
         return
     from persample.backends import torch_backend
 
-    monkeypatch.setattr(torch_backend, "compiler", lambda: "aot_eager")
+    monkeypatch.setattr(torch_backend.BACKEND, "compiler", lambda: "aot_eager")
 
 
 # A browser at a time, so for each module: the next one starts its own.

@@ -70,12 +70,7 @@ TRIGGERS["torch.dtype-linear"] = lambda: torch.nn.Linear(3, 2).float()(S.double(
 TRIGGERS["torch.target-size"] = lambda: F.mse_loss(R[:, None], R)
 TRIGGERS["torch.cpu-memory"] = lambda: torch.empty(10**15)
 TRIGGERS["jax.memory"] = lambda: jnp.zeros(10**15).block_until_ready()
-ours("out-shape", "out of another shape")
-ours("out-structure", "out of another structure")
-ours("out-shared", "out that shares memory")
-ours("out-inside", "out inside a transform")
 ours("chunk-size", "chunk_size")
-ours("chunks-across-devices", "chunks across devices")
 
 # The batch and in_axes
 ours("sizes", "batch sizes")
@@ -83,7 +78,8 @@ TRIGGERS["torch.parameters-batched"] = lambda: torch.vmap(torch.func.grad(ps.td_
     THETA, S, R, S
 )
 TRIGGERS["jax.parameters-batched"] = lambda: jax.vmap(jax.grad(ps.td_loss))(JTHETA, JS, JR, JS)
-ours("axes-entry", "in_axes with an axis")
+ours("axes-entry", "in_axes with False")
+ours("axes-fit", "in_axes with a tree")
 ours("axes-length", "in_axes of another length")
 TRIGGERS["torch.axes-length"] = lambda: torch.vmap(torch.mul, in_dims=(0,))(R, R)
 TRIGGERS["jax.axes-length"] = lambda: jax.vmap(jnp.multiply, in_axes=(0,))(JR, JR)
@@ -338,7 +334,7 @@ class Marked(torch.Tensor):
 
 
 ROWS_OF = ps.per_sample_grad(ps.squared_loss)
-ours("subclass", "out with a mask")
+TRIGGERS["persample.subclass"] = lambda: ROWS_OF(np.ma.array(theta), states, rewards)
 TRIGGERS["persample.foreign"] = lambda: ROWS_OF(theta, states, Series())
 TRIGGERS["persample.dataclass"] = lambda: ROWS_OF(Pair(theta), states, rewards)
 TRIGGERS["persample.subclass-torch"] = lambda: ROWS_OF(THETA, S.as_subclass(Marked), R)
@@ -348,15 +344,14 @@ TRIGGERS["persample.project-dim"] = lambda: ps.statistics.project(states, 0)
 TRIGGERS["persample.project-seed"] = lambda: ps.statistics.project(states, 8, seed=-1)
 
 
-def given_away():
-    """Return an array whose memory holds the rows of a later call."""
-    rows_of = ps.per_sample_grad(ps.squared_loss, jit=True)
-    rows = rows_of(JTHETA, JS, JR)
-    rows_of(JTHETA, JS, JR, out=rows)
-    return rows
+def deleted():
+    """Return an array whose memory was given away."""
+    x = JTHETA + 1
+    jax.jit(lambda x: 2 * x, donate_argnums=0)(x)
+    return x
 
 
-TRIGGERS["persample.given-away"] = lambda: ROWS_OF(JTHETA, given_away(), JR)
+TRIGGERS["persample.deleted"] = lambda: ROWS_OF(deleted(), JS, JR)
 
 
 # Rows of layers
@@ -385,20 +380,23 @@ of_layers("model", "no model")
 of_layers("frozen", "nothing to train")
 of_layers("reduction", "unknown reduction")
 of_layers("norm", "a norm below 0")
+of_layers("out-shape", "buffers of another size")
+of_layers("out-structure", "buffers without an entry")
+of_layers("out-shared", "buffers in the memory of a parameter")
 
 
 # Memory used again
 TRIGGERS["jax.donated"] = lambda: jax.jit(lambda x: x.sum(), donate_argnums=0)(JTHETA + 1)
 
 
-TRIGGERS["jax.deleted"] = lambda: given_away() + 1
+TRIGGERS["jax.deleted"] = lambda: np.asarray(deleted())
 
 
 @trigger("jax.deleted-buffer")
 def _():
     double = jax.jit(lambda x: 2 * x)
-    double(JS)  # so that the next call is not traced
-    double(given_away())
+    double(JTHETA)  # so that the next call is not traced
+    double(deleted())
 
 
 def message(name):

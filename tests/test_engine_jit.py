@@ -3,12 +3,12 @@
 import gc
 import itertools
 import threading
-import tracemalloc
 import weakref
 from collections import namedtuple
 
 import numpy as np
 import pytest
+from optree import tree_flatten, tree_leaves
 from specs import CASE_IDS, CASES, SPECS
 
 from persample import cross_entropy_loss, td_loss
@@ -18,7 +18,6 @@ from persample.engine.codegen import LARGE
 from persample.engine.core import bind
 from persample.engine.primitives import PRIMITIVES, apply
 from persample.engine.staging import Var
-from persample.trees import flatten, unflatten
 
 
 def run_graph(graph, inputs):
@@ -84,7 +83,7 @@ PROGRAMS = {
 
 def same_bits(a, b):
     """Equal entry by entry, dtype included; the two zeros count as one, NaN equals NaN."""
-    (a, one), (b, other) = flatten(a), flatten(b)
+    (a, one), (b, other) = tree_flatten(a), tree_flatten(b)
     assert one == other
     for p, q in zip(a, b, strict=True):
         p, q = np.asarray(p), np.asarray(q)
@@ -117,9 +116,9 @@ def test_the_order_of_the_passes_does_not_matter_to_the_bits(what):
 def test_a_graph_runs_to_the_same_bits_before_and_after_every_pass(what):
     f, args = PROGRAMS[what]
     graph = make_graph(f)(*args)
-    arrays = [a for a in flatten(args)[0] if isinstance(a, np.ndarray)]
+    arrays = [a for a in tree_leaves(args) if isinstance(a, np.ndarray)]
     expected = run_graph(graph, arrays)
-    same_bits(expected, flatten(f(*args))[0])
+    same_bits(expected, tree_leaves(f(*args)))
     for name in PASSES:
         smaller = optimise(graph, [name])
         same_bits(run_graph(smaller, arrays), expected)
@@ -337,17 +336,6 @@ def test_an_array_from_outside_is_read_once():
     same_bits(run(ones), first)
 
 
-def test_a_result_in_given_memory_reads_an_array_from_outside_as_the_call_does():
-    """Its program is made later, and from the same numbers."""
-    outside = np.array([1.0, 2.0, 3.0])
-    run = jit(lambda x: (x * outside, outside))
-    first = run(ones)
-    outside[:] = 0.0
-    same_bits(into_fresh(run, ones), first)
-    same_bits(run(ones), first)
-    same_bits(run.into(run(ones), ones), first)
-
-
 def test_an_array_that_is_refilled_while_the_function_runs_is_read_each_time():
     def f(x):
         number, total = np.zeros(20), 0.0 * x
@@ -434,9 +422,9 @@ def test_program_is_what_a_call_runs():
     assert program is run.program(theta * 2, s, r, s_next)
     assert program is not run.program(theta, s[:2], r[:2], s_next[:2])
     grads = jit(mlp_rows)
-    results = grads.program(params, x, y)(*flatten((params, x, y))[0])
+    results = grads.program(params, x, y)(*tree_leaves((params, x, y)))
     assert isinstance(results, tuple)
-    same_bits(list(results), flatten(grads(params, x, y))[0])
+    same_bits(list(results), tree_leaves(grads(params, x, y)))
     assert jit(lambda x: ()).program(ones)(ones) == ()
     (only,) = jit(lambda x: [x + 1.0]).program(ones)(ones)
     same_bits(only, ones + 1.0)
@@ -506,8 +494,8 @@ def test_results_share_memory_with_nothing(what, passes):
     f, x = TRICKY[what], rng.normal(size=(2, 3))
     kept = x.copy()
     run = jit(f, passes)
-    results = flatten(run(x))[0] + flatten(run(x))[0]
-    same_bits(results, flatten(f(x))[0] * 2)
+    results = tree_leaves(run(x)) + tree_leaves(run(x))
+    same_bits(results, tree_leaves(f(x)) * 2)
     for i, a in enumerate(results):
         assert isinstance(a, np.ndarray)
         assert a.flags.writeable
@@ -517,110 +505,6 @@ def test_results_share_memory_with_nothing(what, passes):
     for a in results:
         a[...] = 7.0  # writing into results must not reach the next call either
     same_bits(run(x), f(kept))
-
-
-# Into given memory ---------------------------------------------------------------------------
-
-
-def into_fresh(run, *args):
-    """Return what ``run.into`` writes into arrays full of NaN, twice, checked to be the same."""
-    results = []
-    for _ in range(2):
-        leaves, structure = flatten(run(*args))
-        outs = [np.full_like(x, 77 if x.dtype.kind in "biu" else np.nan) for x in leaves]
-        out = unflatten(structure, outs)
-        assert run.into(out, *args) is out
-        assert all(a is b for a, b in zip(flatten(out)[0], outs, strict=True))
-        results.append(out)
-    same_bits(*results)
-    return results[0]
-
-
-@pytest.mark.parametrize("passes", [tuple(PASSES), ()], ids=["optimised", "as traced"])
-@pytest.mark.parametrize("what", PROGRAMS)
-def test_programs_write_the_same_bits_into_given_memory(what, passes):
-    f, args = PROGRAMS[what]
-    same_bits(into_fresh(jit(f, passes), *args), f(*args))
-
-
-@pytest.mark.parametrize(("name", "case"), CASES, ids=CASE_IDS)
-def test_every_primitive_writes_into_given_memory(name, case):
-    one, many = case.draw(0), case.draw(0, (3,))
-    f = lambda *xs: bind(PRIMITIVES[name], *xs, **case.params)  # noqa: E731
-    with np.errstate(all="ignore"):
-        same_bits(into_fresh(jit(f), *one), f(*one))
-        same_bits(into_fresh(jit(vmap(f)), *many), vmap(f)(*many))
-        twice = lambda *xs: [f(*xs), (f(*xs),)]  # noqa: E731
-        same_bits(into_fresh(jit(twice, ()), *one), twice(*one))
-
-
-@pytest.mark.parametrize("what", TRICKY)
-def test_tricky_results_are_written_into_given_memory(what):
-    f, x = TRICKY[what], rng.normal(size=(2, 3))
-    kept, run = x.copy(), jit(f)
-    same_bits(into_fresh(run, x), f(x))
-    same_bits(x, kept)
-    for a in flatten(into_fresh(run, x))[0]:
-        a[...] = 7.0  # neither inputs nor constants nor the next call are reached
-    same_bits(into_fresh(run, x), f(kept))
-
-
-def test_large_results_are_computed_where_they_are_wanted():
-    n = LARGE // 8
-    a, b = rng.normal(size=(2, n)), rng.normal(size=(2, n))
-
-    def f(a, b):
-        c = a * b + xp.exp(a)
-        return c * c, [c, c[0] + 1.0], xp.matmul(c, xp.matrix_transpose(b)), xp.sum(c * a)
-
-    run, kept = jit(f), (a.copy(), b.copy())
-    same_bits(into_fresh(run, a, b), f(a, b))
-    same_bits((a, b), kept)
-    writer = next(iter(run._known.values())).writer
-    called = writer.__code__.co_names
-    assert {"multiply", "add", "matmul"} <= set(called)
-    tracemalloc.start()
-    out = run(a, b)
-    run.into(out, a, b)
-    tracemalloc.reset_peak()
-    held = tracemalloc.get_traced_memory()[0]
-    run.into(out, a, b)
-    needed = tracemalloc.get_traced_memory()[1] - held
-    tracemalloc.stop()
-    assert needed < 2.5 * a.nbytes  # exp(a) and c * a; the three large results need nothing
-
-
-def test_memory_in_any_order_may_be_given():
-    args = theta, s, r, s_next
-    run = jit(td_rows)
-    for out in (np.empty((3, 5)).T, np.empty((10, 6))[::2, ::-2], np.empty((5, 3), order="F")):
-        same_bits(run.into(out, *args), td_rows(*args))
-
-
-def test_a_name_of_the_function_like_that_of_the_memory():
-    run = jit(lambda out_0, out_1: (out_0 * 2.0, out_1 + out_0))
-    same_bits(into_fresh(run, ones, theta), (ones * 2.0, theta + ones))
-
-
-def test_memory_that_does_not_fit_is_refused_before_and_after_memory_that_does():
-    """The check of the latest memory must not let pass what only resembles it."""
-    args = theta, s, r, s_next
-    run, good = jit(td_rows), np.zeros((5, 3))
-    bad = [np.zeros((5, 4)), np.zeros((1, 5, 3)), np.zeros((5, 3), np.float32), [np.zeros((5, 3))]]
-    for _ in range(2):
-        for out in bad:
-            with pytest.raises(ValueError, match="jit: out has another structure, shape or dtype"):
-                run.into(out, *args)
-            assert not np.any(out)
-        same_bits(run.into(good, *args), td_rows(*args))
-    half = s[:2], r[:2], s_next[:2]
-    with pytest.raises(ValueError, match="jit: out has another"):
-        run.into(good, theta, *half)
-    same_bits(run.into(good[:2], theta, *half), td_rows(theta, *half))
-    same_bits(run.into(good, *args), td_rows(*args))
-    assert run.traces == 2
-    with pytest.raises(TypeError, match="a program was asked for with tracers"):
-        grad(lambda w: xp.sum(run.into(good, w, s, r, s_next)))(theta)
 
 
 # Calling -------------------------------------------------------------------------------------

@@ -176,13 +176,19 @@ ERRORS = {
         lambda: vmap(total, (0, None))(batch),
         ValueError,
         "vmap: in_axes has 2 entries, the call has 1 arguments; give one entry for each argument: "
-        "0 (axis 0 counts the samples) or None (shared).",
+        "the axis that counts the samples, or None (shared by all samples).",
     ),
-    "in_axes with an axis": (
-        lambda: vmap(total, (1,))(batch),
+    "in_axes with a truth value": (
+        lambda: vmap(total, (False,))(batch),
         ValueError,
-        "vmap: in_axes has the entry 1; each entry is 0 (axis 0 counts the samples) or None "
-        "(shared by all samples).",
+        "vmap: in_axes has the entry False; each entry is an axis (an integer, 0 for the first) "
+        "or None (shared by all samples).",
+    ),
+    "in_axes that does not fit": (
+        lambda: vmap(total, ({"w": 0},))(batch),
+        ValueError,
+        "vmap: in_axes has the entry {'w': 0}, which does not fit argument 0; give an axis, None, "
+        "or a tree of these that begins like the argument.",
     ),
     "a number as a batched argument": (
         lambda: vmap(lambda w, k: w, 0)(batch, 2.0),
@@ -194,8 +200,8 @@ ERRORS = {
     "0-d argument": (
         lambda: vmap(lambda w, k: w, 0)(batch, np.float64(2.0)),
         ValueError,
-        "vmap: argument 1 is 0-d, so it has no axis that counts samples; give one entry for each "
-        "sample, or mark it as shared with None in in_axes.",
+        "vmap: argument 1 is 0-d, so it has no axis 0 that counts samples; give one entry for "
+        "each sample, or mark it as shared with None in in_axes.",
     ),
     "nothing batched": (
         lambda: vmap(total, None)(batch),
@@ -205,8 +211,9 @@ ERRORS = {
     "batch sizes": (
         lambda: vmap(lambda w, k: w * k)(batch, np.ones(2)),
         ValueError,
-        "vmap: the batch sizes differ: 4 (argument 0), 2 (argument 1); axis 0 of every batched "
-        "argument must have one length; mark what all samples share with None in in_axes.",
+        "vmap: the batch sizes differ: 4 (argument 0), 2 (argument 1); the axis of samples must "
+        "have one length in every batched argument; mark what all samples share with None in "
+        "in_axes.",
     ),
     "empty batch": (
         lambda: vmap(total)(batch[:0]),
@@ -230,11 +237,6 @@ ERRORS = {
         lambda: vmap(lambda w: jit(total).program(w))(batch),
         TypeError,
         "jit: a program was asked for with tracers; give arrays as examples.",
-    ),
-    "out of another shape": (
-        lambda: jit(lambda w: w * 2.0).into(x[:2].copy(), x),
-        ValueError,
-        "jit: out has another structure, shape or dtype; give a result.",
     ),
     "an argument that cannot be remembered": (
         lambda: jit(lambda w, names: w)(x, {"a", "b"}),

@@ -4,16 +4,13 @@ Each program below once gave wrong rows in silence, or an error that said nothin
 """
 
 import dataclasses
-import functools
 import math
-import types
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import persample as ps
-from persample import captured
 from persample.backends import BACKENDS
 
 from .cases import WAYS, B, arrays, rewards, squared_rows, states, theta
@@ -95,7 +92,7 @@ REFUSED = {
     ),
     "a dataclass": (
         (Weights(theta), states, rewards),
-        "argument 0 holds a Weights, a dataclass, which is no tree; give a dict, such as",
+        "argument 0 holds a Weights, a dataclass, which is no tree; register it .*or give a dict",
     ),
 }
 
@@ -136,12 +133,12 @@ def test_a_subclass_of_a_tensor_is_refused(way):
     assert_close(ps.to_numpy(rows), squared_rows(theta, states, rewards))
 
 
-def test_an_array_that_jax_was_given_is_named():
+def test_a_deleted_array_of_jax_is_named():
     rows_of = ps.per_sample_grad(ps.squared_loss, (0, 0, 0))
     thetas, x, y = arrays((theta + states, states, rewards), "jax")
     thetas.delete()
     for _ in range(2):
-        with pytest.raises((TypeError, RuntimeError), match=r"given away as out|deleted"):
+        with pytest.raises(TypeError, match="argument 0 holds a deleted JAX array"):
             rows_of(thetas, x, y)
 
 
@@ -176,7 +173,6 @@ def test_none_among_the_parameters_with_every_option(backend):
     given = params, *arrays((states, rewards), backend)
     rows_of = ps.per_sample_value_and_grad(loss, has_aux=True, chunk_size=2)
     (values, aux), rows = rows_of(*given)
-    _, rows = rows_of(*given, out=rows)
     assert rows["b"] == [None]
     assert_close(ps.to_numpy(rows["w"]), exact)
     assert_close(ps.to_numpy(values), 0.5 * (states @ theta - rewards) ** 2)
@@ -263,233 +259,3 @@ def test_random_numbers_in_a_torch_loss_are_refused_with_a_way_out(jit):
     loss = lambda t, x: torch.nn.functional.dropout(t * x, 0.5).sum()  # noqa: E731
     with pytest.raises(RuntimeError, match="draws random numbers.*pass them as an argument"):
         ps.per_sample_grad(loss, jit=jit)(*arrays((theta, states), "torch"))
-
-
-# jit: what the loss takes from outside and has changed since.
-SCALE, TABLE, SETTINGS = 2.0, np.array([2.0]), types.SimpleNamespace(scale=2.0)
-PARTS = {"scale": 2.0, "more": [np.array([2.0])]}
-MODULE_SCALE = None
-
-
-def helper(x):
-    return SCALE * x
-
-
-def outside(backend):
-    """Yield (name, loss, how to change what it reads from 2 to 3)."""
-    cell, big = 2.0, arrays(np.full(1000, 2.0), backend)
-    small = arrays(np.array([2.0]), "torch" if backend == "torch" else "numpy")
-    refill = lambda: small.__setitem__(0, 3.0)  # noqa: E731, a statement
-    config = types.SimpleNamespace(scale=2.0)
-    parts = {"scale": 2.0}
-
-    def change_cell():
-        nonlocal cell
-        cell = 3.0
-
-    def replace_big():
-        nonlocal big
-        big = arrays(np.full(1000, 3.0), backend)
-
-    def set_global(name, value):
-        return lambda: globals().__setitem__(name, value)
-
-    def squared(t, x, y):
-        return ps.squared_loss(t, x, y)
-
-    class Method:
-        scale = 2.0
-
-        def loss(self, t, x, y):
-            return self.scale * squared(t, x, y)
-
-    method = Method()
-    method.scale = 2.0
-    yield "cell", lambda t, x, y: cell * squared(t, x, y), change_cell
-    yield "array", lambda t, x, y: big[3] * squared(t, x, y), replace_big
-    yield (
-        "in place",
-        lambda t, x, y: small[0] * squared(t, x, y),
-        refill,
-    )
-    yield (
-        "attribute",
-        lambda t, x, y: config.scale * squared(t, x, y),
-        lambda: setattr(config, "scale", 3.0),
-    )
-    yield (
-        "dict",
-        lambda t, x, y: parts["scale"] * squared(t, x, y),
-        lambda: parts.update(scale=3.0),
-    )
-    yield "method", method.loss, lambda: setattr(method, "scale", 3.0)
-    yield "global", lambda t, x, y: SCALE * squared(t, x, y), set_global("SCALE", 3.0)
-    yield "of a helper", lambda t, x, y: helper(squared(t, x, y)), set_global("SCALE", 3.0)
-    yield (
-        "a helper",
-        lambda t, x, y: helper(squared(t, x, y)),
-        set_global("helper", lambda x: 3.0 * x),
-    )
-
-
-def bound(backend):
-    """Yield further ways to bind a value, as in ``outside``."""
-    bag, held = arrays(np.array([2.0]), "torch" if backend == "torch" else "numpy"), [2.0]
-    change = lambda: bag.__setitem__(0, 3.0)  # noqa: E731, a statement
-
-    def scaled(t, x, y, c):
-        return c[0] * ps.squared_loss(t, x, y)
-
-    config = types.SimpleNamespace(scale=2.0)
-
-    def by_config(t, x, y, config):
-        return config.scale * ps.squared_loss(t, x, y)
-
-    def by_default(t, x, y, c=bag):
-        return c[0] * ps.squared_loss(t, x, y)
-
-    @functools.wraps(by_default)
-    def decorated(*given):
-        return by_default(*given)
-
-    yield "partial", functools.partial(scaled, c=bag), change
-    yield (
-        "attribute by a partial",
-        functools.partial(by_config, config=config),
-        lambda: setattr(config, "scale", 3.0),
-    )
-    yield "default", by_default, change
-    yield "decorated", decorated, change
-    yield (
-        "list",
-        lambda t, x, y: scaled(t, x, y, held),
-        lambda: held.__setitem__(0, 3.0),
-    )
-
-
-def programs(backend="numpy"):
-    return {
-        name: rest[0] if len(rest) == 1 else rest
-        for name, *rest in (*outside(backend), *bound(backend))
-    }
-
-
-@pytest.fixture
-def globals_restored():
-    kept = SCALE, helper
-    yield
-    globals().update(SCALE=kept[0], helper=kept[1])
-
-
-def changes():
-    """Return what x backend; PyTorch compiles each anew, so most of them are slow there."""
-    fast = ("attribute", "global", "list")
-    return [
-        pytest.param(
-            what,
-            backend,
-            marks=[pytest.mark.slow] * (backend == "torch" and what not in fast),
-            id=f"{what}-{backend}",
-        )
-        for what in programs()
-        for backend in BACKENDS
-    ]
-
-
-@pytest.mark.parametrize(("what", "backend"), changes())
-def test_what_has_changed_outside_is_noticed_under_jit(what, backend, globals_restored):
-    loss, change = programs(backend)[what]
-    given = arrays((theta, states, rewards), backend)
-    exact = squared_rows(theta, states, rewards)
-    rows_of, mean_of = ps.per_sample_grad(loss, jit=True), ps.mean_grad(loss, jit=True)
-    short = [given[0], given[1][:2], given[2][:2]]
-    for _ in range(2):
-        assert_close(ps.to_numpy(rows_of(*given)), 2 * exact)
-        assert_close(ps.to_numpy(rows_of(*short)), 2 * exact[:2])
-        assert_close(ps.to_numpy(mean_of(*given)), 2 * exact.mean(0))
-    change()
-    for _ in range(2):
-        assert_close(ps.to_numpy(rows_of(*short)), 3 * exact[:2])
-        assert_close(ps.to_numpy(rows_of(*given)), 3 * exact)
-        assert_close(ps.to_numpy(mean_of(*given)), 3 * exact.mean(0))
-
-
-def test_what_is_not_noticed_is_what_the_docstring_says():
-    large, many = np.full(captured.SMALL // 8 + 1, 2.0), [2.0] * (captured.MANY + 1)
-    exact = squared_rows(theta, states, rewards)
-    for loss, where in (
-        (lambda t, x, y: large[0] * ps.squared_loss(t, x, y), large),
-        (lambda t, x, y: many[0] * ps.squared_loss(t, x, y), many),
-    ):
-        rows_of = ps.per_sample_grad(loss, jit=True)
-        rows_of(theta, states, rewards)
-        where[0] = 3.0
-        assert_close(rows_of(theta, states, rewards), 2 * exact)
-        assert_close(ps.per_sample_grad(loss)(theta, states, rewards), 3 * exact)
-    text = " ".join(ps.per_sample_grad.__doc__.split())
-    assert f"at most {captured.SMALL // 1024} KiB" in text
-    assert f"at most {captured.MANY} entries" in text
-
-
-@pytest.mark.parametrize("backend", ["numpy", "jax"])
-def test_what_the_loss_itself_changes_is_no_reason_to_trace_again(backend):
-    calls, count = [], 0
-
-    def loss(t, x, y):
-        nonlocal count
-        calls.append(1)
-        count += 1
-        return ps.squared_loss(t, x, y)
-
-    rows_of = ps.per_sample_grad(loss, jit=True, chunk_size=2)
-    given = arrays((theta, states, rewards), backend)
-    rows = rows_of(*given)
-    rows = rows_of(*given, out=rows)
-    before = len(calls)
-    for _ in range(3):
-        rows = rows_of(*given, out=rows)
-    assert len(calls) == before
-
-
-# out: memory that the loss reads.
-@pytest.mark.parametrize("chunk_size", [None, 2])
-@pytest.mark.parametrize("jit", [False, True])
-@pytest.mark.parametrize("backend", ["numpy", "torch"])
-def test_out_in_the_memory_of_what_the_loss_takes_from_outside_is_refused(
-    backend, jit, chunk_size
-):
-    out = arrays(np.ones((B, 3)), backend)
-    table = {"a": [out[1]]}
-    loss = lambda t, x, y: ps.squared_loss(t, x, y) * table["a"][0][2]  # noqa: E731
-    rows_of = ps.per_sample_grad(loss, jit=jit, chunk_size=chunk_size)
-    given = arrays((theta, states, rewards), backend)
-    assert_close(ps.to_numpy(rows_of(*given)), squared_rows(theta, states, rewards))
-    with pytest.raises(ValueError, match="out shares memory with table, which the loss uses"):
-        rows_of(*given, out=out)
-    assert_close(ps.to_numpy(out), np.ones((B, 3)))
-
-
-# Nesting.
-@pytest.mark.parametrize("chunk_size", [None, 1, 2, B])
-@pytest.mark.parametrize("inner_jit", [False, True])
-def test_rows_inside_other_transforms_of_the_engine(chunk_size, inner_jit):
-    rows_of = ps.per_sample_grad(ps.squared_loss, jit=inner_jit, chunk_size=chunk_size)
-    xp = np
-    total = lambda t, x, y: ps.array_namespace(t).sum(rows_of(t, x, y) ** 2)  # noqa: E731
-    # d/dt sum_i e_i^2 |x_i|^2 = sum_i 2 e_i |x_i|^2 x_i
-    error = states @ theta - rewards
-    exact = 2 * (error * (states**2).sum(1)) @ states
-    assert_close(ps.engine.grad(total)(theta, states, rewards), exact)
-    assert_close(ps.engine.jit(ps.engine.grad(total))(theta, states, rewards), exact)
-    batched = ps.engine.vmap(rows_of, (0, None, None))(xp.stack([theta, -theta]), states, rewards)
-    assert_close(batched[1], squared_rows(-theta, states, rewards))
-
-
-@pytest.mark.parametrize("chunk_size", [None, 2])
-@pytest.mark.parametrize("backend", ["torch", "jax"])
-def test_rows_inside_other_transforms(backend, chunk_size):
-    rows_of = ps.per_sample_grad(ps.squared_loss, chunk_size=chunk_size)
-    total = lambda t, x, y: ps.array_namespace(t).sum(rows_of(t, x, y) ** 2)  # noqa: E731
-    exact = 2 * ((states @ theta - rewards) * (states**2).sum(1)) @ states
-    given = arrays((theta, states, rewards), backend)
-    assert_close(ps.to_numpy(ps.backend(backend).grad(total)(*given)), exact)

@@ -84,21 +84,6 @@ def test_check_of_a_model_with_sparse_gradients():
 theta, x, y = np.array([0.5, -1.0, 2.0]), np.arange(12.0).reshape(4, 3), np.arange(4.0)
 
 
-def test_a_masked_array_as_out_is_refused():
-    out = np.ma.array(np.zeros((4, 3)), mask=x > 5)
-    text = r"^per_sample_grad: out is a MaskedArray, .*give x.filled\(value\)\.$"
-    with pytest.raises(TypeError, match=text):
-        ps.per_sample_grad(ps.squared_loss)(theta, x, y, out=out)
-
-
-def test_rows_that_are_read_only_are_not_written():
-    rows_of = ps.per_sample_grad(ps.squared_loss)
-    out = np.zeros((4, 3))
-    out.flags.writeable = False
-    assert_close(rows_of(theta, x, y, out=out), rows_of(theta, x, y))
-    assert not out.any()
-
-
 @pytest.mark.filterwarnings("ignore:the matrix subclass")
 @pytest.mark.parametrize("kind", [np.ma.array, np.matrix])
 def test_the_transforms_take_no_array_with_rules_of_its_own(kind):

@@ -4,11 +4,12 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from optree import tree_leaves
 from random_programs import Program
 from specs import CASE_IDS, CASES
 from tolerances import assert_close
 
-from persample import losses, trees
+from persample import losses
 from persample.engine import grad, jit, make_graph, value_and_grad, vmap
 from persample.engine import namespace as xp
 from persample.engine.primitives import PRIMITIVES, apply
@@ -35,14 +36,14 @@ def page(chromium):
 def run(page, f, *args) -> list[np.ndarray]:
     """Run a function in the browser; return its results in the shapes that Python gives them."""
     outputs = jit(f).graph(*args).outputs
-    flat = [x for arg in args for x in trees.flatten(arg)[0] if hasattr(x, "shape")]
+    flat = [x for arg in args for x in tree_leaves(arg) if hasattr(x, "shape")]
     given = [np.asarray(x, float).ravel().tolist() if x.shape else float(x) for x in flat]
     found = page.evaluate(CALL, [javascript(f, *args), given])
     return [np.reshape(x, v.shape) for x, v in zip(found, outputs, strict=True)]
 
 
 def check(page, f, *args, what="") -> None:
-    expected = trees.flatten(f(*args))[0]
+    expected = tree_leaves(f(*args))
     assert_close(run(page, f, *args), [np.asarray(x, float) for x in expected], EXACT, what)
 
 

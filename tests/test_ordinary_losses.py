@@ -5,9 +5,10 @@ import inspect
 import jax
 import numpy as np
 import pytest
+from optree import tree_flatten, tree_map
 
 import persample as ps
-from persample import engine, trees
+from persample import engine
 from persample.backends import BACKENDS
 
 from . import ordinary_losses
@@ -46,10 +47,10 @@ def test_vmap_and_jit_give_the_rows_of_the_loop(name):
     args = row.draw()
     assert_close(ps.per_sample_grad(row.loss)(*args), expected)
     assert_close(ps.per_sample_grad(row.loss, jit=True)(*args), expected)
-    for x in trees.flatten(expected)[0]:
+    for x in tree_flatten(expected)[0]:
         assert np.isfinite(x).all()
         assert x.shape[0] == SAMPLES
-    rows = np.concatenate([x.reshape(SAMPLES, -1) for x in trees.flatten(expected)[0]], axis=1)
+    rows = np.concatenate([x.reshape(SAMPLES, -1) for x in tree_flatten(expected)[0]], axis=1)
     assert len(np.unique(rows.round(9), axis=0)) == SAMPLES, "two samples have one row"
 
 
@@ -69,7 +70,7 @@ def test_float32_stays_float32(name, backend):
     row = LOSSES[name]
     given = [arrays(x, backend, "float32") for x in row.draw()]
     rows = ps.to_numpy(ps.per_sample_grad(row.loss, jit=backend == "jax")(*given))
-    assert {x.dtype for x in trees.flatten(rows)[0]} == {np.dtype("float32")}
+    assert {x.dtype for x in tree_flatten(rows)[0]} == {np.dtype("float32")}
     assert_close(rows, loop(name), 10 * FLOAT32)
 
 
@@ -83,13 +84,13 @@ def test_the_loop_agrees_with_finite_differences(name):
     row, rng = LOSSES[name], np.random.default_rng(1)
     params, *sample = row.draw()
     one = [x[1] for x in sample]
-    along = trees.tree_map(lambda x: np.asarray(rng.normal(size=x.shape)), params)
+    along = tree_map(lambda x: np.asarray(rng.normal(size=x.shape)), params)
     value = lambda *args: engine.value_and_grad(row.loss)(*args)[0]  # noqa: E731
     step = 1e-6
     ahead, behind = [
-        value(trees.tree_map(lambda x, d, s=s: np.asarray(x + s * d), params, along), *one)
+        value(tree_map(lambda x, d, s=s: np.asarray(x + s * d), params, along), *one)
         for s in (step, -step)
     ]
-    rows = trees.flatten(loop(name))[0]
-    slope = sum(np.sum(x[1] * d) for x, d in zip(rows, trees.flatten(along)[0], strict=True))
+    rows = tree_flatten(loop(name))[0]
+    slope = sum(np.sum(x[1] * d) for x, d in zip(rows, tree_flatten(along)[0], strict=True))
     assert_close(slope, (ahead - behind) / (2 * step), FINITE_DIFFERENCES)

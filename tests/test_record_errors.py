@@ -84,6 +84,10 @@ def stepped():
     record.rows()
 
 
+class Marked(torch.Tensor):
+    """A tensor with rules of its own."""
+
+
 def with_buffers(change):
     def run():
         record = record_of(linear(), torch.randn(B, 4))
@@ -396,7 +400,7 @@ ERRORS = {
     "buffers without an entry": (
         with_buffers(lambda out: {"weight": out["weight"]}),
         ValueError,
-        "rows: out is {'weight': '*'} and the rows are {'bias': '*', 'weight': '*'}, with * for "
+        "rows: out is {'weight': '*'} and the rows are {'weight': '*', 'bias': '*'}, with * for "
         "an array; give the rows of an earlier call with these parameters, or no out.",
     ),
     "buffers of another size": (
@@ -408,6 +412,11 @@ ERRORS = {
         with_buffers(lambda out: {k: g.double() for k, g in out.items()}),
         ValueError,
         "rows: out",
+    ),
+    "a buffer with rules of its own": (
+        with_buffers(lambda out: out | {"weight": out["weight"].as_subclass(Marked)}),
+        TypeError,
+        "rows: out_weight is a Marked, a subclass of Tensor whose own rules would be lost; give ",
     ),
     "buffers in the memory of an input": (
         written_into("input"),

@@ -1,115 +1,243 @@
-"""Trees: the order of their leaves, and that taking apart and putting together are inverse."""
+"""Trees: rows in the container of the parameters, for whatever the framework takes for a tree."""
 
-from collections import namedtuple
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
+import numpy as np
+import optree
 import pytest
+from missing import MISSING
 
-from persample.trees import (
-    flatten,
-    flatten_keys,
-    has_none,
-    leaf_names,
-    leaves_of,
-    tree_map,
-    unflatten,
+import persample as ps
+from persample.backends import BACKENDS
+
+from .cases import B, arrays, lighter, rewards, states, theta
+from .tolerances import assert_close
+
+pytestmark = pytest.mark.usefixtures("light_compiler")
+
+
+class Line(NamedTuple):
+    w: Any
+    b: Any
+
+
+@dataclass
+class Point:
+    w: Any
+    b: Any
+
+
+optree.register_pytree_node(
+    Point,
+    lambda p: ((p.w, p.b), None),
+    lambda _, parts: Point(*parts),
+    namespace=optree.registry.__GLOBAL_NAMESPACE,
 )
+if "jax" not in MISSING:
+    import jax
 
-Pair = namedtuple("Pair", "left right")
+    jax.tree_util.register_dataclass(Point, ["w", "b"], [])
+
+by_key = lambda p: (p["w"], p["b"])  # noqa: E731
+by_name = lambda p: (p.w, p.b)  # noqa: E731
+# name -> (how to make it of w and b, how to read them, the type of a part and of the whole)
 TREES = {
-    "a leaf": 5,
-    "a string is a leaf": "ab",
-    "dict": {"b": 1, "a": 2},
-    "tuple": (1, 2),
-    "list": [1, 2],
-    "named tuple": Pair(1, (2, 3)),
-    "nested": {"w": [1, {"x": 2, "y": ()}], "b": (3,)},
-    "empty": [],
-    "keys of two types": {1: "one", "a": "letter", 0: "zero"},
+    "dict": (lambda w, b: {"w": w, "b": b}, by_key),
+    "keys of two types": (lambda w, b: {"w": w, 1: None, "b": b}, by_key),
+    "OrderedDict": (lambda w, b: OrderedDict(w=w, b=b), by_key),
+    "NamedTuple": (Line, by_name),
+    "registered dataclass": (Point, by_name),
+    "lists with None": (
+        lambda w, b: [None, [w, {"b": [b, None]}], ()],
+        lambda p: (p[1][0], p[1][1]["b"][0]),
+    ),
+    "nested": (
+        lambda w, b: (Line(Line(w, None), {"z": None, "a": b}),),
+        lambda p: (p[0].w.w, p[0].b["a"]),
+    ),
 }
 
 
-@pytest.mark.parametrize("tree", TREES.values(), ids=TREES)
-def test_what_is_taken_apart_is_put_together_again(tree):
-    leaves, structure = flatten(tree)
-    again = unflatten(structure, leaves)
-    assert again == tree
-    assert type(again) is type(tree)
-    assert hash(structure) == hash(flatten(tree)[1])
+def line_loss(read, params, x, y):
+    w, b = read(params)
+    error = ps.array_namespace(params).matmul(w, x) + b - y
+    return 0.5 * error * error
 
 
-def test_leaves_come_left_to_right_and_dicts_by_sorted_key():
-    assert flatten({"b": 1, "a": [2, (3, 4)]})[0] == [2, 3, 4, 1]
-    assert flatten({"b": 1, "a": 2})[0] == flatten({"a": 2, "b": 1})[0] == [2, 1]
-    # Keys of one type stand together; int before str, as their names do.
-    assert flatten({"a": 1, 10: 2, "B": 3, 9: 4})[0] == [4, 2, 3, 1]
-    assert flatten_keys({"b": 1, "a": {"z": 0}, 3: 2}) == [3, "a", "b"]
+x = np.concatenate([states, np.ones((B, 1))], axis=1)
+exact = (x @ [*theta, 0.3] - rewards)[:, None] * x
+
+
+def check(params, read, backend, jit):
+    """Compare rows with the closed form and, whole trees, with the loop."""
+    given, loss = (params, *arrays((states, rewards), backend)), partial(line_loss, read)
+    own = ps.backend(backend)
+    rows, oracle = ps.per_sample_grad(loss, jit=jit)(*given), ps.loop_grad(loss)(*given)
+    chunked = ps.per_sample_value_and_grad(loss, chunk_size=2)(*given)[1]
+    for tree in (rows, oracle, chunked):
+        assert type(tree) is type(params)
+        assert own.flatten(tree)[1] == own.flatten(params)[1]
+        w, b = map(ps.to_numpy, read(tree))
+        assert_close(np.concatenate([w, b[:, None]], axis=1), exact)
+    mean = ps.mean_grad(loss)(*given)
+    assert_close([ps.to_numpy(g) for g in read(mean)], [exact[:, :3].mean(0), exact[:, 3].mean(0)])
+    return rows
+
+
+@pytest.mark.parametrize(("name", "backend", "jit"), lighter(lambda name: name == "nested", TREES))
+def test_rows_come_in_the_container_of_the_parameters(name, backend, jit):
+    make, read = TREES[name]
+    params = make(*arrays((theta, np.array(0.3)), backend))
+    if name == "keys of two types" and backend == "jax":
+        with pytest.raises(ValueError, match="[Cc]omparator|sort"):
+            check(params, read, backend, jit)
+        return
+    rows = check(params, read, backend, jit)
+    if isinstance(params, dict) and (backend != "jax" or name == "OrderedDict"):
+        assert list(rows) == list(params)  # JAX sorts the keys of a dict
+
+
+@pytest.mark.parametrize(("backend", "jit"), [("numpy", False), ("numpy", True), ("torch", False)])
+def test_aux_keeps_the_order_of_a_dict(backend, jit):
+    loss = lambda t, x: ((t * x).sum(), {"b": x, "a": OrderedDict(z=x, y=2 * x)})  # noqa: E731
+    _, aux = ps.per_sample_grad(loss, jit=jit, has_aux=True)(*arrays((theta, states), backend))
+    assert [*aux, *aux["a"]] == ["b", "a", "z", "y"]
+    assert_close(ps.to_numpy(aux["a"]["y"]), 2 * states)
+
+
+# Trees of JAX's neighbours: as they are made there, and as they come back there.
+def equinox_model():
+    eqx, jnp = pytest.importorskip("equinox"), jax.numpy
+    linear = eqx.nn.Linear(3, "scalar", key=jax.random.key(0))
+    where = lambda m: (m.weight, m.bias)  # noqa: E731
+    model = eqx.tree_at(where, linear, (jnp.asarray(theta)[None], jnp.asarray([0.3])))
+    params, static = eqx.partition(model, eqx.is_inexact_array)
+
+    def loss(params, x, y):
+        return 0.5 * (eqx.combine(params, static)(x) - y) ** 2
+
+    return params, loss, lambda p: (p.weight, p.bias)
+
+
+def flax_params():
+    core, linen = pytest.importorskip("flax.core"), pytest.importorskip("flax.linen")
+    params = core.freeze({"params": {"kernel": theta[:, None], "bias": np.array([0.3])}})
+
+    def loss(params, x, y):
+        return 0.5 * (linen.Dense(1, param_dtype=float).apply(params, x)[0] - y) ** 2
+
+    read = lambda p: (p["params"]["kernel"], p["params"]["bias"])  # noqa: E731
+    return jax.tree.map(jax.numpy.asarray, params), loss, read
+
+
+def nnx_state():
+    nnx, jnp = pytest.importorskip("flax.nnx"), jax.numpy
+    model = nnx.Linear(3, 1, param_dtype=float, rngs=nnx.Rngs(0))
+    model.kernel[...], model.bias[...] = jnp.asarray(theta)[:, None], jnp.asarray([0.3])
+    graph, state = nnx.split(model)
+
+    def loss(state, x, y):
+        return 0.5 * (nnx.merge(graph, state)(x)[0] - y) ** 2
+
+    return state, loss, lambda s: (s["kernel"].get_value(), s["bias"].get_value())
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("make", [equinox_model, flax_params, nnx_state])
+def test_rows_of_the_trees_of_jax_libraries(make, jit):
+    pytest.importorskip("jax")
+    params, loss, read = make()
+    given, structure = (params, *arrays((states, rewards), "jax")), jax.tree.structure(params)
+    in_chunks = ps.per_sample_value_and_grad(loss, jit=jit, chunk_size=2)
+    for rows in (
+        ps.per_sample_grad(loss, jit=jit)(*given),
+        ps.loop_grad(loss)(*given),
+        in_chunks(*given)[1],
+        jax.vmap(jax.grad(loss), (None, 0, 0))(*given),
+    ):
+        assert type(rows) is type(params)
+        assert jax.tree.structure(rows) == structure
+        w, b = (np.asarray(x).reshape(B, -1) for x in read(rows))
+        assert_close(np.concatenate([w, b], axis=1), exact)
+    norms = ps.statistics.norms(ps.per_sample_grad(loss, jit=jit)(*given))
+    assert_close(ps.to_numpy(norms), np.linalg.norm(exact, axis=1))
+
+
+# in_axes, as jax.vmap reads it.
+IN_AXES = {
+    "an axis of the data": ((None, 1, 0), lambda p, x, y: (p, x.T, y)),
+    "a negative axis": ((None, -1, -1), lambda p, x, y: (p, x.T, y)),
+    "one axis for all": (-1, lambda p, x, y: ({"w": spread(p["w"]), "b": p["b"] + 0 * y}, x.T, y)),
+    "parameters for each sample": (
+        ({"w": 1, "b": 0}, 0, 0),
+        lambda p, x, y: ({"w": spread(p["w"]), "b": p["b"] + 0 * y}, x, y),
+    ),
+    "some parameters shared": (
+        ({"w": None, "b": 0}, 0, 0),
+        lambda p, x, y: ({"w": p["w"], "b": p["b"] + 0 * y}, x, y),
+    ),
+    "a list": ([None, 0, 0], lambda p, x, y: (p, x, y)),
+    "a tree in a tree": (
+        (None, (0, {"more": [1, None]}), 0),
+        lambda p, x, y: (p, (x[:, 0], {"more": [x[:, 1:].T, p]}), y),
+    ),
+    "a prefix": (
+        (None, (0, {"more": -1}), 0),
+        lambda p, x, y: (p, (x[:, 0], {"more": x[:, 1:].T}), y),
+    ),
+}
+
+
+def spread(w):
+    xp = ps.array_namespace(w)
+    return xp.stack([w] * B, axis=1)
+
+
+def prefixed_loss(params, x, y):
+    """A line's loss of a sample that is one array, or a tree with its first entry apart."""
+    xp = ps.array_namespace(params)
+    if isinstance(x, tuple):
+        more = x[1]["more"]
+        x = xp.concat([x[0][None], more[0] if isinstance(more, list) else more])
+    return line_loss(by_key, params, x, y)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ((1, 2), [1, 2]),
-        ((1, 2), (1, 2, 3)),
-        ({"a": 1}, {"b": 1}),
-        ({"a": 1}, (1,)),
-        (Pair(1, 2), (1, 2)),
-        ((1, (2, 3)), ((1, 2), 3)),
-        (1, (1,)),
-    ],
+    ("name", "backend", "jit"), lighter(lambda name: name == "a tree in a tree", IN_AXES)
 )
-def test_trees_that_differ_have_structures_that_differ(one, other):
-    assert flatten(one)[1] != flatten(other)[1]
-    with pytest.raises(ValueError, match="the trees differ in structure") as caught:
-        tree_map(lambda x, y: x, one, other)
-    assert str(flatten(one)[1]) in str(caught.value)
-    assert str(flatten(other)[1]) in str(caught.value)
+def test_in_axes_takes_what_jax_vmap_takes(name, backend, jit):
+    in_axes, make = IN_AXES[name]
+    params = arrays({"w": theta, "b": np.array(0.3)}, backend)
+    given = make(params, *arrays((states, rewards), backend))
+    for rows_of in (
+        ps.per_sample_grad(prefixed_loss, in_axes, jit=jit),
+        ps.per_sample_grad(prefixed_loss, in_axes, chunk_size=2),
+        ps.loop_grad(prefixed_loss, in_axes),
+    ):
+        rows = ps.to_numpy(rows_of(*given))
+        assert_close(np.concatenate([rows["w"], rows["b"][:, None]], axis=1), exact)
+    if backend == "jax":
+        peer = jax.vmap(jax.grad(prefixed_loss), in_axes)(*given)
+        assert_close(ps.to_numpy(peer), rows)
 
 
-def test_a_leaf_is_shown_as_an_asterisk():
-    with pytest.raises(ValueError, match=r"\(\* and \(<class 'tuple'>, None, \('\*',\)\)\)"):
-        tree_map(lambda x, y: x, 1, (1,))
+WRONG = {
+    "other keys": {"w": 0, "c": 0},
+    "a list for a dict": [0, 0],
+    "too short": {"w": 0},
+    "below a leaf": {"w": (0,), "b": 0},
+}
 
 
-def test_the_leaves_themselves_do_not_matter_to_the_structure():
-    assert flatten({"a": 1, "b": ["x"]})[1] == flatten({"b": [0.5], "a": "*"})[1]
-    assert flatten(Pair(1, 2))[1] == flatten(Pair(3, 4))[1]
-    assert flatten([1, None])[1] != flatten([1, 2])[1]  # an empty place is part of the structure
-
-
-def test_a_map_of_several_trees_pairs_the_leaves():
-    one, two, three = ({"w": n, "b": (2 * n, 3 * n)} for n in (1, 10, 100))
-    assert tree_map(lambda *xs: xs, one, two, three) == {
-        "w": (1, 10, 100),
-        "b": ((2, 20, 200), (3, 30, 300)),
-    }
-    assert tree_map(lambda x: -x, Pair(1, [2])) == Pair(-1, [-2])
-
-
-def test_one_iterator_of_leaves_serves_several_trees_in_turn():
-    _, structure = flatten((0, [0]))
-    leaves = iter([1, 2, 3, 4])
-    assert unflatten(structure, leaves) == (1, [2])
-    assert unflatten(structure, leaves) == (3, [4])
-
-
-def test_leaves_have_names_that_say_where_they_are():
-    tree = {"W": [1, 2], "b": ({"x": 3},), 7: 4}
-    assert leaf_names(tree, "params") == ["params_7", "params_W_0", "params_W_1", "params_b_0_x"]
-    assert leaf_names(3.0, "theta") == ["theta"]
-    assert len(leaf_names(tree, "p")) == len(flatten(tree)[0])
-
-
-@pytest.mark.parametrize("tree", [None, [1, None], (None, 1), {"a": 1, "b": [(None,)]}])
-def test_none_is_an_empty_place(tree):
-    assert has_none(tree)
-    assert unflatten(flatten(tree)[1], flatten(tree)[0]) == tree
-    assert tree_map(lambda x: x, tree) == tree
-    assert leaves_of(tree) == flatten(tree)[0]
-    assert len(leaf_names(tree, "p")) == len(leaves_of(tree))
-
-
-def test_a_tree_without_none_has_none_nowhere():
-    for tree in (1, [], {}, [1, 2], {"a": (1, [0])}, "None"):
-        assert not has_none(tree)
-    assert leaves_of("leaf") == ["leaf"]
-    assert leaves_of(Pair(1, [2])) == [1, 2]
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", WRONG)
+def test_in_axes_that_does_not_fit_is_refused_with_one_sentence(name, backend):
+    params = arrays({"w": theta + states, "b": rewards}, backend)
+    given = params, *arrays((states, rewards), backend)
+    for function in (ps.per_sample_grad, ps.loop_grad):
+        text = rf"^{function.__name__}: in_axes has the entry .*, which does not fit argument 0; "
+        with pytest.raises(ValueError, match=text):
+            function(partial(line_loss, by_key), (WRONG[name], 0, 0))(*given)

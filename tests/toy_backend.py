@@ -5,16 +5,12 @@ The tests add it by one row of `backends.BACKENDS`, and every way to the rows mu
 
 import numpy as np
 
-from persample import memory, trees
-from persample.memory import devices_along, into, samples_at_once
+from persample.backends import Backend
 
-__all__ = ["devices_along", "into", "samples_at_once"]  # used as they are; the rest is below
-
-NAME, FREEZES, KEEPS = "toy", False, (object,)
 STEP = 1e-6
 
 
-class Toy:
+class Array:
     """An array that wraps NumPy's; nothing of NumPy takes it for its own."""
 
     __array_ufunc__ = None
@@ -23,145 +19,95 @@ class Toy:
         self.data = np.asarray(data)
 
     shape = property(lambda self: self.data.shape)
+    ndim = property(lambda self: self.data.ndim)
     dtype = property(lambda self: self.data.dtype)
-    strides = property(lambda self: self.data.strides)
 
-    def __array_namespace__(self, *, api_version=None):
-        return Functions
+    def __len__(self):
+        return len(self.data)
 
     def __getitem__(self, key):
-        return Toy(self.data[key])
+        return Array(self.data[key])
 
     def __setitem__(self, key, value):
         self.data[key] = value.data
 
     def __add__(self, other):
-        return Toy(self.data + _plain(other))
+        return Array(self.data + _plain(other))
 
     def __sub__(self, other):
-        return Toy(self.data - _plain(other))
+        return Array(self.data - _plain(other))
 
     def __mul__(self, other):
-        return Toy(self.data * _plain(other))
+        return Array(self.data * _plain(other))
 
     __radd__, __rmul__ = __add__, __mul__
 
 
 def _plain(x):
-    return x.data if isinstance(x, Toy) else x
+    return x.data if isinstance(x, Array) else x
 
 
 class Functions:
     """The namespace of these arrays, as far as the losses of the tests go."""
 
-    matmul = staticmethod(lambda x, y: Toy(x.data @ y.data))
-    stack = staticmethod(lambda xs: Toy(np.stack([x.data for x in xs])))
-    concat = staticmethod(lambda xs: Toy(np.concatenate([x.data for x in xs])))
-    mean = staticmethod(lambda x: Toy(np.mean(x.data)))
-    tanh = staticmethod(lambda x: Toy(np.tanh(x.data)))
+    matmul = staticmethod(lambda x, y: Array(x.data @ y.data))
+    stack = staticmethod(lambda xs: Array(np.stack([x.data for x in xs])))
+    mean = staticmethod(lambda x: Array(np.mean(x.data)))
+    tanh = staticmethod(lambda x: Array(np.tanh(x.data)))
 
 
-def asarray(x, dtype=None):
-    """Return x as an array."""
-    return Toy(np.array(_plain(x), dtype))
+class Toy(Backend):
+    name = "toy"
+
+    def asarray(self, x, dtype=None):
+        return Array(np.array(_plain(x), dtype))
+
+    def to_numpy(self, x):
+        return x.data
+
+    def namespace(self, x):
+        return Functions
+
+    def value_and_grad(self, f, argnums=0, has_aux=False):
+        """Return a function computing (value, gradient) by central differences."""
+
+        def run(params, *rest):
+            leaves, structure = self.flatten(params)
+
+            def at(n, x):
+                shifted = [*leaves[:n], Array(x), *leaves[n + 1 :]]
+                value = f(self.unflatten(structure, shifted), *rest)
+                return (value[0] if has_aux else value).data
+
+            slopes = [Array(np.empty(x.shape)) for x in leaves]
+            for n, x in enumerate(leaves):
+                for index in np.ndindex(x.shape):
+                    shift = np.zeros(x.shape)
+                    shift[index] = STEP
+                    slope = (at(n, x.data + shift) - at(n, x.data - shift)) / (2 * STEP)
+                    slopes[n].data[index] = slope
+            return f(params, *rest), self.unflatten(structure, slopes)
+
+        return run
+
+    def vmap(self, f, in_axes=0):
+        """Map f over the samples by a loop."""
+
+        def run(*args):
+            pairs = zip(args, in_axes, strict=True)
+            size = next(len(self.flatten(x)[0][0]) for x, axis in pairs if axis == 0)
+            return self.stack([f(*self.samples(args, in_axes, i)) for i in range(size)])
+
+        return run
+
+    def jit(self, f):
+        return f
+
+    def is_traced(self, x):
+        return False
+
+    def empty(self, shape, like):
+        return Array(np.empty(shape, like.dtype))
 
 
-def to_numpy(x):
-    """Return one array as a NumPy array."""
-    return _plain(x)
-
-
-def namespace(x):
-    """Return the namespace of an array."""
-    return Functions
-
-
-def stop_gradient(x):
-    """Return x held fixed; not asked for here."""
-    raise NotImplementedError
-
-
-def value_and_grad(f, argnums=0, has_aux=False):
-    """Return a function computing (value, gradient) by central differences."""
-
-    def run(params, *rest):
-        leaves, structure = trees.flatten(params)
-        value = f(params, *rest)
-        at = lambda xs: f(trees.unflatten(structure, xs), *rest)  # noqa: E731
-        number = lambda xs: (at(xs)[0] if has_aux else at(xs)).data  # noqa: E731
-        slopes = []
-        for n, x in enumerate(leaves):
-            slope = np.empty_like(x.data)
-            for index in np.ndindex(x.shape):
-                shift = np.zeros_like(x.data)
-                shift[index] = STEP
-                up, down = [*leaves], [*leaves]
-                up[n], down[n] = Toy(x.data + shift), Toy(x.data - shift)
-                slope[index] = (number(up) - number(down)) / (2 * STEP)
-            slopes.append(Toy(slope))
-        return value, trees.unflatten(structure, slopes)
-
-    return run
-
-
-def grad(f, argnums=0):
-    """Return the gradient of the scalar f."""
-    return lambda *args: value_and_grad(f, argnums)(*args)[1]
-
-
-def vmap(f, in_axes=0):
-    """Map f over axis 0 of the arguments marked 0, by a loop."""
-
-    def run(*args):
-        axes = in_axes if isinstance(in_axes, tuple | list) else [in_axes] * len(args)
-        pairs = list(zip(args, axes, strict=True))
-        first = next(trees.flatten(x)[0][0] for x, axis in pairs if axis == 0)
-        pick = lambda x, axis, i: x if axis is None else trees.tree_map(lambda y: y[i], x)  # noqa: E731
-        each = [f(*[pick(x, axis, i) for x, axis in pairs]) for i in range(first.shape[0])]
-        return trees.tree_map(lambda *xs: Functions.stack(xs), *each)
-
-    return run
-
-
-def jit(f):
-    """Return f: nothing is compiled."""
-    return f
-
-
-def empty(shape, like):
-    """Return fresh memory of an array's type."""
-    return Toy(np.empty(shape, like.dtype))
-
-
-def own(rows):
-    """Return arrays to write to."""
-    return memory.apart(rows, lambda x: empty(x.shape, x), shared)
-
-
-def shared(x, y):
-    """Say whether writing to x may change y."""
-    return memory.shared(_plain(x), _plain(y))
-
-
-def overwrite(f):
-    """Return a faster way than ``into``; there is none."""
-    return None
-
-
-def may_write(out, arguments):
-    """Say at once whether out may be written over; never: all checks are made."""
-    return False
-
-
-def traced(x):
-    """Say whether x stands for an array inside a transform."""
-    return False
-
-
-def refusal(x):
-    """Say why an array is not taken; every one is."""
-    return None
-
-
-def examine(gradient, sample):
-    """Look at how a loss treats its parameters; there is nothing to find."""
+BACKEND = Toy()

@@ -1,15 +1,14 @@
-"""Which backend arrays belong to, and what a loss or a statistic needs of its backend.
+"""Which backend arrays belong to, and what a loss or a statistic needs of its backend."""
 
-Each asks the backend's own module, which is loaded when the first of its arrays is seen.
-"""
-
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import trees
-from .backends import backend, kind_of
+import optree
+
+from .backends import backend, kind_of, loaded
 
 
-def backend_of(*trees_of_arrays: Any, where: str = "backend_of") -> str:
+def backend_of(*trees: Any, where: str = "backend_of") -> str:
     """Return "numpy", "torch" or "jax": the one backend that all arrays belong to.
 
     ``where`` opens the error text: the function that the reader called.
@@ -19,12 +18,11 @@ def backend_of(*trees_of_arrays: Any, where: str = "backend_of") -> str:
     TypeError : there is no array, or there are arrays of two backends.
     """
     kinds: dict[str, int] = {}
-    for n, tree in enumerate(trees_of_arrays):
-        for x in trees.flatten(tree)[0]:
-            if (kind := kind_of(x)) is not None:
-                kinds.setdefault(kind, n)
+    for n, tree in enumerate(trees):
+        for kind, _ in arrays_in(tree):
+            kinds.setdefault(kind, n)
     if not kinds:
-        given = ", ".join(type(tree).__name__ for tree in trees_of_arrays)
+        given = ", ".join(type(tree).__name__ for tree in trees)
         raise TypeError(
             f"{where}: the arguments ({given or 'none were given'}) hold no array, so no backend "
             "can be chosen; convert them with ps.backend(name).asarray."
@@ -38,15 +36,28 @@ def backend_of(*trees_of_arrays: Any, where: str = "backend_of") -> str:
     return next(iter(kinds))
 
 
+def arrays_in(tree: Any) -> Iterator[tuple[str, Any]]:
+    """Yield (name of its backend, array) for each array of a tree.
+
+    What optree does not take apart, a backend may: JAX knows more kinds of trees.
+    """
+    for x in optree.tree_leaves(tree):
+        if (kind := kind_of(x)) is not None:
+            yield kind, x
+            continue
+        for own in loaded():
+            for y in own.flatten(x)[0]:
+                if kind_of(y) == own.name:
+                    yield own.name, y
+
+
 def array_namespace(tree: Any) -> Any:
     """Return the Array API namespace of the first array in ``tree``: ``xp``.
 
     In a loss, ask it of the parameters: they decide, the data follow.
     """
-    for x in trees.flatten(tree)[0]:
-        kind = kind_of(x)
-        if kind is not None:
-            return backend(kind).namespace(x)
+    for kind, x in arrays_in(tree):
+        return backend(kind).namespace(x)
     raise TypeError(
         f"array_namespace: {type(tree).__name__} holds no array of NumPy, PyTorch or JAX; give it "
         "the parameters of the loss, as arrays."
@@ -75,6 +86,17 @@ def widened(x: Any) -> Any:
     return x if x.dtype.itemsize > 2 else xp.astype(x, xp.float32)
 
 
+def leaves(tree: Any) -> list:
+    """Return the arrays of a tree."""
+    return [x for _, x in arrays_in(tree)]
+
+
+def tree_map(f: Callable, tree: Any, *others: Any) -> Any:
+    """Apply f to the arrays of trees of one structure, place by place."""
+    kind = next((kind for kind, _ in arrays_in(tree)), "numpy")
+    return backend(kind).tree_map(f, tree, *others)
+
+
 def to_numpy(tree: Any) -> Any:
     """Return the tree with every array as a NumPy array, detached from any graph."""
-    return trees.tree_map(lambda x: backend(kind_of(x) or "numpy").to_numpy(x), tree)
+    return tree_map(lambda x: backend(kind_of(x) or "numpy").to_numpy(x), tree)

@@ -3,51 +3,81 @@
 ``where`` opens each message: the function that the reader called.
 """
 
+from collections.abc import Callable
 from typing import Any
 
-from . import trees
+import optree
 
 
-def axes_of(where: str, in_axes: Any, count: int) -> tuple:
-    """Return in_axes as a tuple with one entry for each of ``count`` arguments."""
-    if len(in_axes) != count:
+def map_axes(f: Callable, axes: Any, tree: Any) -> Any:
+    """Apply f to (axis, subtree) for each entry of ``axes``, a prefix of ``tree``."""
+    return optree.tree_map(f, axes, tree, none_is_leaf=True)
+
+
+def leaf_axes(
+    where: str,
+    in_axes: Any,
+    arguments: tuple,
+    map_axes: Callable = map_axes,
+    leaves: Callable = optree.tree_leaves,
+) -> list[tuple[int, int | None, Any]]:
+    """Return (number of the argument, axis, leaf) for each leaf, as ``jax.vmap`` reads in_axes.
+
+    ``map_axes`` and ``leaves`` take trees apart; by default optree does.
+    """
+    if len(in_axes) != len(arguments):
         raise ValueError(
-            f"{where}: in_axes has {len(in_axes)} entries, the call has {count} arguments; give "
-            "one entry for each argument: 0 (axis 0 counts the samples) or None (shared)."
+            f"{where}: in_axes has {len(in_axes)} entries, the call has {len(arguments)} "
+            "arguments; give one entry for each argument: the axis that counts the samples, or "
+            "None (shared by all samples)."
         )
-    for axis in in_axes:
-        if axis is not None and not (type(axis) is int and axis == 0):
+    found: list = []
+    for n, (entry, argument) in enumerate(zip(in_axes, arguments, strict=True)):
+
+        def add(axis, part, n=n):
+            found.extend((n, axis, x) for x in leaves(part))
+
+        try:
+            map_axes(add, entry, argument)
+        except ValueError as error:
             raise ValueError(
-                f"{where}: in_axes has the entry {axis!r}; each entry is 0 (axis 0 counts the "
-                "samples) or None (shared by all samples)."
-            )
-    return tuple(in_axes)
+                f"{where}: in_axes has the entry {entry!r}, which does not fit argument {n}; give "
+                "an axis, None, or a tree of these that begins like the argument."
+            ) from error
+    return found
 
 
-def batch_size(where: str, arguments: Any, axes: tuple) -> int:
-    """Return the length of axis 0 of all batched arrays, which must be one."""
+def batch_size(where: str, found: list[tuple[int, int | None, Any]]) -> int:
+    """Return the length of the axis of samples, which must be one for all batched arrays."""
     sizes: dict = {}  # length -> the first argument that has it
-    for n, (argument, axis) in enumerate(zip(arguments, axes, strict=True)):
-        for x in trees.flatten(argument)[0] if axis == 0 else ():
-            if not hasattr(x, "shape"):
-                raise TypeError(
-                    f"{where}: argument {n} is batched and holds {x!r}, a Python value without an "
-                    "axis that counts samples (a list is a tree, not an array); make it an array "
-                    "with ps.backend(name).asarray, or mark it as shared with None in in_axes."
-                )
-            if len(x.shape) == 0:
-                raise ValueError(
-                    f"{where}: argument {n} is 0-d, so it has no axis that counts samples; give "
-                    "one entry for each sample, or mark it as shared with None in in_axes."
-                )
-            sizes.setdefault(x.shape[0], n)
+    for n, axis, x in found:
+        if axis is None:
+            continue
+        if type(axis) is not int:
+            raise ValueError(
+                f"{where}: in_axes has the entry {axis!r}; each entry is an axis (an integer, 0 "
+                "for the first) or None (shared by all samples)."
+            )
+        if not hasattr(x, "shape"):
+            raise TypeError(
+                f"{where}: argument {n} is batched and holds {x!r}, a Python value without an "
+                "axis that counts samples (a list is a tree, not an array); make it an array "
+                "with ps.backend(name).asarray, or mark it as shared with None in in_axes."
+            )
+        if not -len(x.shape) <= axis < len(x.shape):
+            raise ValueError(
+                f"{where}: argument {n} is {len(x.shape)}-d, so it has no axis {axis} that counts "
+                "samples; give one entry for each sample, or mark it as shared with None in "
+                "in_axes."
+            )
+        sizes.setdefault(x.shape[axis], n)
     if not sizes:
         raise ValueError(f"{where}: in_axes marks no array as batched; give an argument the 0.")
     if len(sizes) > 1:
         listed = ", ".join(f"{size} (argument {n})" for size, n in sizes.items())
         raise ValueError(
-            f"{where}: the batch sizes differ: {listed}; axis 0 of every batched argument must "
-            "have one length; mark what all samples share with None in in_axes."
+            f"{where}: the batch sizes differ: {listed}; the axis of samples must have one length "
+            "in every batched argument; mark what all samples share with None in in_axes."
         )
     if 0 in sizes:
         raise ValueError(f"{where}: the batch is empty; give at least one sample.")

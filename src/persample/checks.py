@@ -1,6 +1,6 @@
-"""What a call of per_sample_grad must look like, and what is said where it does not.
+"""What a call of per_sample_grad must look like, and the sentences where it does not.
 
-Separate because every message is a sentence, and sentences are long. ``where`` opens each one.
+``where`` opens each message: the function that the reader called.
 """
 
 from collections.abc import Callable
@@ -8,34 +8,125 @@ from dataclasses import is_dataclass
 from numbers import Integral, Number
 from typing import Any
 
-from . import trees
 from .arrays import backend_of
-from .backends import backend, kind_of
-from .batches import axes_of, batch_size
+from .backends import Backend, backend, kind_of
+from .backends.base import STATIC
+from .batches import batch_size, leaf_axes
 
 
-def check_call(where: str, arguments: tuple, in_axes: Any) -> tuple[str, tuple, int]:
-    """Return backend, axes and batch size, or say what is wrong with the call."""
+def check_call(where: str, arguments: tuple, in_axes: Any) -> tuple[Backend, tuple, dict]:
+    """Return the backend, one entry of in_axes for each argument, and the static arguments.
+
+    These are the shared arguments that are str, bool, int or None, by their number.
+    """
+    own = backend(backend_of(*arguments, where=where))
+    axes = (None,) + (0,) * (len(arguments) - 1) if in_axes is None else in_axes
+    if type(axes) is int:
+        axes = (axes,) * len(arguments)
+    if not isinstance(axes, tuple | list):
+        raise TypeError(
+            f"{where}: in_axes is {in_axes!r}; give a tuple with one entry for each argument, "
+            "such as (None, 0, 0)."
+        )
     for n, argument in enumerate(arguments):
-        for x in trees.flatten(argument)[0]:
+        for x in own.flatten(argument)[0]:
             if (text := _refusal(x)) is not None:
                 raise TypeError(f"{where}: argument {n} holds {text}.")
-    name = backend_of(*arguments, where=where)
-    axes = _axes(where, in_axes, len(arguments))
-    for x in trees.flatten(arguments[0])[0]:
-        dtype = getattr(x, "dtype", None)
-        if dtype is None and not isinstance(x, Number):
-            raise TypeError(
-                f"{where}: a parameter is a {type(x).__name__}; give floating-point arrays, in a "
-                "dict, tuple or list if there are several."
+    for x in own.flatten(arguments[0])[0]:
+        _check_parameter(where, x)
+    pairs = enumerate(zip(arguments, axes, strict=False))
+    static = {n: x for n, (x, a) in pairs if n and a is None and isinstance(x, STATIC)}
+    return own, tuple(axes), static
+
+
+def check_axes(where: str, own: Backend, arguments: tuple, axes: tuple) -> int:
+    """Return the batch size of a call, or say why in_axes does not fit it."""
+    leaves = lambda tree: own.flatten(tree)[0]  # noqa: E731
+    return batch_size(where, leaf_axes(where, axes, arguments, own.map_axes, leaves))
+
+
+def check_chunk_size(where: str, chunk_size: Any) -> None:
+    """Refuse a chunk_size that is no number of samples."""
+    if chunk_size is not None and not is_count(chunk_size):
+        raise ValueError(
+            f"{where}: chunk_size={chunk_size!r}; give a number of samples, 1 or more, or None "
+            "for all at once."
+        )
+
+
+def is_count(n: Any) -> bool:
+    """Say whether n is a number of things, 1 or more."""
+    return isinstance(n, Integral) and not isinstance(n, bool) and n >= 1
+
+
+def refuse_keywords(where: str, keywords: dict) -> None:
+    """Say what to do instead of keyword arguments."""
+    raise TypeError(
+        f"{where}: the call has the keyword arguments {', '.join(keywords)}; in_axes counts "
+        "positional arguments only: fix a constant beforehand with functools.partial(loss, "
+        "name=value), and give the rest by position."
+    )
+
+
+class CheckedLoss:
+    """A loss with its static arguments in place, checked to return one number."""
+
+    def __init__(self, loss: Callable, static: dict, own: Backend, has_aux: bool = False):
+        self.loss, self.static, self.backend, self.has_aux = loss, static, own, has_aux
+        self.__wrapped__, self.__name__ = loss, getattr(loss, "__name__", "loss")
+
+    def traced(self, arguments: tuple) -> tuple:
+        """Return the arguments (or their axes) without the static ones."""
+        return tuple([x for n, x in enumerate(arguments) if n not in self.static])
+
+    def __call__(self, *traced: Any) -> Any:
+        given, count = iter(traced), len(traced) + len(self.static)
+        result = self.loss(
+            *[self.static[n] if n in self.static else next(given) for n in range(count)]
+        )
+        value = self._value(result) if self.has_aux else result
+        if tuple(getattr(value, "shape", (None,))) != ():
+            raise ValueError(
+                f"the loss {self.__name__} returned {_what(value)} for one sample; it must "
+                "return one number, a 0-d array: sum or average over the sample's own axes."
             )
-        if "float" not in str(dtype):
-            what = f"a Python {type(x).__name__}" if dtype is None else f"{dtype}"
+        if "float" not in str(value.dtype):
             raise TypeError(
-                f"{where}: a parameter is {what}; gradients need floating-point arrays: convert "
-                'it with ps.backend(name).asarray(x, "float64").'
+                f"the loss {self.__name__} returned {value.dtype} for one sample; it must "
+                "return a floating-point number, or it has no gradient."
             )
-    return name, axes, batch_size(where, arguments, axes)
+        return result
+
+    def _value(self, result):
+        """Return the number of a pair (number, aux)."""
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise TypeError(
+                f"the loss {self.__name__} returned {_what(result)} for one sample; with "
+                "has_aux=True it must return a pair (one number, aux)."
+            )
+        for x in self.backend.flatten(result[1])[0]:
+            if kind_of(x) is None:
+                raise TypeError(
+                    f"the loss {self.__name__} returned an aux that holds {_what(x)}; aux gets "
+                    "an axis for the samples, so give arrays: xp.asarray(x)."
+                )
+        return result[0]
+
+
+def _check_parameter(where, x):
+    """Refuse a parameter that is no floating-point array."""
+    dtype = getattr(x, "dtype", None)
+    if dtype is None and not isinstance(x, Number):
+        raise TypeError(
+            f"{where}: a parameter is a {type(x).__name__}; give floating-point arrays, in a "
+            "dict, tuple or list if there are several."
+        )
+    if "float" not in str(dtype):
+        what = f"a Python {type(x).__name__}" if dtype is None else f"{dtype}"
+        raise TypeError(
+            f"{where}: a parameter is {what}; gradients need floating-point arrays: convert "
+            'it with ps.backend(name).asarray(x, "float64").'
+        )
 
 
 def _refusal(x):
@@ -50,146 +141,13 @@ def _refusal(x):
         )
     if is_dataclass(x) and not isinstance(x, type):
         return (
-            f"a {name}, a dataclass, which is no tree; give a dict, such as "
-            "dataclasses.asdict(x), or a named tuple"
+            f"a {name}, a dataclass, which is no tree; register it (in JAX with "
+            "jax.tree_util.register_dataclass, else with optree), or give a dict, such as "
+            "dataclasses.asdict(x)"
         )
     return None
-
-
-def _axes(where, in_axes, count):
-    """Return in_axes as a tuple that fits the arguments."""
-    if in_axes is None:
-        return (None,) + (0,) * (count - 1)
-    if not isinstance(in_axes, tuple | list):
-        raise TypeError(
-            f"{where}: in_axes is {in_axes!r}; give a tuple with one entry for each argument, "
-            "such as (None, 0, 0)."
-        )
-    return axes_of(where, in_axes, count)
-
-
-def refuse_keywords(where: str, keywords: dict) -> None:
-    """Say what to do instead of keyword arguments."""
-    raise TypeError(
-        f"{where}: the call has the keyword arguments {', '.join(keywords)}; in_axes counts "
-        "positional arguments only: fix a constant beforehand with functools.partial(loss, "
-        "name=value), and give the rest by position."
-    )
-
-
-def one_number(loss: Callable, has_aux: bool = False) -> Callable:
-    """Return the loss, checked to give one number, in the same words in every backend."""
-
-    def checked(*arguments):
-        result = value = loss(*arguments)
-        if has_aux:
-            if not isinstance(result, tuple) or len(result) != 2:
-                raise TypeError(
-                    f"the loss {checked.__name__} returned {_what(result)} for one sample; with "
-                    "has_aux=True it must return a pair (one number, aux)."
-                )
-            value, aux = result
-            for x in trees.flatten(aux)[0]:
-                if kind_of(x) is None:
-                    raise TypeError(
-                        f"the loss {checked.__name__} returned an aux that holds {_what(x)}; aux "
-                        "gets an axis for the samples, so give arrays: xp.asarray(x)."
-                    )
-        if tuple(getattr(value, "shape", (None,))) != ():
-            raise ValueError(
-                f"the loss {checked.__name__} returned {_what(value)} for one sample; it must "
-                "return one number, a 0-d array: sum or average over the sample's own axes."
-            )
-        if "float" not in str(value.dtype):
-            raise TypeError(
-                f"the loss {checked.__name__} returned {value.dtype} for one sample; it must "
-                "return a floating-point number, or it has no gradient."
-            )
-        return result
-
-    checked.__name__, checked.__wrapped__ = getattr(loss, "__name__", "loss"), loss
-    return checked
 
 
 def _what(x):
     shape = getattr(x, "shape", None)
     return type(x).__name__ if shape is None else f"an array of shape {tuple(shape)}"
-
-
-def row_shapes(params: Any, axis: int | None, size: int) -> list[tuple]:
-    """Return the shapes of the rows' arrays, parameter by parameter."""
-    return [(size, *x.shape[axis is not None :]) for x in trees.flatten(params)[0]]
-
-
-def check_out(where: str, arguments: tuple, axes: tuple, size: int, out: Any) -> None:
-    """Say what is wrong with the kind, shapes and types of ``out``."""
-    (old, given), (params, needed) = trees.flatten(out), trees.flatten(arguments[0])
-    if given != needed:
-        given, needed = (trees.tree_map(lambda _: "*", tree) for tree in (out, arguments[0]))
-        raise ValueError(
-            f"{where}: out is {given} and the rows are {needed}, with * for an array; give the "
-            "rows of an earlier call with these parameters, or no out."
-        )
-    names = trees.leaf_names(out, "out")
-    shapes = row_shapes(arguments[0], axes[0], size)
-    for name, x, shape, p in zip(names, old, shapes, params, strict=True):
-        if kind_of(x) is not None and (text := _refusal(x)) is not None:
-            raise TypeError(f"{where}: {name} is {text}.")
-        given, needed = _described(x, getattr(x, "shape", None)), _described(p, shape)
-        if given != needed:
-            raise ValueError(
-                f"{where}: {name} is {given}; the rows need {needed}: give the rows of an earlier "
-                "call with these shapes, or no out."
-            )
-
-
-def _described(x, shape):
-    kind = kind_of(x)
-    dtype = str(getattr(x, "dtype", None)).removeprefix("torch.")
-    array = f"a {kind} array of shape {tuple(shape or ())} and type {dtype}"
-    return array if kind else f"a Python {type(x).__name__}"
-
-
-def check_one_place(where: str, arguments: tuple, axes: tuple, devices_along: Callable) -> None:
-    """Refuse to cut a batch into chunks whose samples lie on several devices (JAX).
-
-    A chunk is a run of samples, so it would be moved to other devices, and its rows to all.
-    """
-    for n, (argument, axis) in enumerate(zip(arguments, axes, strict=True)):
-        for x in trees.flatten(argument)[0] if axis == 0 else ():
-            if (count := devices_along(x)) > 1:
-                raise ValueError(
-                    f"{where}: chunk_size, and axis 0 of argument {n} is divided among {count} "
-                    "devices, which a chunk would cross; let each device cut its own samples: "
-                    "jax.shard_map(..., check_vma=False) around this call."
-                )
-
-
-def check_apart(where: str, out: Any, arguments: tuple, captured: list, shared: Callable) -> None:
-    """Refuse to write over what may still be read: wrong rows in silence.
-
-    ``captured`` is (name, array) of what the loss takes from outside; ``shared`` is that of the
-    backend of ``out``.
-    """
-    outs = trees.leaves_of(out)
-    for n, argument in enumerate(arguments):
-        for x in trees.leaves_of(argument):
-            for i, y in enumerate(outs):
-                if shared(y, x):
-                    _refuse_shared(where, out, i, f"argument {n}")
-    for name, x in captured:
-        for i, y in enumerate(outs):
-            if shared(y, x):
-                _refuse_shared(where, out, i, f"{name}, which the loss uses")
-
-
-def _refuse_shared(where, out, i, what):
-    raise ValueError(
-        f"{where}: {trees.leaf_names(out, 'out')[i]} shares memory with {what}, so writing the "
-        "one would change the other; give a copy of it, or no out."
-    )
-
-
-def is_count(n: Any) -> bool:
-    """Say whether n is a number of things, 1 or more."""
-    return isinstance(n, Integral) and not isinstance(n, bool) and n >= 1

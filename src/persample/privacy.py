@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from . import statistics, trees
-from .arrays import array_namespace
+from . import statistics
+from .arrays import array_namespace, leaves, tree_map
 from .recorder import Record
 
 __all__ = ["noisy_mean", "poisson_batch"]
@@ -133,7 +133,7 @@ def noisy_mean(
     else:
         _check_rows(rows)
         total = statistics.clipped_sum(rows, max_norm)
-    return trees.tree_map(lambda x: _noisy(x, scale, rng) / divisor, total)
+    return tree_map(lambda x: _noisy(x, scale, rng) / divisor, total)
 
 
 def _noisy(x, scale, rng):
@@ -148,16 +148,16 @@ def _noisy(x, scale, rng):
 
 
 def _check_rows(rows):
-    leaves = trees.leaves_of(rows)
-    for x in leaves:
+    arrays = leaves(rows)
+    for x in arrays:
         if "float" not in str(x.dtype):  # bfloat16 too, in each backend
             raise TypeError(
                 f"noisy_mean: rows of dtype {x.dtype}, in which noise or norm would be wrong; "
                 "give real floating-point numbers."
             )
-    counts = {x.shape[0] if x.ndim else None for x in leaves}
+    counts = {x.shape[0] if x.ndim else None for x in arrays}
     if len(counts) > 1 or None in counts:
-        shapes = ", ".join(str(tuple(x.shape)) for x in leaves)
+        shapes = ", ".join(str(tuple(x.shape)) for x in arrays)
         raise ValueError(
             f"noisy_mean: the rows have the shapes {shapes}; axis 0 must be the samples, as many "
             "in each array."

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import trees
-from .arrays import array_namespace, widened
+from .arrays import array_namespace, leaves, widened
 from .checks import is_count
 
 SCRATCH = 2**20  # numbers in a work buffer
@@ -51,10 +50,10 @@ def project(rows: Any, dim: int, seed: int = 0) -> Any:
     Source: Achlioptas (2003) for signs; Sun et al. (2021) for products of two vectors;
     Park et al. (2023) for projected rows.
     """
-    xp, leaves = array_namespace(rows), trees.flatten(rows)[0]
+    xp, arrays = array_namespace(rows), leaves(rows)
     signs = Signs("project", dim, seed)
     total = 0
-    for x in leaves:
+    for x in arrays:
         x = widened(x)
         vectors = [
             xp.asarray(v, dtype=x.dtype, device=x.device) for v in signs.vectors(x.shape[1:])

@@ -9,8 +9,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from . import trees
-from .arrays import array_namespace, widened
+from .arrays import array_namespace, leaves, tree_map, widened
 from .projection import project
 
 __all__ = [
@@ -37,10 +36,10 @@ def norms(rows: Any) -> Any:
     >>> norms({"w": np.array([[3.0], [0.0]]), "b": np.array([4.0, 2.0])})
     array([5., 2.])
     """
-    xp, leaves = array_namespace(rows), trees.flatten(rows)[0]
-    flat = [widened(_flat(x)) for x in leaves if 0 not in x.shape]
+    xp, arrays = array_namespace(rows), leaves(rows)
+    flat = [widened(_flat(x)) for x in arrays if 0 not in x.shape]
     if not flat:
-        return xp.zeros_like(widened(xp.sum(leaves[0], axis=tuple(range(1, leaves[0].ndim)))))
+        return xp.zeros_like(widened(xp.sum(arrays[0], axis=tuple(range(1, arrays[0].ndim)))))
     largest = [xp.max(xp.abs(x), axis=1) for x in flat]
     scale = reduce(xp.maximum, largest[1:], largest[0])
     one = xp.ones_like(scale)
@@ -79,7 +78,7 @@ def clip(rows: Any, max_norm: float) -> Any:
         product = widened(x) * _along(factors, x)
         return product if product.dtype == x.dtype else xp.astype(product, x.dtype)
 
-    return trees.tree_map(clipped, rows)
+    return tree_map(clipped, rows)
 
 
 def clipped_sum(rows: Any, max_norm: float) -> Any:
@@ -99,13 +98,13 @@ def clipped_sum(rows: Any, max_norm: float) -> Any:
     array([0.9, 1.2])
     """
     xp, clipped = array_namespace(rows), clip(rows, max_norm)
-    return trees.tree_map(lambda x: xp.asarray(xp.sum(widened(x), axis=0)), clipped)
+    return tree_map(lambda x: xp.asarray(xp.sum(widened(x), axis=0)), clipped)
 
 
 def mean(rows: Any) -> Any:
     """Return the mean of per-sample gradients, (1/B) sum_i g_i: the gradient of the mean loss."""
     xp = array_namespace(rows)
-    return trees.tree_map(lambda x: xp.mean(x, axis=0), rows)
+    return tree_map(lambda x: xp.mean(x, axis=0), rows)
 
 
 def variance(rows: Any, correction: int = 1) -> Any:
@@ -127,7 +126,7 @@ def variance(rows: Any, correction: int = 1) -> Any:
     """
     size = _size("variance", rows, correction + 1)
     xp = array_namespace(rows)
-    return trees.tree_map(
+    return tree_map(
         lambda x: xp.sum((x - xp.mean(x, axis=0)) ** 2, axis=0) / (size - correction), rows
     )
 
@@ -146,9 +145,9 @@ def signal_and_noise(rows: Any) -> tuple[Any, Any]:
     Source: McCandlish et al. (2018), appendix A, with batches of size 1 and B.
     """
     size = _size("signal_and_noise", rows, 2)
-    total = lambda tree: sum(x.sum() for x in trees.flatten(tree)[0])  # noqa: E731
+    total = lambda tree: sum(x.sum() for x in leaves(tree))  # noqa: E731
     noise = total(variance(rows))
-    square = total(trees.tree_map(lambda x: x**2, mean(rows)))
+    square = total(tree_map(lambda x: x**2, mean(rows)))
     return square - noise / size, noise
 
 
@@ -184,7 +183,7 @@ def _along(factors, x):
 
 
 def _size(where, rows, least):
-    size = trees.flatten(rows)[0][0].shape[0]
+    size = leaves(rows)[0].shape[0]
     if size < least:
         raise ValueError(f"{where}: {size} samples; at least {least} are needed.")
     return size

@@ -1,12 +1,14 @@
-"""One module for each backend, with the same names; ``backend(name)`` loads it when it is needed.
+"""The three backends, each an object of the class `Backend`; ``backend(name)`` loads one.
 
-To add a backend, write such a module and add its row here. No module above asks for its name.
+To add one, write a module with a subclass of `Backend` and its instance BACKEND, and add a row
+here. No module above asks for a backend's name.
 """
 
 import sys
 from importlib import import_module
-from types import ModuleType
 from typing import Any, NamedTuple
+
+from .base import Backend
 
 
 class Row(NamedTuple):
@@ -31,18 +33,9 @@ BACKENDS = {
     "jax": Row(f"{__name__}.jax_backend", "jax", (("jax", "Array"),)),
 }
 
-# What a backend's module defines, all of it: see numpy_backend, the shortest, for the meaning.
-NAMES = (
-    *("NAME", "asarray", "to_numpy", "namespace", "stop_gradient"),
-    *("grad", "value_and_grad", "vmap", "jit", "FREEZES", "KEEPS"),
-    *("empty", "own", "shared", "into", "overwrite", "may_write", "samples_at_once", "traced"),
-    *("refusal", "examine", "devices_along"),
-)
 
-
-def backend(name: str) -> ModuleType:
-    """Return the module of a backend; for its user it has NAME, asarray, to_numpy, namespace,
-    stop_gradient, grad, value_and_grad, vmap, jit.
+def backend(name: str) -> Backend:
+    """Return the backend "numpy", "torch" or "jax"; see `Backend` for its methods.
 
     Raises
     ------
@@ -52,7 +45,7 @@ def backend(name: str) -> ModuleType:
         raise ValueError(f"backend: {name!r} is not one of {', '.join(BACKENDS)}; choose one.")
     row = BACKENDS[name]
     try:
-        return sys.modules.get(row.module) or import_module(row.module)
+        return (sys.modules.get(row.module) or import_module(row.module)).BACKEND
     except ModuleNotFoundError as error:
         if error.name != row.package:
             raise
@@ -63,10 +56,19 @@ def backend(name: str) -> ModuleType:
 
 
 def kind_of(x: Any) -> str | None:
-    """Return the name of the backend that x belongs to, None if x is no array."""
+    """Return the name of the backend that x is an array of, None if x is no array."""
     for name, row in BACKENDS.items():
         for module_name, attribute in row.types:
             module = sys.modules.get(module_name)  # no array exists of what is not loaded
             if module is not None and isinstance(x, getattr(module, attribute)):
                 return name
     return None
+
+
+def loaded() -> list[Backend]:
+    """Return the backends whose framework this process has imported."""
+    return [
+        backend(name)
+        for name, row in BACKENDS.items()
+        if hasattr(sys.modules.get(row.types[0][0]), row.types[0][1])
+    ]

@@ -1,4 +1,4 @@
-"""The PyTorch backend: torch.func and torch.compile under the book's names."""
+"""The PyTorch backend: torch.func and torch.compile under JAX's names."""
 
 import itertools
 import os
@@ -11,156 +11,144 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .. import memory, trees
-from ..memory import devices_along, into, samples_at_once, shared
-
-__all__ = [
-    "FREEZES",
-    "KEEPS",
-    "NAME",
-    "asarray",
-    "devices_along",
-    "empty",
-    "examine",
-    "grad",
-    "into",
-    "jit",
-    "may_write",
-    "namespace",
-    "overwrite",
-    "own",
-    "refusal",
-    "samples_at_once",
-    "shared",
-    "stop_gradient",
-    "to_numpy",
-    "traced",
-    "value_and_grad",
-    "vmap",
-]
-
-NAME = "torch"
-FREEZES = False  # torch.compile looks whether they have changed
-KEEPS = (float,)
+from ..batches import leaf_axes
+from .base import Backend
 
 _numbers = itertools.count()  # of the functions that are compiled
 
 
-# Arrays.
-def asarray(x: Any, dtype: str | None = None) -> torch.Tensor:
-    """Return x as a tensor; ``dtype`` by name, "float64"; floats are float64 by default."""
-    if isinstance(x, torch.Tensor):
-        return x if dtype is None else x.to(getattr(torch, dtype))
-    return torch.from_numpy(np.array(x, dtype))
+class Torch(Backend):
+    """PyTorch's tensors under torch.func, whose transforms get trees taken apart: optree's."""
 
+    name = "torch"
 
-def to_numpy(x: Any) -> np.ndarray:
-    """Return one array as a NumPy array, detached from any graph."""
-    return x.detach().cpu().numpy()
+    def asarray(self, x: Any, dtype: str | None = None) -> torch.Tensor:
+        """Return x as a tensor; ``dtype`` by name, "float64"; floats are float64 by default."""
+        if isinstance(x, torch.Tensor):
+            return x if dtype is None else x.to(getattr(torch, dtype))
+        return torch.from_numpy(np.array(x, dtype))
 
+    def to_numpy(self, x: Any) -> np.ndarray:
+        """Return one array as a NumPy array, detached from any graph."""
+        return x.detach().cpu().numpy()
 
-def namespace(x: Any) -> Any:
-    """Return the Array API namespace of an array; torch's own names differ from the standard's."""
-    return array_api_compat.torch
+    def namespace(self, x: Any) -> Any:
+        """Return the Array API namespace; torch's own names differ from the standard's."""
+        return array_api_compat.torch
 
+    def stop_gradient(self, x: Any) -> Any:
+        """Return x with the same value and derivative zero."""
+        return x.detach()
 
-def stop_gradient(x: Any) -> Any:
-    """Return x with the same value and derivative zero."""
-    return x.detach()
+    def refusal(self, x: Any) -> str | None:
+        """Say why an array is not taken, and what to give in its place; None if it is."""
+        if type(x) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
+            return None
+        return (
+            f"a {type(x).__name__}, a subclass of Tensor whose own rules would be lost; give "
+            "x.as_subclass(torch.Tensor), or the plain tensor that it holds"
+        )
 
+    def value_and_grad(self, f: Callable, argnums: Any = 0, has_aux: bool = False) -> Callable:
+        """Return a function computing (value, gradient), or ((value, aux), gradient).
 
-def refusal(x: Any) -> str | None:
-    """Say why an array is not taken, and what to give in its place; None if it is."""
-    if type(x) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
-        return None
-    return (
-        f"a {type(x).__name__}, a subclass of Tensor whose own rules would be lost; give "
-        "x.as_subclass(torch.Tensor), or the plain tensor that it holds"
-    )
+        The parameters' ``.grad`` stays untouched.
+        """
 
+        def run(*args):
+            single = isinstance(argnums, int)
+            wanted = args[argnums] if single else tuple([args[n] for n in argnums])
+            leaves, structure = self.flatten(wanted)
 
-# Transforms.
-def grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
-    """Return the gradient of the scalar f; the parameters' ``.grad`` stays untouched."""
-    return torch.func.grad(f, argnums)
+            def of_leaves(leaves):
+                found, given = self.unflatten(structure, leaves), list(args)
+                numbers, parts = ((argnums,), (found,)) if single else (argnums, found)
+                for n, x in zip(numbers, parts, strict=True):
+                    given[n] = x
+                return f(*given)
 
+            if not leaves:
+                return of_leaves(leaves), wanted
+            found, result = torch.func.grad_and_value(of_leaves, has_aux=has_aux)(leaves)
+            return result, self.unflatten(structure, found)
 
-def value_and_grad(
-    f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False
-) -> Callable:
-    """Return a function computing (value, gradient), or ((value, aux), gradient).
+        return run
 
-    torch.func has them the other way round.
-    """
-    both = torch.func.grad_and_value(f, argnums, has_aux)
+    def vmap(self, f: Callable, in_axes: Any = 0) -> Callable:
+        """Map f over the axes of its arguments that ``in_axes`` names, as ``jax.vmap``."""
 
-    def run(*args):
-        gradient, value = both(*args)
-        return value, gradient
+        def run(*args):
+            leaves, structure = self.flatten(args)
+            axes = in_axes if isinstance(in_axes, tuple | list) else [in_axes] * len(args)
+            along = [axis for _, axis, _ in leaf_axes("vmap", axes, args)]
+            made = []
 
-    return run
+            def of_leaves(*leaves):
+                out, shape = self.flatten(f(*self.unflatten(structure, leaves)))
+                made.append(shape)
+                return tuple(out)
 
+            try:
+                out = torch.vmap(of_leaves, in_dims=tuple(along))(*leaves)
+            except RuntimeError as error:
+                if "randomness" not in str(error):
+                    raise
+                raise RuntimeError(
+                    "the loss draws random numbers, and for a batch it is not said whether all "
+                    "samples share them: draw them beforehand, one for each sample (such as a "
+                    "mask for dropout), and pass them as an argument that is batched."
+                ) from error
+            return self.unflatten(made[-1], out)
 
-def vmap(f: Callable, in_axes: Any = 0) -> Callable:
-    """Map f over axis 0 of the arguments marked 0 (torch calls them in_dims)."""
-    run = torch.vmap(f, in_dims=tuple(in_axes) if isinstance(in_axes, list) else in_axes)
+        return run
 
-    def mapped(*args):
-        try:
-            return run(*args)
-        except RuntimeError as error:
-            if "randomness" not in str(error):
-                raise
-            raise RuntimeError(
-                "the loss draws random numbers, and for a batch it is not said whether all "
-                "samples share them: draw them beforehand, one for each sample (such as a mask "
-                "for dropout), and pass them as an argument that is batched."
-            ) from error
+    def jit(self, f: Callable) -> Callable:
+        """Compile f with torch.compile, as the outermost transform.
 
-    return mapped
+        The inductor compiler needs a C++ compiler, and seconds for the first call; without one
+        the graph is captured and run by PyTorch itself ("aot_eager").
+        """
 
+        def run(*args):
+            return f(*args)
 
-def jit(f: Callable) -> Callable:
-    """Compile f with torch.compile, as the outermost transform.
+        # PyTorch counts compilations by code object and refuses the ninth; vmap and grad have
+        # one for all functions, so that the ninth function would fail. Each gets its own, and
+        # its own name, by which PyTorch remembers the ints that have changed.
+        run.__code__ = run.__code__.replace(co_name=f"run_{next(_numbers)}")
+        compiled = torch.compile(run, backend=self.compiler(), fullgraph=True)
 
-    The inductor compiler needs a C++ compiler, and seconds for the first call; without one the
-    graph is captured and run by PyTorch itself ("aot_eager").
-    """
+        def run_compiled(*args):
+            try:
+                return compiled(*args)
+            except torch._dynamo.exc.TorchDynamoException as error:
+                failed = error
+            f(*args)  # an error of f's own comes out here, in its own words
+            raise failed
 
-    def run(*args):
-        return f(*args)
+        return run_compiled
 
-    # PyTorch counts compilations by code object and refuses the ninth; vmap and grad have one
-    # for all functions, so that the ninth function would fail. Each gets its own, and its own
-    # name, by which PyTorch remembers the ints that have changed and may not be constants.
-    run.__code__ = run.__code__.replace(co_name=f"run_{next(_numbers)}")
-    compiled = torch.compile(run, backend=compiler(), fullgraph=True)
+    def compiler(self) -> str:
+        """Return the torch.compile backend that `jit` uses on this machine."""
+        found = os.environ.get("CXX") or any(map(shutil.which, ("g++", "clang++", "c++", "cl")))
+        return "inductor" if found else "aot_eager"
 
-    def run_compiled(*args):
-        try:
-            return compiled(*args)
-        except torch._dynamo.exc.TorchDynamoException as error:
-            failed = error
-        f(*args)  # an error of f's own comes out here, in its own words
-        raise failed
+    def examine(self, gradient: Callable, arguments: tuple, axes: tuple) -> None:
+        """Refuse a loss that turns a parameter into a Python number.
 
-    return run_compiled
+        PyTorch does so in silence: the gradient ends there, and every method agrees on the rest.
+        """
+        if not torch.compiler.is_compiling():  # the whole call may be compiled by somebody else
+            with _NoNumbers():
+                gradient(*self.samples(arguments, axes, 0))
 
+    def is_traced(self, x: Any) -> bool:
+        """Say whether x stands for an array inside a transform."""
+        return torch._C._functorch.is_functorch_wrapped_tensor(x)
 
-def compiler() -> str:
-    """Return the torch.compile backend that ``jit`` uses on this machine."""
-    found = os.environ.get("CXX") or any(map(shutil.which, ("g++", "clang++", "c++", "cl")))
-    return "inductor" if found else "aot_eager"
-
-
-def examine(gradient: Callable, sample: Callable) -> None:
-    """Compute one sample's gradient, and refuse a loss that turns a parameter into a number.
-
-    PyTorch does so in silence: the gradient ends there, and every method agrees on the rest.
-    """
-    if not torch.compiler.is_compiling():  # the whole call may be compiled by somebody else
-        with _NoNumbers():
-            gradient(*sample())
+    def empty(self, shape: tuple, like: Any) -> torch.Tensor:
+        """Return fresh memory of an array's dtype, where that array is."""
+        return torch.empty(shape, dtype=like.dtype, device=like.device)
 
 
 class _NoNumbers(TorchFunctionMode):
@@ -173,7 +161,7 @@ class _NoNumbers(TorchFunctionMode):
         name = getattr(function, "__name__", "")
         found = args[:1] if name in self.LEAVES else ()
         if function in self.MAKES and isinstance(args[0], tuple | list):
-            found, name = trees.flatten(args[0])[0], f"torch.{name}"
+            found, name = BACKEND.flatten(args[0])[0], f"torch.{name}"
         elif function is torch.tensor:
             found, name = args[:1], "torch.tensor"
         if any(_has_gradient(x) for x in found):
@@ -193,28 +181,4 @@ def _has_gradient(x):
     return torch._C._functorch.is_gradtrackingtensor(x)
 
 
-# The memory of rows.
-def empty(shape: tuple[int, ...], like: Any) -> torch.Tensor:
-    """Return fresh memory of an array's type, where the array is."""
-    return torch.empty(shape, dtype=like.dtype, device=like.device)
-
-
-def own(rows: Any) -> Any:
-    """Return arrays to write to: those of ``rows``, fresh ones where they share memory."""
-    detached = trees.tree_map(lambda x: x.detach(), rows)  # no graph of an earlier call
-    return memory.apart(detached, torch.empty_like)
-
-
-def overwrite(f: Callable) -> Callable | None:
-    """Return a faster way than ``into`` to write f(\\*args) into an array; there is none."""
-    return None
-
-
-def may_write(out: torch.Tensor, arguments: tuple) -> bool:
-    """Say at once whether ``out`` may be written over while arguments are read; False: look."""
-    return False  # a call takes far longer than the look
-
-
-def traced(x: Any) -> bool:
-    """Say whether x stands for an array inside a transform, where no memory can be written."""
-    return isinstance(x, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(x)
+BACKEND = Torch()

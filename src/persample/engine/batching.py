@@ -9,9 +9,9 @@ from string import ascii_letters
 from typing import Any
 
 import numpy as np
+from optree import tree_flatten, tree_unflatten
 
-from .. import trees
-from ..batches import axes_of, batch_size
+from ..batches import batch_size, leaf_axes
 from . import namespace as xp
 from .contraction import split
 from .core import ELEMENTWISE, Trace, as_tracer, bind, new_trace, transformed
@@ -141,9 +141,10 @@ class BatchTrace(Trace):
 
     def argument(self, x, axis):
         """Return an argument's leaf as the function sees it."""
-        if axis == 0:
-            return BatchTracer(self, xp.asarray(x), True)
-        return self.lift(x) if is_array(x) else x
+        if axis is None:
+            return self.lift(x) if is_array(x) else x
+        x = xp.asarray(x)
+        return BatchTracer(self, xp.moveaxis(x, axis, 0) if axis else x, True)
 
     def output(self, x):
         """Return a result's leaf with the sample axis, whether or not it has one already."""
@@ -164,12 +165,13 @@ class BatchTrace(Trace):
 
 
 def vmap(f: Callable, in_axes: Any = 0) -> Callable:
-    """Return ``f`` for a batch: ``f`` is written for one sample, the result maps axis 0.
+    """Return ``f`` for a batch; ``f`` is written for one sample.
 
     Parameters
     ----------
-    in_axes : 0, None, or a tuple or list with one entry for each argument
-        0: every array in that argument has the samples along axis 0. None: shared by all.
+    in_axes : an axis, None, or a tuple or list with one entry for each argument
+        An integer: every array in that argument has the samples along this axis. None: shared by
+        all. An entry may be a tree of these that begins like the argument, as in ``jax.vmap``.
 
     Returns
     -------
@@ -178,17 +180,12 @@ def vmap(f: Callable, in_axes: Any = 0) -> Callable:
 
     def run(*args):
         given = in_axes if isinstance(in_axes, tuple | list) else [in_axes] * len(args)
-        axes = axes_of("vmap", given, len(args))
-        size = batch_size("vmap", args, axes)
-        flat = [trees.flatten(arg) for arg in args]
-        with new_trace(BatchTrace, size) as trace:
-            lifted = [
-                trees.unflatten(structure, [trace.argument(x, axis) for x in leaves])
-                for (leaves, structure), axis in zip(flat, axes, strict=True)
-            ]
-            outputs, structure = trees.flatten(f(*lifted))
+        found = leaf_axes("vmap", given, args)
+        leaves, structure = tree_flatten(args)
+        with new_trace(BatchTrace, batch_size("vmap", found)) as trace:
+            lifted = [trace.argument(x, axis) for _, axis, x in found]
+            outputs, out_structure = tree_flatten(f(*tree_unflatten(structure, lifted)))
             values = [trace.output(x) for x in outputs]
-        arrays = [x for leaves, _ in flat for x in leaves]
-        return trees.unflatten(structure, unshared(values, arrays))
+        return tree_unflatten(out_structure, unshared(values, leaves))
 
     return transformed(f, run)

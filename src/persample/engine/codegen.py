@@ -9,11 +9,10 @@ This keeps the bits of every element, but the result may be laid out differently
 import keyword
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from .. import trees
 from ..names import free_name, short_names
 from .contraction import expression
 from .core import ELEMENTWISE, VIEW
@@ -154,18 +153,13 @@ def memories(graph: Graph) -> dict[Var, tuple[Var | None, bool]]:
     return found
 
 
-PRODUCTS = {" * ": "multiply", " @ ": "matmul"}  # operators of a product, and their ufuncs
-
-
 class Program:
     """A program under construction."""
 
-    def __init__(self, graph: Graph, into: bool):
+    def __init__(self, graph: Graph):
         inputs = zip(graph.inputs, graph.names, strict=True)
         self.texts = {v: Text(name, ATOM, (v,)) for v, name in inputs}  # constants: by id
         self.taken = {*keyword.kwlist, graph.name, *graph.names}  # names not to be used again
-        # No names unless into.
-        self.outs = [free_name(f"out_{n}", self.taken) for n in range(len(graph.outputs) * into)]
         self.graph, self.memory = graph, memories(graph)
         self.constants: dict = {}
         self.lines: list[tuple[Equation, str, Text]] = []  # name = text, for the equation
@@ -193,18 +187,10 @@ class Program:
         text, binds = FORMS.get(eq.primitive.name, _call)(eq, *operands)
         return Text(text, binds, tuple([r for x in operands for r in x.reads]))
 
-    def call_into(self, place: str, eq: Equation) -> str | None:
-        """Return the call of a ufunc that writes a result to ``place``; None if there is none."""
-        operands = [self.operand(eq, x) for x in eq.inputs]
-        if isinstance(eq.primitive.numpy, np.ufunc):
-            texts = ", ".join([x.text for x in operands])
-            return f"np.{eq.primitive.numpy.__name__}({texts}, out={place})"
-        form = expression(eq.params["subscripts"]) if eq.primitive.name == "einsum" else ""
-        for symbol, name in PRODUCTS.items():
-            if symbol in form:
-                x, y = [x.within(ATOM) for x in operands]
-                return f"np.{name}({form.replace(symbol, ', ')}, out={place})".format(x=x, y=y)
-        return None
+    def call_into(self, place: str, eq: Equation) -> str:
+        """Return the call of a ufunc that writes its result to ``place``."""
+        operands = ", ".join([self.operand(eq, x).text for x in eq.inputs])
+        return f"np.{eq.primitive.numpy.__name__}({operands}, out={place})"
 
     def body(self, outputs: list) -> list[str]:
         """Return all lines: large memory is reused, or else released, after its last reader."""
@@ -212,7 +198,7 @@ class Program:
         ending, names, lines = self.last_reads(outputs), {}, []
         for n, (eq, name, text) in enumerate(self.lines):
             done = [v for v in ending[n] if v in names]  # not the arguments
-            reused = next((v for v in done if _can_hold(eq, v) and name not in self.outs), None)
+            reused = next((v for v in done if _can_hold(eq, v)), None)
             call = self.call_into(self.texts[reused].text, eq) if reused else text.text
             lines.append(f"{name} = {call}")
             if eq.primitive.kind != VIEW:
@@ -221,7 +207,7 @@ class Program:
                 names[self.memory[eq.output][0]].append(name)
             gone = [name for v in done if v is not reused and _large(v) for name in names[v]]
             lines += [f"del {', '.join(sorted(gone))}"] if gone else []
-        return [*lines, *(self.stores(outputs) if self.outs else [self.results(outputs)])]
+        return [*lines, self.results(outputs)]
 
     def last_reads(self, outputs: list) -> list[list[Var]]:
         """Return, for each line, the variables whose memory nothing reads after it."""
@@ -235,12 +221,6 @@ class Program:
         """Return the variables whose memory a text reads, each once, in order."""
         return dict.fromkeys([self.memory[v][0] for v in text.reads])
 
-    def stores(self, outputs: list) -> list[str]:
-        """Return lines that copy the outputs into given memory, where they are not there yet."""
-        pairs = zip([self.text_of(x).text for x in outputs], self.outs, strict=True)
-        lines = [f"{out}[...] = {text}" for text, out in pairs if text != out]
-        return [*lines, f"return {', '.join(self.outs)}"]
-
     def results(self, outputs: list) -> str:
         """Return the line that returns one array or a tuple, which share memory with nothing."""
         made_here = set(self.memory) - set(self.graph.inputs)
@@ -252,32 +232,29 @@ class Program:
             copied = f"{text.within(ATOM)}.copy()" if shared else text.text
             texts.append(copied if x.shape else f"np.array({text.text})")
             made_here.discard(of)  # only the first output may have that memory itself
-        if len(texts) > 1 or self.graph.structure is trees.LEAF:
+        if len(texts) > 1 or self.graph.structure.is_leaf():
             return f"return {', '.join(texts)}"
         return f"return ({texts[0]},)" if texts else "return ()"
 
 
-def generate(graph: Graph, into: bool = False) -> tuple[str, dict]:
+def generate(graph: Graph) -> tuple[str, dict]:
     """Return the source of a function of the graph's inputs, and the constants it reads.
 
     The function returns one array if the traced function did, else a tuple of its arrays. None
-    shares memory with an input, a constant or another output. With ``into`` it takes arrays for
-    the outputs before the inputs, writes the outputs into them, and returns these arrays.
+    shares memory with an input, a constant or another output.
     """
-    program = Program(graph, into)
+    program = Program(graph)
     names = short_names(program.taken)
     uses = Counter(map(id, [*graph.outputs, *[x for eq in graph.equations for x in eq.inputs]]))
-    places = dict(zip(map(id, graph.outputs), program.outs, strict=into))  # none unless into
     for eq in graph.equations:
-        text, place = program.write(eq), places.get(id(eq.output))
-        call = program.call_into(place, eq) if place else None
+        text = program.write(eq)
         small = eq.primitive.kind == VIEW or not _large(eq.output)
-        if call or uses[id(eq.output)] > 1 or not small or len(text.text) >= WIDTH - 20:
-            name = place if call else next(names)
-            program.lines.append((eq, name, replace(text, text=call or text.text)))
+        if uses[id(eq.output)] > 1 or not small or len(text.text) >= WIDTH - 20:
+            name = next(names)
+            program.lines.append((eq, name, text))
             text = Text(name, ATOM, (eq.output,))
         program.texts[eq.output] = text
-    header = f"def {graph.name}({', '.join([*program.outs, *graph.names])}):"
+    header = f"def {graph.name}({', '.join(graph.names)}):"
     return "\n    ".join([header, *program.body(graph.outputs)]) + "\n", program.constants
 
 

@@ -1,15 +1,12 @@
-"""``jit``: stage, optimise, generate, compile, and keep the program for the next call.
-
-Separate because only here do staging, optimiser and code generator meet.
-"""
+"""``jit``: stage, optimise, generate, compile, and keep the program for the next call."""
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from optree import tree_flatten, tree_unflatten
 
-from .. import trees
 from .codegen import generate
 from .core import refuse
 from .optimise import PASSES, optimise
@@ -18,24 +15,32 @@ from .staging import Graph, make_graph
 from .tracer import Tracer, is_array, plain
 
 
-def _not_yet(*args):
-    return NotImplemented
-
-
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Compiled:
     """What is kept for one signature.
 
     ``program`` takes the array leaves of the arguments, in order, and returns one array if the
-    function does, else a tuple of arrays. ``guard`` takes the arguments as they are
-    and returns NotImplemented where they have another signature. ``writer`` takes arrays for the
-    results before the arguments' leaves, and writes there.
+    function does, else a tuple of arrays. ``like`` has the shape and the dtype of each argument
+    if all of them are single arrays, else it is None.
     """
 
     program: Callable
     graph: Graph
-    guard: Callable
-    writer: Callable | None = None
+    like: list | None
+
+    def fits(self, args: tuple) -> bool:
+        """Say whether the arguments are arrays like those that this was compiled for."""
+        if self.like is None or len(args) != len(self.like):
+            return False
+        for x, (shape, dtype) in zip(args, self.like, strict=True):
+            if type(x) is not np.ndarray or x.shape != shape or x.dtype is not dtype:
+                return False
+        return True
+
+    def __call__(self, arrays: Iterable) -> Any:
+        """Return what the function returns."""
+        out, structure = self.program(*arrays), self.graph.structure
+        return out if structure.is_leaf() else tree_unflatten(structure, out)
 
 
 class Jitted:
@@ -53,29 +58,26 @@ class Jitted:
         self.passes = tuple(passes)
         self.traces = 0
         self._known: dict = {}
-        self._latest = self._latest_into = _not_yet
+        self._latest: Compiled | None = None
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if keywords:
             refuse(keywords)
-        out = self._latest(*args)
-        return self._find(args) if out is NotImplemented else out
-
-    def _find(self, args: tuple) -> Any:
-        """Call the program for these arguments' signature, and try it first the next time."""
+        latest = self._latest
+        if latest is not None and latest.fits(args):
+            return latest(args)
         key, arrays = _signature(args)
         if key is None:
             return self.__wrapped__(*args)  # inside another transform: part of its trace
-        compiled = self._known.get(key) or self._compile(key, args)
-        self._latest = compiled.guard
-        out, structure = compiled.program(*arrays), compiled.graph.structure
-        return out if structure is trees.LEAF else trees.unflatten(structure, out)
+        self._latest = self._known.get(key) or self._compile(key, args)
+        return self._latest(arrays)
 
     def _compile(self, key: tuple, args: tuple) -> Compiled:
         graph = optimise(make_graph(self.__wrapped__)(*args), self.passes)
         self.traces += 1
-        program = _program(graph)
-        self._known[key] = Compiled(program, graph, _guard(program, graph.structure, args))
+        single = all(type(x) is np.ndarray for x in args)
+        like = [(x.shape, x.dtype) for x in args] if single else None
+        self._known[key] = Compiled(_program(graph), graph, like)
         return self._known[key]
 
     def _compiled(self, args: tuple) -> Compiled:
@@ -83,25 +85,6 @@ class Jitted:
         if key is None:
             raise TypeError("jit: a program was asked for with tracers; give arrays as examples.")
         return self._known.get(key) or self._compile(key, args)
-
-    def into(self, out: Any, *args: Any) -> Any:
-        """Call the function, write what it returns into ``out``, and return ``out``.
-
-        ``out`` is like the result: the result of an earlier call, say. The caller sees to it that
-        its arrays can be written to and share memory with no argument and not with each other.
-        """
-        result = self._latest_into(out, *args)
-        if result is not NotImplemented:
-            return result
-        compiled, (outs, structure) = self._compiled(args), trees.flatten(out)
-        given, wanted = [[(x.shape, x.dtype) for x in xs] for xs in (outs, compiled.graph.outputs)]
-        if (structure, given) != (compiled.graph.structure, wanted):
-            raise ValueError("jit: out has another structure, shape or dtype; give a result.")
-        compiled.writer = compiled.writer or _program(compiled.graph, into=True)
-        # LEAF: the one array that the writer returns is the result; trees have no guard.
-        self._latest_into = _guard(compiled.writer, trees.LEAF, (out, *args))
-        compiled.writer(*outs, *_signature(args)[1])
-        return out
 
     def graph(self, *args: Any) -> Graph:
         """Return the optimised graph for these arguments; print it, or its ``removed``."""
@@ -118,43 +101,20 @@ class Jitted:
     def program(self, *args: Any) -> Callable:
         """Return the compiled program for these arguments, a plain function without any check.
 
-        It takes the arrays among the arguments' leaves, in the order of ``trees.flatten``, which
-        must have the shapes and dtypes of these. It returns one array if the function returns
-        one, else a tuple of the arrays in what it returns.
+        It takes the arrays among the arguments' leaves, in the order of ``optree.tree_leaves``;
+        they must have the shapes and dtypes of these. It returns one array if the function
+        returns one, else a tuple of the arrays in what it returns.
         """
         return self._compiled(args).program
 
 
-def _program(graph: Graph, into: bool = False) -> Callable:
-    """Return the program for a graph; with ``into`` it takes arrays for its results first."""
-    source, constants = generate(graph, into)
+def _program(graph: Graph) -> Callable:
+    """Return the program for a graph."""
+    source, constants = generate(graph)
     primitives = {name: primitive.numpy for name, primitive in PRIMITIVES.items()}
     scope = {**primitives, **constants, "np": np}
     exec(compile(source, f"<jit {graph.name}>", "exec"), scope)  # our own text
     return scope[graph.name]
-
-
-def _guard(program: Callable, structure: Any, args: tuple) -> Callable:
-    """Return ``program`` behind a check that the arguments are arrays like ``args``.
-
-    The check is written out as Python text: for small arrays, a loop over the arguments takes as
-    long as half of the program. Arguments that are no arrays have no such check.
-    """
-    if not args or any(type(x) is not np.ndarray for x in args):
-        return _not_yet
-    given = {f"x{i}": x for i, x in enumerate(args)}
-    scope = {"program": program, "structure": structure, "unflatten": trees.unflatten}
-    scope |= {"ndarray": np.ndarray, **{f"d{name}": x.dtype for name, x in given.items()}}
-    checks = [
-        f"type({name}) is ndarray and {name}.dtype is d{name} and {name}.shape == {x.shape}"
-        for name, x in given.items()
-    ]
-    run = f"program({', '.join(given)})"
-    run = run if structure is trees.LEAF else f"unflatten(structure, {run})"
-    head = f"def guard({'=None, '.join(given)}=None, *more):"
-    test = f"not more and {' and '.join(checks)}"
-    exec(f"{head}\n    return {run} if {test} else NotImplemented", scope)  # our own text
-    return scope["guard"]
 
 
 def jit(f: Callable, passes: Iterable[str] = tuple(PASSES)) -> Jitted:
@@ -193,22 +153,20 @@ def _signature(args: tuple) -> tuple[tuple | None, list]:
 
     The key is None if an argument is a tracer.
     """
-    key, arrays = [], []
-    for arg in args:
-        leaves, structure = trees.flatten(arg)
-        key.append(structure)
-        for x in leaves:
-            if isinstance(x, Tracer):
-                return None, []
-            if is_array(x):
-                key += (x.shape, x.dtype)
-                arrays.append(plain(x))
-            elif isinstance(x, Hashable):
-                # As keys 1, 1.0 and True would be equal, and so would 0.0 and -0.0.
-                key.append((type(x), repr(x) if isinstance(x, float) else x))
-            else:
-                raise TypeError(
-                    f"jit: an argument holds a {type(x).__name__}, which is not hashable, so no "
-                    "program can be kept for it; give arrays, numbers, strings, or trees of these."
-                )
+    leaves, structure = tree_flatten(args)
+    key, arrays = [structure], []
+    for x in leaves:
+        if isinstance(x, Tracer):
+            return None, []
+        if is_array(x):
+            key += (x.shape, x.dtype)
+            arrays.append(plain(x))
+        elif isinstance(x, Hashable):
+            # As keys 1, 1.0 and True would be equal, and so would 0.0 and -0.0.
+            key.append((type(x), repr(x) if isinstance(x, float) else x))
+        else:
+            raise TypeError(
+                f"jit: an argument holds a {type(x).__name__}, which is not hashable, so no "
+                "program can be kept for it; give arrays, numbers, strings, or trees of these."
+            )
     return tuple(key), arrays

@@ -5,11 +5,12 @@ walks the tape once, from the loss to the inputs; at each node it applies the ru
 """
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any
 
 import numpy as np
+from optree import tree_flatten, tree_map, tree_unflatten
 
-from .. import trees
 from . import namespace as xp
 from .core import Trace, as_tracer, bind, new_trace, transformed
 from .operations import constant
@@ -79,8 +80,8 @@ class ReverseTrace(Trace):
         values = [x.value for x in inputs]
         out = bind(primitive, *values, **params)
         parents = [x.node for x in inputs]
-        cut = vjp_rules.get(primitive.name) in ((None,), (None, None))  # no derivative
-        if cut or out.dtype.kind != "f" or all(p is None for p in parents):
+        rules = vjp_rules.get(primitive.name, (True,))  # pull names a missing row
+        if not any(rules) or out.dtype.kind != "f" or all(p is None for p in parents):
             return ReverseTracer(self, out, None)
         self.tape.append(Node(primitive, params, values, out, parents))
         return ReverseTracer(self, out, self.tape[-1])
@@ -100,10 +101,13 @@ def backward(nodes: Iterable[Node], cts: dict) -> dict:
     return cts
 
 
-def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
+def value_and_grad(
+    f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable:
     """Return a function computing ``f`` and its gradient: ``(value, gradient)``.
 
-    ``f`` returns one 0-d real array. The gradient has the structure, shapes and dtypes of
+    ``f`` returns one 0-d real array; with ``has_aux`` a pair of it and a tree, which is returned
+    as it is: ``((value, aux), gradient)``. The gradient has the structure, shapes and dtypes of
     argument ``argnums`` (a tuple of them for a tuple of argnums); zeros where ``f`` ignores it.
     """
     several = isinstance(argnums, tuple)
@@ -116,12 +120,14 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
                 "(the first is 0, the last -1) or a tuple of such numbers."
             )
         with new_trace(ReverseTrace) as trace:
-            flat = [trees.flatten(arg) for arg in args]
+            flat = [tree_flatten(arg) for arg in args]
             lifted = [[trace.lift(x) if is_array(x) else x for x in xs] for xs, _ in flat]
             for n in wanted:
                 lifted[n] = [_parameter(trace, x, n % len(args)) for x in flat[n][0]]
             parts = zip(flat, lifted, strict=True)
-            result = f(*[trees.unflatten(structure, xs) for (_, structure), xs in parts])
+            result = f(*[tree_unflatten(structure, xs) for (_, structure), xs in parts])
+            result, aux = result if has_aux else (result, None)
+            aux = tree_map(lambda x: x.value if getattr(x, "_trace", None) is trace else x, aux)
             output = as_tracer(trace, _scalar(result))
             # output.node is None if the loss does not depend on the parameters.
             cts = backward(trace.tape[::-1], {output.node: xp.ones_like(output.value)})
@@ -129,8 +135,8 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
         found = [cts.get(x.node, xp.zeros_like(x.value)) for x in parameters]
         leaves = iter(unshared(found))
         value = output.value if isinstance(output.value, Tracer) else np.array(output.value)
-        grads = tuple([trees.unflatten(flat[n][1], leaves) for n in wanted])
-        return value, grads if several else grads[0]
+        grads = [tree_unflatten(flat[n][1], islice(leaves, len(flat[n][0]))) for n in wanted]
+        return (value, aux) if has_aux else value, tuple(grads) if several else grads[0]
 
     return transformed(f, run)
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from optree import tree_flatten, tree_flatten_with_path, tree_unflatten
 
-from .. import trees
 from ..names import argument_names, free_name, short_names
 from .core import Primitive, Trace, as_tracer, bind, new_trace, refuse
 from .operations import constant, snapshot
@@ -127,9 +127,9 @@ def make_graph(f: Callable) -> Callable[..., Graph]:
 
     def trace_it(*args, **keywords):
         refuse(keywords)
-        leaves, structure = trees.flatten(args)
-        prefixes = zip(args, argument_names(f, args), strict=True)
-        names = [name for arg, prefix in prefixes for name in trees.leaf_names(arg, prefix)]
+        paths, leaves, structure = tree_flatten_with_path(args)
+        given = argument_names(f, args)
+        names = ["_".join([given[first], *map(str, rest)]) for first, *rest in paths]
         taken = {"np", *PRIMITIVES}  # names that the generated program uses
         inputs = {}
         with new_trace(StageTrace) as trace:
@@ -138,7 +138,7 @@ def make_graph(f: Callable) -> Callable[..., Graph]:
                     var = Var(x.shape, x.dtype)
                     inputs[var] = free_name(name, taken)
                     leaves[i] = StageTracer(trace, x, var)
-            outputs, structure = trees.flatten(f(*trees.unflatten(structure, leaves)))
+            outputs, structure = tree_flatten(f(*tree_unflatten(structure, leaves)))
             atoms = [as_tracer(trace, x).atom for x in outputs]
         name = getattr(f, "__name__", "function")
         name = free_name("function" if name == "<lambda>" else name, taken)

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import is_dataclass
 from typing import Any
 
-from .. import memory
-from ..checks import check_out
+from ..backends import backend, kind_of
+from . import memory
 
 
 def check_buffers(source: Any, size: int, forms: dict[str, list], out: dict[str, Any]) -> None:
     """Say what is wrong with ``out``: its kind, shapes, types, or whose memory it is."""
-    check_out("rows", (source.parameters,), (None,), size, out)
+    _check_shapes(source.parameters, size, out)
     names, written = [f"out[{name!r}]" for name in out], list(out.values())
     for name, x in zip(names, written, strict=True):
         if not memory.can_be_written(x):
@@ -42,3 +42,31 @@ def _arrays_of(x: Any) -> Iterator[Any]:
             yield from _arrays_of(part)
     elif is_dataclass(x):
         yield from _arrays_of(list(vars(x).values()))
+
+
+def _check_shapes(parameters: dict[str, Any], size: int, out: dict[str, Any]) -> None:
+    """Say what is wrong with the names, kinds, shapes and types of ``out``."""
+    if out.keys() != parameters.keys():
+        raise ValueError(
+            f"rows: out is {dict.fromkeys(out, '*')} and the rows are "
+            f"{dict.fromkeys(parameters, '*')}, with * for an array; give the rows of an earlier "
+            "call with these parameters, or no out."
+        )
+    for name, p in parameters.items():
+        x, shape = out[name], (size, *p.shape)
+        kind = kind_of(x)
+        if kind is not None and (text := backend(kind).refusal(x)) is not None:
+            raise TypeError(f"rows: out_{name} is {text}.")
+        given, needed = _described(x, getattr(x, "shape", None)), _described(p, shape)
+        if given != needed:
+            raise ValueError(
+                f"rows: out_{name} is {given}; the rows need {needed}: give the rows of an "
+                "earlier call with these shapes, or no out."
+            )
+
+
+def _described(x, shape):
+    kind = kind_of(x)
+    dtype = str(getattr(x, "dtype", None)).removeprefix("torch.")
+    array = f"a {kind} array of shape {tuple(shape or ())} and type {dtype}"
+    return array if kind else f"a Python {type(x).__name__}"

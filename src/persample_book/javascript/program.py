@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from persample import trees
 from persample.engine import jit
 from persample.engine.staging import Equation, Graph, Var
 from persample.names import free_name, short_names
@@ -178,7 +177,7 @@ class Program:
             again = uses[id(eq.output)] > 1 and not value.simple
             self.values[eq.output] = self.keep(value) if again else value
         texts = [self.result(x) for x in self.graph.outputs]
-        single = self.graph.structure is trees.LEAF
+        single = self.graph.structure.is_leaf()
         self.lines.append(f"return {texts[0] if single else '[' + ', '.join(texts) + ']'};")
         return self.header() + "".join([f"  {line}\n" for line in self.lines]) + "}\n"
 

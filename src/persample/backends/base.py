@@ -1,0 +1,142 @@
+"""Backend: what a framework must have, with the defaults that NumPy and PyTorch share.
+
+A subclass overrides what differs. Trees (dicts, tuples, lists, named tuples and whatever is
+registered, nested; None is an empty place) are taken apart by optree here, by JAX in JAX.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import optree
+
+from .. import batches
+
+STATIC = (str, bool, int, type(None))
+
+
+class Backend:
+    """One framework's arrays, transforms and trees."""
+
+    name: str
+
+    # Arrays.
+    def asarray(self, x: Any, dtype: str | None = None) -> Any:
+        """Return x as an array; ``dtype`` by name, "float64"; floats are float64 by default."""
+        raise NotImplementedError
+
+    def to_numpy(self, x: Any) -> np.ndarray:
+        """Return one array as a NumPy array, detached from any graph."""
+        return np.asarray(x)
+
+    def namespace(self, x: Any) -> Any:
+        """Return the Array API namespace of an array."""
+        return x.__array_namespace__()
+
+    def stop_gradient(self, x: Any) -> Any:
+        """Return x with the same value and derivative zero."""
+        raise NotImplementedError
+
+    def refusal(self, x: Any) -> str | None:
+        """Say why an array of this framework is not taken; None if it is."""
+        return None
+
+    # Transforms, with the arguments of JAX.
+    def value_and_grad(self, f: Callable, argnums: Any = 0, has_aux: bool = False) -> Callable:
+        """Return a function computing (value, gradient), or ((value, aux), gradient)."""
+        raise NotImplementedError
+
+    def grad(self, f: Callable, argnums: Any = 0, has_aux: bool = False) -> Callable:
+        """Return the gradient of the scalar f, or a function computing (gradient, aux)."""
+        both = self.value_and_grad(f, argnums, has_aux)
+
+        def gradient(*args):
+            value, found = both(*args)
+            return (found, value[1]) if has_aux else found
+
+        return gradient
+
+    def vmap(self, f: Callable, in_axes: Any = 0) -> Callable:
+        """Map f over the axes of its arguments that ``in_axes`` names, as ``jax.vmap``."""
+        raise NotImplementedError
+
+    def jit(self, f: Callable) -> Callable:
+        """Compile f, as the outermost transform."""
+        raise NotImplementedError
+
+    def examine(self, gradient: Callable, arguments: tuple, axes: tuple) -> None:
+        """Refuse a loss that would lose a part of its gradient in silence."""
+
+    # Trees.
+    def flatten(self, tree: Any) -> tuple[list, Any]:
+        """Return the leaves, and the structure that `unflatten` takes."""
+        return optree.tree_flatten(tree)
+
+    def unflatten(self, structure: Any, leaves: Any) -> Any:
+        """Put ``leaves`` back where `flatten` found them."""
+        return optree.tree_unflatten(structure, leaves)
+
+    def tree_map(self, f: Callable, tree: Any, *others: Any) -> Any:
+        """Apply f to the leaves of trees of one structure, place by place; None stays None."""
+        return optree.tree_map(f, tree, *others)
+
+    def map_axes(self, f: Callable, axes: Any, tree: Any) -> Any:
+        """Apply f to (axis, subtree) for each entry of ``axes``, a prefix of ``tree``."""
+        return batches.map_axes(f, axes, tree)
+
+    def signature(self, arguments: tuple) -> tuple:
+        """Return what a call looks like: structure, types, shapes, dtypes, static values."""
+        leaves, structure = self.flatten(arguments)
+        return structure, *[
+            (type(x), x)
+            if isinstance(x, STATIC)
+            else (type(x), getattr(x, "shape", None), getattr(x, "dtype", None))
+            for x in leaves
+        ]
+
+    # Samples.
+    def samples(self, arguments: tuple, axes: tuple, which: int | slice) -> tuple:
+        """Return the arguments of one sample, or of a run of samples."""
+
+        def take(axis, part):
+            if axis is None:
+                return part
+            return self.tree_map(lambda x: x[(slice(None),) * (axis % x.ndim) + (which,)], part)
+
+        return self.map_axes(take, axes, arguments)
+
+    def stack(self, trees: list) -> Any:
+        """Return one tree whose arrays have one entry along axis 0 for each tree."""
+        return self.tree_map(lambda *xs: self.namespace(xs[0]).stack(xs), *trees)
+
+    def concatenate(self, parts: Iterator, size: int) -> Any:
+        """Join trees of arrays along axis 0, where the parts have ``size`` entries together.
+
+        Each part is written into the result and let go, so that memory holds the result and one
+        part. Inside a transform nothing can be written to, and the parts are kept until the end.
+        """
+        first = next(parts)
+        leaves, structure = self.flatten(first)
+        if any(map(self.is_traced, leaves)):
+            join = lambda *xs: self.namespace(xs[0]).concat(xs)  # noqa: E731
+            return self.tree_map(join, first, *parts)
+        whole, start = [self.empty((size, *x.shape[1:]), x) for x in leaves], 0
+        while leaves:
+            whole = self.write(whole, leaves, start)
+            start += len(leaves[0])
+            leaves = self.flatten(next(parts, None))[0]
+        return self.unflatten(structure, whole)
+
+    def is_traced(self, x: Any) -> bool:
+        """Say whether x stands for an array inside a transform."""
+        raise NotImplementedError
+
+    def empty(self, shape: tuple, like: Any) -> Any:
+        """Return fresh memory of an array's dtype, where that array is."""
+        raise NotImplementedError
+
+    def write(self, whole: list, part: list, start: int) -> list:
+        """Return the arrays ``whole`` with those of ``part`` in their place from ``start`` on."""
+        for x, y in zip(whole, part, strict=True):
+            x[start : start + len(y)] = y
+        return whole

@@ -1,0 +1,52 @@
+"""How much code a reader meets between a call and the transforms, and how dense a line may be.
+
+Counted are the nodes of the syntax tree without docstrings, so that a dense line does not help.
+The engine's own budgets, in lines, are in test_engine_structure.py.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import persample
+from persample_book.sources import code_lines
+
+ROOT = Path(persample.__file__).parent
+PARTS = [".", "backends", "engine", "engine/functions", "recorder"]
+BETWEEN = [ROOT / f"{name}.py" for name in ("per_sample", "checks", "batches", "arrays", "losses")]
+BETWEEN += sorted((ROOT / "backends").glob("*.py"))
+
+
+def nodes(text):
+    """Count the nodes of a module's syntax tree, without docstrings."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+            node
+        ):
+            node.body = node.body[1:]
+    return sum(1 for _ in ast.walk(tree))
+
+
+def test_between_a_call_and_the_transforms():
+    sizes = {path.stem: nodes(path.read_text()) for path in BETWEEN}
+    assert sum(sizes.values()) <= 6500, sizes
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_lines_are_not_dense(part):
+    """In one file a table of rules may be; the folder it is in may not."""
+    texts = [path.read_text() for path in (ROOT / part).glob("*.py")]
+    assert sum(map(nodes, texts)) <= 11.5 * sum(map(code_lines, texts))
+
+
+def test_every_folder_is_a_part():
+    assert {str(path.parent.relative_to(ROOT)) for path in ROOT.rglob("*.py")} == {*PARTS}
+
+
+def test_nodes_are_counted_as_stated():
+    assert nodes("x = 1") == 5  # Module, Assign, Name, Store, Constant
+    assert nodes('"""Of a module."""\nx = 1') == nodes("x = 1")
+    plain = nodes("class A:\n    def f(self):\n        return 1")
+    assert nodes('class A:\n    "doc"\n    def f(self):\n        "doc"\n        return 1') == plain
