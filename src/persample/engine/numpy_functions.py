@@ -92,7 +92,7 @@ REFUSED = {
         "fromfile fromfunction fromiter fromstring full genfromtxt identity loadtxt ones require "
         "tri zeros"
     ),
-    (_COMPLEX, "use the function of this name in np itself, which stays real"): (
+    (_COMPLEX, "use np.sqrt, np.log and their like, which stay real"): (
         "emath.arccos emath.arcsin emath.arctanh emath.log emath.log10 emath.log2 emath.logn "
         "emath.power emath.sqrt"
     ),
@@ -104,6 +104,7 @@ REFUSED = {
     ),
     ("the engine has no such function", "choose with np.where or np.select"): "choose piecewise",
     ("the engine has no such function", "join the parts: np.concatenate"): "insert",
+    ("a method of an array brought it here", "write np.clip(x, low, high)"): "clip",
 }
 REASONS = {name: why for why, names in REFUSED.items() for name in names.split()}
 OTHERS = (
@@ -114,6 +115,7 @@ OTHERS = (
 # Arguments of ufuncs that mean nothing unless they differ from this.
 NEUTRAL = {"out": (None,), "where": True, "casting": "same_kind", "order": "K", "subok": True}
 NEUTRAL |= {"dtype": None, "signature": None, "keepdims": False}
+INSTEAD = {"out": "use the result (a = a + x for a += x)", "where": "choose with np.where"}
 
 
 def named(function):
@@ -140,6 +142,9 @@ def answer_ufunc(ufunc, method, inputs, kwargs):
     name = ufunc.__name__
     if function is None and getattr(PRIMITIVES.get(name), "numpy", None) is ufunc:
         function = getattr(xp, name)  # a primitive just added
+    if function is None and getattr(np, name, None) is not ufunc and name not in REASONS:
+        why, instead = OTHERS
+        raise TypeError(f"the ufunc {name} on {tracers([*inputs])[0]!r}: {why}; {instead}.")
     if method in ("reduce", "accumulate") and (name, method) in METHODS:
         wanted = {"axis": 0, **kwargs}
         return call(f"{name}.{method}", METHODS[name, method], inputs, wanted)
@@ -199,7 +204,7 @@ def _refuse(name, *given):
 
 
 def _refuse_argument(name, key, value):
-    instead = "use the result in place of it" if key == "out" else "leave it out"
+    instead = INSTEAD.get(key, "leave it out")
     refuse(name, f"{key}={value!r:.60} was given, which the engine does not honour", instead)
 
 

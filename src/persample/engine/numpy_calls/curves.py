@@ -81,10 +81,8 @@ def interp(x, xp, fp, left=None, right=None, period: Fixed = None):
         )
     place = clip(subtract(searchsorted(xp, x, side="right"), 1), 0, xp.shape[0] - 2)
     start, value = take(xp, place), take(fp, place)
-    slope = divide(
-        subtract(take(fp, add(place, 1)), value), subtract(take(xp, add(place, 1)), start)
-    )
-    inside = add(value, multiply(slope, subtract(x, start)))
+    rise, run = [subtract(take(v, add(place, 1)), take(v, place)) for v in (fp, xp)]
+    inside = add(value, multiply(divide(rise, run), subtract(x, start)))
     inside = where(less(x, xp[0]), fp[0] if left is None else left, inside)
     return where(less(xp[-1], x), fp[-1] if right is None else right, inside)
 

@@ -84,7 +84,7 @@ def logaddexp2(x1, x2):
     return xp.divide(both, math.log(2.0))
 
 
-# Functions that are no ufuncs ---------------------------------------------------------------------
+# Functions that are no ufuncs --------------------------------------------------------------------
 
 
 def where(condition, x=None, y=None, /):
@@ -245,7 +245,7 @@ UFUNCS = {
     **{"arcsin": xp.asin, "arccos": xp.acos, "arctan": xp.atan, "arctan2": xp.atan2},
     **{"arcsinh": xp.asinh, "arccosh": xp.acosh, "arctanh": xp.atanh},
     **{"invert": xp.bitwise_invert, "left_shift": xp.bitwise_left_shift},
-    **{"right_shift": xp.bitwise_right_shift, "clip": xp.clip},
+    **{"right_shift": xp.bitwise_right_shift},
     **{"cbrt": cbrt, "exp2": exp2, "fabs": fabs, "reciprocal": reciprocal},
     **{"degrees": degrees, "rad2deg": degrees, "radians": radians, "deg2rad": radians},
     **{"modf": modf, "divmod": divmod, "fmod": fmod, "float_power": float_power},

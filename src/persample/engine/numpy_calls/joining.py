@@ -70,9 +70,8 @@ def _blocks(arrays):
 def array_split(ary, indices_or_sections, axis=0):
     axis = axis_of(ary.ndim, axis)
     length = ary.shape[axis]
-    parts = np.array_split(
-        np.arange(length), known("array_split", "the cuts", indices_or_sections)
-    )
+    cuts = known("array_split", "the list of cuts", indices_or_sections)
+    parts = np.array_split(np.arange(length), cuts)
     before = (slice(None),) * axis
     return [ary[(*before, slice(*_ends(part)))] for part in parts]
 
@@ -82,13 +81,13 @@ def _ends(part):
 
 
 def split(ary, indices_or_sections, axis=0):
+    cuts = known("split", "the list of cuts", indices_or_sections)
     length = ary.shape[axis_of(ary.ndim, axis)]
-    if np.ndim(indices_or_sections) == 0 and length % indices_or_sections:
+    if cuts.ndim == 0 and length % cuts:
         raise ValueError(
-            f"np.split: {length} elements are not {indices_or_sections} equal parts; use "
-            "np.array_split."
+            f"np.split: {length} elements are not {cuts} equal parts; use np.array_split."
         )
-    return array_split(ary, indices_or_sections, axis)
+    return array_split(ary, cuts, axis)
 
 
 def hsplit(ary, indices_or_sections):
@@ -107,9 +106,8 @@ def pad(array, pad_width, mode="constant", **kwargs):
     """A margin of a number, or of the array's own elements (edge, reflect, symmetric, wrap)."""
     x = xp.asarray(array)
     if mode not in ("constant", "edge", "reflect", "symmetric", "wrap"):
-        refuse(
-            "pad", f"mode={mode!r}", 'choose "constant", "edge", "reflect", "symmetric", "wrap"'
-        )
+        modes = '"constant", "edge", "reflect", "symmetric" or "wrap"'
+        refuse("pad", f"mode={mode!r} was given", f"choose {modes}")
     values = kwargs.pop("constant_values", 0) if mode == "constant" else 0
     if kwargs:
         refuse("pad", f"{', '.join(kwargs)} with mode={mode!r}", "leave it out")

@@ -50,9 +50,8 @@ def norm(x, ord=None, axis=None, keepdims=False):
     axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
     axes = tuple([axis_of(x.ndim, i) for i in axes])
     if len(axes) == 1 and not isinstance(ord, str):
-        return xp.linalg.vector_norm(
-            x, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord
-        )
+        ord = 2 if ord is None else ord
+        return xp.linalg.vector_norm(x, axis=axes[0], keepdims=keepdims, ord=ord)
     if len(axes) != 2 or ord not in (None, "fro", "f", 1, -1, np.inf, -np.inf):
         refuse(
             "linalg.norm",

@@ -69,11 +69,10 @@ def atleast_2d(*arys):
 
 def atleast_3d(*arys):
     def expand(x):
-        return xp.reshape(x, ((1, *x.shape, 1) if x.ndim == 1 else (*x.shape, 1, 1, 1))[:3])
+        first = (1,) if x.ndim == 1 else ()
+        return x if x.ndim > 2 else xp.reshape(x, (*first, *x.shape, 1, 1, 1)[:3])
 
-    return _at_least(
-        arys, lambda x: x if x.ndim > 2 else expand(x) if x.ndim else x[None, None, None]
-    )
+    return _at_least(arys, expand)
 
 
 def transpose(a, axes=None):
