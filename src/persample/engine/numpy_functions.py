@@ -77,7 +77,7 @@ REFUSED = {
         "union1d unique unique_all unique_counts unique_inverse unique_values"
     ),
     (_IN_PLACE, "build a new array with np.where, np.concatenate or np.stack"): (
-        "fill_diagonal place put put_along_axis putmask"
+        "fill_diagonal place put put_along_axis putmask at"
     ),
     (_IN_PLACE, "write np.broadcast_to(value, shape) for np.full(shape, value)"): "copyto",
     (_PRINTS, "return the array from the transform, and write down the result"): (
@@ -106,6 +106,8 @@ REFUSED = {
     ("the engine has no such function", "join the parts: np.concatenate"): "insert",
     ("a method of an array brought it here", "write np.clip(x, low, high)"): "clip",
 }
+# ``at`` is the method of every ufunc, ``clip`` the ufunc behind the method of an array.
+# ``at`` is the method of every ufunc, ``clip`` the ufunc behind the method of an array.
 REASONS = {name: why for why, names in REFUSED.items() for name in names.split()}
 OTHERS = (
     "the engine has no such function",
@@ -198,7 +200,8 @@ def _same(value, default):
 
 
 def _refuse(name, *given):
-    why, instead = REASONS.get(name, OTHERS)
+    method = REASONS.get(name.rpartition(".")[2], OTHERS) if name.endswith(".at") else OTHERS
+    why, instead = REASONS.get(name, method)
     found = tracers([*given[0], *given[1].values()])
     refuse(name, f"on {found[0]!r}: {why}" if found else why, instead)
 
@@ -208,7 +211,7 @@ def _refuse_argument(name, key, value):
     refuse(name, f"{key}={value!r:.60} was given, which the engine does not honour", instead)
 
 
-def _resolve(name):
+def numpys(name):
     """Return the function of NumPy with this name; None where this NumPy has none."""
     found = np
     for part in name.split("."):
@@ -216,5 +219,5 @@ def _resolve(name):
     return found
 
 
-_NAMES = {_resolve(name): name for name in ANSWERS if _resolve(name) is not None}
+_NAMES = {numpys(name): name for name in ANSWERS if numpys(name) is not None}
 UFUNCS_BY_VALUE = {getattr(np, name, None): function for name, function in UFUNCS.items()}

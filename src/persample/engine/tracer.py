@@ -136,8 +136,8 @@ class Tracer:
     def __array__(self, dtype=None, copy=None):
         raise TypeError(
             f"NumPy was to make an array of {self!r}, which would end {self._trace.name} there; "
-            "write np.stack([a, b]) for np.array([a, b]), x for np.asarray(x), np.where or "
-            "np.concatenate for a[i] = x."
+            "write np.stack([a, b]) for np.array([a, b]), x for np.asarray(x), np.dot(a, x) for "
+            "a.dot(x), np.where or np.concatenate for a[i] = x."
         )
 
     # np.sum(x) arrives here, and np.exp(x), ndarray * x.

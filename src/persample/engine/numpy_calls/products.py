@@ -110,7 +110,10 @@ def convolve(a, v, mode="full"):
 
 
 def correlate(a, v, mode="valid"):
-    return convolve(a, xp.flip(xp.asarray(v)), mode)
+    a, v = xp.reshape(a, (-1,)), xp.reshape(v, (-1,))
+    if v.shape[0] > a.shape[0]:
+        return xp.flip(convolve(v, xp.flip(a), mode))
+    return convolve(a, xp.flip(v), mode)
 
 
 def cov(

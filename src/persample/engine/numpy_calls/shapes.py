@@ -91,7 +91,8 @@ def swapaxes(a, axis1, axis2):
 
 
 def rollaxis(a, axis, start=0):
-    axis, start = axis_of(a.ndim, axis), axis_of(a.ndim + 1, start)
+    axis = axis_of(a.ndim, axis)
+    start = axis_of(a.ndim + 1, start + a.ndim if start < 0 else start)
     return xp.moveaxis(a, axis, start - 1 if axis < start else start)
 
 
