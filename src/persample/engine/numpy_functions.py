@@ -23,7 +23,6 @@ from .numpy_calls import (
     reductions,
     refuse,
     shapes,
-    tracers,
 )
 from .primitives import PRIMITIVES
 
@@ -96,14 +95,14 @@ REFUSED = {
         "emath.arccos emath.arcsin emath.arctanh emath.log emath.log10 emath.log2 emath.logn "
         "emath.power emath.sqrt"
     ),
-    ("the engine has no such function", "sort instead: np.sort or np.argsort"): (
+    ("the engine has no such function", "use np.sort or np.argsort"): (
         "argpartition partition lexsort sort_complex nanmedian nanquantile nanpercentile"
     ),
     ("which values are NaN would decide it", "use np.argmax(np.nan_to_num(x, nan=-np.inf))"): (
         "nanargmax nanargmin"
     ),
     ("the engine has no such function", "choose with np.where or np.select"): "choose piecewise",
-    ("the engine has no such function", "join the parts: np.concatenate"): "insert",
+    ("the engine has no such function", "join the parts with np.concatenate"): "insert",
     ("a method of an array brought it here", "write np.clip(x, low, high)"): "clip",
 }
 # ``at`` is the method of every ufunc, ``clip`` the ufunc behind the method of an array.
@@ -114,9 +113,9 @@ OTHERS = (
     "write it with functions that it has, or compute it outside of the transform",
 )
 
-# Arguments of ufuncs that mean nothing unless they differ from this.
-NEUTRAL = {"out": (None,), "where": True, "casting": "same_kind", "order": "K", "subok": True}
-NEUTRAL |= {"dtype": None, "signature": None, "keepdims": False}
+# Arguments of a ufunc that say nothing unless they differ from this; ``dtype`` may be a float's.
+NEUTRAL = {"out": None, "where": True, "casting": "same_kind", "order": "K", "subok": True}
+NEUTRAL |= {"dtype": None, "signature": None}
 INSTEAD = {"out": "use the result (a = a + x for a += x)", "where": "choose with np.where"}
 
 
@@ -125,90 +124,6 @@ def named(function):
     module = function.__module__.removeprefix("numpy").removeprefix(".")
     module = {"lib.scimath": "emath"}.get(module, module)
     return f"{module}.{function.__qualname__}" if module else function.__qualname__
-
-
-def answer_function(function, args, kwargs):
-    """Return what a function of NumPy gives on arguments among which are tracers."""
-    name = _NAMES.get(function)
-    if name is None:
-        name = named(function)
-        _refuse(name, args, kwargs)
-    return call(name, ANSWERS[name], args, kwargs)
-
-
-def answer_ufunc(ufunc, method, inputs, kwargs):
-    """Return what a ufunc, or one of its methods, gives on inputs among which are tracers."""
-    function = UFUNCS_BY_VALUE.get(ufunc)
-    if function and method == "__call__" and not kwargs:
-        return function(*inputs)  # ndarray * tracer comes here as well
-    name = ufunc.__name__
-    if function is None and getattr(PRIMITIVES.get(name), "numpy", None) is ufunc:
-        function = getattr(xp, name)  # a primitive just added
-    if function is None and getattr(np, name, None) is not ufunc and name not in REASONS:
-        why, instead = OTHERS
-        raise TypeError(f"the ufunc {name} on {tracers([*inputs])[0]!r}: {why}; {instead}.")
-    if method in ("reduce", "accumulate") and (name, method) in METHODS:
-        wanted = {"axis": 0, **kwargs}
-        return call(f"{name}.{method}", METHODS[name, method], inputs, wanted)
-    if function is None or method not in ("__call__", "outer"):
-        _refuse(name if method == "__call__" else f"{name}.{method}", inputs, kwargs)
-    dtype = kwargs.get("dtype")
-    for key, value in kwargs.items():
-        floats = key == "dtype" and value is not None and np.dtype(value).kind == "f"
-        if not floats and not _same(value, NEUTRAL.get(key, ())):
-            _refuse_argument(name, key, value)
-    inputs = [x if dtype is None else xp.astype(x, dtype) for x in inputs]
-    if method == "outer":
-        if ufunc.nin != 2 or ufunc.signature:
-            _refuse(f"{name}.outer", inputs, kwargs)
-        x, y = map(xp.asarray, inputs)
-        inputs = xp.reshape(x, x.shape + (1,) * y.ndim), y
-    return function(*inputs)
-
-
-def call(name, function, args, kwargs):
-    """Call an answer, once every argument is one that it honours."""
-    names, fixed = _arguments(function)
-    kwargs = {key: value for key, value in kwargs.items() if value is not np._NoValue}
-    for key, place, default in fixed:
-        value = args[place] if place < len(args) else kwargs.get(key, default)
-        if not _same(value, default):
-            _refuse_argument(name, key, value)
-    for key in kwargs:
-        if names and key not in names:
-            _refuse_argument(name, key, kwargs[key])
-    return function(*args, **kwargs)
-
-
-@cache
-def _arguments(function):
-    """Return the names of a function's arguments (none if any will do), and the Fixed ones."""
-    parameters = inspect.signature(function).parameters.values()
-    places = {p.name: i for i, p in enumerate(parameters) if p.kind is p.POSITIONAL_OR_KEYWORD}
-    fixed = [
-        (p.name, places.get(p.name, np.inf), p.default)
-        for p in parameters
-        if p.annotation is Fixed
-    ]
-    open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
-    return () if open_ended else tuple([p.name for p in parameters]), fixed
-
-
-def _same(value, default):
-    """Say whether an argument has its default; arrays are not compared."""
-    return value is default or (type(value) is type(default) and value == default)
-
-
-def _refuse(name, *given):
-    method = REASONS.get(name.rpartition(".")[2], OTHERS) if name.endswith(".at") else OTHERS
-    why, instead = REASONS.get(name, method)
-    found = tracers([*given[0], *given[1].values()])
-    refuse(name, f"on {found[0]!r}: {why}" if found else why, instead)
-
-
-def _refuse_argument(name, key, value):
-    instead = INSTEAD.get(key, "leave it out")
-    refuse(name, f"{key}={value!r:.60} was given, which the engine does not honour", instead)
 
 
 def numpys(name):
@@ -220,4 +135,77 @@ def numpys(name):
 
 
 _NAMES = {numpys(name): name for name in ANSWERS if numpys(name) is not None}
-UFUNCS_BY_VALUE = {getattr(np, name, None): function for name, function in UFUNCS.items()}
+_UFUNCS = {getattr(np, name, None): function for name, function in UFUNCS.items()}
+
+
+def answer_function(x, function, args, kwargs):
+    """Return what a function of NumPy gives on arguments among which is the tracer x."""
+    name = _NAMES.get(function)
+    if name is None:
+        _refuse(named(function), x)
+    return _call(name, ANSWERS[name], args, kwargs)
+
+
+def answer_ufunc(x, ufunc, method, inputs, kwargs):
+    """Return what a ufunc, or one of its methods, gives where the tracer x is among the inputs."""
+    function, name = _UFUNCS.get(ufunc), ufunc.__name__
+    if function and method == "__call__" and not kwargs:
+        return function(*inputs)  # ndarray * tracer comes here as well
+    if getattr(PRIMITIVES.get(name), "numpy", None) is ufunc:
+        function = function or getattr(xp, name)  # a primitive just added
+    if (name, method) in METHODS:
+        return _call(f"{name}.{method}", METHODS[name, method], inputs, {"axis": 0, **kwargs})
+    if function and method == "outer" and ufunc.nin == 2 and not ufunc.signature:
+        left, right = map(xp.asarray, inputs)
+        inputs = xp.reshape(left, left.shape + (1,) * right.ndim), right
+    elif function is None or method != "__call__":
+        shown = name if method == "__call__" else f"{name}.{method}"
+        _refuse(shown, x, "np." if hasattr(np, name) else "the ufunc ")
+    dtype = kwargs.get("dtype")
+    for key, value in kwargs.items():
+        to_float = key == "dtype" and value is not None and np.dtype(value).kind == "f"
+        if not to_float and not _same(value, NEUTRAL.get(key, "")):
+            _refuse_argument(name, key, value)
+    return function(*[x if dtype is None else xp.astype(x, dtype) for x in inputs])
+
+
+def _call(name, function, args, kwargs):
+    """Call an answer, once every argument is one that it honours."""
+    names, fixed = _arguments(function)
+    kwargs = {key: value for key, value in kwargs.items() if value is not np._NoValue}
+    for key, place, default in fixed:
+        value = args[place] if place < len(args) else kwargs.get(key, default)
+        if not _same(value, default):
+            _refuse_argument(name, key, value)
+    for key, value in kwargs.items():
+        if names and key not in names:
+            _refuse_argument(name, key, value)
+    return function(*args, **kwargs)
+
+
+@cache
+def _arguments(function):
+    """Return the names of a function's arguments (none if any will do), and the Fixed ones."""
+    parameters = inspect.signature(function).parameters.values()
+    places = {p.name: i for i, p in enumerate(parameters) if p.kind is p.POSITIONAL_OR_KEYWORD}
+    fixed = [p for p in parameters if p.annotation is Fixed]
+    open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    names = () if open_ended else tuple([p.name for p in parameters])
+    return names, [(p.name, places.get(p.name, np.inf), p.default) for p in fixed]
+
+
+def _same(value, default):
+    """Say whether an argument has its default: one object, or two equal numbers or texts."""
+    if isinstance(value, str | int | float):
+        return type(value) is type(default) and value == default
+    return value is default or (isinstance(value, tuple) and all(v is default for v in value))
+
+
+def _refuse(name, x, where="np."):
+    why, instead = REASONS.get("at" if name.endswith(".at") else name, OTHERS)
+    refuse(name, f"on {x!r}: {why}", instead, where)
+
+
+def _refuse_argument(name, key, value):
+    instead = INSTEAD.get(key, "leave it out")
+    refuse(name, f"{key}={value!r:.60} was given, which the engine does not honour", instead)

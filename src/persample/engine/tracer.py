@@ -142,10 +142,10 @@ class Tracer:
 
     # np.sum(x) arrives here, and np.exp(x), ndarray * x.
     def __array_function__(self, function, types, args, kwargs):
-        return answer_function(function, args, kwargs)
+        return answer_function(self, function, args, kwargs)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        return answer_ufunc(ufunc, method, inputs, kwargs)
+        return answer_ufunc(self, ufunc, method, inputs, kwargs)
 
 
 def is_array(x) -> bool:

@@ -12,9 +12,9 @@ class Fixed:
     """Marks an argument of which only the default is accepted."""
 
 
-def refuse(name, what, instead):
+def refuse(name, what, instead, where="np."):
     """Say which call of NumPy's the engine does not answer, and what to write."""
-    raise TypeError(f"np.{name}: {what}; {instead}.")
+    raise TypeError(f"{where}{name}: {what}; {instead}.")
 
 
 def tracers(x):
