@@ -17,10 +17,11 @@ from persample.tape import tensor
 from .numpy_function_calls import ABOUT, CALLS, METHOD_CALLS, UFUNC_CALLS
 from .tolerances import FINITE_DIFFERENCES, FLOAT32, FLOAT64, assert_close
 
-FUNCTIONS = sorted(
-    overrides.get_overridable_numpy_array_functions(),
-    key=lambda f: (numpy_functions.named(f), id(f)),
-)
+# One for each name: NumPy has some twice, with a hidden one behind the keyword ``like``.
+FUNCTIONS = {
+    numpy_functions.named(f): f for f in overrides.get_overridable_numpy_array_functions()
+}
+FUNCTIONS = [numpy_functions.numpys(name) or f for name, f in sorted(FUNCTIONS.items())]
 NAMES = {numpy_functions.named(f) for f in FUNCTIONS}
 UFUNCS = sorted(overrides.get_overridable_numpy_ufuncs(), key=lambda u: u.__name__)
 SAMPLES = 3
@@ -255,7 +256,8 @@ def call_somehow(function, x):
         return function("1 2", like=x)
     needed = [p for p in parameters.values() if p.default is p.empty and p.kind < p.KEYWORD_ONLY]
     if "like" in parameters:
-        return function(*["1"] * len([p for p in needed if p.kind < p.VAR_POSITIONAL]), like=x)
+        plain = {"shape": (2,), "dtype": float, "N": 2, "n": 2}
+        return function(*[plain.get(p.name, "1 2") for p in needed], like=x)
     return function(*[x] * len(needed))
 
 
