@@ -11,7 +11,7 @@ import numpy as np
 
 from . import namespace as xp
 from .indexing import index
-from .numpy_functions import answer_function, answer_ufunc
+from .numpy_functions import ANSWERS, answer_function, answer_ufunc
 
 # What else NumPy's arrays have, and what to use in its place.
 INSTEAD = {
@@ -48,6 +48,7 @@ class Tracer:
         if name.startswith("_"):  # a protocol that someone asks for
             raise AttributeError(name)
         instead = INSTEAD.get(name) or (f"xp.{name}(x)" if hasattr(xp, name) else "the functions")
+        instead = f"np.{name}(x), or {instead}" if name in ANSWERS else instead
         raise AttributeError(
             f"x.{name} with x = {self!r}: arrays inside {self._trace.name} have no {name}; use "
             f"{instead} of xp = ps.array_namespace(x)."
