@@ -30,7 +30,7 @@ def broken(*shape):
     """Numbers of which some are NaN, the first of each row never."""
 
     def draw(rng, s):
-        x = 0.1 * rng.permutation(int(np.prod(s))).reshape(s) + 0.05
+        x = 0.1 * rng.permutation(int(np.prod(s))).reshape(s) - 0.35
         x[..., 1:][rng.uniform(size=x[..., 1:].shape) < 0.3] = np.nan
         return x
 
@@ -576,6 +576,8 @@ CALLS = {
         (lambda x, y: np.isclose(x, y), few(3, 5), few(3, 5)),
         (lambda x, y: np.isclose(x, y, rtol=0.3, atol=0.1), X, X),
         (lambda x: np.isclose(x, x), extreme(6)),
+        (lambda x, y: np.isclose(x, y), real(6), extreme(6)),
+        (lambda x, y: np.isclose(x, y), extreme(6), real(6)),
         (lambda x: np.isclose(x, x, equal_nan=True), extreme(6)),
     ],
     "allclose": [
@@ -739,7 +741,7 @@ UFUNC_CALLS = {
     "vecmat": [(lambda x, y: np.vecmat(x, y), real(2, 3), X)],
 }
 UFUNC_CALLS["fmax"] += [(lambda x, y: np.fmax(x, y), broken(2, 4), near(4))]
-UFUNC_CALLS["fmin"] += [(lambda x, y: np.fmin(x, y), broken(2, 4), apart(4))]
+UFUNC_CALLS["fmin"] += [(lambda x, y: np.fmin(x, y), apart(4), broken(2, 4))]
 UFUNC_CALLS["fmod"] += [(lambda x, y: np.fmod(x, y), few(5), count(5))]
 UFUNC_CALLS["add"] += [(lambda x: np.add(x, 1, dtype=np.float32), X)]
 UFUNC_CALLS["power"] += [(lambda x: np.power(x, 3), few(5)), (lambda x: np.power(x, 2), X)]
