@@ -70,6 +70,7 @@ CALLS = {
         (lambda x: np.max(x), spaced(0.0, 3, 5)),
         (lambda x: np.max(x, axis=1, keepdims=True), spaced(0.0, 3, 5)),
         (lambda x: np.max(x, axis=0, initial=0.42), spaced(0.0, 3, 5)),
+        (lambda x: np.max(x, axis=0, initial=2.5), few(3, 5)),
         (lambda x, c: np.max(x, 1, where=c, initial=-9.0), spaced(0.0, 3, 5), condition(3, 5)),
     ],
     "min": [
@@ -125,6 +126,7 @@ CALLS = {
         (lambda x, w: np.average(x, axis=1, weights=w, keepdims=True), X, positive(5)),
         (lambda x, w: np.average(x, axis=0, weights=w, returned=True), X, positive(3)),
         (lambda x, w: np.average(x, axis=1, weights=w), real(2, 3, 4), positive(3)),
+        (lambda x, w: np.average(x, weights=w, returned=True), few(4), count(4)),
     ],
     "argmax": [
         (lambda x: np.argmax(x), spaced(0.0, 3, 5)),
@@ -175,6 +177,7 @@ CALLS = {
     "nanmax": [
         (lambda x: np.nanmax(x), broken(3, 5)),
         (lambda x: np.nanmax(x, axis=1, keepdims=True), broken(3, 5)),
+        (lambda x: np.nanmax(x, axis=1), few(3, 5)),
     ],
     "nanmin": [
         (lambda x: np.nanmin(x), broken(3, 5)),
@@ -584,6 +587,7 @@ CALLS = {
         (lambda x: np.allclose(x, x + 1e-9), X),
         (lambda x, y: np.allclose(x, y, atol=3.0), X, real(5)),
         (lambda x, y: np.allclose(x, y, 1e-3, 1e-3), X, real(5)),
+        (lambda x, y: np.allclose(x, y), condition(1), condition(1)),
     ],
     "array_equal": [
         (lambda x, y: np.array_equal(x, y), condition(1), condition(1)),
@@ -631,6 +635,7 @@ CALLS = {
     ],
     "interp": [
         (lambda x: np.interp(x, [-1.0, 0.05, 1.0], [2.0, -1.0, 0.5]), real(3, 5)),
+        (lambda x: np.interp(x, [0, 1, 1], [2.0, -1.0, 0.5]), few(5)),
         (lambda x, f: np.interp(x, [-1.0, 0.0, 1.0], f, left=0.0, right=9.0), X, real(3)),
         (lambda x, t, f: np.interp(x, t, f), real(6), rising(4), real(4)),
     ],
@@ -741,6 +746,8 @@ UFUNC_CALLS = {
     "vecmat": [(lambda x, y: np.vecmat(x, y), real(2, 3), X)],
 }
 UFUNC_CALLS["fmax"] += [(lambda x, y: np.fmax(x, y), broken(2, 4), near(4))]
+UFUNC_CALLS["fmax"] += [(lambda x, y: np.fmax(x, y), few(4), few(4))]
+UFUNC_CALLS["rint"] += [(lambda x: np.rint(x), few(4))]
 UFUNC_CALLS["fmin"] += [(lambda x, y: np.fmin(x, y), apart(4), broken(2, 4))]
 UFUNC_CALLS["fmod"] += [(lambda x, y: np.fmod(x, y), few(5), count(5))]
 UFUNC_CALLS["add"] += [(lambda x: np.add(x, 1, dtype=np.float32), X)]

@@ -108,6 +108,18 @@ def test_values_are_numpys_in_every_transform(name, call):
     same(jit(vmap(whole))(*xs), stacked)
 
 
+@rows({**CALLS, **UFUNC_CALLS, **METHOD_CALLS})
+@np.errstate(all="ignore")
+def test_float32_gives_the_dtypes_that_numpy_gives(name, call):
+    xs = [x.astype(np.float32) if x.dtype == np.float64 else x for x in draw(call)]
+    expected = several(call[0](*[x[0] for x in xs]))
+    results = vmap(lambda *args: several(call[0](*args)))(*xs)
+    for x, y in zip(results, map(np.asarray, expected), strict=True):
+        assert (x.shape[1:], x.dtype) == (y.shape, y.dtype)
+        if y.dtype.kind == "f":
+            assert_close(x[0], y, 1e-2)
+
+
 def losses(call):
     """Return the sum of all results, weighted; whether it can be differentiated; argnums."""
     f, xs = call[0], draw(call)
@@ -341,6 +353,8 @@ ARGUMENTS = {
     "linalg.norm: ord=3 for 3 axes": lambda x: np.linalg.norm(x[None], 3),
     "max: where= was given without initial=": lambda x: np.max(x, where=[True]),
     "average: weights of shape": lambda x: np.average(x, weights=[1.0, 2.0, 3.0, 4.0]),
+    "ediff1d: an end is no int64": lambda x: np.ediff1d(np.astype(x, int), to_end=0.5),
+    "diff: ": lambda x: np.diff(x > 0.5),
     "where: with the condition": lambda x: np.where(x > 0)[0],
     "reciprocal: ": lambda x: np.reciprocal(np.astype(x, int)),
     "block: the lists": lambda x: np.block([x, [x]]),

@@ -9,11 +9,13 @@ from ..functions.shapes import moveaxis, stack
 from ..operations import (
     add,
     asarray,
+    astype,
     axes_named,
     axis_of,
     broadcast_to,
     concat,
     divide,
+    equal,
     less,
     multiply,
     reshape,
@@ -22,7 +24,7 @@ from ..operations import (
     take,
     where,
 )
-from . import Fixed, refuse
+from . import Fixed, refuse, tracers
 
 
 def _cut(axis, *ends):
@@ -30,6 +32,8 @@ def _cut(axis, *ends):
 
 
 def diff(a, n=1, axis=-1, prepend=None, append=None):
+    if a.dtype.kind == "b":
+        refuse("diff", f"{a!r} holds True and False", "write a[1:] != a[:-1]")
     axis = axis_of(a.ndim, axis)
     one = a.shape[:axis] + (1,) + a.shape[axis + 1 :]
     ends = [x if x is None or np.ndim(x) else broadcast_to(x, one) for x in (prepend, append)]
@@ -38,7 +42,10 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
 
 def ediff1d(ary, to_end=None, to_begin=None):
     parts = [to_begin, _diff(reshape(ary, (-1,))), to_end]
-    return concat([reshape(x, (-1,)) for x in parts if x is not None])
+    parts = [asarray(x) for x in parts if x is not None]
+    if not all(np.can_cast(x.dtype, ary.dtype, "same_kind") for x in parts):
+        refuse("ediff1d", f"an end is no {ary.dtype}, as the array is", "give ends of its kind")
+    return concat([reshape(astype(x, ary.dtype), (-1,)) for x in parts])
 
 
 def gradient(f, *varargs, axis=None, edge_order: Fixed = 1):
@@ -73,29 +80,32 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
 
 
 def interp(x, xp, fp, left=None, right=None, period: Fixed = None):
-    x, xp, fp = real(x), real(asarray(xp)), real(asarray(fp))
+    x, xp, fp = [astype(v, np.float64) for v in (x, xp, fp)]  # as NumPy does
     if xp.ndim != 1 or xp.shape != fp.shape or xp.shape[0] < 2:
         raise ValueError(
             f"np.interp: points of shape {xp.shape} and values of shape {fp.shape}; give two "
             "vectors of one length, 2 or more."
         )
     place = clip(subtract(searchsorted(xp, x, side="right"), 1), 0, xp.shape[0] - 2)
-    start, value = take(xp, place), take(fp, place)
-    rise, run = [subtract(take(v, add(place, 1)), take(v, place)) for v in (fp, xp)]
-    inside = add(value, multiply(divide(rise, run), subtract(x, start)))
+    start, value, after = take(xp, place), take(fp, place), take(fp, add(place, 1))
+    run = subtract(take(xp, add(place, 1)), start)
+    twice = equal(run, 0.0)  # the last point is given twice: its second value holds
+    slope = divide(subtract(after, value), where(twice, 1.0, run))
+    inside = where(twice, after, add(value, multiply(slope, subtract(x, start))))
     inside = where(less(x, xp[0]), fp[0] if left is None else left, inside)
     return where(less(xp[-1], x), fp[-1] if right is None else right, inside)
 
 
 def polyval(p, x):
     value = multiply(x, 0)
-    for coefficient in p:
+    for coefficient in p if tracers(p) else np.asarray(p):
         value = add(multiply(value, x), coefficient)
     return value
 
 
 def vander(x, N=None, increasing=False):
     x = asarray(x)
+    x = astype(x, np.promote_types(x.dtype, int))
     powers = [np.ones(x.shape, x.dtype)]
     for _ in range((x.shape[0] if N is None else N) - 1):
         powers.append(multiply(powers[-1], x))

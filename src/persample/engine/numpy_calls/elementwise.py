@@ -7,6 +7,7 @@ import numpy as np
 
 from .. import namespace as xp
 from ..functions.elementwise import real, real_pair
+from ..operations import promote
 from . import Fixed, refuse
 
 
@@ -28,6 +29,10 @@ def degrees(x):
 
 def radians(x):
     return xp.multiply(real(x), math.pi / 180.0)
+
+
+def rint(x):
+    return xp.round(real(x))
 
 
 def reciprocal(x):
@@ -56,7 +61,7 @@ def fmod(x1, x2):
 
 
 def _not_nan(f, x1, x2):
-    x1, x2 = real_pair(x1, x2)
+    x1, x2 = promote(x1, x2)
     return xp.where(xp.isnan(x1), x2, xp.where(xp.isnan(x2), x1, f(x1, x2)))
 
 
@@ -155,6 +160,7 @@ def isneginf(x, out: Fixed = None):
 
 
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    b = real(xp.asarray(b))
     with np.errstate(invalid="ignore"):
         bound = xp.add(atol, xp.multiply(rtol, xp.abs(b)))
         near = xp.less_equal(xp.abs(xp.subtract(a, b)), bound)
@@ -241,7 +247,7 @@ SAME += " less_equal greater greater_equal logical_and logical_or logical_xor lo
 SAME += " bitwise_and bitwise_or bitwise_xor"
 UFUNCS = {
     **{name: getattr(xp, name) for name in SAME.split()},
-    **{"absolute": xp.abs, "power": xp.pow, "rint": xp.round, "conjugate": xp.positive},
+    **{"absolute": xp.abs, "power": xp.pow, "rint": rint, "conjugate": xp.positive},
     **{"arcsin": xp.asin, "arccos": xp.acos, "arctan": xp.atan, "arctan2": xp.atan2},
     **{"arcsinh": xp.asinh, "arccosh": xp.acosh, "arctanh": xp.atanh},
     **{"invert": xp.bitwise_invert, "left_shift": xp.bitwise_left_shift},

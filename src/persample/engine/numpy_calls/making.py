@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import namespace as xp
-from ..functions.elementwise import real
+from ..functions.elementwise import real, real_pair
 from . import Fixed
 
 
@@ -72,7 +72,7 @@ def linspace(
     *,
     device: Fixed = None,
 ):
-    start, stop = xp.broadcast_arrays(real(start), real(stop))
+    start, stop = xp.broadcast_arrays(*real_pair(start, stop))
     span, parts = xp.subtract(stop, start), num - 1 if endpoint else num
     share = (np.arange(num) / max(parts, 1)).reshape((-1,) + (1,) * span.ndim)
     points = xp.add(start, xp.multiply(span, xp.astype(share, span.dtype)))

@@ -35,8 +35,8 @@ def quantile(
     *,
     weights: Fixed = None,
 ):
-    q = np.asarray(known("quantile", "q", q), np.float64)
-    if q.size and not (q.min() >= 0 and q.max() <= 1):
+    one, q = isinstance(q, int | float), np.asarray(known("quantile", "q", q), np.float64)
+    if not np.all((q >= 0) & (q <= 1)):
         raise ValueError("np.quantile: q has a number outside of [0, 1]; give quantiles there.")
     x = real(a)
     axes = axes_named(x, axis)
@@ -48,7 +48,8 @@ def quantile(
     low = np.floor(place).astype(int)
     high = np.minimum(low + 1, x.shape[-1] - 1)
     below, above = xp.take(ranked, low, axis=-1), xp.take(ranked, high, axis=-1)
-    between = xp.add(below, xp.multiply(xp.subtract(above, below), (place - low).astype(x.dtype)))
+    share = (place - low).astype(x.dtype if one else np.float64)  # a number takes x's dtype
+    between = xp.add(below, xp.multiply(xp.subtract(above, below), share))
     between = xp.where(xp.any(xp.isnan(x), -1, keepdims=True), xp.nan, between)
     return xp.reshape(xp.moveaxis(between, -1, 0), q.shape + (kept if keepdims else x.shape[:-1]))
 
@@ -64,8 +65,8 @@ def percentile(
     *,
     weights: Fixed = None,
 ):
-    q = known("percentile", "q", q) / 100.0
-    if q.size and not (q.min() >= 0 and q.max() <= 1):
+    q = q / 100.0 if isinstance(q, int | float) else known("percentile", "q", q) / 100.0
+    if not np.all((np.asarray(q) >= 0) & (np.asarray(q) <= 1)):
         raise ValueError("np.percentile: q has a number outside of [0, 100]; give such.")
     return quantile(a, q, axis, keepdims=keepdims)
 

@@ -5,7 +5,6 @@ from string import ascii_letters
 import numpy as np
 
 from .. import namespace as xp
-from ..functions.elementwise import real
 from . import Fixed, refuse
 from .matrices import diag
 
@@ -127,7 +126,7 @@ def cov(
     *,
     dtype: Fixed = None,
 ):
-    parts = [real(xp.asarray(x)) for x in (m, y) if x is not None]
+    parts = [xp.astype(x, xp.float64) for x in (m, y) if x is not None]  # as NumPy does
     parts = [x.T if not rowvar and x.ndim > 1 else xp.reshape(x, (-1, x.shape[-1])) for x in parts]
     x = xp.concat(parts)
     ddof = (0 if bias else 1) if ddof is None else ddof

@@ -4,12 +4,12 @@ import math
 
 from .. import namespace as xp
 from ..functions.elementwise import real
-from ..operations import axes_named
+from ..operations import axes_named, promote
 from . import Fixed, refuse
 
 
 def _begun(f, total, initial):
-    return total if initial is None else f(total, initial)
+    return total if initial is None else f(total, xp.asarray(initial, total.dtype))
 
 
 def _as(x, dtype):
@@ -29,7 +29,7 @@ def prod(a, axis=None, dtype=None, out: Fixed = None, keepdims=False, initial=No
 def _extreme(name, a, axis, keepdims, initial, where):
     if where is not True and initial is None:
         refuse(name, "where= was given without initial=", "give initial= as well")
-    x = a if where is True else xp.where(where, a, initial)
+    x = a if where is True else xp.where(where, a, xp.asarray(initial, a.dtype))
     both = xp.maximum if name == "max" else xp.minimum
     return _begun(both, getattr(xp, name)(x, axis, keepdims), initial)
 
@@ -120,6 +120,7 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
             f"weights of shape {weights.shape} for an array of shape {x.shape}",
             "give weights of that shape, or a vector and the axis that it goes along",
         )
+    x, weights = promote(x, weights)
     total = xp.sum(xp.broadcast_to(weights, x.shape), axis, keepdims)
     mean = xp.divide(xp.sum(xp.multiply(x, weights), axis, keepdims), total)
     return (mean, total) if returned else mean
@@ -180,6 +181,8 @@ def nancumprod(a, axis=None, dtype=None, out: Fixed = None):
 
 
 def _nan_extreme(f, a, axis, keepdims, worst):
+    if a.dtype.kind != "f":
+        return f(a, axis, keepdims)
     empty = xp.all(xp.isnan(a), axis, keepdims)
     return xp.where(empty, xp.nan, f(_filled(a, worst), axis, keepdims))
 
@@ -187,13 +190,13 @@ def _nan_extreme(f, a, axis, keepdims, worst):
 def nanmax(
     a, axis=None, out: Fixed = None, keepdims=False, initial: Fixed = None, where: Fixed = True
 ):
-    return _nan_extreme(xp.max, real(a), axis, keepdims, -xp.inf)
+    return _nan_extreme(xp.max, a, axis, keepdims, -xp.inf)
 
 
 def nanmin(
     a, axis=None, out: Fixed = None, keepdims=False, initial: Fixed = None, where: Fixed = True
 ):
-    return _nan_extreme(xp.min, real(a), axis, keepdims, xp.inf)
+    return _nan_extreme(xp.min, a, axis, keepdims, xp.inf)
 
 
 def nanmean(a, axis=None, dtype=None, out: Fixed = None, keepdims=False, *, where=True):
