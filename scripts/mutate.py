@@ -30,6 +30,7 @@ FIGURES = ROOT / "tests" / "figures" / "mutation.json"
 # are added. The module's own doctests come before them. A module in no group is refused.
 TRANSFORMS = "engine_transform_errors engine_structure tape engine_transforms"
 FUNCTIONS = "engine_errors engine_arrays engine_edges array_api engine_numbers"
+NUMPY = "numpy_functions engine_structure engine_errors"
 COMPILER = "engine_jit engine_edges engine_transform_errors engine_numbers engine_random_programs"
 RULES = "engine_structure engine_numbers engine_rules engine_transforms"
 CALLS = "errors trees chunks foreign_input per_sample"
@@ -53,6 +54,15 @@ GROUPS = {
         "engine/functions/shapes.py": f"{FUNCTIONS} ordinary_losses",
         "engine/functions/steps.py": f"{FUNCTIONS} ordinary_losses",
         "engine/namespace.py": "array_api engine_errors",
+        "engine/numpy_functions.py": NUMPY,
+        **{
+            f"engine/numpy_calls/{name}.py": NUMPY
+            for name in ("__init__", "curves", "elementwise", "joining", "making", "matrices")
+        },
+        **{
+            f"engine/numpy_calls/{name}.py": NUMPY
+            for name in ("order", "products", "reductions", "shapes")
+        },
         "engine/indexing.py": f"engine_arrays engine_errors {TRANSFORMS} dataclasses {COMPILER}",
         "engine/tracer.py": f"engine_arrays engine_errors engine_edges {TRANSFORMS}",
         "engine/vjps.py": RULES,

@@ -337,7 +337,7 @@ ERRORS = {
         in_grad(lambda x: x.sort()),
         AttributeError,
         "x.sort with x = ReverseTracer(float64[2, 3] in grad): arrays inside grad have no sort; "
-        "use xp.sort(x) of xp = ps.array_namespace(x).",
+        "use np.sort(x), or xp.sort(x) of xp = ps.array_namespace(x).",
     ),
     "a protocol": (
         in_grad(lambda x: x.__cuda_array_interface__),
@@ -369,11 +369,19 @@ ERRORS = {
         "`if`, `while`, float() or int() on it; choose with xp.where, or pass it as a Python "
         "number.",
     ),
-    "a function of NumPy": (
-        in_grad(np.sum),
+    "a function of NumPy that the engine has not": (
+        in_grad(np.linalg.svd),
         TypeError,
-        "a NumPy function was applied to ReverseTracer(float64[2, 3] in grad); use the functions "
-        "of xp = ps.array_namespace(x), which every backend has.",
+        "np.linalg.svd: on ReverseTracer(float64[2, 3] in grad): it needs eigenvalues or singular "
+        "values, whose derivatives fail where values tie; use np.linalg.solve, slogdet or "
+        "cholesky where they serve as well.",
+    ),
+    "what NumPy does not hand over": (
+        in_grad(np.asarray),
+        TypeError,
+        "NumPy was to make an array of ReverseTracer(float64[2, 3] in grad), which would end grad "
+        "there; write np.stack([a, b]) for np.array([a, b]), x for np.asarray(x), np.dot(a, x) "
+        "for a.dot(x), np.where or np.concatenate for a[i] = x.",
     ),
 }
 

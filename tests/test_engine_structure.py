@@ -17,10 +17,18 @@ from persample.engine.core import ELEMENTWISE, OTHER, VIEW, Primitive
 from persample.engine.primitives import PRIMITIVES, apply
 from persample.engine.reverse import vjp_rules
 from persample.tape import tensor
-from persample_book.sources import APART, COMPILER, FUNCTIONS, READING, code_lines, files, size
+from persample_book.sources import (
+    APART,
+    COMPILER,
+    FUNCTIONS,
+    READING,
+    code_lines,
+    files,
+    size,
+)
 
 FILES = sorted(Path(engine.__file__).parent.glob("*.py"))
-DERIVED = sorted(Path(engine.__file__).parent.glob("functions/*.py"))
+DERIVED = sorted(Path(engine.__file__).parent.glob("*/*.py"))
 
 
 @pytest.mark.parametrize(("names", "budget"), [([*READING], 900), ([*COMPILER], 600)])
@@ -140,8 +148,8 @@ def test_a_rule_that_computes_on_its_own_is_noticed():
     runs_by_primitives_alone(lambda x: x + 1.0, first, second)
     with pytest.raises(AssertionError):
         runs_by_primitives_alone(lambda x: x + getattr(x, "value", x)[0], first, second)
-    with pytest.raises(TypeError, match="a NumPy function was applied"):
-        runs_by_primitives_alone(lambda x: np.exp(x), first, second)
+    with pytest.raises(TypeError, match="NumPy was to make an array"):
+        runs_by_primitives_alone(lambda x: np.asarray(x) + 1.0, first, second)
 
 
 @every_case

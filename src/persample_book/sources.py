@@ -30,11 +30,13 @@ COMPILER = {
     "codegen": "a graph to NumPy source",
     "jit": "keeps the programs; jit",
 }
-# Looked up when in question: a list of names, rules needed less often, and the functions that
-# are derived from those above.
-APART = ["__init__", "namespace", "vjps_more"]
+# Looked up when in question: lists of names, rules needed less often, the functions that are
+# derived from those above, and NumPy's.
+APART = ["__init__", "namespace", "numpy_functions", "vjps_more"]
 FUNCTIONS = ["__init__", "along_axes", "creation", "elementwise", "linalg", "products", "shapes"]
 FUNCTIONS = [f"functions/{name}" for name in [*FUNCTIONS, "steps"]]
+_CALLS = ["__init__", "curves", "elementwise", "joining", "making", "matrices", "order"]
+FUNCTIONS += [f"numpy_calls/{name}" for name in [*_CALLS, "products", "reductions", "shapes"]]
 
 
 def files(names: Iterable[str]) -> list[Path]:

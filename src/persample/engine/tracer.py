@@ -11,6 +11,7 @@ import numpy as np
 
 from . import namespace as xp
 from .indexing import index
+from .numpy_functions import ANSWERS, answer_function, answer_ufunc
 
 # What else NumPy's arrays have, and what to use in its place.
 INSTEAD = {
@@ -22,10 +23,6 @@ INSTEAD = {
     "swapaxes": "xp.moveaxis(x, source, destination)",
     "tolist": "xp.unstack(x)",
 }
-
-# Operators of NumPy's arrays whose ufunc has another name than the function of the namespace.
-OPERATORS = {"power": "pow"}
-OPERATORS |= {"left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift"}
 
 
 class Tracer:
@@ -51,6 +48,7 @@ class Tracer:
         if name.startswith("_"):  # a protocol that someone asks for
             raise AttributeError(name)
         instead = INSTEAD.get(name) or (f"xp.{name}(x)" if hasattr(xp, name) else "the functions")
+        instead = f"np.{name}(x), or {instead}" if name in ANSWERS else instead
         raise AttributeError(
             f"x.{name} with x = {self!r}: arrays inside {self._trace.name} have no {name}; use "
             f"{instead} of xp = ps.array_namespace(x)."
@@ -138,21 +136,17 @@ class Tracer:
 
     def __array__(self, dtype=None, copy=None):
         raise TypeError(
-            f"a NumPy function was applied to {self!r}; use the functions of "
-            "xp = ps.array_namespace(x), which every backend has."
+            f"NumPy was to make an array of {self!r}, which would end {self._trace.name} there; "
+            "write np.stack([a, b]) for np.array([a, b]), x for np.asarray(x), np.dot(a, x) for "
+            "a.dot(x), np.where or np.concatenate for a[i] = x."
         )
 
+    # np.sum(x) arrives here, and np.exp(x), ndarray * x.
     def __array_function__(self, function, types, args, kwargs):
-        return self.__array__()
+        return answer_function(self, function, args, kwargs)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        # ndarray * tracer arrives here as well as np.exp(tracer): let what is binary through.
-        if method == "__call__" and ufunc is np.divmod and not kwargs:
-            return xp.floor_divide(*inputs), xp.remainder(*inputs)
-        name = OPERATORS.get(ufunc.__name__, ufunc.__name__)
-        if method == "__call__" and ufunc.nin == 2 and not kwargs and hasattr(xp, name):
-            return getattr(xp, name)(*inputs)
-        return self.__array__()
+        return answer_ufunc(self, ufunc, method, inputs, kwargs)
 
 
 def is_array(x) -> bool:

@@ -1,0 +1,411 @@
+"""NumPy's own functions on the engine's values: answered as NumPy does, or refused by name.
+
+Complete: every function and ufunc that NumPy lets others answer has a row of calls, or refuses.
+"""
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import overrides
+
+from persample.engine import grad, jit, numpy_functions, value_and_grad, vmap
+from persample.engine import namespace as xp
+from persample.tape import tensor
+
+from .numpy_function_calls import ABOUT, CALLS, METHOD_CALLS, UFUNC_CALLS
+from .tolerances import FINITE_DIFFERENCES, FLOAT32, FLOAT64, assert_close
+
+# One for each name: NumPy has some twice, with a hidden one behind the keyword ``like``.
+FUNCTIONS = {
+    numpy_functions.named(f): f for f in overrides.get_overridable_numpy_array_functions()
+}
+FUNCTIONS = [numpy_functions.numpys(name) or f for name, f in sorted(FUNCTIONS.items())]
+NAMES = {numpy_functions.named(f) for f in FUNCTIONS}
+UFUNCS = sorted(overrides.get_overridable_numpy_ufuncs(), key=lambda u: u.__name__)
+SAMPLES = 3
+
+
+def rows(table):
+    pairs = [(name, call) for name, calls in table.items() for call in calls]
+    return pytest.mark.parametrize(
+        ("name", "call"), pairs, ids=[f"{name}-{i}" for i, (name, _) in enumerate(pairs)]
+    )
+
+
+# Complete ---------------------------------------------------------------------------------------
+
+
+def test_every_function_that_is_answered_has_rows_of_calls():
+    assert set(CALLS) | set(ABOUT) == set(numpy_functions.ANSWERS)
+    assert set(UFUNC_CALLS) == set(numpy_functions.UFUNCS)
+    assert {f"{name}.{method}" for name, method in numpy_functions.METHODS} <= set(METHOD_CALLS)
+
+
+def test_every_function_of_numpy_is_answered_or_refused():
+    """Those without a row of reasons are refused in general words: see the tests below."""
+    assert set(numpy_functions.ANSWERS) <= NAMES
+    ufuncs = {u.__name__ for u in UFUNCS}
+    assert set(numpy_functions.UFUNCS) <= ufuncs
+    both = set(numpy_functions.REASONS) & {*numpy_functions.ANSWERS, *numpy_functions.UFUNCS}
+    assert set(numpy_functions.REASONS) - NAMES == {"at"}
+    assert both == {"clip"}  # np.clip is answered; the ufunc behind the method clip is not
+    print(len(NAMES), "functions,", len(numpy_functions.ANSWERS), "answered;")
+    print(len(ufuncs), "ufuncs,", len(numpy_functions.UFUNCS), "answered")
+
+
+@pytest.mark.parametrize("name", [n for n in numpy_functions.ANSWERS if n in NAMES])
+def test_an_answer_has_numpys_signature(name):
+    """Names, order and defaults; where NumPy's says that nothing was given, ours has a value."""
+    own = inspect.signature(numpy_functions.ANSWERS[name]).parameters.values()
+    its = inspect.signature(numpy_functions.numpys(name)).parameters.values()
+    for p, q in zip(own, its, strict=True):
+        if q.kind is not q.POSITIONAL_ONLY:
+            assert (p.name, p.kind) == (q.name, q.kind)
+        given = p.default is q.default or p.default == q.default
+        assert given or (q.default is np._NoValue and p.default in (None, False, True))
+
+
+# Answered as NumPy does --------------------------------------------------------------------------
+
+
+def several(result):
+    return list(result) if isinstance(result, tuple | list) else [result]
+
+
+def draw(call):
+    """Return SAMPLES distinct samples of each input."""
+    rng = np.random.default_rng(len(call))
+    return [x.draw(rng, (SAMPLES, *x.shape)) for x in call[1:]]
+
+
+def same(actual, expected):
+    """Compare lists of arrays: values, shapes and dtypes."""
+    assert len(actual) == len(expected)
+    for x, y in zip(actual, expected, strict=True):
+        x, y = np.asarray(x), np.asarray(y)
+        assert (x.shape, x.dtype) == (y.shape, y.dtype)
+        assert_close(x, y, FLOAT32 if y.dtype == np.float32 else FLOAT64)
+
+
+@rows({**CALLS, **UFUNC_CALLS, **METHOD_CALLS})
+@np.errstate(all="ignore")
+def test_values_are_numpys_in_every_transform(name, call):
+    f, xs = call[0], draw(call)
+
+    def whole(*args):
+        return several(f(*args))
+
+    singly = [whole(*[x[i] for x in xs]) for i in range(SAMPLES)]
+    assert not any(hasattr(x, "_trace") for x in singly[0])
+    compiled = jit(whole)
+    for i, expected in enumerate(singly):
+        same(compiled(*[x[i] for x in xs]), expected)
+    assert compiled.traces == 1
+    stacked = [np.stack(parts) for parts in zip(*singly, strict=True)]
+    same(vmap(whole)(*xs), stacked)
+    same(jit(vmap(whole))(*xs), stacked)
+
+
+@rows({**CALLS, **UFUNC_CALLS, **METHOD_CALLS})
+@np.errstate(all="ignore")
+def test_float32_gives_the_dtypes_that_numpy_gives(name, call):
+    xs = [x.astype(np.float32) if x.dtype == np.float64 else x for x in draw(call)]
+    expected = several(call[0](*[x[0] for x in xs]))
+    results = vmap(lambda *args: several(call[0](*args)))(*xs)
+    for x, y in zip(results, map(np.asarray, expected), strict=True):
+        assert (x.shape[1:], x.dtype) == (y.shape, y.dtype)
+        if y.dtype.kind == "f":
+            assert_close(x[0], y, 1e-2)
+
+
+def losses(call):
+    """Return the sum of all results, weighted; whether it can be differentiated; argnums."""
+    f, xs = call[0], draw(call)
+    with np.errstate(all="ignore"):
+        example = several(f(*[x[0] for x in xs]))
+    rng = np.random.default_rng(7)
+    weights = [rng.normal(size=np.shape(x)) for x in example]
+    smooth = [np.asarray(x).dtype == np.float64 for x in example]
+
+    def loss(*args):
+        results = zip(several(f(*args)), weights, smooth, strict=True)
+        return sum(np.sum(w * x) for x, w, is_smooth in results if is_smooth)
+
+    argnums = tuple(i for i, x in enumerate(xs) if x.dtype.kind == "f")
+    return loss, xs, argnums if any(smooth) else ()
+
+
+def slope(loss, args, argnums, directions):
+    """Differentiate along directions by central differences."""
+    step = 1e-5
+
+    def at(h):
+        moved = [*args]
+        for n, v in zip(argnums, directions, strict=True):
+            moved[n] = args[n] + h * v
+        return loss(*moved)
+
+    return (at(step) - at(-step)) / (2 * step)
+
+
+@rows({**CALLS, **UFUNC_CALLS, **METHOD_CALLS})
+@np.errstate(all="ignore")
+def test_gradients_are_those_of_finite_differences(name, call):
+    loss, xs, argnums = losses(call)
+    if not argnums or name == "nextafter":  # a step in the engine, whose derivative is zero
+        return
+    each = []
+    rng = np.random.default_rng(3)
+    for i in range(SAMPLES):
+        args = [x[i] for x in xs]
+        value, grads = value_and_grad(loss, argnums)(*args)
+        assert_close(value, loss(*args))
+        directions = [rng.normal(size=args[n].shape) for n in argnums]
+        along = sum(np.sum(g * v) for g, v in zip(grads, directions, strict=True))
+        assert np.isfinite(value)
+        assert_close(along, slope(loss, args, argnums, directions), FINITE_DIFFERENCES)
+        each.append(grads)
+    stacked = tuple(np.stack(rows) for rows in zip(*each, strict=True))
+    assert_close(vmap(grad(loss, argnums))(*xs), stacked)
+    assert_close(jit(vmap(grad(loss, argnums)))(*xs), stacked)
+
+
+@pytest.mark.parametrize("name", ABOUT)
+def test_what_is_asked_about_an_array_is_answered_as_numpy_does(name):
+    seen = []
+    for transform in (grad, vmap, jit):
+        transform(lambda x: seen.append(ABOUT[name](x)) or np.sum(x))(np.ones((2, 3))[0])
+    assert seen == [ABOUT[name](np.ones(3))] * 3
+
+
+# Deeper -----------------------------------------------------------------------------------------
+
+
+def network(params, x, y):
+    """Return the loss of one sample, in NumPy as people write it."""
+    hidden = np.tanh(params["w"] @ x + params["b"])
+    logits = np.dot(params["v"], np.maximum(hidden, 0.1 * hidden))
+    logits = logits - np.max(logits)
+    penalty = 0.01 * sum(np.linalg.norm(p) ** 2 for p in params.values())
+    return np.log(np.sum(np.exp(logits))) - np.take(logits, y) + penalty
+
+
+def same_network(params, x, y):
+    """Return the same loss in the engine's namespace."""
+    hidden = xp.tanh(params["w"] @ x + params["b"])
+    logits = params["v"] @ xp.maximum(hidden, 0.1 * hidden)
+    logits = logits - xp.max(logits)
+    penalty = 0.01 * sum(xp.linalg.vector_norm(p) ** 2 for p in params.values())
+    return xp.log(xp.sum(xp.exp(logits))) - xp.take(logits, y) + penalty
+
+
+def data():
+    rng = np.random.default_rng(0)
+    params = {"w": rng.normal(size=(4, 3)), "b": rng.normal(size=4), "v": rng.normal(size=(5, 4))}
+    return params, rng.normal(size=(6, 3)), rng.integers(0, 5, 6)
+
+
+def test_a_loss_in_numpy_is_the_loss_in_the_namespace():
+    params, x, y = data()
+    rows = vmap(grad(network), (None, 0, 0))
+    assert_close(rows(params, x, y), vmap(grad(same_network), (None, 0, 0))(params, x, y))
+    assert_close(jit(rows)(params, x, y), rows(params, x, y))
+    assert_close(network(params, x[0], y[0]), same_network(params, x[0], y[0]))
+
+
+def test_numpy_functions_at_any_depth():
+    """Second derivatives, and NumPy's functions on arrays of several levels at once."""
+    x, y = np.linspace(0.2, 1.0, 4), np.linspace(-1.0, 0.5, 3)
+
+    def inner(a, b):
+        return np.sum(np.sinc(a) * np.outer(b, np.cumsum(a))) + np.linalg.norm(np.append(a, b))
+
+    def outer(a):
+        each = vmap(grad(inner), (None, 0))(a, y)
+        return np.sum(np.stack([np.einsum("bi,i->b", each, a), np.mean(each, axis=1)]) ** 2)
+
+    along = np.array([0.3, -1.0, 0.2, 0.5])
+    step = 1e-5
+    slope = (outer(x + step * along) - outer(x - step * along)) / (2 * step)
+    assert_close(np.sum(grad(outer)(x) * along), slope, FINITE_DIFFERENCES)
+    assert_close(jit(grad(outer))(x), grad(outer)(x))
+    many = np.stack([x, 2 * x])
+    assert_close(jit(vmap(grad(outer)))(many), np.stack([grad(outer)(r) for r in many]))
+
+
+def test_tensors_have_them_too():
+    x = tensor(np.array([0.5, -1.0]), requires_grad=True)
+    np.sum(np.tanh(x) * np.array([2.0, 3.0])).backward()
+    assert_close(x.grad.data, np.array([2.0, 3.0]) * (1 - np.tanh(x.data) ** 2))
+
+
+def test_sinc_near_zero():
+    x = np.linspace(0.0, 0.1, 99)
+    np.testing.assert_allclose(jit(np.sinc)(x), np.sinc(x), rtol=1e-15)
+    assert grad(np.sinc)(0.0) == 0.0
+    assert_close(grad(grad(np.sinc))(0.0), -(np.pi**2) / 3)
+
+
+# Refused ----------------------------------------------------------------------------------------
+
+TRANSFORMS = {"grad": grad, "vmap": lambda f: vmap(f), "jit": jit}
+every_transform = pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
+X = np.linspace(0.1, 0.9, 6).reshape(2, 3)
+
+
+def refusal(transform, call):
+    """Return the sentence that a call is refused with inside a transform."""
+    with pytest.raises(TypeError) as caught:
+        transform(lambda x: np.sum(call(x)))(X)
+    return str(caught.value)
+
+
+def call_somehow(function, x):
+    """Call a function with x for every argument that it needs, or for ``like``."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:
+        return function("1 2", like=x)
+    needed = [p for p in parameters.values() if p.default is p.empty and p.kind < p.KEYWORD_ONLY]
+    if "like" in parameters:
+        plain = {"shape": (2,), "dtype": float, "N": 2, "n": 2}
+        return function(*[plain.get(p.name, "1 2") for p in needed], like=x)
+    return function(*[x] * len(needed))
+
+
+@every_transform
+@pytest.mark.parametrize(
+    "function",
+    [f for f in FUNCTIONS if numpy_functions.named(f) not in numpy_functions.ANSWERS],
+    ids=numpy_functions.named,
+)
+def test_what_is_not_answered_is_refused_by_name(function, transform):
+    text = refusal(transform, lambda x: call_somehow(function, x))
+    assert re.match(rf"np\.{numpy_functions.named(function)}: on \w+Tracer\(", text)
+    assert text.count(": ") == 2
+    assert text.endswith(".")
+
+
+@every_transform
+@pytest.mark.parametrize(
+    "ufunc",
+    [u for u in UFUNCS if u.__name__ not in numpy_functions.UFUNCS],
+    ids=lambda u: u.__name__,
+)
+def test_a_ufunc_that_is_not_answered_is_refused_by_name(ufunc, transform):
+    text = refusal(transform, lambda x: ufunc(*[x] * ufunc.nin))
+    assert re.match(rf"(np\.|the ufunc ){ufunc.__name__}:? on \w+Tracer\(", text)
+
+
+METHODS = {
+    "add.at": lambda x: np.add.at(np.zeros(2), [0, 1], x[0]),
+    "add.reduceat": lambda x: np.add.reduceat(x, [0, 1]),
+    "subtract.reduce": lambda x: np.subtract.reduce(x),
+    "maximum.accumulate": lambda x: np.maximum.accumulate(x),
+    "gcd.outer": lambda x: np.gcd.outer(x, x),
+}
+
+
+@every_transform
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_that_is_not_answered_is_refused_by_name(name, transform):
+    assert refusal(transform, METHODS[name]).startswith(f"np.{name}: on ")
+
+
+ARGUMENTS = {
+    "sum: out=": lambda x: np.sum(x, out=np.zeros(())),
+    "max: out=": lambda x: np.max(x, 0, np.zeros(3)),
+    "exp: out=": lambda x: np.exp(x, out=np.zeros(x.shape)),
+    "add: out=": lambda x: np.zeros(x.shape).__iadd__(x),
+    "exp: where=": lambda x: np.exp(x, where=np.ones(x.shape, bool)),
+    "multiply: casting=": lambda x: np.multiply(x, 2.0, casting="unsafe"),
+    "exp: dtype=": lambda x: np.exp(x, dtype=int),
+    "matmul: axes=": lambda x: np.matmul(x, x, axes=[(0, 1), (1, 0), (0, 1)]),
+    "add.reduce: out=": lambda x: np.add.reduce(x, out=np.zeros(3)),
+    "maximum.reduce: dtype=": lambda x: np.maximum.reduce(x, dtype=np.float32),
+    "var: where=": lambda x: np.var(x, where=np.ones(x.shape, bool)),
+    "std: mean=": lambda x: np.std(x, mean=0.5),
+    "nanmax: initial=": lambda x: np.nanmax(x, initial=0.5),
+    "sort: order=": lambda x: np.sort(x, order="f"),
+    "quantile: method=": lambda x: np.quantile(x, 0.5, method="lower"),
+    "median: overwrite_input=": lambda x: np.median(x, overwrite_input=True),
+    "reshape: order=": lambda x: np.reshape(x, -1, order="F"),
+    "ravel: order=": lambda x: np.ravel(x, "F"),
+    "take: mode=": lambda x: np.take(x, [7], mode="clip"),
+    "concatenate: casting=": lambda x: np.concatenate([x, x], casting="no"),
+    "nan_to_num: copy=": lambda x: np.nan_to_num(x, copy=False),
+    "einsum: order": lambda x: np.einsum("...", x, order="F"),
+    "einsum: the axes were given as lists": lambda x: np.einsum(x, [0, 0]),
+    "clip: casting": lambda x: np.clip(x, 0, 1, casting="unsafe"),
+    "pad: end_values": lambda x: np.pad(x, 1, end_values=1),
+    "pad: mode='linear_ramp'": lambda x: np.pad(x, 1, mode="linear_ramp"),
+    "pad: pad_width is a dict": lambda x: np.pad(x, {0: 1}),
+    "gradient: edge_order=2": lambda x: np.gradient(x, edge_order=2),
+    "gradient: 1 spacings for": lambda x: np.gradient(x, [1.0, 2.0], axis=0),
+    "cov: aweights=": lambda x: np.cov(x, aweights=[1, 2, 3]),
+    "interp: period=": lambda x: np.interp(x, [0.0, 1.0], [0.0, 1.0], period=1),
+    "meshgrid: sparse=": lambda x: np.meshgrid(x, x, sparse=True)[0],
+    "zeros_like: order=": lambda x: np.zeros_like(x, order="F"),
+    "linalg.norm: ord=2 over 2 axes": lambda x: np.linalg.norm(x, 2),
+    "linalg.norm: ord='nuc'": lambda x: np.linalg.norm(x, "nuc"),
+    "linalg.norm: ord=3 for 3 axes": lambda x: np.linalg.norm(x[None], 3),
+    "max: where= was given without initial=": lambda x: np.max(x, where=[True]),
+    "average: weights of shape": lambda x: np.average(x, weights=[1.0, 2.0, 3.0, 4.0]),
+    "ediff1d: an end is no int64": lambda x: np.ediff1d(np.astype(x, int), to_end=0.5),
+    "diff: ": lambda x: np.diff(x > 0.5),
+    "where: with the condition": lambda x: np.where(x > 0)[0],
+    "reciprocal: ": lambda x: np.reciprocal(np.astype(x, int)),
+    "block: the lists": lambda x: np.block([x, [x]]),
+    "convolve: mode=": lambda x: np.convolve(x, x, "most"),
+    "repeat: repeats is": lambda x: np.repeat(x, np.argmax(x)),
+    "quantile: q is": lambda x: np.quantile(x, x),
+    "split: the list of cuts is": lambda x: np.split(x, np.argmax(x)),
+    "clip: on": lambda x: np.ones(3).clip(x[..., :1], 2.0),
+}
+
+
+@pytest.mark.parametrize("start", ARGUMENTS)
+def test_an_argument_that_is_not_honoured_is_refused_by_name(start):
+    text = refusal(jit, ARGUMENTS[start])
+    assert text.startswith(f"np.{start}")
+    assert text.endswith(".")
+
+
+@every_transform
+def test_an_unknown_argument_is_refused(transform):
+    assert "sum" in refusal(transform, lambda x: np.sum(x, axes=0))
+    assert "unexpected keyword argument 'axes'" in refusal(transform, lambda x: np.sum(x, axes=0))
+
+
+def test_whole_sentences():
+    assert refusal(jit, np.unique) == (
+        "np.unique: on StageTracer(float64[2,3] in jit): the shape of its result depends on "
+        "values, which vmap and jit cannot follow; keep every element and choose with "
+        "np.where(condition, x, y)."
+    ).replace("[2,3]", "[2, 3]")
+    assert refusal(grad, lambda x: np.exp(x, out=np.zeros(()))) == (
+        "np.exp: out=(array(0.),) was given, which the engine does not honour; use the result "
+        "(a = a + x for a += x)."
+    )
+    foreign = np.frompyfunc(lambda x: x, 1, 1)
+    assert refusal(vmap, foreign).startswith("the ufunc <lambda> (vectorized): on BatchTracer(")
+
+
+NOT_DISPATCHED = {
+    "np.array([x, x])": lambda x: np.array([x[0], x[1]]),
+    "np.asarray(x)": np.asarray,
+    "a function of a list": lambda x: np.sum([x[0], x[1]]),
+    "an assignment": lambda x: np.zeros((2, *x.shape)).__setitem__(0, x),
+    "a method of an array": lambda x: np.ones((2, 2)).dot(x),
+}
+
+
+@every_transform
+@pytest.mark.parametrize("what", NOT_DISPATCHED)
+def test_what_numpy_does_not_hand_over_says_what_to_write(what, transform):
+    text = refusal(transform, NOT_DISPATCHED[what])
+    assert re.match(r"NumPy was to make an array of \w+Tracer\(", text)
+    for part in ("np.stack([a, b]) for np.array([a, b])", "x for np.asarray(x)", "np.dot(a, x)"):
+        assert part in text
