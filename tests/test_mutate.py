@@ -72,7 +72,7 @@ def run(folder: Path) -> subprocess.CompletedProcess:
 def test_noticed_and_unnoticed_faults_are_told_apart(toy):
     done = run(toy)
     assert done.returncode == 1, done.stderr  # some faults are neither noticed nor explained
-    rows = json.loads((toy / "log.json").read_text())
+    rows = json.loads((toy / "log.json").read_text())["mutants"]
     outcomes = {(before, after): outcome for _, _, before, after, _, outcome, *_ in rows}
     survivors = {change for change, outcome in outcomes.items() if outcome == "passed"}
     assert survivors == SURVIVORS
