@@ -129,7 +129,7 @@ def test_tests_named_like_the_fault_run_first(toy):
     two = [f"def test_{name}():\n    assert unused(1) == 2\n" for name in ("other", "of_unused")]
     (toy / "test_toy.py").write_text("from toy import unused\n\n" + "\n".join(two))
     run(toy)
-    noticed = {row[3]: row[6] for row in json.loads((toy / "log.json").read_text())}
+    noticed = {row[3]: row[6] for row in json.loads((toy / "log.json").read_text())["mutants"]}
     assert noticed["return n - 1"].endswith("::test_of_unused")
 
 
