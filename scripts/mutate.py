@@ -3,6 +3,8 @@
     python scripts/mutate.py                        # a sample of the package; writes the figures
     python scripts/mutate.py --only engine/reverse  # all files whose name contains this
     python scripts/mutate.py --all --only losses    # every mutant in place of a sample
+    python scripts/mutate.py --same tests/mutants.json       # the stored ones, as far as their
+                                                             # lines are there, and the others anew
     python scripts/mutate.py --file a.py --tests test_a.py   # any other file
 
 A mutant that no test notices is either a gap in the tests or changes nothing that anybody can
@@ -183,13 +185,23 @@ def check_table() -> list[str]:
     return wrong
 
 
-def package_trials(only: str, every: bool, seed: int) -> list[Trial]:
-    """Return the trials of the package, group by group."""
+def package_trials(only: str, every: bool, seed: int, same: Path | None = None) -> list[Trial]:
+    """Return the trials of the package, group by group.
+
+    ``same`` is a file of stored mutants: those whose lines are there still are taken, and as
+    many as are missing in a group are drawn.
+    """
+    stored = {tuple(row[:5]) for row in json.loads(same.read_text())["mutants"]} if same else set()
     trials = []
     for group, table in GROUPS.items():
         chosen = {module: names for module, names in table.items() if only in module}
         found = [m for module in chosen for m in mutants(PACKAGE / module, module)]
-        drawn = [m for m in found if m.compiles()] if every else sample(found, SIZES[group], seed)
+        kept = [m for m in found if m.key[:5] in stored and m.compiles()]
+        rest = [m for m in found if m not in kept]
+        missing = SIZES[group] - len(kept)
+        drawn = [m for m in found if m.compiles()] if every else kept + sample(rest, missing, seed)
+        if same:
+            print(f"{group}: {len(kept)} of the stored mutants, {len(drawn) - len(kept)} others")
         order = list(table)
         drawn.sort(key=lambda mutant: order.index(mutant.file))
         trials += [
@@ -272,6 +284,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="files of the package whose name contains this")
     parser.add_argument("--all", action="store_true", help="every mutant in place of a sample")
+    parser.add_argument("--same", type=Path, help="a file of stored mutants, to be tried again")
     parser.add_argument("--seed", type=int, default=SEED, help="another sample")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes at a time")
     parser.add_argument("--file", type=Path, help="a file that is not the package's, with --tests")
@@ -286,7 +299,7 @@ def main(argv: list[str] | None = None) -> int:
         if wrong := check_table():
             raise SystemExit("\n".join(wrong))
         os.chdir(ROOT)
-        trials = package_trials(options.only, options.all, options.seed)
+        trials = package_trials(options.only, options.all, options.seed, options.same)
         print(f"seed {options.seed}")
         runner = Runner(HEAVY, options.workers)
     explain(trials, options.explained)
@@ -294,8 +307,10 @@ def main(argv: list[str] | None = None) -> int:
     figures = report(trials)
     if options.log:
         rows = [[*t.mutant.key, t.result.outcome, t.result.test, t.result.seconds] for t in trials]
-        options.log.write_text(json.dumps(rows, indent=0))
-    if not (options.file or options.only or options.all or options.seed != SEED):
+        what = "file, function, lines before and after, number, outcome, by which test, seconds"
+        content = {"date": datetime.date.today().isoformat(), "what": what, "mutants": rows}
+        options.log.write_text(json.dumps(content, indent=0, ensure_ascii=False) + "\n")
+    if not (options.file or options.same or options.only or options.all or options.seed != SEED):
         day = datetime.date.today().isoformat()
         FIGURES.parent.mkdir(exist_ok=True)
         content = {"date": day, "command": "make mutate", "figures": figures}

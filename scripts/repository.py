@@ -136,7 +136,7 @@ def stamp(root: Path, url: str) -> list[Path]:
             raise ValueError(f"{name} has no place for the address: {there}")
     for path in chapters(root):
         text = path.read_text(encoding="utf-8")
-        if re.search(r"\b(?:import|from) persample\b", text):
+        if re.search(r"\b(?:import|from) persample(?:_book)?\b", text):
             made[path] = with_install(text, url, path.parent.name)
     changed = [path for path, text in made.items() if path.read_text(encoding="utf-8") != text]
     for path in changed:

@@ -72,7 +72,7 @@ def run(folder: Path) -> subprocess.CompletedProcess:
 def test_noticed_and_unnoticed_faults_are_told_apart(toy):
     done = run(toy)
     assert done.returncode == 1, done.stderr  # some faults are neither noticed nor explained
-    rows = json.loads((toy / "log.json").read_text())
+    rows = json.loads((toy / "log.json").read_text())["mutants"]
     outcomes = {(before, after): outcome for _, _, before, after, _, outcome, *_ in rows}
     survivors = {change for change, outcome in outcomes.items() if outcome == "passed"}
     assert survivors == SURVIVORS
@@ -129,7 +129,7 @@ def test_tests_named_like_the_fault_run_first(toy):
     two = [f"def test_{name}():\n    assert unused(1) == 2\n" for name in ("other", "of_unused")]
     (toy / "test_toy.py").write_text("from toy import unused\n\n" + "\n".join(two))
     run(toy)
-    noticed = {row[3]: row[6] for row in json.loads((toy / "log.json").read_text())}
+    noticed = {row[3]: row[6] for row in json.loads((toy / "log.json").read_text())["mutants"]}
     assert noticed["return n - 1"].endswith("::test_of_unused")
 
 
