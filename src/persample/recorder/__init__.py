@@ -89,7 +89,7 @@ def _capture(model, reduction):
         return NetworkCapture(model)
     torch = sys.modules.get("torch")  # a model of a package that is not loaded cannot exist
     if torch is not None and isinstance(model, torch.nn.Module):
-        from .torch_capture import TorchCapture
+        from .capture import TorchCapture
 
         return TorchCapture(model, reduction)
     raise TypeError(

@@ -45,19 +45,22 @@ class Record:
     def __init__(self, source: Any, reduction: str | None) -> None:
         self._source, self._reduction = source, reduction
 
-    def backward(self, losses: Any, retain_graph: bool = False) -> None:
+    def backward(
+        self, losses: Any, *, retain_graph: bool = False, accumulate: bool = False
+    ) -> None:
         """Run the backward pass of a batch from its losses, (B,): one number for each sample.
 
         What a loss does inside a sample, such as a mean over the tokens that count, is yours to
-        write; nothing is divided by B. As after ``losses.sum().backward()``, the sum of the rows
-        is added to each parameter's ``.grad``. ``retain_graph=True`` keeps what `check` needs.
+        write; nothing is divided by B. ``.grad`` stays as it is; with ``accumulate=True`` the sum
+        of the rows is added to it, as ``losses.sum().backward()`` does. ``retain_graph=True``
+        keeps what `check` needs.
 
         Raises
         ------
         TypeError, ValueError : no tensor, one number, or more than one number for each sample.
         RuntimeError : losses without a gradient, a second backward pass.
         """
-        self._source.backward(losses, retain_graph)
+        self._source.backward(losses, retain_graph, accumulate)
 
     def rows(self, out: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return parameter name -> (B, \\*shape): the gradient of each sample's own loss.

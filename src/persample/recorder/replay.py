@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import GradientEdge
 
+from .axes import Along
 from .closed import Formed, Outer, OuterSum, slices
-from .torch_forms import Lookup, RowsOnly
-from .torch_owners import Along
+from .forms import Lookup, RowsOnly
 
 
 @contextmanager

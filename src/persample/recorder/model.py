@@ -54,6 +54,17 @@ def can_be_hooked(model: nn.Module, reduction: str | None) -> bool:
     return False
 
 
+def refuse_hooks(parameters: dict[str, Tensor]) -> None:
+    """Refuse hooks on parameters: they change the sum of the rows, and no row."""
+    for name, p in parameters.items():
+        if p._backward_hooks:
+            raise NotImplementedError(
+                f"record: the parameter {name} has a hook (register_hook), which would change "
+                "the gradient of the whole batch and not the rows; remove it, and do to the "
+                "rows what it does."
+            )
+
+
 def has_memory(x: Any) -> bool:
     """Say whether x is a tensor whose numbers lie in memory, at steps of their own."""
     return isinstance(x, Tensor) and x.layout is torch.strided and not x.is_nested

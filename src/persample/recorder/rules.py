@@ -12,9 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .axes import Along
 from .closed import Formed, Outer, OuterSum
-from .torch_forms import Convolution, ConvolutionLoop, Groups, Lookup
-from .torch_owners import Along
+from .forms import Convolution, ConvolutionLoop, Groups, Lookup
 
 Shape = tuple[int, ...]
 

@@ -1,11 +1,11 @@
 """One backward pass of a PyTorch model, with the cotangents kept that its rows are made of.
 
-Nothing of the model changes: hooks are put on nodes of the graph that autograd recorded, for the
-duration of that pass. Where they go is worked out once for a model and its shapes.
+Nothing of the model changes, and nothing is kept for the next pass: the graph is walked anew.
 """
 
 import math
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -13,27 +13,28 @@ from functools import partial
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.autograd.graph import GradientEdge, get_gradient_edge
+from torch.autograd.graph import GradientEdge
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils import _pytree as pytree
+from torch.utils.hooks import RemovableHandle
 
+from .axes import Along
+from .check import check_rows
 from .closed import Formed
-from .torch_changes import Watch
-from .torch_check import check_rows
-from .torch_forms import Part
-from .torch_graph import Graph
-from .torch_model import (
+from .forms import Part
+from .graph import Graph
+from .model import (
     can_be_hooked,
     check_losses,
     has_memory,
+    named_checkpoints,
     refuse_batch_norm,
+    refuse_hooks,
     trainable,
 )
-from .torch_own import OwnBackward, batch_of, output_cotangents
-from .torch_owners import UNUSED, Along
-from .torch_plan import Plan
-from .torch_plans import plan_of
-from .torch_replay import Pulled, Replay, Replayed, looked_up, merged, turned
+from .reduction import OwnBackward, root_of
+from .replay import Pulled, Replay, Replayed, looked_up, merged, turned
+from .sites import Cut, cut
 
 HUGE = 2**22  # bytes from which NumPy asks for huge pages
 LINE = 64  # bytes of a cache line
@@ -52,9 +53,10 @@ class TorchCapture:
         self.size: int | None = None  # known once the backward pass has run
         self.losses: Tensor | None = None  # kept for `check`, with their graph
         self.inputs: tuple | None = None  # of the model's last call
-        self.outputs: list[tuple] = []  # (edge, shape) of all its calls, for a pass of one's own
+        self.outputs: list[Tensor] = []  # of all its calls, for a pass of one's own
         self.forms: dict[str, list] = {name: [] for name in self.parameters}
-        self.watch = Watch()
+        self.replayed: dict[str, str] = {}  # parameter -> the node that its rows wait at
+        self.versions: list[tuple[str, Tensor, int]] = []  # what may not change in place
 
     # The block.
     def __enter__(self) -> "TorchCapture":
@@ -70,6 +72,7 @@ class TorchCapture:
             self.leave.enter_context(torch.compiler.set_stance("force_eager"))
         if self.reduction is not None:
             self.leave.enter_context(OwnBackward(self))
+        self.hooks = RemovableHandle.next_id  # every hook of PyTorch counts on
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -80,13 +83,13 @@ class TorchCapture:
             self.inputs = args, kwargs
             if self.reduction is not None:
                 self.outputs += [
-                    (get_gradient_edge(x), tuple(x.shape))
+                    x
                     for x in pytree.tree_leaves(output)
                     if isinstance(x, Tensor) and x.requires_grad and x.ndim
                 ]
 
     # The backward pass.
-    def backward(self, losses: Tensor, retain_graph: bool = False) -> None:
+    def backward(self, losses: Tensor, retain_graph: bool, accumulate: bool) -> None:
         """Run backward on the sum of the losses, and keep what the rows are made of."""
         check_losses(losses)
         if self.reduction is not None:
@@ -95,97 +98,101 @@ class TorchCapture:
                 "backward pass of your own, loss.backward(); open it with record(model) for "
                 "record.backward(losses)."
             )
-        self._refuse_second()
-        ones, edge = torch.ones_like(losses), get_gradient_edge(losses)
-        roots = lambda: [(edge, ones, Along(0, 1))]  # noqa: E731
-        graph = Graph(losses.grad_fn, self.names)
+        self._start()
+        root = losses.grad_fn, losses.output_nr, Along(0)
+        graph = Graph([root], self.names, len(losses))
         if not graph.leaves:
+            self._refuse_opaque(graph)
             raise RuntimeError(
                 "backward: the losses do not depend on any parameter of the model that requires "
                 "grad; compute them from model(x)."
             )
-        backward = partial(losses.backward, ones)
-        self._run(graph, [edge], len(losses), roots, backward, retain_graph)
+        self._run(graph, losses, torch.ones_like(losses), retain_graph, accumulate)
         self.losses = losses if retain_graph else None
 
     def own_backward(self, loss: Tensor, options: dict) -> None:
         """Run the user's ``loss.backward(**options)``, and keep what the rows are made of."""
-        graph = Graph(loss.grad_fn, self.names) if loss.grad_fn is not None else None
+        graph = Graph([(loss.grad_fn, 0, None)], self.names, 0) if loss.grad_fn else None
         if graph is None or not graph.leaves:
             return loss.backward(**options)  # another model's
-        self._refuse_second()
-        options = dict(options)
-        retain_graph = bool(options.pop("retain_graph", None))
-        edges, size = batch_of(self.outputs, graph)
-        roots = partial(output_cotangents, loss, options.get("gradient"), edges)
-        self._run(graph, edges, size, roots, partial(loss.backward, **options), retain_graph)
+        self._start()
+        root, size = root_of(loss, graph, self.outputs, self.reduction)
+        retain_graph, gradient = options.get("retain_graph"), options.get("gradient")
+        self._run(Graph([root], self.names, size), loss, gradient, bool(retain_graph), True)
 
-    def _refuse_second(self):
+    def _start(self):
         if self.size is not None:
             raise RuntimeError(
                 "backward: this record has its backward pass already, and one record holds one "
                 "pass; add the losses and call backward once, or open a new with block."
             )
+        refuse_hooks(self.parameters)
 
-    def _run(self, graph, edges, size, roots, backward, retain_graph):
-        """Run ``backward`` with hooks on the sites.
+    def _refuse_opaque(self, graph):
+        hidden = [name for name in self.parameters if name not in graph.leaves]
+        if hidden and (opaque := graph.opaque()):
+            raise NotImplementedError(
+                f"record: {opaque[0]} may hide a graph of its own, and the parameter {hidden[0]} "
+                "is not reached from the losses; call torch.utils.checkpoint.checkpoint with "
+                "use_reentrant=False, or freeze what takes no part."
+            )
 
-        ``roots()`` gives (edge, cotangent, where the samples lie) for those of the ``edges`` that
-        have a cotangent: what is known from the beginning.
-        """
-        if size == 1:
-            self._run_single(graph, partial(backward, retain_graph=retain_graph))
+    def _run(self, graph, loss, gradient, retain_graph, accumulate):
+        """Run backward once; without ``accumulate`` to the sites and no further."""
+        self._refuse_opaque(graph)
+        if graph.size == 1:
+            self._run_single(graph, loss, gradient, retain_graph, accumulate)
         else:
-            plan = plan_of(self.model, graph, edges, roots, size, self.parameters, self.reduction)
-            self._capture(graph, plan, roots, size, backward, retain_graph)
-        self.size = size
+            found = cut(graph, RemovableHandle.next_id != self.hooks)
+            self._warn(graph, found)
+            saved = self._saved_of(graph, found)
+            edges = [(place, n) for place in found.places for n in graph.along[place]]
+            keep = retain_graph or found.keeps_graph
+            cts = _cotangents(graph, loss, gradient, edges, keep, accumulate)
+            arrived = dict(zip(edges, cts, strict=True))
+            self._keep(graph, found, saved, arrived)
+        self.size = graph.size
 
-    def _run_single(self, graph, backward):
+    def _run_single(self, graph, loss, gradient, retain_graph, accumulate):
         """One sample: its rows are what arrives at the parameters."""
-        arrived: dict = {}
-        handles = [
-            graph.nodes[leaf].register_prehook(partial(arrived.__setitem__, name))
-            for name, leaf in graph.leaves.items()
-        ]
-        try:
-            backward()
-        finally:
-            for handle in handles:
-                handle.remove()
-        for name, (ct,) in arrived.items():
+        edges = [(leaf, 0) for leaf in graph.leaves.values()]
+        cts = _cotangents(graph, loss, gradient, edges, retain_graph, accumulate)
+        for name, ct in zip(graph.leaves, cts, strict=True):
             if ct is not None:
                 row = ct.detach().to_dense()[None]
                 self.forms[name].append(Formed(row.to(self.wide(row.dtype))))
 
-    def _capture(self, graph, plan: Plan, roots, size, backward, retain_graph):
-        saved = {
-            (name, n): self._saved(graph, name, site)
-            for name, sites in plan.sites.items()
-            if name not in plan.replayed
-            for n, site in enumerate(sites)
-        }
-        places = {site.place for sites in plan.sites.values() for site in sites}
-        arrived: dict = {}
-        handles = [
-            graph.nodes[place].register_prehook(partial(arrived.__setitem__, place))
-            for place in places
-        ]
-        try:
-            backward(retain_graph=retain_graph or plan.keeps_graph)
-        finally:
-            for handle in handles:
-                handle.remove()
-        if plan.keeps_graph:
-            for x in filter(has_memory, pytree.tree_leaves(self.inputs)):
-                self.watch.add("the model", x)
-        for (name, n), values in saved.items():
-            site = plan.sites[name][n]
-            ct = arrived.get(site.place, (None,))[0]
-            if ct is not None:
-                self.forms[name].append(self._form(graph, name, site, ct.detach(), values))
-        for name in self.forms:
-            self.forms[name] = merged(self.forms[name])
-        self._replay(graph, plan, arrived, roots, size)
+    def _warn(self, graph, found: Cut):
+        for name, places in found.replayed.items():
+            nodes = sorted({graph.stop_below(place, name) for place in places})
+            self.replayed[name] = ", ".join(nodes)
+        if self.replayed:
+            name, node = next(iter(self.replayed.items()))
+            warnings.warn(
+                f"record: at {node} it is not known how the samples lie, so the rows of "
+                f"{len(self.replayed)} parameters, {name} among them, are worked out one sample "
+                "at a time, which is slow and exact; record.forms() names the node of each.",
+                stacklevel=5,
+            )
+
+    def _saved_of(self, graph, found: Cut):
+        """Return (parameter, number of its site) -> what the rule needs of the forward pass.
+
+        It is read while a backward pass runs, if only that of one number: a block that is
+        checkpointed is computed again once for each such pass, not at each reading.
+        """
+        saved: dict = {}
+
+        def read(_):
+            for name, sites in found.sites.items():
+                for n, site in enumerate(sites):
+                    saved[name, n] = self._saved(graph, name, site)
+
+        number = torch.zeros((), requires_grad=True)
+        same = number.view(())
+        same.grad_fn.register_prehook(read)
+        torch.autograd.grad(same, number)
+        return saved
 
     def _saved(self, graph, name, site):
         """Return what a rule needs of the forward pass; its graph is not kept alive by it."""
@@ -198,9 +205,33 @@ class TorchCapture:
             x = getattr(node, f"_saved_{need}")
             if isinstance(x, Tensor):
                 x = x.detach()
-                self.watch.add(name, x)
+                self.watch(name, x)
             values[need] = x
         return values
+
+    def _keep(self, graph, found: Cut, saved, arrived):
+        """Turn cotangents into forms."""
+        if found.keeps_graph:
+            for x in filter(has_memory, pytree.tree_leaves(self.inputs)):
+                self.watch("the model", x)
+        for (name, n), values in saved.items():
+            site = found.sites[name][n]
+            ct = arrived[site.place, 0]
+            if ct is not None:
+                self.forms[name].append(self._form(graph, name, site, ct.detach(), values))
+        for name in self.forms:
+            self.forms[name] = merged(self.forms[name])
+        groups: dict[frozenset, list[str]] = {}
+        for name, places in found.replayed.items():
+            groups.setdefault(places, []).append(name)
+        for places, names in groups.items():
+            used = [
+                (GradientEdge(graph.nodes[place], n), ct.detach(), graph.along[place][n])
+                for (place, n), ct in arrived.items()
+                if place in places and ct is not None
+            ]
+            if used:
+                self._add_replay(used, names, graph.size)
 
     def _form(self, graph, name, site, ct, values):
         form = site.rule.make(site.use, ct, values)
@@ -218,26 +249,9 @@ class TorchCapture:
         if there is not None:
             return there
         target, number = graph.targets[site.place][site.slot]
-        edge, metadata = graph.nodes[target], graph.nodes[target]._input_metadata[number]
+        node, metadata = graph.nodes[target], graph.nodes[target]._input_metadata[number]
         array = site.use.shape, metadata.dtype
-        return Pulled(form, GradientEdge(edge, number), *array, name, parameter)
-
-    def _replay(self, graph, plan, arrived, roots, size):
-        """Add the forms of parameters whose rows need autograd once for each sample."""
-        groups: dict[int, list[str]] = {}
-        for name, place in plan.replayed.items():
-            groups.setdefault(place, []).append(name)
-        for place, names in groups.items():
-            along = plan.sites[names[0]][0].along
-            used = [
-                (GradientEdge(graph.nodes[place], n), ct.detach(), where)
-                for n, (ct, where) in enumerate(zip(arrived.get(place, ()), along, strict=False))
-                if ct is not None and where != UNUSED
-            ]
-            if used:
-                self._add_replay(used, names, size)
-        if plan.whole:
-            self._add_replay(roots(), plan.whole, size)
+        return Pulled(form, GradientEdge(node, number), *array, name, parameter)
 
     def _add_replay(self, used, names, size):
         edges, cotangents, along = zip(*used, strict=True)
@@ -247,6 +261,11 @@ class TorchCapture:
             self.forms[name].append(Replayed(run, name))
 
     # What a record asks for.
+    def watch(self, what: str, x: Tensor) -> None:
+        """Remember a tensor, which may not be changed in place before the record is read."""
+        if not x.is_inference():
+            self.versions.append((what, x, x._version))
+
     def wide(self, dtype: torch.dtype) -> torch.dtype:
         """Return the type to work in: numbers of 16 bits are too short for sums and squares."""
         return torch.promote_types(dtype, torch.float32)
@@ -284,5 +303,33 @@ class TorchCapture:
                 "loss for each sample. For a backward pass of your own, loss.backward(), say in "
                 'record(model, reduction="mean") or "sum" what the loss does over the batch.'
             )
-        self.watch.check()
+        for what, x, version in self.versions:
+            if x._version != version:
+                raise RuntimeError(
+                    f"record: what {what} was applied to was changed in place after the forward "
+                    "pass; read the record before its tensors are overwritten."
+                )
         return self.size, self.forms
+
+
+def _cotangents(graph, loss, gradient, edges, retain_graph, accumulate):
+    """Return the cotangents at (place, output) of nodes: of one ordinary pass, which adds to
+    ``.grad``, or of a pass that ends there.
+    """
+    if not accumulate:
+        inputs = [GradientEdge(graph.nodes[place], n) for place, n in edges]
+        with named_checkpoints():
+            return torch.autograd.grad(
+                loss, inputs, gradient, retain_graph=retain_graph, allow_unused=True
+            )
+    arrived: dict = {}
+    handles = [
+        graph.nodes[place].register_prehook(partial(arrived.__setitem__, place))
+        for place in dict.fromkeys(place for place, _ in edges)
+    ]
+    try:
+        loss.backward(gradient, retain_graph=retain_graph)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return [arrived[place][n] if place in arrived else None for place, n in edges]
