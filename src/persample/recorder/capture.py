@@ -24,12 +24,11 @@ from .closed import Formed
 from .forms import Part
 from .graph import Graph
 from .model import (
-    can_be_hooked,
     check_losses,
-    has_memory,
     named_checkpoints,
     refuse_batch_norm,
     refuse_hooks,
+    refuse_script,
     trainable,
 )
 from .reduction import OwnBackward, root_of
@@ -52,7 +51,6 @@ class TorchCapture:
         self.names = {id(p): name for name, p in self.parameters.items()}
         self.size: int | None = None  # known once the backward pass has run
         self.losses: Tensor | None = None  # kept for `check`, with their graph
-        self.inputs: tuple | None = None  # of the model's last call
         self.outputs: list[Tensor] = []  # of all its calls, for a pass of one's own
         self.forms: dict[str, list] = {name: [] for name in self.parameters}
         self.replayed: dict[str, str] = {}  # parameter -> the node that its rows wait at
@@ -65,8 +63,9 @@ class TorchCapture:
             if isinstance(module, _BatchNorm):
                 hook = module.register_forward_pre_hook(partial(refuse_batch_norm, where))
                 self.leave.callback(hook.remove)
-        if can_be_hooked(self.model, self.reduction):
-            hook = self.model.register_forward_hook(self._called, with_kwargs=True)
+        if self.reduction is not None:
+            refuse_script(self.model, self.reduction)
+            hook = self.model.register_forward_hook(self._called)
             self.leave.callback(hook.remove)
         if "torch._dynamo" in sys.modules:  # a compiled model runs as it was written
             self.leave.enter_context(torch.compiler.set_stance("force_eager"))
@@ -78,15 +77,10 @@ class TorchCapture:
     def __exit__(self, *error: object) -> None:
         self.leave.close()
 
-    def _called(self, model, args, kwargs, output):
+    def _called(self, model, args, output):
         if torch.is_grad_enabled() and self.size is None:
-            self.inputs = args, kwargs
-            if self.reduction is not None:
-                self.outputs += [
-                    x
-                    for x in pytree.tree_leaves(output)
-                    if isinstance(x, Tensor) and x.requires_grad and x.ndim
-                ]
+            leaves = pytree.tree_leaves(output)
+            self.outputs += [x for x in leaves if isinstance(x, Tensor) and x.requires_grad]
 
     # The backward pass.
     def backward(self, losses: Tensor, retain_graph: bool, accumulate: bool) -> None:
@@ -211,9 +205,6 @@ class TorchCapture:
 
     def _keep(self, graph, found: Cut, saved, arrived):
         """Turn cotangents into forms."""
-        if found.keeps_graph:
-            for x in filter(has_memory, pytree.tree_leaves(self.inputs)):
-                self.watch("the model", x)
         for (name, n), values in saved.items():
             site = found.sites[name][n]
             ct = arrived[site.place, 0]
@@ -289,11 +280,11 @@ class TorchCapture:
         start = -memory.ctypes.data % LINE
         return torch.from_numpy(memory[start : start + size]).view(dtype).view(shape)
 
-    def held(self) -> list[tuple[str, Tensor]]:
-        """Return what a record needs beside its forms: the parameters, and the model's inputs."""
-        given = [("an input of the model", x) for x in pytree.tree_leaves(self.inputs)]
-        named = [(f"the parameter {name}", x) for name, x in self.parameters.items()]
-        return named + [(what, x) for what, x in given if has_memory(x)]
+    def accumulate(self, name: str, total: Tensor) -> None:
+        """Add to a parameter's ``.grad``."""
+        p = self.parameters[name]
+        total = total.to(p.dtype)
+        p.grad = total if p.grad is None else p.grad + total
 
     def collect(self) -> tuple[int, dict[str, list]]:
         """Return the batch size and, for each parameter, the forms of its uses."""

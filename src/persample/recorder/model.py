@@ -41,17 +41,14 @@ def trainable(model: nn.Module, modules: list[tuple[str, nn.Module]]) -> dict[st
     return named
 
 
-def can_be_hooked(model: nn.Module, reduction: str | None) -> bool:
-    """Say whether a hook may see what goes in and out; only a backward of one's own needs it."""
-    if not isinstance(model, torch.jit.RecursiveScriptModule):
-        return True
-    if reduction is not None:
+def refuse_script(model: nn.Module, reduction: str) -> None:
+    """Refuse a compiled model where its output is needed."""
+    if isinstance(model, torch.jit.RecursiveScriptModule):
         raise TypeError(
             f"record: reduction={reduction!r} needs the output of the model, and a model "
             "compiled by torch.jit.script shows it to nobody; give one loss for each sample to "
             "record.backward(losses), without reduction=."
         )
-    return False
 
 
 def refuse_hooks(parameters: dict[str, Tensor]) -> None:
@@ -63,11 +60,6 @@ def refuse_hooks(parameters: dict[str, Tensor]) -> None:
                 "the gradient of the whole batch and not the rows; remove it, and do to the "
                 "rows what it does."
             )
-
-
-def has_memory(x: Any) -> bool:
-    """Say whether x is a tensor whose numbers lie in memory, at steps of their own."""
-    return isinstance(x, Tensor) and x.layout is torch.strided and not x.is_nested
 
 
 def check_losses(losses: Any) -> None:
