@@ -413,5 +413,9 @@ RULES: dict[str, Rule] = {
 
 
 def rule_of(name: str) -> Rule | None:
-    """Return the rule of a node by its name, such as "MulBackward0"; None where it is unknown."""
-    return RULES.get(name.partition("Backward")[0])
+    """Return the rule of a node by its name, such as "MulBackward0"; None where it is unknown.
+
+    The number is part of it: "MulBackward" is a ``torch.autograd.Function`` that someone wrote.
+    """
+    kind, _, number = name.rpartition("Backward")
+    return RULES.get(kind) if number.isdigit() else None
