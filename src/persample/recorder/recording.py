@@ -203,8 +203,8 @@ class Record:
                 f"weighted_sum: the weights have shape {tuple(weights.shape)}; give one number for "
                 f"each sample, ({size},)."
             )
-        weights = weights * self._scale(size)
-        return {name: self._weighted_sum(name, forms[name], weights) for name in forms}
+        weights, drops = weights * self._scale(size), bool((weights == 0).any())
+        return {name: self._weighted_sum(name, forms[name], weights, drops) for name in forms}
 
     def _clipping(self, max_norm):
         """Return (B,) the factors that clip the rows, unscaled."""
@@ -216,8 +216,8 @@ class Record:
                 "above 0."
             )
         (_, norms), xp = self._squares_and_norms(), self._source.xp
-        bad = [i for i, is_number in enumerate(xp.isfinite(norms)) if not is_number]
-        if bad:
+        if not bool(xp.isfinite(norms).all()):
+            bad = [i for i, norm in enumerate(norms) if not math.isfinite(norm)]
             raise ValueError(
                 f"clipped_sum: the row of sample {bad[0]} is not finite ({len(bad)} in all); find "
                 "the cause, or leave such samples out: weighted_sum(w) with weight 0."
@@ -491,17 +491,20 @@ class Record:
                 norms[samples] = rows.reshape(rows.shape[0], -1).sum(1)
         return norms
 
-    def _weighted_sum(self, name, uses, weights):
-        """Return sum_i w_i g_i. It is linear, so the uses of one parameter add up."""
+    def _weighted_sum(self, name, uses, weights, drops=False):
+        """Return sum_i w_i g_i. It is linear, so the uses of one parameter add up.
+
+        ``drops`` says that some weights are 0, and 0 times NaN is NaN: then rows are chosen.
+        """
         xp = self._source.xp
         if not uses:
             return xp.zeros_like(self._work(name, 1))[0]
         weights = xp.asarray(weights, dtype=self._source.wide(self._source.parameters[name].dtype))
-        return reduce(add, [self._weighted_use(name, use, weights) for use in uses])
+        return reduce(add, [self._weighted_use(name, use, weights, drops) for use in uses])
 
-    def _weighted_use(self, name, use, weights):
+    def _weighted_use(self, name, use, weights, drops):
         total, xp = use.weighted_sum(weights), self._source.xp
-        if total is None or not bool(xp.isfinite(total).all()):
+        if total is None or (drops and not bool(xp.isfinite(total).all())):
             total = 0
             for samples, rows in self._few(name, [use], weights.shape[0]):
                 taken = weights[samples] != 0  # 0 times NaN is NaN
