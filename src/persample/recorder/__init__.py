@@ -4,12 +4,12 @@ How a row comes about. Take a Linear layer, z_i = W h_i: sample i's row for W is
 with h_i what the layer took and delta_i the cotangent of z_i, both of which a backward pass holds.
 
 1. `record` opens a block; `capture` waits for the losses, (B,), and walks the autograd graph from
-   them down, once (`graph`). The table of `axes` says for each operation how it hands on where the
-   samples lie: kept along an axis, moved to another, or lost.
-2. Where they are lost, they were summed: the weight of a product, a bias, a scale. This is a *site*
-   of the parameter below it (`sites`), and the table of `rules` has the form of its rows.
+   them down, once (`graph`). The table of `axes` says for each operation how it hands on where
+   the samples lie: kept along an axis, moved to another, or lost.
+2. Where they are lost, they were summed: the weight of a product, a bias, a scale. This is a
+   *site* of the parameter below it (`sites`), and the table of `rules` has the form of its rows.
 3. Autograd runs from the losses to the sites, and no further: it brings the cotangents. With what
-   autograd saved of the forward pass each site becomes a form of `closed` or `forms`, such as
+   autograd saved of the forward pass each site becomes a form of `forms` or `layer_forms`, such as
    ``Outer(delta, h)``.
 4. `recording` answers from the forms: rows, norms (of ``Outer``: |delta_i|^2 |h_i|^2), weighted
    sums (of ``Outer``: (w delta)^T h), moments, products.

@@ -47,6 +47,7 @@ class Passed(NamedTuple):
 
     node: Any  # torch.autograd.graph.Node
     slot: int  # which of the node's next_functions
+    number: int | None  # which of its outputs; None for several
     along: Along  # in the cotangent of the output
     out: Shape
     into: Shape
@@ -59,16 +60,15 @@ class Passed(NamedTuple):
             return tuple([_signed(x) for x in value])
         return _signed(value)
 
-    def axes(self, *names: str) -> set[int]:
-        """Return the saved axes of these names, counted from the first axis of the input."""
-        found: set[int] = set()
-        for name in names:
-            value = self.saved(name)
-            if value is None:
-                continue
-            values = value if isinstance(value, tuple) else (value,)
-            found.update([x % max(len(self.into), 1) for x in values])
-        return found
+    def axes(self, name: str) -> set[int]:
+        """Return the saved axes, counted from the first axis of the input; where none are saved,
+        all of them.
+        """
+        value, count = self.saved(name), len(self.into)
+        if value is None:
+            return set(range(count))
+        values = value if isinstance(value, tuple) else (value,)
+        return {x % max(count, 1) for x in values}
 
 
 def _signed(x):
@@ -86,16 +86,11 @@ def elementwise(p: Passed) -> Along | None:
     return Along(axis, p.along.outer) if same else None
 
 
-def unreduced(p: Passed) -> Along | None:
-    """A loss of PyTorch with ``reduction="none"``."""
-    return elementwise(p) if p.saved("reduction", 0) == 0 else None
-
-
-def within(*names: str) -> Rule:
-    """An operation along the saved axes, which must not be the samples'; shapes stay."""
+def within(name: str) -> Rule:
+    """An operation along the saved axes, which must not be the samples'; the others stay."""
 
     def rule(p: Passed) -> Along | None:
-        return None if p.along.axis in p.axes(*names) else elementwise(p)
+        return None if p.along.axis in p.axes(name) else elementwise(p)
 
     return rule
 
@@ -110,15 +105,28 @@ def reduced(p: Passed) -> Along | None:
 
 
 def per_class(p: Passed) -> Along | None:
-    """A negative log-likelihood: the input has the classes in axis 1, the losses have not."""
-    if p.saved("reduction", 0) != 0 or len(p.into) != len(p.out) + 1:
-        return None
+    """A loss for each sample or place: its input has the classes in axis 1."""
     return Along(p.along.axis + (p.along.axis > 0), p.along.outer)
+
+
+def of_texts(p: Passed) -> Along | None:
+    """A loss for each text: the input, (T, B, classes), has them in axis 1."""
+    return Along(1, p.along.outer)
 
 
 def of_batch(p: Passed) -> Along | None:
     """Images or sequences, one by one along axis 0; only the first input has them."""
-    return None if p.slot or p.along.axis or p.into[:1] != p.out[:1] else p.along
+    return None if p.slot else each_of_batch(p)
+
+
+def each_of_batch(p: Passed) -> Along | None:
+    """Images, one by one along axis 0, and what each is sampled at."""
+    return None if p.along.axis or p.into[:1] != p.out[:1] else p.along
+
+
+def ahead(p: Passed) -> Along | None:
+    """A complex number is made of the last axis, (re, im), or becomes one: the others stay."""
+    return p.along if p.along.axis < min(len(p.into), len(p.out)) else None
 
 
 def leading(p: Passed) -> Along | None:
@@ -144,8 +152,16 @@ def attention(p: Passed) -> Along | None:
 
 
 def recurrent(p: Passed) -> Along | None:
-    """A layer of T steps, (T, B, d): its input; weights are shared by steps and samples."""
-    return p.along if p.slot == 0 and p.along.axis == 1 and p.into[1] == p.out[1] else None
+    """A layer of T steps, (T, B, d), and its last states, (B, d): the input alone is proved."""
+    axis = {None: None, 0: 1}.get(p.number, 0)
+    return Along(1, p.along.outer) if p.slot == 0 and p.along.axis == axis else None
+
+
+def recurrent_on_cuda(p: Passed) -> Along | None:
+    """Layers of T steps, (T, B, d) or, batch first, (B, T, d); packed texts have no such axes."""
+    axis = 0 if p.saved("batch_first") else 1
+    is_apart = p.slot == 0 and p.number == 0 and p.along.axis == axis
+    return p.along if is_apart and len(p.into) == 3 else None
 
 
 def scan(p: Passed) -> Along | None:
@@ -168,9 +184,13 @@ def product(first: int, batch: int = 0) -> Rule:
     return rule
 
 
-def matrix_vector(p: Passed) -> Along | None:
-    """(n, d) @ (d,): the matrix may have the samples along axis 0."""
-    return p.along if p.slot == 0 else None
+def matrix_vector(first: int) -> Rule:
+    """(n, d) @ (d,): the matrix, input ``first``, may have the samples along axis 0."""
+
+    def rule(p: Passed) -> Along | None:
+        return elementwise(p) if p.slot < first else p.along if p.slot == first else None
+
+    return rule
 
 
 def trilinear(p: Passed) -> Along | None:
@@ -186,15 +206,15 @@ def trilinear(p: Passed) -> Along | None:
 
 # Operations that move axes.
 def reshaped(p: Passed) -> Along | None:
-    """The same numbers in the same order: count those ahead of the samples."""
-    ahead = prod(p.out[: p.along.axis]) * p.along.outer
-    passed = 1  # numbers ahead of an axis of the input
+    """The same numbers in the same order: count those before the first sample."""
+    before = prod(p.out[: p.along.axis]) * p.along.outer
+    passed = 1  # numbers before an axis of the input
     for axis, length in enumerate(p.into):
-        if ahead % passed == 0 and length % (ahead // passed * p.size) == 0:
-            return Along(axis, ahead // passed)
-        passed *= length
-        if passed > ahead:
+        if not 0 < passed <= before or before % passed:
             return None
+        if length % (before // passed * p.size) == 0:
+            return Along(axis, before // passed)
+        passed *= length
     return None
 
 
@@ -219,10 +239,8 @@ def chosen(p: Passed) -> Along | None:
 
 def stacked(p: Passed) -> Along | None:
     """An axis that the inputs lack; it must not be the samples'."""
-    dim = p.saved("dim") % len(p.out)
-    return (
-        None if p.along.axis == dim else Along(p.along.axis - (p.along.axis > dim), p.along.outer)
-    )
+    axis, dim = p.along.axis, p.saved("dim") % len(p.out)
+    return None if axis == dim else Along(axis - (axis > dim), p.along.outer)
 
 
 def sliced(p: Passed) -> Along | None:
@@ -291,7 +309,7 @@ def indexed(p: Passed) -> Along | None:
 
 
 def _counts(index, from_last, size):
-    """Say whether an index is 0, 1, ..., B - 1 along one of its axes, the same along the others."""
+    """Say whether an index is 0, 1, ..., B - 1 along one axis, the same along the others."""
     if index.ndim < from_last:
         return False
     axis = index.ndim - from_last
@@ -302,113 +320,84 @@ def _counts(index, from_last, size):
     return bool((index == torch.arange(size, device=index.device).view(shape)).all())
 
 
-def shared(p: Passed) -> Along | None:
-    """A table in which every sample looks up its lines."""
-    return None
+# Kinds of nodes: without "Backward" and a number.
+ELEMENTWISE = """
+    Abs Acos Acosh Add Addcdiv Addcmul Alias Angle Asin Asinh Atan Atan2 Atanh BinaryCrossEntropy
+    BinaryCrossEntropyWithLogits Ceil Celu Clamp ClampMax ClampMin Clone Copysign Cos Cosh Digamma
+    Div Elu EluBackward Erf Erfc Erfinv Exp Exp2 Expand Expm1 Fill Floor Fmax Fmin Fmod Frac Gelu
+    GeluBackward Hardshrink Hardsigmoid Hardswish HardswishBackward Hardtanh HardtanhBackward
+    HuberLoss Hypot LeakyRelu LeakyReluBackward Lerp Lgamma Log Log10 Log1P Log2 LogSigmoid
+    LogSigmoidBackward Logaddexp Logaddexp2 Logit MaskedFill Maximum Minimum Mish MseLoss Mul
+    NanToNum NativeDropout Neg Pow PreluKernel Reciprocal Relu Remainder Round RreluWithNoise
+    Rsqrt Rsub Sgn Sigmoid SigmoidBackward Sign Silu Sin Sinc Sinh SmoothL1Loss SoftMarginLoss
+    Softplus SoftplusBackward Softshrink SpecialEntr SpecialXlog1Py Sqrt Sub Tan Tanh TanhBackward
+    Threshold ThresholdBackward ToCopy Tril Triu Trunc Where Xlogy Zero
+"""
+REDUCED = """
+    Amax Amin Aminmax Kthvalue LinalgVectorNorm Logsumexp Max Mean Median Min Mode Nanmedian Nansum
+    Norm Prod Std StdMean Sum Var VarMean
+"""
+WITHIN = """
+    Cat Cummax Cummin Cumprod Cumsum FftC2C FftC2R FftR2C Gather Glu IndexFill IndexSelect
+    LinalgCross LogSoftmax LogSoftmaxBackwardData Logcumsumexp SafeSoftmax Softmax
+    SoftmaxBackwardData Sort Split SplitWithSizes Topk UnsafeSplit
+"""
+OF_BATCH = """
+    AdaptiveAvgPool2D AdaptiveAvgPool3D AdaptiveMaxPool2D AdaptiveMaxPool3D AffineGridGenerator
+    AvgPool2D AvgPool3D ChannelShuffle Col2Im Convolution FractionalMaxPool2D FractionalMaxPool3D
+    Im2Col MaxPool2DWithIndices MaxPool3DWithIndices MaxUnpool2D MaxUnpool3D NativeGroupNorm
+    PixelShuffle PixelUnshuffle ReflectionPad1D ReflectionPad2D ReflectionPad3D ReplicationPad1D
+    ReplicationPad2D ReplicationPad3D UpsampleBicubic2D UpsampleBicubic2DAa UpsampleBilinear2D
+    UpsampleBilinear2DAa UpsampleLinear1D UpsampleNearest1D UpsampleNearest2D UpsampleNearest3D
+    UpsampleNearestExact1D UpsampleNearestExact2D UpsampleNearestExact3D UpsampleTrilinear3D
+"""
+ATTENTION = """
+    ScaledDotProductCudnnAttention ScaledDotProductEfficientAttention
+    ScaledDotProductFlashAttention ScaledDotProductFlashAttentionForCpu
+"""
 
 
-# Kind of node, without "Backward" and a number -> rule. A kind that is not here is unknown.
+def _rows(kinds, rule):
+    return dict.fromkeys(kinds.split(), rule)
+
+
+# Kind of node -> rule. A kind that is not here is unknown, and so is a table that all share.
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(
-        (
-            *("Abs", "Acos", "Acosh", "Add", "Addcdiv", "Addcmul", "Alias", "Asin", "Asinh"),
-            *("Atan", "Atan2", "Atanh", "Celu", "Clamp", "ClampMax", "ClampMin", "Clone"),
-            *(
-                "Copy",
-                "Copysign",
-                "Cos",
-                "Cosh",
-                "Div",
-                "Elu",
-                "Erf",
-                "Erfc",
-                "Exp",
-                "Exp2",
-                "Expand",
-            ),
-            *("Expm1", "Fmax", "Fmin", "Fmod", "Frac", "Gelu", "Hardshrink", "Hardsigmoid"),
-            *("Hardswish", "Hardtanh", "Hypot", "LeakyRelu", "Lerp", "Lgamma", "Log", "Log10"),
-            *("Log1P", "Log2", "LogSigmoid", "Logaddexp", "Logaddexp2", "Logit", "MaskedFill"),
-            *("Maximum", "Minimum", "Mish", "Mul", "NanToNum", "NativeDropout", "Neg", "Pow"),
-            *("PreluKernel", "Reciprocal", "Relu", "Remainder", "RreluWithNoise", "Rsqrt"),
-            *("Rsub", "Sgn", "Sigmoid", "Sign", "Silu", "Sin", "Sinc", "Sinh", "Softplus"),
-            *("Softshrink", "Sqrt", "Sub", "Tan", "Tanh", "Threshold", "ToCopy", "Tril"),
-            *("Triu", "Where", "Xlogy", "Zero", "Fill", "Ceil", "Floor", "Round", "Trunc"),
-        ),
-        elementwise,
-    ),
-    **dict.fromkeys(
-        (
-            *("BinaryCrossEntropy", "BinaryCrossEntropyWithLogits", "HuberLoss", "KlDiv"),
-            *("L1Loss", "MseLoss", "SmoothL1Loss", "SoftMarginLoss"),
-        ),
-        unreduced,
-    ),
-    **dict.fromkeys(("NllLoss", "NllLoss2D"), per_class),
-    **dict.fromkeys(
-        (
-            *("Amax", "Amin", "Kthvalue", "LinalgVectorNorm", "Logsumexp", "Max", "Mean"),
-            *("Median", "Min", "Mode", "Nanmedian", "Nansum", "Norm", "Prod", "Std", "StdMean"),
-            *("Sum", "Var", "VarMean"),
-        ),
-        reduced,
-    ),
-    **dict.fromkeys(
-        (
-            *("Cat", "Cummax", "Cummin", "Cumprod", "Cumsum", "Gather", "Glu", "IndexFill"),
-            *("IndexSelect", "LogSoftmax", "Logcumsumexp", "Softmax", "Sort", "Split"),
-            *("SplitWithSizes", "Topk", "UnsafeSplit"),
-        ),
-        within("dim"),
-    ),
-    "Flip": within("dims"),
+    **_rows(ELEMENTWISE, elementwise),
+    **_rows(REDUCED, reduced),
+    **_rows(WITHIN, within("dim")),
+    **_rows("Flip Rot90", within("dims")),
     "Roll": rolled,
-    **dict.fromkeys(("IndexAdd", "IndexCopy", "Scatter", "ScatterAdd", "ScatterReduce"), replaced),
+    **_rows("NllLoss NllLoss2D MultiMarginLoss MultilabelMarginLoss", per_class),
+    "CtcLoss": of_texts,
+    **_rows("IndexAdd IndexCopy Scatter ScatterAdd ScatterReduce", replaced),
     "Index": indexed,
-    **dict.fromkeys(("IndexPut", "MaskedScatter", "SelectScatter", "SliceScatter"), overwritten),
-    **dict.fromkeys(("ReshapeAlias", "Squeeze", "UnsafeView", "Unsqueeze", "View"), reshaped),
-    **dict.fromkeys(("T", "Transpose"), transposed),
+    **_rows("IndexPut MaskedScatter SelectScatter SliceScatter", overwritten),
+    **_rows("ReshapeAlias Squeeze UnsafeView Unsqueeze View", reshaped),
+    **_rows("T Transpose", transposed),
     "Permute": permuted,
-    **dict.fromkeys(("Select", "Unbind"), chosen),
-    "Stack": stacked,
-    "Slice": sliced,
+    **_rows("Select Unbind", chosen),
+    **_rows("Stack SelectBackward", stacked),
+    **_rows("Slice SliceBackward", sliced),
     "Repeat": tiled,
     "ConstantPadNd": padded,
     "Unfold": windows,
+    **_rows("ViewAsComplex ViewAsReal", ahead),
     "Mm": product(0),
     "Addmm": product(1),
     "Bmm": product(0, batch=1),
     "Baddbmm": product(1, batch=1),
-    "Mv": matrix_vector,
+    "Mv": matrix_vector(0),
+    "Addmv": matrix_vector(1),
     "Trilinear": trilinear,
-    **dict.fromkeys(("Linear", "MkldnnLinear"), scan),
-    **dict.fromkeys(
-        (
-            *("AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AdaptiveMaxPool2D", "AvgPool2D"),
-            *("AvgPool3D", "Col2Im", "Convolution", "ConvolutionOverrideable", "Im2Col"),
-            *("MaxPool2DWithIndices", "MaxPool3DWithIndices", "MkldnnConvolution"),
-            *("CudnnConvolution", "NativeGroupNorm", "PixelShuffle", "PixelUnshuffle"),
-            *("ReflectionPad1D", "ReflectionPad2D", "ReplicationPad1D", "ReplicationPad2D"),
-            *("UpsampleBicubic2D", "UpsampleBilinear2D", "UpsampleLinear1D"),
-            *("UpsampleNearest1D", "UpsampleNearest2D", "UpsampleNearest3D"),
-            *("UpsampleTrilinear3D", "UpsampleNearestExact2D"),
-        ),
-        of_batch,
-    ),
-    **dict.fromkeys(("NativeLayerNorm", "FusedRmsNorm"), leading),
-    **dict.fromkeys(("NativeBatchNorm", "CudnnBatchNorm"), batch_norm),
-    **dict.fromkeys(
-        (
-            "ScaledDotProductCudnnAttention",
-            "ScaledDotProductEfficientAttention",
-            "ScaledDotProductFlashAttention",
-            "ScaledDotProductFlashAttentionForCpu",
-            "ScaledDotProductFusedAttentionOverrideable",
-        ),
-        attention,
-    ),
-    **dict.fromkeys(("CudnnRnn", "MkldnnRnnLayer"), recurrent),
-    **dict.fromkeys(("Embedding", "EmbeddingBag"), shared),
+    "Linear": scan,
+    **_rows(OF_BATCH, of_batch),
+    **_rows("GridSampler2D GridSampler3D", each_of_batch),
+    **_rows("NativeLayerNorm FusedRmsNorm", leading),
+    **_rows("NativeBatchNorm CudnnBatchNorm", batch_norm),
+    **_rows(ATTENTION, attention),
+    "MkldnnRnnLayer": recurrent,
+    "CudnnRnn": recurrent_on_cuda,
 }
 
 

@@ -20,18 +20,18 @@ from torch.utils.hooks import RemovableHandle
 
 from .axes import Along
 from .check import check_rows
-from .closed import Formed
-from .forms import Part
+from .forms import Formed, Part, squares_once
 from .graph import Graph
 from .model import (
     check_losses,
-    named_checkpoints,
     refuse_batch_norm,
     refuse_hooks,
+    refuse_opaque,
     refuse_script,
     trainable,
 )
-from .reduction import OwnBackward, root_of
+from .passes import cotangents, during_a_pass
+from .reduction import OwnBackward, refuse, roots_of
 from .replay import Pulled, Replay, Replayed, looked_up, merged, turned
 from .sites import Cut, cut
 
@@ -53,7 +53,7 @@ class TorchCapture:
         self.losses: Tensor | None = None  # kept for `check`, with their graph
         self.outputs: list[Tensor] = []  # of all its calls, for a pass of one's own
         self.forms: dict[str, list] = {name: [] for name in self.parameters}
-        self.replayed: dict[str, str] = {}  # parameter -> the node that its rows wait at
+        self.stops: dict[str, str] = {}  # parameter -> the operation that has no rule for it
         self.versions: list[tuple[str, Tensor, int]] = []  # what may not change in place
 
     # The block.
@@ -93,15 +93,23 @@ class TorchCapture:
                 "record.backward(losses)."
             )
         self._start()
+        if losses.grad_fn is None:  # a parameter is its own loss
+            losses = losses.clone()
+        ones = torch.ones_like(losses)
         root = losses.grad_fn, losses.output_nr, Along(0)
-        graph = Graph([root], self.names, len(losses))
+        graph, found, saved = self._proved([root], len(losses))
         if not graph.leaves:
-            self._refuse_opaque(graph)
             raise RuntimeError(
                 "backward: the losses do not depend on any parameter of the model that requires "
                 "grad; compute them from model(x)."
             )
-        self._run(graph, losses, torch.ones_like(losses), retain_graph, accumulate)
+        self._warn(found)
+        keep = retain_graph or found.keeps_graph
+        run = partial(losses.backward, ones, retain_graph=keep) if accumulate else None
+        arrived = cotangents(graph, found.edges, losses, ones, keep, run)
+        if found.replayed:  # a hook on the losses has its turn when they are replayed
+            arrived[0, losses.output_nr] = ones
+        self._keep(graph, found, saved, arrived)
         self.losses = losses if retain_graph else None
 
     def own_backward(self, loss: Tensor, options: dict) -> None:
@@ -110,9 +118,15 @@ class TorchCapture:
         if graph is None or not graph.leaves:
             return loss.backward(**options)  # another model's
         self._start()
-        root, size = root_of(loss, graph, self.outputs, self.reduction)
-        retain_graph, gradient = options.get("retain_graph"), options.get("gradient")
-        self._run(Graph([root], self.names, size), loss, gradient, bool(retain_graph), True)
+        if self._has_hooks():
+            refuse("a hook was registered inside the block", self.reduction)
+        roots, size = roots_of(loss, graph, self.outputs, self.reduction)
+        graph, found, saved = self._proved(roots, size)
+        self._warn(found)
+        keep = bool(options.get("retain_graph")) or found.keeps_graph
+        run = partial(loss.backward, **{**options, "retain_graph": keep})
+        arrived = cotangents(graph, found.edges, loss, options.get("gradient"), keep, run)
+        self._keep(graph, found, saved, arrived)
 
     def _start(self):
         if self.size is not None:
@@ -122,89 +136,68 @@ class TorchCapture:
             )
         refuse_hooks(self.parameters)
 
-    def _refuse_opaque(self, graph):
-        hidden = [name for name in self.parameters if name not in graph.leaves]
-        if hidden and (opaque := graph.opaque()):
-            raise NotImplementedError(
-                f"record: {opaque[0]} may hide a graph of its own, and the parameter {hidden[0]} "
-                "is not reached from the losses; call torch.utils.checkpoint.checkpoint with "
-                "use_reentrant=False, or freeze what takes no part."
-            )
+    def _has_hooks(self):
+        return RemovableHandle.next_id != self.hooks
 
-    def _run(self, graph, loss, gradient, retain_graph, accumulate):
-        """Run backward once; without ``accumulate`` to the sites and no further."""
-        self._refuse_opaque(graph)
-        if graph.size == 1:
-            self._run_single(graph, loss, gradient, retain_graph, accumulate)
-        else:
-            found = cut(graph, RemovableHandle.next_id != self.hooks)
-            self._warn(graph, found)
-            saved = self._saved_of(graph, found)
-            edges = [(place, n) for place in found.places for n in graph.along[place]]
-            keep = retain_graph or found.keeps_graph
-            cts = _cotangents(graph, loss, gradient, edges, keep, accumulate)
-            arrived = dict(zip(edges, cts, strict=True))
-            self._keep(graph, found, saved, arrived)
-        self.size = graph.size
+    def _proved(self, roots, size):
+        """Return the graph of a pass, its cut, and what the forward pass saved for the rules."""
 
-    def _run_single(self, graph, loss, gradient, retain_graph, accumulate):
-        """One sample: its rows are what arrives at the parameters."""
-        edges = [(leaf, 0) for leaf in graph.leaves.values()]
-        cts = _cotangents(graph, loss, gradient, edges, retain_graph, accumulate)
-        for name, ct in zip(graph.leaves, cts, strict=True):
-            if ct is not None:
-                row = ct.detach().to_dense()[None]
-                self.forms[name].append(Formed(row.to(self.wide(row.dtype))))
+        def read():
+            graph = Graph(roots, self.names, size)
+            refuse_opaque(graph, self.parameters)
+            found = cut(graph, self._has_hooks())
+            return graph, found, self._saved(graph, found)
 
-    def _warn(self, graph, found: Cut):
-        for name, places in found.replayed.items():
-            nodes = sorted({graph.stop_below(place, name) for place in places})
-            self.replayed[name] = ", ".join(nodes)
-        if self.replayed:
-            name, node = next(iter(self.replayed.items()))
+        return during_a_pass(read)
+
+    def _warn(self, found: Cut):
+        self.stops = found.stops
+        if found.stops:
+            name, stop = next(iter(found.stops.items()))
             warnings.warn(
-                f"record: at {node} it is not known how the samples lie, so the rows of "
-                f"{len(self.replayed)} parameters, {name} among them, are worked out one sample "
+                f"record: at {stop} it is not known how the samples lie, so the rows of "
+                f"{len(found.stops)} parameters, {name} among them, are worked out one sample "
                 "at a time, which is slow and exact; record.forms() names the node of each.",
-                stacklevel=5,
+                stacklevel=4,
             )
 
-    def _saved_of(self, graph, found: Cut):
-        """Return (parameter, number of its site) -> what the rule needs of the forward pass.
+    def _saved(self, graph, found: Cut):
+        """Return (parameter, number of its site) -> what its rule needs of the forward pass.
 
-        It is read while a backward pass runs, if only that of one number: a block that is
-        checkpointed is computed again once for each such pass, not at each reading.
+        Each tensor is read once; its graph is not kept alive by it.
         """
-        saved: dict = {}
+        known: dict = {}
 
-        def read(_):
-            for name, sites in found.sites.items():
-                for n, site in enumerate(sites):
-                    saved[name, n] = self._saved(graph, name, site)
+        def read(name, place, need):
+            if (place, need) not in known:
+                x = getattr(graph.nodes[place], f"_saved_{need}")
+                known[place, need] = self._watched(name, x) if isinstance(x, Tensor) else x
+            return known[place, need]
 
-        number = torch.zeros((), requires_grad=True)
-        same = number.view(())
-        same.grad_fn.register_prehook(read)
-        torch.autograd.grad(same, number)
+        saved = {}
+        for name, sites in found.sites.items():
+            for n, site in enumerate(sites):
+                needs = [(site.place, need) for need in site.rule.needs]
+                if site.way == "lookup":
+                    table = graph.lookup_below(graph.targets[site.place][site.slot][0])
+                    needs += [(table, "indices"), (table, "padding_idx")]
+                saved[name, n] = {need: read(name, place, need) for place, need in needs}
         return saved
 
-    def _saved(self, graph, name, site):
-        """Return what a rule needs of the forward pass; its graph is not kept alive by it."""
-        needs = [(graph.nodes[site.place], need) for need in site.rule.needs]
-        if site.way == "lookup":
-            table = graph.lookup_below(graph.targets[site.place][site.slot][0])
-            needs += [(table, "indices"), (table, "padding_idx")]
-        values = {}
-        for node, need in needs:
-            x = getattr(node, f"_saved_{need}")
-            if isinstance(x, Tensor):
-                x = x.detach()
-                self.watch(name, x)
-            values[need] = x
-        return values
+    def _watched(self, what, x):
+        """Return a saved tensor, which may not change in place before the record is read."""
+        x = x.detach()
+        if not x.is_inference():
+            self.versions.append((what, x, x._version))
+        return x if x.layout == torch.strided else x.to_dense()
 
     def _keep(self, graph, found: Cut, saved, arrived):
         """Turn cotangents into forms."""
+        self.size = graph.size
+        for name, leaf in found.leaves.items():  # of one sample
+            if (ct := arrived[leaf, 0]) is not None:
+                row = ct.detach().to_dense()[None]
+                self.forms[name].append(Formed(row.to(self.wide(row.dtype))))
         for (name, n), values in saved.items():
             site = found.sites[name][n]
             ct = arrived[site.place, 0]
@@ -249,17 +242,16 @@ class TorchCapture:
         parameters = {name: self.parameters[name] for name in names}
         run = Replay(list(edges), list(cotangents), list(along), size, parameters)
         for name in names:
-            self.forms[name].append(Replayed(run, name))
+            self.forms[name].append(Replayed(run, name, self.stops[name]))
 
     # What a record asks for.
-    def watch(self, what: str, x: Tensor) -> None:
-        """Remember a tensor, which may not be changed in place before the record is read."""
-        if not x.is_inference():
-            self.versions.append((what, x, x._version))
-
     def wide(self, dtype: torch.dtype) -> torch.dtype:
         """Return the type to work in: numbers of 16 bits are too short for sums and squares."""
         return torch.promote_types(dtype, torch.float32)
+
+    def squares_once(self) -> Callable:
+        """Return the function of `forms.squares_once` for one answer."""
+        return squares_once()
 
     def check(self, row: Callable, samples: tuple[int, ...]) -> dict[str, float]:
         """Compare ``row(i)`` with the gradient of sample i's loss."""
@@ -301,26 +293,3 @@ class TorchCapture:
                     "pass; read the record before its tensors are overwritten."
                 )
         return self.size, self.forms
-
-
-def _cotangents(graph, loss, gradient, edges, retain_graph, accumulate):
-    """Return the cotangents at (place, output) of nodes: of one ordinary pass, which adds to
-    ``.grad``, or of a pass that ends there.
-    """
-    if not accumulate:
-        inputs = [GradientEdge(graph.nodes[place], n) for place, n in edges]
-        with named_checkpoints():
-            return torch.autograd.grad(
-                loss, inputs, gradient, retain_graph=retain_graph, allow_unused=True
-            )
-    arrived: dict = {}
-    handles = [
-        graph.nodes[place].register_prehook(partial(arrived.__setitem__, place))
-        for place in dict.fromkeys(place for place, _ in edges)
-    ]
-    try:
-        loss.backward(gradient, retain_graph=retain_graph)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return [arrived[place][n] if place in arrived else None for place, n in edges]

@@ -1,8 +1,19 @@
-"""Closed forms that need PyTorch: convolutions and lookups.
+"""Closed forms of a parameter's rows: products, rows that are formed at once, parts of them.
 
-They answer the questions that `closed` states; None where only the rows tell.
+Each form holds a batch and answers the same questions:
+
+    rows(samples, out, scale)   write ``scale`` times the rows of a slice of samples into ``out``
+    squared_norms(squares)      (B,)      ||g_i||^2                   without forming the rows,
+    weighted_sum(weights)       (*shape)  sum_i w_i g_i               or None where only the
+    squared_sum()               (*shape)  sum_i g_i^2, elementwise    rows themselves tell
+    products(other)             (B, B')   g_i . g'_j, another batch
+    project(vectors)            (B, k)    a_k^T g_i c_k, or a_k . g_i
+    inner(other)                (B,)      g_i . g'_i, another use of the parameter
+
+``squares`` is a function x -> ||x_i||^2 of `squares_once`. ``kind`` is what a record calls it.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,10 +21,204 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from .closed import Outer, OuterSum, slices
+from ..projection import contracted
+from . import buffers
+from .buffers import slices
 
 
-def _copied_rows(form: Any, samples: slice, out: Tensor, scale: float) -> None:
+def squares_once() -> Callable[[Tensor], Tensor]:
+    """Return a function x -> sum of squares over all axes but the first, (B,).
+
+    It works out each array once: the delta of a layer is in the norms of its weight and its bias.
+    """
+    known: dict = {}
+
+    def squares(x):
+        key = x.data_ptr(), x.dtype, x.shape, x.stride()
+        if key not in known:  # without memory for the squares, which costs more than they do
+            total = torch.linalg.vector_norm(x.flatten(1), dim=1).square_()
+            known[key] = x, total  # with x, so that its key stays its own
+        return known[key][1]
+
+    return squares
+
+
+class Form:
+    """A form that has nothing cheaper than its rows; the others say what they have."""
+
+    kind: ClassVar[str] = "rows"
+
+    def squared_norms(self, squares: Callable) -> Tensor | None:
+        return None
+
+    def weighted_sum(self, weights: Tensor) -> Tensor | None:
+        return None
+
+    def squared_sum(self) -> Tensor | None:
+        return None
+
+    def products(self, other: Any) -> Tensor | None:
+        return None
+
+    def project(self, vectors: list) -> Tensor | None:
+        return None
+
+    def inner(self, other: Any) -> Tensor | float | None:
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Outer(Form):
+    """g_i = delta_i h_i^T: a weight used once a sample; delta (B, p), h (B, d).
+
+    The norm needs no row: ||delta_i h_i^T||^2 = ||delta_i||^2 ||h_i||^2 (Goodfellow, 2015).
+    """
+
+    kind: ClassVar[str] = "outer product"
+    delta: Tensor
+    h: Tensor
+
+    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+        delta, h = self.delta[samples], self.h[samples]
+        delta = delta if scale == 1 else delta * scale
+        torch.mul(delta[:, :, None], h[:, None, :], out=out)
+
+    def squared_norms(self, squares: Callable) -> Tensor:
+        return squares(self.delta) * squares(self.h)
+
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        return (self.delta * weights[:, None]).T @ self.h
+
+    def squared_sum(self) -> Tensor:
+        (delta, largest), (h, other) = _scaled_squares(self.delta), _scaled_squares(self.h)
+        return delta.T @ h * (largest * other) ** 2
+
+    def products(self, other: Any) -> Tensor | None:
+        if not isinstance(other, Outer):
+            return None
+        products = self.delta @ other.delta.T
+        products *= self.h @ other.h.T
+        return products
+
+    def project(self, vectors: list) -> Tensor:
+        lines, columns = vectors
+        numbers = self.delta @ lines
+        numbers *= self.h @ columns
+        return numbers
+
+
+def _scaled_squares(x):
+    """Return (x / m)^2 and m, the largest magnitude in x: no square overflows or vanishes."""
+    largest = max(float(x.max()), -float(x.min()))
+    largest = largest if largest and math.isfinite(largest) else 1.0
+    squares = x / largest
+    squares *= squares
+    return squares, largest
+
+
+@dataclass(frozen=True, eq=False)
+class OuterSum(Form):
+    """g_i = sum_t delta_it h_it^T: a weight used at T positions; delta (B, T, p), h (B, T, d).
+
+    ||g_i||^2 = sum_ts (delta_it . delta_is) (h_it . h_is), two Gram matrices of T x T numbers
+    (Li et al., 2021), is cheaper than the row, p x d numbers, where T is small.
+    """
+
+    kind: ClassVar[str] = "sum of outer products"
+    delta: Tensor
+    h: Tensor
+
+    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+        delta, h = self.delta[samples], self.h[samples]
+        delta = delta if scale == 1 else delta * scale
+        torch.matmul(delta.mT, h, out=out)
+
+    def squared_norms(self, squares: Callable) -> Tensor:
+        size, T, p = self.delta.shape
+        d = self.h.shape[2]
+        gram = T * (p + d) <= p * d  # multiplications a sample, each side over T
+        count = 2 * T * T if gram else p * d
+        norms = [
+            (_gram_squares if gram else _direct_squares)(self.delta[samples], self.h[samples])
+            for samples in slices(size, count * self.h.itemsize)
+        ]
+        return norms[0] if len(norms) == 1 else torch.cat(norms)
+
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        p, d = self.delta.shape[2], self.h.shape[2]
+        weighted = self.delta * weights[:, None, None]
+        return weighted.reshape(-1, p).T @ self.h.reshape(-1, d)
+
+    def products(self, other: Any) -> Tensor | None:
+        if not isinstance(other, OuterSum):
+            return None
+        (size, T, p), (count, S, d) = self.delta.shape, other.h.shape
+        # Multiplications for a pair of samples: of positions, or of rows. Mine are formed once,
+        # theirs again for each work buffer of mine.
+        buffered = min(size, max(1, buffers.SCRATCH // (p * d * self.h.itemsize)))
+        if T * S * (p + d) > p * d * (1 + T / count + S / buffered):
+            return None
+        delta, h = other.delta.reshape(-1, p).T, other.h.reshape(-1, d).T
+        parts = []
+        for samples in slices(size, 2 * T * count * S * self.h.itemsize):
+            pairs = self.delta[samples].reshape(-1, p) @ delta
+            pairs *= self.h[samples].reshape(-1, d) @ h
+            parts.append(pairs.reshape(-1, T, count, S).sum((1, 3)))
+        return torch.cat(parts)
+
+    def project(self, vectors: list) -> Tensor:
+        lines, columns = vectors
+        size, T, _ = self.delta.shape
+        parts = []
+        for samples in slices(size, 2 * T * lines.shape[1] * self.h.itemsize):
+            numbers = self.delta[samples] @ lines
+            numbers *= self.h[samples] @ columns
+            parts.append(numbers.sum(1))
+        return torch.cat(parts)
+
+
+def _gram_squares(delta, h):
+    grams = delta @ delta.mT
+    grams *= h @ h.mT
+    return grams.sum((1, 2))
+
+
+def _direct_squares(delta, h):
+    rows = delta.mT @ h
+    rows *= rows
+    return rows.sum((1, 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Formed(Form):
+    """Rows small enough to be formed at once: a bias or a scale; g (B, *shape)."""
+
+    kind: ClassVar[str] = "formed"
+    g: Tensor
+
+    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+        torch.mul(self.g[samples], scale, out=out)
+
+    def squared_norms(self, squares: Callable) -> Tensor:
+        return squares(self.g)
+
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        g = self.g
+        return (weights @ g.reshape(g.shape[0], -1)).reshape(g.shape[1:])
+
+    def squared_sum(self) -> Tensor:
+        return (self.g * self.g).sum(0)
+
+    def products(self, other: Any) -> Tensor | None:
+        if not isinstance(other, Formed):
+            return None
+        return self.g.reshape(len(self.g), -1) @ other.g.reshape(len(other.g), -1).T
+
+    def project(self, vectors: list) -> Tensor:
+        return contracted(self.g, vectors, torch)
+
+
+def copied_rows(form: Form, samples: slice, out: Tensor, scale: float) -> None:
     """Write rows into memory that is no block of its own: a part of each line of a table."""
     for part in slices(len(out), out[0].nbytes):
         rows = torch.empty_like(out[part], memory_format=torch.contiguous_format)
@@ -22,164 +227,10 @@ def _copied_rows(form: Any, samples: slice, out: Tensor, scale: float) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Convolution:
-    """g_i = sum over output positions of delta_i times the window of x it saw; x is padded.
-
-    delta (B, p, l, m), x (B, c, ., .): a linear layer over positions whose input is the windows.
-    """
-
-    kind: ClassVar[str] = "convolution"
-    delta: Tensor
-    x: Tensor
-    kernel: tuple[int, int]
-    stride: tuple[int, int]
-    dilation: tuple[int, int]
-    groups: int
-    shape: tuple[int, ...]  # the parameter's, with one or two window axes
-
-    def _parts(self) -> Any:
-        """Yield (samples, delta, windows), few samples at a time: the windows stay in the cache.
-
-        delta (n groups, p / groups, T), windows (n groups, c / groups k l, T).
-        """
-        (size, p, *places), (_, c, *_), g = self.delta.shape, self.x.shape, self.groups
-        windows = self.x.new_empty(0)
-        for samples in slices(size, c * places[0] * places[1] * self._taps() * self.x.itemsize):
-            x, n = self.x[samples], samples.stop - samples.start
-            s = x.stride()
-            steps = [a * b for a, b in zip(s[2:] * 2, self.dilation + self.stride, strict=True)]
-            seen = x.as_strided((n, c, *self.kernel, *places), (*s[:2], *steps))
-            windows = windows[:n] if windows.numel() else seen.new_empty(seen.shape)
-            windows.copy_(seen)
-            flat = windows.view(n * g, c // g * self._taps(), -1)
-            yield samples, self.delta[samples].reshape(n * g, p // g, -1), flat
-
-    def _taps(self) -> int:
-        return self.kernel[0] * self.kernel[1]
-
-    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
-        if not out.is_contiguous():
-            return _copied_rows(self, samples, out, scale)
-        chosen = Convolution(self.delta[samples], self.x[samples], *self._geometry())
-        for part, delta, windows in chosen._parts():
-            flat = out[part].view(-1, delta.shape[1], windows.shape[1])
-            torch.baddbmm(flat, delta, windows.mT, beta=0, alpha=scale, out=flat)
-
-    def _geometry(self) -> tuple:
-        return self.kernel, self.stride, self.dilation, self.groups, self.shape
-
-    def squared_norms(self, squares: Callable) -> Tensor:
-        norms = [
-            OuterSum(delta.mT, windows.mT).squared_norms(squares).view(-1, self.groups).sum(1)
-            for _, delta, windows in self._parts()
-        ]
-        return torch.cat(norms)
-
-    def weighted_sum(self, weights: Tensor) -> Tensor:
-        shape = (self.delta.shape[1], self.x.shape[1] // self.groups, *self.kernel)
-        weighted = self.delta * weights[:, None, None, None]
-        total = torch.nn.grad.conv2d_weight(
-            self.x, shape, weighted, self.stride, 0, self.dilation, self.groups
-        )
-        return total.reshape(self.shape)
-
-    def squared_sum(self) -> None:
-        return None
-
-    def products(self, other: Any) -> None:
-        return None
-
-    def project(self, vectors: list) -> Tensor:
-        lines, columns = vectors
-        numbers = []
-        for _, delta, windows in self._parts():
-            of_groups = [x.unflatten(0, (-1, self.groups)).unbind(1) for x in (delta, windows)]
-            parts = zip(*of_groups, lines.chunk(self.groups), strict=True)
-            numbers.append(
-                sum(OuterSum(d.mT, w.mT).project([mine, columns]) for d, w, mine in parts)
-            )
-        return torch.cat(numbers)
-
-    def inner(self, other: Any) -> None:
-        return None
-
-
-@dataclass(frozen=True, eq=False)
-class Lookup:
-    """g_i is 0 but where sample i looked: row index_it of the table gets delta_it.
-
-    delta (B, T, d), index (B, T), a table of ``count`` rows.
-    """
-
-    kind: ClassVar[str] = "lookup"
-    delta: Tensor
-    index: Tensor
-    count: int
-
-    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
-        if not out.is_contiguous():
-            return _copied_rows(self, samples, out, scale)
-        delta = self.delta[samples]
-        out.zero_()
-        flat = out.view(-1, delta.shape[2])
-        flat.index_add_(0, self._places(samples), delta.flatten(0, 1), alpha=scale)
-
-    def _places(self, samples):
-        index = self.index[samples]
-        first = torch.arange(index.shape[0], device=index.device) * self.count
-        return (first[:, None] + index).flatten()
-
-    def _looked_up(self):
-        """Return (place, sum of cotangents there), one for each row some sample looked at."""
-        places, inverse = self._places(slice(None)).unique(return_inverse=True)
-        sums = self.delta.new_zeros(len(places), self.delta.shape[2])
-        return places, sums.index_add_(0, inverse, self.delta.flatten(0, 1))
-
-    def squared_norms(self, squares: Callable) -> Tensor:
-        places, sums = self._looked_up()
-        norms = sums.new_zeros(len(self.delta))
-        return norms.index_add_(0, places // self.count, sums.square_().sum(1))
-
-    def weighted_sum(self, weights: Tensor) -> Tensor:
-        weighted = (self.delta * weights[:, None, None]).flatten(0, 1)
-        return self._table().index_add_(0, self.index.flatten(), weighted)
-
-    def squared_sum(self) -> Tensor:
-        places, sums = self._looked_up()
-        return self._table().index_add_(0, places % self.count, sums.square_())
-
-    def products(self, other: Any) -> None:
-        return None
-
-    def project(self, vectors: list) -> Tensor:
-        lines, columns = vectors
-        parts = []
-        for samples in slices(len(self.delta), 2 * self.index.shape[1] * columns[0].nbytes):
-            numbers = lines[self.index[samples]] * (self.delta[samples] @ columns)
-            parts.append(numbers.sum(1))
-        return torch.cat(parts)
-
-    def inner(self, other: Any) -> Tensor | None:
-        """Of a table that is also the weight of a layer, delta' (B, S, count), h (B, S, d).
-
-        g_i . g'_i = sum_ts (delta_it . h_is) delta'_is[index_it]: no row of the table is formed.
-        """
-        if isinstance(other, Outer):
-            other = OuterSum(other.delta[:, None], other.h[:, None])
-        if not isinstance(other, OuterSum):
-            return None
-        chosen = self.index[:, None].long().expand(-1, other.delta.shape[1], -1)
-        return ((other.h @ self.delta.mT) * other.delta.gather(2, chosen)).sum((1, 2))
-
-    def _table(self):
-        return self.delta.new_zeros(self.count, self.delta.shape[2])
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
+class Part(Form):
     """Another form's rows, in some lines of the parameter; its other lines are 0."""
 
-    form: Any
+    form: Form
     lines: slice
     shape: tuple[int, ...]  # the parameter's
 
@@ -189,21 +240,18 @@ class Part:
 
     def rows(self, samples: slice, out: Tensor, scale: float) -> None:
         out.zero_()
-        _copied_rows(self.form, samples, out[:, self.lines], scale)
+        copied_rows(self.form, samples, out[:, self.lines], scale)
 
-    def squared_norms(self, squares: Callable) -> Any:
+    def squared_norms(self, squares: Callable) -> Tensor | None:
         return self.form.squared_norms(squares)
 
-    def weighted_sum(self, weights: Tensor) -> Any:
+    def weighted_sum(self, weights: Tensor) -> Tensor | None:
         return self._among_zeros(self.form.weighted_sum(weights))
 
-    def squared_sum(self) -> Any:
+    def squared_sum(self) -> Tensor | None:
         return self._among_zeros(self.form.squared_sum())
 
-    def products(self, other: Any) -> None:
-        return None
-
-    def project(self, vectors: list) -> Any:
+    def project(self, vectors: list) -> Tensor | None:
         return self.form.project([vectors[0][self.lines], *vectors[1:]])
 
     def inner(self, other: Any) -> float | None:
@@ -218,73 +266,3 @@ class Part:
         whole = part.new_zeros(self.shape)
         whole[self.lines] = part
         return whole
-
-
-class RowsOnly:
-    """A form that has nothing cheaper than its rows."""
-
-    kind: ClassVar[str] = "rows"
-
-    def squared_norms(self, squares: Callable) -> None:
-        return None
-
-    def weighted_sum(self, weights: Tensor) -> Any:
-        return None
-
-    def squared_sum(self) -> None:
-        return None
-
-    def products(self, other: Any) -> None:
-        return None
-
-    def project(self, vectors: list) -> Any:
-        return None
-
-    def inner(self, other: Any) -> None:
-        return None
-
-
-@dataclass(frozen=True, eq=False)
-class ConvolutionLoop(RowsOnly):
-    """A transposed or three-dimensional convolution: PyTorch's own rule, sample by sample."""
-
-    delta: Tensor
-    x: Tensor
-    options: tuple  # stride, padding, dilation, transposed, output_padding, groups
-    shape: tuple[int, ...]
-
-    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
-        for n, i in enumerate(range(samples.start, samples.stop)):
-            torch.mul(self._gradient(self.delta[i : i + 1], self.x[i : i + 1]), scale, out=out[n])
-
-    def _gradient(self, delta, x):
-        weight = x.new_empty(1).expand(self.shape)  # only its shape is read
-        return torch.ops.aten.convolution_backward(
-            delta, x, weight, None, *self.options, [False, True, False]
-        )[1]
-
-    def weighted_sum(self, weights: Tensor) -> Tensor:
-        shape = (-1,) + (1,) * (self.delta.ndim - 1)
-        return self._gradient(self.delta * weights.view(shape), self.x)
-
-
-@dataclass(frozen=True, eq=False)
-class Groups(RowsOnly):
-    """A sample has k consecutive entries of another form's batch; their rows add up."""
-
-    form: Any
-    k: int
-
-    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
-        for part in slices(len(out), self.k * out[0].nbytes):
-            start, count = samples.start + part.start, part.stop - part.start
-            each = out.new_empty(count * self.k, *out.shape[1:])
-            self.form.rows(slice(start * self.k, (start + count) * self.k), each, scale)
-            torch.sum(each.unflatten(0, (count, self.k)), 1, out=out[part])
-
-    def weighted_sum(self, weights: Tensor) -> Any:
-        return self.form.weighted_sum(weights.repeat_interleave(self.k))
-
-    def project(self, vectors: list) -> Any:
-        numbers = self.form.project(vectors)
-        return None if numbers is None else numbers.unflatten(0, (-1, self.k)).sum(1)

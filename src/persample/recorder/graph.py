@@ -82,8 +82,10 @@ class Graph:
                     ready.append(there)
 
     def _pass(self, rule, here, slot, along, there, number):
-        out, into = self.shape(here, next(iter(self.along[here]))), self.shape(there, number)
-        return rule(Passed(self.nodes[here], slot, along, out, into, self.size))
+        used = list(self.along[here])
+        out, into = self.shape(here, used[0]), self.shape(there, number)
+        of = used[0] if len(used) == 1 else None
+        return rule(Passed(self.nodes[here], slot, of, along, out, into, self.size))
 
     def agreed(self, place: int) -> Along | None:
         """Return where the samples lie in the cotangents of all outputs of a node, if they do."""
@@ -100,7 +102,7 @@ class Graph:
         return tuple(self.nodes[place]._input_metadata[number].shape)
 
     def opaque(self) -> list[str]:
-        """Return the names of nodes that may hide a graph of their own."""
+        """Return the names of functions of someone's own, which may hide a graph."""
         return [node.name() for node in self.nodes if isinstance(node, BackwardCFunction)]
 
     def reach(self, place: int) -> set[int]:
@@ -112,13 +114,6 @@ class Graph:
                     seen.add(target[0])
                     waiting.append(target[0])
         return seen
-
-    def stop_below(self, place: int, name: str) -> str:
-        """Return the first node towards a parameter through which samples are not told apart."""
-        below = [here for here in sorted(self.reach(place)) if self.is_proved(here)]
-        leaf = self.leaves[name]
-        ends = [here for here in below if leaf in self.reach(here)]
-        return self.nodes[ends[-1] if ends else place].name()
 
     # What lies between a site and a parameter.
     def exchanges_two_axes(self, place: int) -> bool:
@@ -158,8 +153,8 @@ class Graph:
             start = sum(self.shape(place, n)[0] for n in range(number))
         return slice(start, start + self.shape(place, number)[0])
 
-    def lookup_below(self, place: int) -> Node:
-        """Return the embedding at this place, or the next one below."""
+    def lookup_below(self, place: int) -> int:
+        """Return the place of an embedding: this one, or the next one below."""
         while self.nodes[place].name() != LOOKUP:
             ((place, _),) = self.targets[place]
-        return self.nodes[place]
+        return place

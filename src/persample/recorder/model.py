@@ -1,11 +1,11 @@
 """What of a PyTorch model takes part, and what is said of models and losses without rows."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from .graph import Graph
 
 
 def trainable(model: nn.Module, modules: list[tuple[str, nn.Module]]) -> dict[str, Tensor]:
@@ -100,16 +100,18 @@ def refuse_batch_norm(where: str, module: nn.Module, args: tuple) -> None:
         )
 
 
-@contextmanager
-def named_checkpoints() -> Iterator[None]:
-    """Say what to do about the one kind of activation checkpointing that has no graph to read."""
-    try:
-        yield
-    except RuntimeError as error:
-        if "use_reentrant" not in str(error):
-            raise
+def refuse_opaque(graph: Graph, parameters: dict[str, Tensor]) -> None:
+    """Refuse a pass in which a parameter may be used where no graph shows it."""
+    opaque = graph.opaque()
+    if "CheckpointFunctionBackward" in opaque:
         raise NotImplementedError(
             "record: a part of the model is under activation checkpointing with "
             "use_reentrant=True, which hides its graph; call torch.utils.checkpoint.checkpoint "
             "with use_reentrant=False."
-        ) from error
+        )
+    hidden = [name for name in parameters if name not in graph.leaves]
+    if opaque and hidden:
+        raise NotImplementedError(
+            f"record: {opaque[0]}, a function of your own, may hide a graph, and no use of the "
+            f"parameter {hidden[0]} shows; freeze that parameter if it takes no part."
+        )

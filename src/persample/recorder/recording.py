@@ -1,7 +1,7 @@
 """What one recorded pass tells about each sample: rows, norms, clipped sum, moments, products.
 
-`Record` puts the forms of `closed` together, parameter by parameter, for NumPy and PyTorch alike;
-where a parameter has no closed form, or is used twice, it forms rows a few samples at a time.
+`Record` puts the forms of a pass together, parameter by parameter; where a parameter has no
+closed form, or is used twice, it forms rows a few samples at a time.
 """
 
 import math
@@ -13,11 +13,9 @@ from numbers import Real
 from operator import add
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..checks import is_count
 from ..projection import Signs, contracted
-from .closed import slices, squares_once
+from .buffers import slices
 
 # What must be left of the squares of a parameter's uses where their rows point against each other.
 CANCELLED = 1e-2
@@ -63,8 +61,8 @@ class Record:
     Row i is g_i = d loss_i / d params. Rows have the dtype of their parameter; norms, sums and
     moments are worked out and returned in float32 where that is float16 or bfloat16.
 
-    ``source`` is what collects the pass; it has ``xp`` (numpy or torch), ``parameters`` (name ->
-    array), ``wide(dtype)``, ``empty(shape, like, dtype)`` for fresh memory, and ``collect()`` ->
+    ``source`` is what collects the pass; it has ``xp`` (torch), ``parameters`` (name -> tensor),
+    ``wide(dtype)``, ``empty(shape, like, dtype)`` for fresh memory, and ``collect()`` ->
     (B, name -> forms, one for each use of the parameter).
     """
 
@@ -155,8 +153,7 @@ class Record:
             norms = self._source.xp.sqrt(squares)
             for i in doubtful:
                 squares[i] = norms[i] = self._careful_norm(i, forms)
-                with np.errstate(over="ignore"):
-                    squares[i] *= squares[i]  # in its own type, where it may become inf
+                squares[i] *= squares[i]  # in its own type, where it may become inf
             self._norms = squares, norms
         return self._norms
 
@@ -200,8 +197,8 @@ class Record:
         weights = xp.asarray(weights, dtype=like.dtype, device=like.device)
         if tuple(weights.shape) != (size,):
             raise ValueError(
-                f"weighted_sum: the weights have shape {tuple(weights.shape)}; give one number for "
-                f"each sample, ({size},)."
+                f"weighted_sum: the weights have shape {tuple(weights.shape)}; give one number "
+                f"for each sample, ({size},)."
             )
         weights, drops = weights * self._scale(size), bool((weights == 0).any())
         return {name: self._weighted_sum(name, forms[name], weights, drops) for name in forms}
@@ -367,8 +364,9 @@ class Record:
         - "outer product", "formed": norms for next to nothing;
         - "sum of outer products", "convolution", "lookup": norms from matrix products of the
           size of the ordinary pass, a few samples at a time;
-        - "rows": only from the rows, formed a few samples at a time; those of an operation
-          without a rule by autograd, sample by sample.
+        - "rows": only from the rows, formed a few samples at a time;
+        - "rows, sample by sample from CumsumBackward0": the same, by autograd; samples cannot be
+          told apart by rule below the operation that is named.
 
         A parameter used in several ways has them all, with " + " between; one that the losses do
         not depend on has "unused".
@@ -458,10 +456,8 @@ class Record:
 
         A square overflows, or is rounded to 0, long before its root does.
         """
-        squares, xp = squares_once(), self._source.xp
-        with np.errstate(over="ignore", invalid="ignore"):
-            parts = [self._norms_of(name, forms[name], size, squares) for name in forms]
-            norms = reduce(add, parts)
+        squares, xp = self._source.squares_once(), self._source.xp
+        norms = reduce(add, [self._norms_of(name, forms[name], size, squares) for name in forms])
         limits = xp.finfo(norms.dtype)
         fine = (norms >= limits.tiny / limits.eps) & (norms <= limits.max)
         return norms, () if bool(fine.all()) else [i for i in range(size) if not bool(fine[i])]

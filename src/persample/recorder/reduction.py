@@ -5,8 +5,10 @@ the two must prove it: what is reduced has the samples along axis 0, and so has 
 """
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
@@ -34,9 +36,9 @@ class OwnBackward(TorchFunctionMode):
         self.capture = None  # no circle: the batch goes with the last reference to the record
 
 
-def root_of(
+def roots_of(
     loss: Tensor, graph: Graph, outputs: list[Tensor], reduction: str
-) -> tuple[tuple[Any, int, Along], int]:
+) -> tuple[list[tuple[Any, int, Along]], int]:
     """Return where the samples are first told apart, and how many they are.
 
     ``outputs`` are those of the model inside the block, ``graph`` is that of the loss.
@@ -48,7 +50,7 @@ def root_of(
             "the with block; call the model there, or give record.backward(losses) one loss for "
             "each sample."
         )
-    sizes = {x.shape[0] for x in used}
+    sizes = {x.shape[0] if x.ndim else 0 for x in used}
     if len(sizes) > 1:
         listed = ", ".join(str(tuple(x.shape)) for x in used)
         raise ValueError(
@@ -58,40 +60,50 @@ def root_of(
     size = sizes.pop()
     if not size:
         raise ValueError("backward: the batch is empty; give at least one sample.")
-    node, number = loss.grad_fn.next_functions[0]
-    shape = tuple(node._input_metadata[number].shape) if node is not None else ()
-    is_apart = len(shape) > 0 and shape[0] % size == 0
-    if not is_apart or _factor(loss.grad_fn, size) != reduction:
-        _refuse(f"the loss is made by {loss.grad_fn.name()}", reduction)
-    root = node, number, Along(0)
-    below = Graph([root], {}, size)
+    edges = [edge for edge in graph.targets[0] if edge is not None]
+    shapes = {graph.shape(*edge) for edge in edges}
+    is_apart = len(shapes) == 1 and all(shape and shape[0] % size == 0 for shape in shapes)
+    if not is_apart or _factor(loss.grad_fn, shapes) != reduction:
+        refuse(f"the loss is made by {loss.grad_fn.name()}", reduction)
+    places = {place for place, _ in edges}
+    if any(places & graph.reach(place) - {place} for place in places):
+        refuse("one input of the loss is made of the other", reduction)
+    roots = [(graph.nodes[place], number, Along(0)) for place, number in edges]
+    below = Graph(roots, {}, size)
     for x in used:
         place = below.place.get(x.grad_fn)
         along = below.along[place].get(x.output_nr) if place is not None else None
         if size > 1 and along != Along(0):
-            _refuse(f"the samples are not told apart from there to {x.grad_fn.name()}", reduction)
-    return root, size
+            refuse(f"the samples are not told apart from there to {x.grad_fn.name()}", reduction)
+    return roots, size
 
 
-MEANS = ("MseLoss", "L1Loss", "SmoothL1Loss", "HuberLoss", "BinaryCrossEntropy")
-MEANS = (*MEANS, "BinaryCrossEntropyWithLogits", "SoftMarginLoss", "KlDiv")
+MEANS = "MseLoss SmoothL1Loss HuberLoss BinaryCrossEntropy BinaryCrossEntropyWithLogits"
 
 
-def _factor(node, size):
-    """Return "mean" or "sum" for an operation that is one over all samples, else None."""
-    kind = node.name().partition("Backward")[0]
+def _factor(node, shapes):
+    """Return "mean" or "sum" for an operation that is one over all numbers, else None."""
+    kind, _, number = node.name().rpartition("Backward")
+    if not number.isdigit():
+        return None
     if kind in ("Mean", "Sum"):
         return kind.lower()
-    if kind in ("NllLoss", "NllLoss2D"):
-        counted = node._saved_reduction == 2 or float(node._saved_total_weight) == size
-        counted = counted and node._saved_weight is None
-        return {1: "mean", 2: "sum"}.get(node._saved_reduction) if counted else None
-    if kind in MEANS:
+    if kind in ("NllLoss", "NllLoss2D") and node._saved_reduction == 1:
+        (shape,) = shapes
+        return "mean" if _counts_all(node._saved_total_weight, shape) else None
+    if kind in (*MEANS.split(), "SoftMarginLoss", "NllLoss", "NllLoss2D"):
         return {1: "mean", 2: "sum"}.get(node._saved_reduction)
     return None
 
 
-def _refuse(reason, reduction):
+def _counts_all(total, shape):
+    """Say whether the weights of all losses of (N, classes, ...) add up to their number."""
+    is_exact = total.dtype in (torch.float32, torch.float64)
+    return is_exact and float(total) == prod(shape) // max(shape[1], 1)
+
+
+def refuse(reason: str, reduction: str) -> None:
+    """Refuse a loss that is not proved to be what the user says."""
     raise NotImplementedError(
         f"record: {reason}, so it is not proved to be the {reduction} of one loss for each "
         "sample; give one loss for each sample to record.backward(losses), without reduction=."

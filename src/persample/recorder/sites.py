@@ -37,16 +37,17 @@ class Site:
 
 @dataclass(frozen=True)
 class Cut:
-    """Parameter -> its sites, or the places from which autograd runs again for each sample."""
+    """Parameter -> its sites, or the places from which autograd runs again for each sample.
 
+    ``stops`` are the names of the operations for which a replayed parameter has no sites. A
+    batch of one sample is cut at the parameters, ``leaves``.
+    """
+
+    edges: list[tuple[int, int]]  # (place, output): the cotangents that are wanted
+    leaves: dict[str, int]
     sites: dict[str, list[Site]]
     replayed: dict[str, frozenset[int]]
-
-    @property
-    def places(self) -> set[int]:
-        """Return the nodes whose cotangents are wanted."""
-        found = {site.place for sites in self.sites.values() for site in sites}
-        return found.union(*self.replayed.values())
+    stops: dict[str, str]
 
     @property
     def keeps_graph(self) -> bool:
@@ -57,15 +58,21 @@ class Cut:
 
 def cut(graph: Graph, is_hooked: bool) -> Cut:
     """Return the cut of a graph; one with hooks that nobody can see is cut at the losses."""
-    sites, replayed = {}, {}
+    if graph.size == 1:
+        return Cut([(leaf, 0) for leaf in graph.leaves.values()], graph.leaves, {}, {}, {})
+    sites, replayed, stops = {}, {}, {}
     for name, leaf in graph.leaves.items():
         edges = _edges(graph, leaf)
-        found = [] if is_hooked else [_site(graph, *edge, leaf) for edge in edges]
-        if found and None not in found and not _overlap(graph, found):
+        found = [None if is_hooked else _site(graph, *edge, leaf) for edge in edges]
+        if None not in found:
             sites[name] = found
-        else:
-            replayed[name] = _apart(graph, {place for place, _ in edges}, is_hooked)
-    return Cut(sites, replayed)
+            continue
+        replayed[name] = _apart(graph, {place for place, _ in edges}, is_hooked)
+        lacking = [place for (place, _), site in zip(edges, found, strict=True) if site is None]
+        ends = sorted({graph.nodes[place].name() for place in lacking})
+        stops[name] = "a hook" if is_hooked else ", ".join(ends)
+    places = {site.place for uses in sites.values() for site in uses}.union(*replayed.values())
+    return Cut([(p, n) for p in places for n in graph.along[p]], {}, sites, replayed, stops)
 
 
 def _edges(graph, leaf):
@@ -134,12 +141,3 @@ def _way(graph, target, leaf):
     if views:
         return "pull" if turns else "view"
     return "turn" if turns % 2 else ""
-
-
-def _overlap(graph, found):
-    """Say whether autograd, run from one site down to the parameter, would meet another site."""
-    places = {site.place for site in found}
-    return any(
-        site.way == "pull" and places & graph.reach(graph.targets[site.place][site.slot][0])
-        for site in found
-    )
