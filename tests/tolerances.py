@@ -4,8 +4,7 @@ Relative and absolute at once, |a - b| <= t (1 + |b|): the tests' numbers are of
 """
 
 import numpy as np
-
-from persample import trees
+from optree import tree_flatten
 
 FLOAT64 = 1e-9
 FLOAT32 = 1e-5
@@ -19,11 +18,12 @@ def assert_close(actual, expected, tolerance=FLOAT64, what=""):
 
     Where the actual tree has an array, a list of numbers may be expected.
     """
-    if isinstance(actual, trees.CONTAINERS):
-        (actual, one), (expected, other) = trees.flatten(actual), trees.flatten(expected)
-        assert one == other, f"{what}: structure {one} and {other}"
+    actual, one = tree_flatten(actual)
+    if one.is_leaf():
+        expected = [expected]
     else:
-        actual, expected = [actual], [expected]
+        expected, other = tree_flatten(expected)
+        assert one == other, f"{what}: structure {one} and {other}"
     for x, y in zip(actual, expected, strict=True):
         x, y = np.asarray(x), np.asarray(y)
         assert x.shape == y.shape, f"{what}: shape {x.shape} and {y.shape}"

@@ -124,8 +124,13 @@ class TorchCapture:
         graph, found, saved = self._proved(roots, size)
         self._warn(found)
         keep = bool(options.get("retain_graph")) or found.keeps_graph
-        run = partial(loss.backward, **{**options, "retain_graph": keep})
-        arrived = cotangents(graph, found.edges, loss, options.get("gradient"), keep, run)
+        gradient, run = options.get("gradient"), partial(loss.backward, **options)
+        if options.get("inputs") is None:
+            run = partial(run, retain_graph=keep)
+            arrived = cotangents(graph, found.edges, loss, gradient, keep, run)
+        else:  # it may not come by every site
+            arrived = cotangents(graph, found.edges, loss, gradient, True, None)
+            run(retain_graph=keep)
         self._keep(graph, found, saved, arrived)
 
     def _start(self):
