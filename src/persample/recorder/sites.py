@@ -69,7 +69,7 @@ def cut(graph: Graph, is_hooked: bool) -> Cut:
             continue
         replayed[name] = _apart(graph, {place for place, _ in edges}, is_hooked)
         lacking = [place for (place, _), site in zip(edges, found, strict=True) if site is None]
-        ends = sorted({graph.nodes[place].name() for place in lacking})
+        ends = sorted({graph.nodes[place].name().rpartition("::")[2] for place in lacking})
         stops[name] = "a hook" if is_hooked else ", ".join(ends)
     places = {site.place for uses in sites.values() for site in uses}.union(*replayed.values())
     return Cut([(p, n) for p in places for n in graph.along[p]], {}, sites, replayed, stops)
