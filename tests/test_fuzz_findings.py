@@ -14,6 +14,7 @@ import persample as ps
 from .layer_programs import Made
 from .tolerances import assert_close
 
+pytestmark = pytest.mark.filterwarnings("ignore:record. at")  # what is replayed is not the point
 B = 4
 
 

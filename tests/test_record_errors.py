@@ -333,8 +333,8 @@ ERRORS = {
     "buffers without an entry": (
         with_buffers(lambda out: {"weight": out["weight"]}),
         ValueError,
-        "rows: out['bias'] is of shape and type (None, None); the rows need (5, 3) "
-        "and torch.float32: give the rows of an earlier call, or no out.",
+        "rows: out is no dict with the names weight, bias; give the rows of an earlier call, or "
+        "no out.",
     ),
     "buffers of another size": (
         with_buffers(lambda out: {k: g[:2] for k, g in out.items()}),

@@ -109,8 +109,14 @@ class Record:
         return out
 
     def _check_out(self, out, size):
+        names = self._source.parameters.keys()
+        if not isinstance(out, dict) or out.keys() != names:
+            raise ValueError(
+                f"rows: out is no dict with the names {', '.join(names)}; give the rows of an "
+                "earlier call, or no out."
+            )
         for name, p in self._source.parameters.items():
-            x = out.get(name)
+            x = out[name]
             given = getattr(x, "shape", None), getattr(x, "dtype", None)
             if given != ((size, *p.shape), p.dtype):
                 raise ValueError(
