@@ -14,7 +14,6 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import persample as ps
-from persample.recorder import Linear, Network, ReLU
 
 MAX_NORM = 1.0
 
@@ -60,10 +59,7 @@ class Case:
         return (cnn_loss if self.widths == "cnn" else mlp_loss)(params, x, y)
 
     def batch(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return x and labels in memory of PyTorch's own, as a DataLoader gives a batch.
-
-        Layerwise also watches over memory of NumPy's, of `torch.from_numpy`: it reads x twice.
-        """
+        """Return x and labels in memory of PyTorch's own, as a DataLoader gives a batch."""
         rng = np.random.default_rng(0)
         shape = (1, 28, 28) if self.widths == "cnn" else self.widths[:1]
         count = 10 if self.widths == "cnn" else self.widths[-1]
@@ -169,28 +165,6 @@ def _after_the_pass(read):
 
 norms_alone = _after_the_pass(lambda record: record.squared_norms())
 clipped_alone = _after_the_pass(lambda record: record.clipped_sum(MAX_NORM))
-
-
-def numpy_layers(case: Case) -> Callable:
-    if case.widths == "cnn":
-        raise NotImplementedError
-    params, x, y = case.arrays()
-    arrays = list(params.values())
-    layers: list = []
-    for weight, bias in zip(arrays[::2], arrays[1::2], strict=True):
-        layers += [Linear(weight, bias), ReLU()]
-    network, state = Network(layers[:-1]), {}
-
-    def call():
-        with ps.record(network) as record:
-            z = np.exp(network(x))
-            cotangent = z / z.sum(1, keepdims=True)
-            cotangent[np.arange(len(y)), y] -= 1
-            network.backward(cotangent)
-        state["rows"] = record.rows(state.get("rows"))
-        return state["rows"]
-
-    return call
 
 
 def torch_vmap(case: Case, chunk_size: int | None = None) -> Callable:
@@ -426,7 +400,6 @@ LIMITS = {"ordinary pass": ordinary, "fill once": fill, "backward alone": backwa
 ROWS = {
     "record, warm": warm,
     "record, fresh": fresh,
-    "NumPy layers, warm": numpy_layers,
     "engine jit (NumPy)": engine_jit,
     "per_sample_grad out=, JAX": package_jax,
     "torch loop": torch_loop,

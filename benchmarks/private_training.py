@@ -2,7 +2,7 @@
 
     python benchmarks/private_training.py --save
 
-The digits of the book, in NumPy, without a framework. The noise follows from epsilon by a Renyi
+The digits of the book, in PyTorch, in float64. The noise follows from epsilon by a Renyi
 accountant (Mironov et al., 2019). The step size is chosen for each setting, by new images, which
 are public. Seeds fix everything, so a rerun gives the same numbers; it takes a few minutes, which
 is too long for a page.
@@ -16,7 +16,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+import torch
 from storing import finish
+from torch import nn
 
 import persample as ps
 from persample_book.problems import digits
@@ -59,17 +61,19 @@ def noise_for(epsilon: float, rate: float) -> float:
 
 
 @cache
-def drawn(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def drawn(count: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
     images, labels = digits.images(np.random.default_rng(seed), count)
-    return images.reshape(-1, 81), labels
+    return torch.from_numpy(images.reshape(-1, 81)), torch.from_numpy(labels)
 
 
-def network() -> ps.recorder.Network:
+def network() -> nn.Sequential:
     rng = np.random.default_rng(0)
-    first, last = (rng.normal(size=(m, d)) / d**0.5 for m, d in ((24, 81), (10, 24)))
-    layers = ps.recorder
-    parts = layers.Linear(first, np.zeros(24)), layers.Tanh(), layers.Linear(last, np.zeros(10))
-    return layers.Network(list(parts))
+    net = nn.Sequential(nn.Linear(81, 24), nn.Tanh(), nn.Linear(24, 10)).double()
+    for layer in (net[0], net[2]):
+        nn.init.zeros_(layer.bias)
+        drawn_weight = rng.normal(size=layer.weight.shape) / layer.in_features**0.5
+        layer.weight.data = torch.from_numpy(drawn_weight)
+    return net
 
 
 def accuracy(
@@ -81,19 +85,15 @@ def accuracy(
     for _ in range(STEPS):
         batch = ps.privacy.poisson_batch(rng, SAMPLES, rate)
         with ps.record(net) as record:
-            scores = net(x[batch])
-            odds = np.exp(scores - scores.max(1, keepdims=True))
-            odds /= odds.sum(1, keepdims=True)
-            odds[np.arange(len(batch)), y[batch]] -= 1
-            net.backward(odds)
+            record.backward(nn.functional.cross_entropy(net(x[batch]), y[batch], reduction="none"))
         step = ps.privacy.noisy_mean(
             record, max_norm, noise_multiplier=sigma, divisor=rate * SAMPLES, rng=rng
         )
-        for i in (0, 2):
-            net.layers[i].weight -= step_size * step[f"{i}.weight"] / max_norm
-            net.layers[i].bias -= step_size * step[f"{i}.bias"] / max_norm
+        with torch.no_grad():
+            for name, p in net.named_parameters():
+                p -= step_size * step[name] / max_norm
     x_new, y_new = drawn(NEW, 2)
-    return float((net(x_new).argmax(1) == y_new).mean())
+    return float((net(x_new).argmax(1) == y_new).double().mean())
 
 
 @cache
@@ -123,7 +123,7 @@ def main() -> None:
     stored = {
         "what": "share of new digits that a privately trained network gets right, for each seed",
         "date": datetime.date.today().isoformat(),
-        "versions": {"numpy": version("numpy")},
+        "versions": {name: version(name) for name in ("numpy", "torch")},
         "samples": SAMPLES,
         "steps": STEPS,
         "step sizes tried": STEP_SIZES,

@@ -46,7 +46,6 @@ CASES = {
 OURS = {
     "record, warm",
     "record, fresh",
-    "NumPy layers, warm",
     "engine jit (NumPy)",
     "per_sample_grad out=, JAX",
 }

@@ -36,11 +36,8 @@ NUMPY = "numpy_functions engine_structure engine_errors"
 COMPILER = "engine_jit engine_edges engine_transform_errors engine_numbers engine_random_programs"
 RULES = "engine_structure engine_numbers engine_rules engine_transforms"
 CALLS = "errors trees chunks foreign_input per_sample"
-LAYERS = (
-    "record_numpy record_rules record_errors record_precision record_programs record dataclasses"
-)
-TORCH_LAYERS = (
-    "record_rules record_errors record_programs record_precision record dataclasses foreign_input"
+RECORDS = (
+    "record_rules record_errors record_passes record_programs record_precision record dataclasses"
 )
 GROUPS = {
     "engine": {
@@ -89,25 +86,21 @@ GROUPS = {
         "backends/jax_backend.py": f"backends arrays {CALLS}",
     },
     "recorder": {
-        "recorder/__init__.py": LAYERS,
-        "recorder/buffers.py": LAYERS,
-        "recorder/closed.py": LAYERS,
-        "recorder/memory.py": f"record_memory {LAYERS}",
-        "recorder/numpy_layers.py": LAYERS,
-        "recorder/recording.py": LAYERS,
-        "recorder/torch_capture.py": TORCH_LAYERS,
-        "recorder/torch_changes.py": TORCH_LAYERS,
-        "recorder/torch_check.py": TORCH_LAYERS,
-        "recorder/torch_forms.py": TORCH_LAYERS,
-        "recorder/torch_graph.py": TORCH_LAYERS,
-        "recorder/torch_model.py": TORCH_LAYERS,
-        "recorder/torch_own.py": TORCH_LAYERS,
-        "recorder/torch_owners.py": TORCH_LAYERS,
-        "recorder/torch_plan.py": TORCH_LAYERS,
-        "recorder/torch_plans.py": TORCH_LAYERS,
-        "recorder/torch_replay.py": TORCH_LAYERS,
-        "recorder/torch_retained.py": TORCH_LAYERS,
-        "recorder/torch_rules.py": TORCH_LAYERS,
+        "recorder/__init__.py": "record_errors record",
+        "recorder/axes.py": "axes record_passes record_programs",
+        "recorder/buffers.py": "record gram project",
+        "recorder/capture.py": RECORDS,
+        "recorder/check.py": "record_errors record_precision record",
+        "recorder/forms.py": RECORDS,
+        "recorder/graph.py": "record_rules record_passes record_programs",
+        "recorder/layer_forms.py": RECORDS,
+        "recorder/model.py": RECORDS,
+        "recorder/passes.py": "record_passes record",
+        "recorder/recording.py": RECORDS,
+        "recorder/reduction.py": "record_passes record_errors record",
+        "recorder/replay.py": RECORDS,
+        "recorder/rules.py": RECORDS,
+        "recorder/sites.py": RECORDS,
     },
     "statistics": {
         "statistics.py": "statistics",

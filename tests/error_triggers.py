@@ -21,6 +21,7 @@ from .cases import arrays, rewards, states, theta
 from .precision import enable_x64
 from .test_errors import ERRORS
 from .test_record_errors import ERRORS as LAYER_ERRORS
+from .test_record_errors import own_function, used
 
 S, R, THETA = arrays(states, "torch"), arrays(rewards, "torch"), arrays(theta, "torch")
 JS, JR, JTHETA = arrays(states, "jax"), arrays(rewards, "jax"), arrays(theta, "jax")
@@ -360,11 +361,15 @@ of_layers("no-tensor", "no tensor")
 of_layers("several-outputs", "outputs of several lengths")
 of_layers("lazy", "a lazy layer")
 of_layers("divided", "divided parameters")
-of_layers("numpy-twice", "numpy: two batches")
 of_layers("batch-norm", "batch norm")
 of_layers("scalar", "one number")
 of_layers("tokens", "a number for each token")
-of_layers("outside", "a penalty")
+of_layers("not-proved", "a penalty")
+of_layers("hook", "a hook on a parameter")
+of_layers("hidden", "a function that may hide a parameter")
+of_layers("not-finite", "a row that is not finite")
+of_layers("copy", "a copy")
+TRIGGERS["persample.recorder-replay"] = lambda: used(own_function())
 of_layers("not-from-output", "called before")
 of_layers("other-model", "another model's losses")
 of_layers("no-gradient", "no gradient")
@@ -373,7 +378,6 @@ of_layers("both", "both ways")
 of_layers("second", "a second backward")
 of_layers("overwritten", "an input overwritten")
 of_layers("stepped", "a step before autograd runs again")
-of_layers("mixed", "a check of mixed samples")
 of_layers("check", "a check that fails")
 of_layers("check-graph", "a check without a graph")
 of_layers("reentrant", "re-entrant checkpointing")

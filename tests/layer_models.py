@@ -2,6 +2,7 @@
 
 import copy
 
+import pytest
 import torch
 from fuzz_blocks import Made
 from torch import nn
@@ -14,7 +15,7 @@ VOCABULARY = 11
 
 # Models with more than one layer in a row, or with a parameter that is used more than once.
 class Scaled(nn.Module):
-    """A parameter of the model's own, beside layers: the model has no rule and runs again."""
+    """A parameter of the model's own, beside layers."""
 
     def __init__(self):
         super().__init__()
@@ -25,7 +26,7 @@ class Scaled(nn.Module):
 
 
 class OwnAndInner(nn.Module):
-    """The model's own parameter is that of its inner layer, which has a rule."""
+    """The model's own parameter is that of its inner layer."""
 
     def __init__(self):
         super().__init__()
@@ -152,7 +153,7 @@ MODELS = {  # name -> (model, inputs of a batch)
     "Linear, axes 2 x 3": (lambda: nn.Linear(4, 3), vectors(2, 3, 4)),
     "in place": (
         lambda: nn.Sequential(nn.Linear(4, 6), nn.ReLU(inplace=True), nn.Linear(6, 3)),
-        vectors(7, 4),
+        vectors(4),
     ),
     "Conv1d": (lambda: nn.Conv1d(2, 4, 3), vectors(2, 9)),
     "Conv1d, strided": (
@@ -183,7 +184,6 @@ MODELS = {  # name -> (model, inputs of a batch)
     "RMSNorm": (lambda: nn.RMSNorm(4, eps=0.1), vectors(7, 4)),
     "GroupNorm": (lambda: nn.GroupNorm(2, 4, eps=0.1), vectors(4, 3, 5)),
     "GroupNorm, no positions": (lambda: nn.GroupNorm(2, 4), vectors(4)),
-    # Without a rule
     "PReLU": (lambda: nn.PReLU(3), vectors(3, 4)),
     "BatchNorm, evaluated": (lambda: nn.BatchNorm1d(4).eval(), vectors(4)),
     "Conv3d": (lambda: nn.Conv3d(1, 2, 2), vectors(1, 3, 3, 3)),
@@ -242,6 +242,12 @@ def oracle(model, x):
 
     rows = [torch.func.grad(loss)(named, x[i : i + 1]) for i in range(len(x))]
     return {k: torch.stack([row[k] for row in rows]) for k in named}
+
+
+def replayed(at=""):
+    """Expect the warning that rows are worked out one sample at a time, from an operation."""
+    text = f"^record: at {at}.* it is not known how the samples lie"
+    return pytest.warns(UserWarning, match=text)
 
 
 def record_of(model, x, reduction=None):

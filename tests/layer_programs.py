@@ -1,7 +1,7 @@
-"""Programs that record once got wrong in silence, refused, or might: name -> model and inputs.
+"""Programs that mislead whoever looks at shapes or numbers: name -> model and inputs.
 
-Most mislead whoever reads shapes: as many positions as samples, samples on another axis, folded
-into one, reordered; weights used where no layer sees it; layers changed from outside.
+They have as many positions as samples, samples on another axis, folded into one, reordered;
+weights used where no layer sees it; layers changed from outside.
 """
 
 import threading
@@ -355,6 +355,10 @@ PROGRAMS = {
         Made(lambda m, x: m.l(x).mul_(m.g).add_(m.p), g=P(r(3)), p=P(r(3)), l=nn.Linear(4, 3)),
         (r(B, 4),),
     ),
+    "in place, on a view": lambda: (
+        Made(lambda m, x: m.o(m.l(x).relu_()), l=nn.Linear(4, 3), o=nn.Linear(3, 3)),
+        (r(B, 7, 4),),
+    ),
     "a function of our own": lambda: (
         Made(lambda m, x: Squared.apply(x, m.w), w=P(r(4))),
         (r(B, 4),),
@@ -403,3 +407,15 @@ for name, kind in RECURRENT.items():
             (r(B, 5, 4),),
         ),
     }
+# Program -> the operations from which some of its rows are worked out one sample at a time.
+REPLAYED = {
+    "packed sequences": "IndexSelectBackward0",
+    "einsum": "BmmBackward0",
+    "einsum with heads": "BmmBackward0",
+    "Bilinear": "TrilinearBackward0",
+    "samples mixed": "SubBackward0",
+    "a parameter with an entry for each sample": "AddBackward0",
+    "experts, masked": "IndexPutBackward0",
+    "in place, on a view": "AsStridedBackward0",  # what was done to it does not show
+    "a function of our own": "SquaredBackward",
+}

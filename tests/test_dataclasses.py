@@ -18,11 +18,11 @@ pytest.importorskip("torch")  # which half of the layers import
 FILLED_IN = {"engine.codegen.Text"}
 WITHOUT_ARRAYS = {
     "engine.codegen.Text",
-    "recorder.torch_owners.Owners",
-    "recorder.torch_plan.Site",
-    "recorder.torch_plan.Plan",
-    "recorder.torch_rules.Use",
-    "recorder.torch_rules.Rule",
+    "recorder.recording.NoiseScale",
+    "recorder.rules.Rule",
+    "recorder.rules.Use",
+    "recorder.sites.Cut",
+    "recorder.sites.Site",
 }
 
 

@@ -240,30 +240,6 @@ def test_chunks_kept_in_a_list_hold_the_last_rows():
     assert not torch.allclose(first, rows[:3])
 
 
-def test_a_wrong_reduction_shows_in_one_row_and_not_in_the_mean():
-    layer, x = torch.nn.Linear(3, 2).double(), torch.as_tensor(states)
-    alone = torch.autograd.grad((layer(x[:1]) ** 2).sum(), layer.weight)[0]
-    for told, factor in (("sum", 1), ("mean", len(x))):
-        layer.zero_grad()
-        with ps.record(layer, reduction=told) as record:
-            (layer(x) ** 2).sum().backward()
-        rows = record.rows()["weight"]
-        assert_close(rows[0], factor * alone)
-        assert_close(rows.mean(0), layer.weight.grad * factor / len(x))
-
-
-def test_a_weighted_mean_has_no_factor_that_fits_all_rows():
-    layer, x = torch.nn.Linear(3, 2).double(), torch.as_tensor(states)
-    y, weight = torch.tensor([0, 1, 0, 1, 1]), torch.tensor([1.0, 3.0]).double()
-    cross_entropy = torch.nn.functional.cross_entropy
-    with ps.record(layer) as record:
-        record.backward(cross_entropy(layer(x), y, weight, reduction="none"))
-    right = record.rows()["weight"]
-    with ps.record(layer, reduction="mean") as record:
-        cross_entropy(layer(x), y, weight).backward()
-    assert_close(record.rows()["weight"], right * len(x) / weight[y].sum())
-
-
 def test_record_gets_the_rows_of_a_recurrent_layer():
     """The cure for vmap's missing batching rule, by another route: each sample alone."""
     gru = torch.nn.GRU(3, 2, batch_first=True).double()

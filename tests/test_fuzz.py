@@ -13,7 +13,7 @@ from figures import FOLDER
 from fuzz_outcomes import FAILED, REFUSED, RIGHT, judged
 
 import persample as ps
-from persample.recorder import torch_rules
+from persample.recorder import rules
 
 SAMPLE, SEED = 150, 7
 
@@ -70,11 +70,11 @@ def test_rows_wrong_by_a_thousandth_are_noticed(monkeypatch):
 
 
 def test_a_rule_of_a_layer_wrong_by_a_thousandth_is_noticed(monkeypatch):
-    rule = torch_rules.RULES["AddmmBackward0"][2]
-    wrong = torch_rules.Rule(
+    rule = rules.RULES["AddmmBackward0"][2]
+    wrong = rules.Rule(
         lambda use, ct, saved: rule.make(use, ct * 1.001, saved), rule.needs, rule.fits
     )
-    monkeypatch.setitem(torch_rules.RULES["AddmmBackward0"], 2, wrong)
+    monkeypatch.setitem(rules.RULES["AddmmBackward0"], 2, wrong)
     assert count(n for n in range(60) if n % 5 < 2)[FAILED] >= 2
 
 

@@ -1,13 +1,11 @@
 """Inner products of rows without rows: against the rows of the loop, for every kind of layer."""
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 
-import persample as ps
-from persample.recorder import Linear, Network, Tanh, closed
-from persample.recorder.closed import Outer, OuterSum
+from persample.recorder import buffers
+from persample.recorder.forms import Outer, OuterSum
 
 from .layer_models import MODELS, B, TiedLanguage, build, oracle, record_of
 from .tolerances import OF_DTYPE, assert_close
@@ -56,7 +54,7 @@ def test_nothing_is_divided_by_the_batch_whatever_the_loss_does_with_it(name):
 def test_a_small_work_buffer_changes_no_product(name, scratch, monkeypatch):
     (model, x), (_, other) = build(name), build(name, size=3, seed=1)
     rows, more = flat(oracle(model, x)), flat(oracle(model, other))
-    monkeypatch.setattr(closed, "SCRATCH", scratch)
+    monkeypatch.setattr(buffers, "SCRATCH", scratch)
     assert_close(record_of(model, x).gram(record_of(model, other)), rows @ more.T)
 
 
@@ -153,21 +151,6 @@ def test_products_along_a_path_are_of_the_parameters_of_each_pass():
     later = flat(oracle(model, x))
     second = record_of(model, x)
     assert_close(first.gram(second), rows @ later.T)
-
-
-@pytest.mark.parametrize("shape", [(), (7,), (2,)])
-def test_numpy_layers(shape):
-    rng = np.random.default_rng(0)
-    first, last = rng.normal(size=(16, 20)), rng.normal(size=(3, 16))
-    rows, records = [], []
-    for size in (B, 3):
-        network = Network([Linear(first, rng.normal(size=16)), Tanh(), Linear(last)])
-        with ps.record(network) as record:
-            network.backward(np.cos(network(rng.normal(size=(size, *shape, 20)))))
-        rows.append(np.concatenate([g.reshape(size, -1) for g in record.rows().values()], 1))
-        records.append(record)
-    assert_close(records[0].gram(), rows[0] @ rows[0].T)
-    assert_close(records[0].gram(records[1]), rows[0] @ rows[1].T)
 
 
 def test_parameters_of_two_types():

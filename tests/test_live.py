@@ -18,7 +18,7 @@ from matplotlib.colors import to_rgb
 from tolerances import assert_close
 
 from persample import losses, per_sample
-from persample.recorder import closed
+from persample.recorder import forms
 from persample_book import work
 from persample_book.problems import random_walk
 
@@ -276,11 +276,11 @@ def products(samples: int, positions: int, width: int) -> list[int]:
     layer = torch.nn.Linear(width, width, bias=False, device="meta")
     h = torch.empty(samples, positions, width, device="meta", requires_grad=True)
     z_bar = torch.empty_like(h)
-    form, one = closed.OuterSum(z_bar, h), closed.OuterSum(z_bar[:1], h[:1])
+    form, one = forms.OuterSum(z_bar, h), forms.OuterSum(z_bar[:1], h[:1])
     runs = (
         lambda: layer(h).sum().backward(),
-        lambda: closed._gram_squares(z_bar, h),
-        lambda: closed._direct_squares(z_bar, h),
+        lambda: forms._gram_squares(z_bar, h),
+        lambda: forms._direct_squares(z_bar, h),
         lambda: form.weighted_sum(torch.empty(samples, device="meta")),
     )
     counts = [work.matrix_products(run) // 2 for run in runs]
@@ -365,7 +365,7 @@ def test_the_dial_counts_the_memory_that_both_forms_take(opened):
         _, kept, grams, rows = values(page, "dial", samples=b, positions=t, width=d)["room"]
         z_bar, h = torch.zeros(2, 2**b, 2**t, 2**d)
         assert kept == z_bar.nbytes + h.nbytes
-        for form, size in ((closed._gram_squares, grams), (closed._direct_squares, rows)):
+        for form, size in ((forms._gram_squares, grams), (forms._direct_squares, rows)):
             _, new = work.operations_and_bytes(partial(form, z_bar, h))
             assert new - 4 * 2**b == size
 

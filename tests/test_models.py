@@ -12,7 +12,7 @@ from reading import prose
 from torch import nn
 
 import persample as ps
-from persample.recorder import torch_rules
+from persample.recorder import rules
 
 PAGE = Path(__file__).resolve().parents[1] / "chapters" / "10_whole_models.ipynb"
 pytestmark = pytest.mark.filterwarnings("ignore:.*nested_tensor")
@@ -114,11 +114,11 @@ def test_the_loop_of_the_page_steps_along_the_clipped_sum():
 
 
 def test_a_rule_wrong_by_a_hundredth_is_found(monkeypatch):
-    rule = torch_rules.RULES["ConvolutionBackward0"][1]
-    wrong = torch_rules.Rule(
+    rule = rules.RULES["ConvolutionBackward0"][1]
+    wrong = rules.Rule(
         lambda use, ct, saved: rule.make(use, ct * 1.01, saved), rule.needs, rule.fits
     )
-    monkeypatch.setitem(torch_rules.RULES["ConvolutionBackward0"], 1, wrong)
+    monkeypatch.setitem(rules.RULES["ConvolutionBackward0"], 1, wrong)
     assert models.verdict("small", image_model)["result"] == "wrong"
 
 

@@ -7,7 +7,7 @@ from torch import nn
 
 import persample as ps
 from persample import projection
-from persample.recorder import Linear, Network, Tanh, closed
+from persample.recorder import buffers, forms, layer_forms
 
 from .layer_models import MODELS, B, TiedLanguage, build, oracle, record_of
 from .precision import enable_x64
@@ -50,7 +50,7 @@ def test_projections_without_rows_are_those_of_the_rows_of_the_loop(name, reduct
 def test_a_small_work_buffer_changes_no_number(name, scratch, monkeypatch):
     model, x = build(name)
     wanted = by_hand(oracle(model, x), K, 0)
-    monkeypatch.setattr(closed, "SCRATCH", scratch)
+    monkeypatch.setattr(buffers, "SCRATCH", scratch)
     assert_close(record_of(model, x).project(K), wanted)
 
 
@@ -142,26 +142,14 @@ def test_projections_of_16_bit_rows_are_float32(dtype):
         assert_close(numbers, by_hand(rows, K, 0), 2e-2)
 
 
-def test_numpy_layers():
-    rng = np.random.default_rng(0)
-    layers = [Linear(rng.normal(size=(16, 20)), rng.normal(size=16)), Tanh()]
-    network = Network([*layers, Linear(rng.normal(size=(3, 16)))])
-    for shape in [(), (7,)]:
-        with ps.record(network) as record:
-            network.backward(np.cos(network(rng.normal(size=(B, *shape, 20)))))
-        assert_close(record.project(K), by_hand(record.rows(), K, 0))
-
-
 def test_no_row_is_formed_of_layers_convolutions_and_tables(monkeypatch):
     def refused(*_):
         raise AssertionError("a row was formed")
 
-    from persample.recorder import torch_forms
-
     for name in ("MLP", "Linear, T = 7", "Conv2d, groups"):
         record = record_of(*build(name))
         with monkeypatch.context() as patch:
-            for form in (closed.Outer, closed.OuterSum, torch_forms.Convolution):
+            for form in (forms.Outer, forms.OuterSum, layer_forms.Convolution):
                 patch.setattr(form, "rows", refused)
             record.project(K)
 

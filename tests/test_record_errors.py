@@ -1,9 +1,10 @@
 """Wrong use of record gets one sentence each: where, what was given, what is needed."""
 
+import copy
 import re
+import warnings
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -11,11 +12,9 @@ from torch.utils.checkpoint import checkpoint
 
 import persample as ps
 from persample import recorder
-from persample.recorder import Linear, Network, Tanh
 
 from .layer_models import B, losses, record_of
-from .layer_programs import Made, Squared, as_script, centred
-from .test_record_numpy import networks
+from .layer_programs import Made, Squared, as_script
 
 
 def linear():
@@ -54,12 +53,6 @@ def spoiled(record):
     record._source.forms["weight"][0].delta[1] *= 1.01
 
 
-def two_or_more(m, x):
-    if x.shape[0] == 1:
-        raise ValueError("Expected more than 1 value per channel")
-    return m.l(x)
-
-
 def overwritten():
     x = torch.randn(B, 4)
     used(x=x, inside=lambda record, each: (record.backward(each), x.zero_()))
@@ -69,17 +62,18 @@ def own_function():
     return Made(lambda m, x: Squared.apply(x, m.w), w=nn.Parameter(torch.randn(4)))
 
 
-def refilled():
-    array = np.random.default_rng(0).normal(size=(B, 4))
-    record = record_of(own_function().double(), torch.from_numpy(array))
-    record.rows()
-    array[2, 1] += 1
-    record.rows()
+def hooked():
+    model = linear()
+    model.weight.register_hook(lambda g: 0 * g)
+    used(model)
 
 
 def stepped():
     model = own_function()
-    record = record_of(model, torch.randn(B, 4))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "record: at")
+        record = record_of(model, torch.randn(B, 4))
+    record.add_clipped_sum(1.0)
     torch.optim.SGD(model.parameters(), lr=1.0).step()
     record.rows()
 
@@ -94,42 +88,6 @@ def with_buffers(change):
         record.rows(change(record.rows()))
 
     return run
-
-
-def written_into(what):
-    """Give rows of a Linear layer an ``out`` whose weight lies where something else does."""
-
-    def run():
-        memory = torch.randn(2 * 60)
-        bias, x = torch.zeros(B, 3), torch.randn(B, 4)
-        model = linear()
-        if what == "input":
-            x = memory[8:28].view(B, 4)
-        elif what == "parameter":
-            model.weight.data = torch.from_numpy(memory.numpy()[50:62]).view(3, 4)
-        elif what == "out":
-            bias = memory[45:].as_strided((B, 3), (15, 1))
-        record, before = record_of(model, x), memory.clone()
-        weight = memory[:60].view(B, 3, 4)
-        if what == "broadcast":
-            weight = memory[:12].view(1, 3, 4).expand(B, 3, 4)
-        try:
-            record.rows({"weight": weight, "bias": bias})
-        finally:
-            assert torch.equal(memory, before)
-
-    return run
-
-
-def written_into_numpy(read_only):
-    def call(record):
-        out, network = record.rows(), record._source.network
-        out["2.weight"].flags.writeable = not read_only
-        if not read_only:
-            out["0.bias"] = network.layers[0].delta
-        record.rows(out)
-
-    return numpy_record(call)
 
 
 def without_grad(record, each):
@@ -159,31 +117,6 @@ def checkpointed(m, x):
     return m.b(checkpoint(m.a, m.b(x), use_reentrant=True))
 
 
-def numpy_used(inside, x=None):
-    def run():
-        network = networks()[0]
-        with ps.record(network) as record:
-            inside(network, np.ones((B, 4)) if x is None else x)
-        record.rows()
-
-    return run
-
-
-def numpy_pass(network, x, times=1):
-    for _ in range(times):
-        network.backward(np.ones_like(network(x)))
-
-
-def numpy_record(call):
-    def run():
-        network = networks()[0]
-        with ps.record(network) as record:
-            numpy_pass(network, np.ones((B, 4)))
-            call(record)
-
-    return run
-
-
 def two_records(other):
     record_of(linear(), torch.randn(B, 4)).gram(record_of(other, torch.randn(B, 4)))
 
@@ -205,11 +138,9 @@ NO_PASS = (
     "each sample. For a backward pass of your own, loss.backward(), say in record(model, "
     'reduction="mean") or "sum" what the loss does over the batch.'
 )
-OUTSIDE = (
-    "record: what weight contributes to the loss cannot be told apart by sample from the "
-    "model's output alone: it is used outside the model, such as in a penalty, or shared by the "
-    "samples up to there; give one loss for each sample to record.backward(losses), without "
-    "reduction=."
+NOT_PROVED = (
+    ", so it is not proved to be the mean of one loss for each sample; give one loss for each "
+    "sample to record.backward(losses), without reduction=."
 )
 ERRORS = {
     "unknown reduction": (
@@ -220,8 +151,8 @@ ERRORS = {
     "no model": (
         lambda: enter(lambda x: x),
         TypeError,
-        "record: the model is of type function; give a torch.nn.Module or a "
-        "persample.recorder.Network. For a loss as a function there is ps.per_sample_grad.",
+        "record: the model is of type function; give a torch.nn.Module. For a loss as a function "
+        "there is ps.per_sample_grad.",
     ),
     "nothing to train": (
         lambda: enter(nn.Tanh()),
@@ -346,7 +277,7 @@ ERRORS = {
     "a penalty": (
         lambda: own(lambda model, each: each.mean() + model.weight.square().sum()),
         NotImplementedError,
-        OUTSIDE,
+        "record: the loss is made by AddBackward0" + NOT_PROVED,
     ),
     "a penalty alone": (
         lambda: own(lambda model, each: model.weight.square().sum()),
@@ -378,6 +309,18 @@ ERRORS = {
         "use_reentrant=True, which hides its graph; call torch.utils.checkpoint.checkpoint with "
         "use_reentrant=False.",
     ),
+    "a function that may hide a parameter": (
+        lambda: used(Made(lambda m, x: Squared.apply(x, m.w), w=own_function().w, l=linear())),
+        NotImplementedError,
+        "record: SquaredBackward, a function of your own, may hide a graph, and no use of the "
+        "parameter l.weight shows; freeze that parameter if it takes no part.",
+    ),
+    "a hook on a parameter": (
+        hooked,
+        NotImplementedError,
+        "record: the parameter weight has a hook (register_hook), which would change the gradient "
+        "of the whole batch and not the rows; remove it, and do to the rows what it does.",
+    ),
     # Reading
     "an input overwritten": (
         overwritten,
@@ -391,67 +334,44 @@ ERRORS = {
         "record: the rows of w need autograd a second time, and a tensor it needs was changed "
         "in place after the backward pass; read the record before the optimiser's step.",
     ),
-    "the next batch in a NumPy array before autograd runs again": (
-        refilled,
-        RuntimeError,
-        "record: what the model was applied to was changed in place after the forward pass; "
-        "read the record before its tensors are overwritten.",
-    ),
     "buffers without an entry": (
         with_buffers(lambda out: {"weight": out["weight"]}),
         ValueError,
-        "rows: out is {'weight': '*'} and the rows are {'weight': '*', 'bias': '*'}, with * for "
-        "an array; give the rows of an earlier call with these parameters, or no out.",
+        "rows: out is no dict with the names weight, bias; give the rows of an earlier call, or "
+        "no out.",
     ),
     "buffers of another size": (
         with_buffers(lambda out: {k: g[:2] for k, g in out.items()}),
         ValueError,
-        "rows: out",
+        "rows: out['weight'] is of shape and type (torch.Size([2, 3, 4]), torch.float32); the "
+        "rows need (5, 3, 4) and torch.float32: give the rows of an earlier call, or no out.",
     ),
     "buffers of another type": (
         with_buffers(lambda out: {k: g.double() for k, g in out.items()}),
         ValueError,
-        "rows: out",
+        "rows: out['weight'] is of shape and type (torch.Size([5, 3, 4]), torch.float64); the",
     ),
-    "a buffer with rules of its own": (
-        with_buffers(lambda out: out | {"weight": out["weight"].as_subclass(Marked)}),
+    "a copy": (
+        lambda: copy.deepcopy(LINEAR_RECORD()),
         TypeError,
-        "rows: out_weight is a Marked, a subclass of Tensor whose own rules would be lost; give ",
+        "record: a record holds the graph of its pass and can be neither copied nor pickled; keep "
+        "what it gives, such as record.rows().",
     ),
-    "buffers in the memory of an input": (
-        written_into("input"),
+    "weights of another number": (
+        lambda: LINEAR_RECORD().weighted_sum([1.0, 2.0]),
         ValueError,
-        "rows: out['weight'] shares memory with what the rows of weight are made of, so writing "
-        "the one would change the other; give a copy of it, or no out.",
+        "weighted_sum: the weights have shape (2,); give one number for each sample, (5,).",
     ),
-    "buffers in the memory of a parameter": (
-        written_into("parameter"),
+    "the noise of one sample": (
+        lambda: record_of(linear(), torch.randn(1, 4)).noise_scale(),
         ValueError,
-        "rows: out['weight'] shares memory with the parameter weight, so writing the one would "
-        "change the other; give a copy of it, or no out.",
+        "noise_scale: 1 sample; at least 2 are needed.",
     ),
-    "buffers that share memory": (
-        written_into("out"),
+    "a row that is not finite": (
+        lambda: record_of(linear(), torch.full((B, 4), torch.inf)).clipped_sum(1.0),
         ValueError,
-        "rows: out['weight'] shares memory with out['bias'], so writing the one would change the "
-        "other; give a copy of it, or no out.",
-    ),
-    "a broadcast as a buffer": (
-        written_into("broadcast"),
-        ValueError,
-        "rows: out['weight'] is read-only, or shows a number of its memory more than once, as a "
-        "broadcast does; give the rows of an earlier call, or no out.",
-    ),
-    "numpy: buffers in the memory of a layer": (
-        written_into_numpy(read_only=False),
-        ValueError,
-        "rows: out['0.bias'] shares memory with what the rows of 0.weight are made of, so writing "
-        "the one would change the other; give a copy of it, or no out.",
-    ),
-    "numpy: buffers that are read-only": (
-        written_into_numpy(read_only=True),
-        ValueError,
-        "rows: out['2.weight'] is read-only, or shows",
+        "clipped_sum: the row of sample 0 is not finite (5 in all); find the cause, or leave such "
+        "samples out: weighted_sum(w) with weight 0.",
     ),
     "a norm below 0": (
         lambda: LINEAR_RECORD().clipped_sum(-1.0),
@@ -497,84 +417,6 @@ ERRORS = {
         RuntimeError,
         "check: the row of weight for sample 1 differs from the gradient of that sample's loss by "
         "0.01 of its norm; use ps.per_sample_grad for this model.",
-    ),
-    "a check of mixed samples": (
-        lambda: checked(Made(lambda m, x: centred(m.l(x)), l=linear())),
-        RuntimeError,
-        "check: alone in its batch, sample 0 has another output, by ",
-    ),
-    "a check of a model that takes no batch of one": (
-        lambda: checked(Made(two_or_more, l=linear()), samples=(0,)),
-        RuntimeError,
-        "check: sample 0 cannot go through the model alone, so whether the samples mix stays "
-        "open; the model says: Expected more than 1 value per channel",
-    ),
-    # NumPy
-    "numpy: no parameters": (
-        lambda: enter(Network([Tanh()])),
-        ValueError,
-        "record: the network has no parameters; give it at least one Linear layer.",
-    ),
-    "numpy: no backward": (
-        numpy_used(lambda network, x: network(x)),
-        RuntimeError,
-        "record: no backward pass was recorded; call the network and its backward inside the "
-        "with block.",
-    ),
-    "numpy: record.backward": (
-        numpy_record(lambda record: record.backward(np.ones(B))),
-        TypeError,
-        "backward: a Network has no graph to go back through; call network.backward(cotangent) "
-        "with the derivative of each sample's loss by its output.",
-    ),
-    "numpy: check": (
-        numpy_record(lambda record: record.check()),
-        TypeError,
-        "check: a Network keeps no graph to compare with; run one sample through it alone.",
-    ),
-    "numpy: two batches": (
-        numpy_used(lambda network, x: numpy_pass(network, x, times=2)),
-        RuntimeError,
-        "record: the network ran 2 times since the with block began, and its buffers hold the "
-        "last batch only; read the record before the next batch, and open a new block for each.",
-    ),
-    "numpy: empty batch": (
-        numpy_used(numpy_pass, np.ones((0, 4))),
-        ValueError,
-        "record: the batch is empty; give at least one sample.",
-    ),
-    "numpy: a second backward": (
-        numpy_used(lambda network, x: (numpy_pass(network, x), network.backward(np.ones((B, 3))))),
-        RuntimeError,
-        "Network.backward: a second backward pass for one forward pass; call the network again "
-        "first, or add the cotangents.",
-    ),
-    "numpy: a cotangent of another shape": (
-        numpy_used(lambda network, x: (network(x), network.backward(np.ones(3)))),
-        ValueError,
-        "Network.backward: the cotangent has shape (3,); it must be (5, 3).",
-    ),
-    "numpy: backward first": (
-        numpy_used(lambda network, x: network.backward(np.ones(3))),
-        ValueError,
-        "Network.backward: the cotangent has shape (3,); it must be that of an output: call the "
-        "network first.",
-    ),
-    "numpy: no axis for samples": (
-        numpy_used(numpy_pass, np.ones(4)),
-        ValueError,
-        "Linear: the input has shape (4,); it must be (B, ..., 4), samples first.",
-    ),
-    "numpy: another width": (
-        numpy_used(numpy_pass, np.ones((B, 8))),
-        ValueError,
-        "Linear: the input has shape (5, 8); it must be (B, ..., 4), samples first.",
-    ),
-    "numpy: a layer twice": (
-        lambda: Network([Linear(np.ones((2, 2)))] * 2),
-        ValueError,
-        "Network: a layer is in the list twice, and a layer keeps one input only; make two layers "
-        "that share one weight array.",
     ),
 }
 

@@ -1,12 +1,10 @@
 """Norms, clipped sums and moments where rows are near the ends of their type's range."""
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 
 import persample as ps
-from persample.recorder import Linear, Network
 
 from .layer_models import VOCABULARY, TiedLanguage, losses
 from .tolerances import assert_close
@@ -72,22 +70,16 @@ def test_squared_norms_beyond_the_range_are_infinite_and_those_below_it_zero(nam
         assert record.squared_norms().tolist() == [wanted] * B
 
 
-@pytest.mark.parametrize("kind", ["torch", "numpy"])
-def test_a_row_whose_norm_is_beyond_the_range_is_clipped_all_the_same(kind):
-    weight, x = np.zeros((1, 4), np.float32), np.full((2, 4), 3e38, np.float32)
+def test_a_row_whose_norm_is_beyond_the_range_is_clipped_all_the_same():
+    x = torch.full((2, 4), 3e38)
     x[1] = 1.0
-    if kind == "numpy":
-        model = Network([Linear(weight)])
-        with ps.record(model) as record:
-            model.backward(np.ones_like(model(x)))
-    else:
-        model = nn.Linear(4, 1, bias=False)
-        model.weight.data = torch.from_numpy(weight)
-        record = record_of(model, torch.from_numpy(x))
+    model = nn.Linear(4, 1, bias=False)
+    nn.init.zeros_(model.weight)
+    record = record_of(model, x)
     (clipped,) = record.clipped_sum(1.0).values()
     # The norm 6e38 counts as 3.4e38, so the first row keeps 1.76 of its direction, not 1.
-    assert np.asarray(record.squared_norms()).tolist() == [np.inf, 4.0]
-    assert np.isfinite(np.asarray(clipped)).all()
+    assert record.squared_norms().tolist() == [float("inf"), 4.0]
+    assert bool(clipped.isfinite().all())
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
@@ -118,19 +110,6 @@ def test_a_sample_of_zeros_beside_a_large_one():
     model = nn.Linear(2, 1, bias=False)
     record = record_of(model, torch.tensor([[0.0, 0.0], [3e25, 4e25]]))
     assert_close(record.clipped_sum(1.0)["weight"], torch.tensor([[0.6, 0.8]]), 1e-5)
-
-
-def test_numpy_layers_as_well():
-    for dtype, scale in (("float32", 1e25), ("float32", 1e-28), ("float16", 1000.0)):
-        network = Network([Linear(np.ones((2, 3), dtype))])
-        x = (np.arange(1.0, 7).reshape(2, 3) * scale).astype(dtype)
-        with ps.record(network) as record:
-            network.backward(np.ones_like(network(x)))
-        rows = np.asarray(record.rows()["0.weight"], "float64") / scale
-        norms = np.sqrt((rows**2).sum((1, 2)))
-        clipped = record.clipped_sum(float(norms[0] * scale))["0.weight"] / scale
-        expected = rows[0] + rows[1] * norms[0] / norms[1]
-        assert_close(np.asarray(clipped, "float64"), expected, 1e-3)
 
 
 def test_a_check_under_autocast_allows_for_its_rounding(monkeypatch):

@@ -1,8 +1,22 @@
-"""Per-sample gradients of a model made of layers, from one ordinary backward pass.
+"""Per-sample gradients of a whole PyTorch model, from one ordinary backward pass.
 
-A row is a closed formula of two things that a backward pass holds anyway: what a layer took, h,
-and the cotangent delta of what it gave. `torch_capture` keeps the two, `torch_owners` finds out
-where the samples lie in them, `closed` and `torch_rules` have the formulas, `record` the answers.
+How a row comes about. Take a Linear layer, z_i = W h_i: sample i's row for W is delta_i h_i^T,
+with h_i what the layer took and delta_i the cotangent of z_i, both of which a backward pass holds.
+
+1. `record` opens a block; `capture` waits for the losses, (B,), and walks the autograd graph from
+   them down, once (`graph`). The table of `axes` says for each operation how it hands on where
+   the samples lie: kept along an axis, moved to another, or lost.
+2. Where they are lost, they were summed: the weight of a product, a bias, a scale. This is a
+   *site* of the parameter below it (`sites`), and the table of `rules` has the form of its rows.
+3. Autograd runs from the losses to the sites, and no further: it brings the cotangents. With what
+   autograd saved of the forward pass each site becomes a form of `forms` or `layer_forms`, such as
+   ``Outer(delta, h)``.
+4. `recording` answers from the forms: rows, norms (of ``Outer``: |delta_i|^2 |h_i|^2), weighted
+   sums (of ``Outer``: (w delta)^T h), moments, products.
+
+Where an operation is in neither table, its samples cannot be told apart by rule. Then autograd is
+run again from the last operation that is proved, one sample at a time (`replay`): slow and exact,
+with a warning that names the operation.
 """
 
 import sys
@@ -10,10 +24,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .numpy_layers import Linear, Network, NetworkCapture, ReLU, Tanh
-from .recording import Moments, Record
+from .recording import Moments, NoiseScale, Record
 
-__all__ = ["Linear", "Moments", "Network", "ReLU", "Record", "Tanh", "record"]
+__all__ = ["Moments", "NoiseScale", "Record", "record"]
 
 REDUCTIONS = ("mean", "sum")
 
@@ -26,10 +39,16 @@ def record(model: Any, *, reduction: str | None = None) -> Iterator[Record]:
     with h_i its input and delta_i the cotangent of its output.
 
     Give ``record.backward`` the losses of the batch, (B,): one number for each sample. The rows
-    are then those of exactly these numbers. Where the samples lie in the model's arrays is not
-    guessed from the shapes: the first pass of a model, and of each new shape, runs backward a few
-    times more to find out (twice for up to 30 samples), and hooks of your own on tensors run with
-    it. For a model you have not used before, call ``record.check()`` once.
+    are then those of exactly these numbers, also where samples mix. Where the samples lie in the
+    model's arrays is proved from autograd's graph at every pass, and nothing is kept for the next
+    one. What cannot be proved is worked out sample by sample, with a warning.
+
+    ``.grad`` is left alone: ``record.add_clipped_sum(max_norm)`` adds to it what a step of clipped
+    rows needs, for one batch or several micro-batches.
+
+    Hooks on parameters are refused; hooks on tensors that are registered inside the block make
+    the rows slow and exact. Changes that PyTorch does not count (``.data``) go unnoticed between
+    the forward pass and the reading of the record.
 
     In several processes (``DistributedDataParallel``) a record has the rows of its own process.
     Open the block under ``model.no_sync()``, and add up over processes, by ``all_reduce``, the
@@ -38,18 +57,19 @@ def record(model: Any, *, reduction: str | None = None) -> Iterator[Record]:
 
     Parameters
     ----------
-    model : a ``torch.nn.Module``, unmodified, or a `Network` of NumPy layers.
+    model : a ``torch.nn.Module``, unmodified.
     reduction : only for a backward pass of your own, ``loss.backward()``: what the loss does with
-        the losses of the samples, "mean" or "sum" over axis 0 of the model's output. There is no
-        default. A mean with weights (class weights, ``ignore_index``, tokens that do not count)
-        is neither of the two: write it with ``record.backward``. A `Network` without it takes
-        each sample's own cotangent in ``network.backward(cotangent)``.
+        the losses of the samples, "mean" or "sum" over axis 0 of the model's output. The graph
+        between output and loss must prove it. There is no default. A mean with weights (class
+        weights, ``ignore_index``, tokens that do not count) is neither of the two: write it with
+        ``record.backward``.
 
     Returns
     -------
-    context manager that gives a `Record`: ``backward(losses)``, then ``rows(out=None)``,
-        ``chunks(chunk_size)``, ``squared_norms()``, ``clipped_sum(max_norm)``, ``moments()``,
-        ``gram(other=None)`` and ``check(samples)``.
+    context manager that gives a `Record`: ``backward(losses)``, then ``rows()``, ``chunks(n)``,
+        ``squared_norms()``, ``clipped_sum(max_norm)``, ``add_clipped_sum(max_norm)``,
+        ``weighted_sum(w)``, ``noise_scale()``, ``moments()``, ``gram(other)``, ``project(dim)``,
+        ``forms()`` and ``check(samples)``.
 
     Raises
     ------
@@ -85,14 +105,12 @@ def record(model: Any, *, reduction: str | None = None) -> Iterator[Record]:
 
 
 def _capture(model, reduction):
-    if isinstance(model, Network):
-        return NetworkCapture(model)
     torch = sys.modules.get("torch")  # a model of a package that is not loaded cannot exist
-    if torch is not None and isinstance(model, torch.nn.Module):
-        from .torch_capture import TorchCapture
+    if torch is None or not isinstance(model, torch.nn.Module):
+        raise TypeError(
+            f"record: the model is of type {type(model).__name__}; give a torch.nn.Module. For a "
+            "loss as a function there is ps.per_sample_grad."
+        )
+    from .capture import TorchCapture
 
-        return TorchCapture(model, reduction)
-    raise TypeError(
-        f"record: the model is of type {type(model).__name__}; give a torch.nn.Module or a "
-        "persample.recorder.Network. For a loss as a function there is ps.per_sample_grad."
-    )
+    return TorchCapture(model, reduction)

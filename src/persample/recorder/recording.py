@@ -1,23 +1,21 @@
 """What one recorded pass tells about each sample: rows, norms, clipped sum, moments, products.
 
-`Record` puts the forms of `closed` together, parameter by parameter, for NumPy and PyTorch alike;
-where a parameter has no closed form, or is used twice, it forms rows a few samples at a time.
+`Record` puts the forms of a pass together, parameter by parameter; where a parameter has no
+closed form, or is used twice, it forms rows a few samples at a time.
 """
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 from numbers import Real
 from operator import add
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..checks import is_count
 from ..projection import Signs, contracted
-from .buffers import check_buffers
-from .closed import slices, squares_once
+from .buffers import slices
 
 # What must be left of the squares of a parameter's uses where their rows point against each other.
 CANCELLED = 1e-2
@@ -30,50 +28,102 @@ class Moments(NamedTuple):
     second_moment: dict[str, Any]  # (1/B) sum_i g_i^2, elementwise
 
 
+@dataclass(frozen=True)
+class NoiseScale:
+    """Unbiased estimates of |G|^2 and tr(Sigma), each a mean over ``batches``; + joins two.
+
+    G is the expected row, Sigma the covariance of one row; ``signal`` may come out negative.
+    """
+
+    signal: float
+    noise: float
+    batches: int = 1
+
+    @property
+    def value(self) -> float:
+        """Return tr(Sigma) / |G|^2, in samples: there noise and signal of a mean are equal."""
+        return self.noise / self.signal
+
+    def __add__(self, other: "NoiseScale") -> "NoiseScale":
+        if other == 0:  # where sum() begins
+            return self
+        batches = self.batches + other.batches
+        signal = self.signal * self.batches + other.signal * other.batches
+        noise = self.noise * self.batches + other.noise * other.batches
+        return NoiseScale(signal / batches, noise / batches, batches)
+
+    __radd__ = __add__
+
+
 class Record:
     """One forward and backward pass, read sample by sample.
 
     Row i is g_i = d loss_i / d params. Rows have the dtype of their parameter; norms, sums and
     moments are worked out and returned in float32 where that is float16 or bfloat16.
 
-    ``source`` is what collects the pass; it has ``xp`` (numpy or torch), ``parameters`` (name ->
-    array), ``wide(dtype)``, ``empty(shape, like, dtype)`` for fresh memory, and ``collect()`` ->
-    (B, name -> forms, one for each use of the parameter) and ``held()`` -> [(what, array)] of
-    further arrays that the answers are made of.
+    ``source`` is what collects the pass; it has ``xp`` (torch), ``parameters`` (name -> tensor),
+    ``wide(dtype)``, ``empty(shape, like, dtype)`` for fresh memory, and ``collect()`` ->
+    (B, name -> forms, one for each use of the parameter).
     """
 
     def __init__(self, source: Any, reduction: str | None) -> None:
         self._source, self._reduction = source, reduction
+        self._norms: tuple | None = None  # (squares, norms), unscaled, once they are known
 
-    def backward(self, losses: Any, retain_graph: bool = False) -> None:
+    def __reduce__(self):
+        raise TypeError(
+            "record: a record holds the graph of its pass and can be neither copied nor pickled; "
+            "keep what it gives, such as record.rows()."
+        )
+
+    def backward(
+        self, losses: Any, *, retain_graph: bool = False, accumulate: bool = False
+    ) -> None:
         """Run the backward pass of a batch from its losses, (B,): one number for each sample.
 
         What a loss does inside a sample, such as a mean over the tokens that count, is yours to
-        write; nothing is divided by B. As after ``losses.sum().backward()``, the sum of the rows
-        is added to each parameter's ``.grad``. ``retain_graph=True`` keeps what `check` needs.
+        write; nothing is divided by B. ``.grad`` stays as it is; with ``accumulate=True`` the sum
+        of the rows is added to it, as ``losses.sum().backward()`` does. ``retain_graph=True``
+        keeps what `check` needs.
 
         Raises
         ------
         TypeError, ValueError : no tensor, one number, or more than one number for each sample.
         RuntimeError : losses without a gradient, a second backward pass.
         """
-        self._source.backward(losses, retain_graph)
+        self._source.backward(losses, retain_graph, accumulate)
 
     def rows(self, out: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return parameter name -> (B, \\*shape): the gradient of each sample's own loss.
 
-        ``out`` is the dict of an earlier call: it is overwritten and returned, and no fresh
-        memory is touched, which is most of what rows cost. It must be memory of its own, not
-        that of a parameter or of an input.
+        ``out`` is the dict of an earlier call with these shapes: it is overwritten and returned,
+        and no fresh memory is touched, which is most of what rows cost. As everywhere in PyTorch
+        and NumPy, it may share no memory with what is read.
         """
         size, forms = self._source.collect()
         if out is None:
             out = {name: self._empty(name, size) for name in forms}
-        else:
-            check_buffers(self._source, size, forms, out)
+        self._check_out(out, size)
         for name in forms:
             self._write(forms[name], slice(0, size), out[name], self._scale(size))
         return out
+
+    def _check_out(self, out, size):
+        names = self._source.parameters.keys()
+        if not isinstance(out, dict) or out.keys() != names:
+            raise ValueError(
+                f"rows: out is no dict with the names {', '.join(names)}; give the rows of an "
+                "earlier call, or no out."
+            )
+        for name, p in self._source.parameters.items():
+            x = out[name]
+            given = getattr(x, "shape", None), getattr(x, "dtype", None)
+            if given != ((size, *p.shape), p.dtype):
+                raise ValueError(
+                    f"rows: out[{name!r}] is of shape and type {given}; the rows need "
+                    f"{(size, *p.shape)} and {p.dtype}: give the rows of an earlier call, or no "
+                    "out."
+                )
 
     def chunks(self, chunk_size: int) -> Iterator[dict[str, Any]]:
         """Yield the rows of ``chunk_size`` samples at a time: memory stays flat in B.
@@ -98,13 +148,20 @@ class Record:
 
     def squared_norms(self) -> Any:
         """Return (B,): ||g_i||^2 over all parameters together, without forming the rows."""
+        squares, _ = self._squares_and_norms()
+        return squares * self._scale(len(squares)) ** 2
+
+    def _squares_and_norms(self):
+        """Return (B,) squared norms and norms, unscaled; they are worked out once."""
         size, forms = self._source.collect()
-        squares, doubtful = self._squares(size, forms)
-        for i in doubtful:
-            squares[i] = self._careful_norm(i, forms)
-            with np.errstate(over="ignore"):
+        if self._norms is None:
+            squares, doubtful = self._squares(size, forms)
+            norms = self._source.xp.sqrt(squares)
+            for i in doubtful:
+                squares[i] = norms[i] = self._careful_norm(i, forms)
                 squares[i] *= squares[i]  # in its own type, where it may become inf
-        return squares * self._scale(size) ** 2
+            self._norms = squares, norms
+        return self._norms
 
     def clipped_sum(self, max_norm: float) -> dict[str, Any]:
         """Return sum_i g_i min(1, max_norm / ||g_i||): name -> (\\*shape), without the rows.
@@ -112,23 +169,82 @@ class Record:
         The norm is over all parameters together, so a clipped row keeps its direction; nothing
         is added to the denominator. Alone it is not private: it is an exact answer, and
         `privacy.noisy_mean` adds the noise. Source: Abadi et al. (2016); Lee & Kifer (2020).
+
+        Raises
+        ------
+        ValueError : a ``max_norm`` that is no number above 0; a row that is not finite.
         """
+        size, forms = self._source.collect()
+        weights = self._clipping(max_norm)
+        return {name: self._weighted_sum(name, forms[name], weights) for name in forms}
+
+    def add_clipped_sum(self, max_norm: float, scale: float = 1.0) -> None:
+        """Add ``scale`` times the clipped sum to each parameter's ``.grad``, for any optimiser.
+
+        Once for each micro-batch; with ``scale`` = 1 / (size of the whole batch) the step has the
+        mean of the clipped rows. The parameters' ``.grad`` holds nothing else of the pass, unless
+        it was run with ``accumulate=True``.
+        """
+        for name, total in self.clipped_sum(max_norm).items():
+            self._source.accumulate(name, total * scale)
+
+    def weighted_sum(self, weights: Any) -> dict[str, Any]:
+        """Return sum_i w_i g_i: name -> (\\*shape), without the rows.
+
+        A sample of weight 0 has no part in it, whatever its row holds: so samples are dropped,
+        and a batch that was filled up is cut to its size.
+
+        Parameters
+        ----------
+        weights : (B,) numbers, one for each sample.
+        """
+        (size, forms), xp = self._source.collect(), self._source.xp
+        like = self._work(next(iter(forms)), size, ())
+        weights = xp.asarray(weights, dtype=like.dtype, device=like.device)
+        if tuple(weights.shape) != (size,):
+            raise ValueError(
+                f"weighted_sum: the weights have shape {tuple(weights.shape)}; give one number "
+                f"for each sample, ({size},)."
+            )
+        weights, drops = weights * self._scale(size), bool((weights == 0).any())
+        return {name: self._weighted_sum(name, forms[name], weights, drops) for name in forms}
+
+    def _clipping(self, max_norm):
+        """Return (B,) the factors that clip the rows, unscaled."""
+        if getattr(max_norm, "shape", None) == ():
+            max_norm = float(max_norm)
         if not isinstance(max_norm, Real) or isinstance(max_norm, bool) or not max_norm > 0:
             raise ValueError(
                 f"clipped_sum: max_norm={max_norm!r}; give the largest norm of a row, a number "
                 "above 0."
             )
-        (size, forms), xp = self._source.collect(), self._source.xp
-        scale, (squares, doubtful) = self._scale(size), self._squares(size, forms)
-        norms = xp.sqrt(squares)
-        for i in doubtful:
-            norms[i] = self._careful_norm(i, forms)
-        if math.isfinite(max_norm):
-            # The forms lack the factor scale: scale min(1, max_norm / (scale norm)).
-            weights = max_norm / xp.clip(norms, min=max_norm / scale)
-        else:
-            weights = xp.full_like(norms, scale)
-        return {name: self._weighted_sum(name, forms[name], weights) for name in forms}
+        (_, norms), xp = self._squares_and_norms(), self._source.xp
+        if not bool(xp.isfinite(norms).all()):
+            bad = [i for i, norm in enumerate(norms) if not math.isfinite(norm)]
+            raise ValueError(
+                f"clipped_sum: the row of sample {bad[0]} is not finite ({len(bad)} in all); find "
+                "the cause, or leave such samples out: weighted_sum(w) with weight 0."
+            )
+        scale = self._scale(len(norms))
+        if not math.isfinite(max_norm):
+            return xp.full_like(norms, scale)
+        # The forms lack the factor scale: scale min(1, max_norm / (scale norm)).
+        return max_norm / xp.clip(norms, min=max_norm / scale)
+
+    def noise_scale(self) -> NoiseScale:
+        """Return what the batch says of the noise in its mean; join several batches with +.
+
+        One batch says little: ``sum(record.noise_scale() for ...)`` over many, then ``.value``.
+        Needs two samples. Source: McCandlish et al. (2018), appendix A.
+        """
+        squares = self.squared_norms()
+        size = len(squares)
+        if size < 2:
+            raise ValueError("noise_scale: 1 sample; at least 2 are needed.")
+        mean = self.weighted_sum(self._source.xp.ones_like(squares) / size)
+        of_mean = sum(float((x * x).sum()) for x in mean.values())
+        noise = (float(squares.sum()) / size - of_mean) * size / (size - 1)
+        return NoiseScale(of_mean - noise / size, noise)
 
     def moments(self) -> Moments:
         """Return mean and second moment of the rows, elementwise; variance is their difference.
@@ -254,8 +370,9 @@ class Record:
         - "outer product", "formed": norms for next to nothing;
         - "sum of outer products", "convolution", "lookup": norms from matrix products of the
           size of the ordinary pass, a few samples at a time;
-        - "rows": only from the rows, formed a few samples at a time; those of an operation
-          without a rule by autograd, sample by sample.
+        - "rows": only from the rows, formed a few samples at a time;
+        - "rows, sample by sample from CumsumBackward0": the same, by autograd; samples cannot be
+          told apart by rule below the operation that is named.
 
         A parameter used in several ways has them all, with " + " between; one that the losses do
         not depend on has "unused".
@@ -345,10 +462,8 @@ class Record:
 
         A square overflows, or is rounded to 0, long before its root does.
         """
-        squares, xp = squares_once(), self._source.xp
-        with np.errstate(over="ignore", invalid="ignore"):
-            parts = [self._norms_of(name, forms[name], size, squares) for name in forms]
-            norms = reduce(add, parts)
+        squares, xp = self._source.squares_once(), self._source.xp
+        norms = reduce(add, [self._norms_of(name, forms[name], size, squares) for name in forms])
         limits = xp.finfo(norms.dtype)
         fine = (norms >= limits.tiny / limits.eps) & (norms <= limits.max)
         return norms, () if bool(fine.all()) else [i for i in range(size) if not bool(fine[i])]
@@ -378,21 +493,25 @@ class Record:
                 norms[samples] = rows.reshape(rows.shape[0], -1).sum(1)
         return norms
 
-    def _weighted_sum(self, name, uses, weights):
-        """Return sum_i w_i g_i. It is linear, so the uses of one parameter add up."""
+    def _weighted_sum(self, name, uses, weights, drops=False):
+        """Return sum_i w_i g_i. It is linear, so the uses of one parameter add up.
+
+        ``drops`` says that some weights are 0, and 0 times NaN is NaN: then rows are chosen.
+        """
         xp = self._source.xp
         if not uses:
             return xp.zeros_like(self._work(name, 1))[0]
         weights = xp.asarray(weights, dtype=self._source.wide(self._source.parameters[name].dtype))
-        return reduce(add, [self._weighted_use(name, use, weights) for use in uses])
+        return reduce(add, [self._weighted_use(name, use, weights, drops) for use in uses])
 
-    def _weighted_use(self, name, use, weights):
-        total = use.weighted_sum(weights)
-        if total is None:
+    def _weighted_use(self, name, use, weights, drops):
+        total, xp = use.weighted_sum(weights), self._source.xp
+        if total is None or (drops and not bool(xp.isfinite(total).all())):
             total = 0
             for samples, rows in self._few(name, [use], weights.shape[0]):
-                flat = rows.reshape(rows.shape[0], -1)
-                total = total + (weights[samples] @ flat).reshape(rows.shape[1:])
+                taken = weights[samples] != 0  # 0 times NaN is NaN
+                flat = rows.reshape(rows.shape[0], -1)[taken]
+                total = total + (weights[samples][taken] @ flat).reshape(rows.shape[1:])
         return total
 
 

@@ -1,11 +1,11 @@
 """What of a PyTorch model takes part, and what is said of models and losses without rows."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from .graph import Graph
 
 
 def trainable(model: nn.Module, modules: list[tuple[str, nn.Module]]) -> dict[str, Tensor]:
@@ -41,22 +41,25 @@ def trainable(model: nn.Module, modules: list[tuple[str, nn.Module]]) -> dict[st
     return named
 
 
-def can_be_hooked(model: nn.Module, reduction: str | None) -> bool:
-    """Say whether a hook may see what goes in and out; only a backward of one's own needs it."""
-    if not isinstance(model, torch.jit.RecursiveScriptModule):
-        return True
-    if reduction is not None:
+def refuse_script(model: nn.Module, reduction: str) -> None:
+    """Refuse a compiled model where its output is needed."""
+    if isinstance(model, torch.jit.RecursiveScriptModule):
         raise TypeError(
             f"record: reduction={reduction!r} needs the output of the model, and a model "
             "compiled by torch.jit.script shows it to nobody; give one loss for each sample to "
             "record.backward(losses), without reduction=."
         )
-    return False
 
 
-def has_memory(x: Any) -> bool:
-    """Say whether x is a tensor whose numbers lie in memory, at steps of their own."""
-    return isinstance(x, Tensor) and x.layout is torch.strided and not x.is_nested
+def refuse_hooks(parameters: dict[str, Tensor]) -> None:
+    """Refuse hooks on parameters: they change the sum of the rows, and no row."""
+    for name, p in parameters.items():
+        if p._backward_hooks:
+            raise NotImplementedError(
+                f"record: the parameter {name} has a hook (register_hook), which would change "
+                "the gradient of the whole batch and not the rows; remove it, and do to the "
+                "rows what it does."
+            )
 
 
 def check_losses(losses: Any) -> None:
@@ -97,16 +100,18 @@ def refuse_batch_norm(where: str, module: nn.Module, args: tuple) -> None:
         )
 
 
-@contextmanager
-def named_checkpoints() -> Iterator[None]:
-    """Say what to do about the one kind of activation checkpointing that has no graph to read."""
-    try:
-        yield
-    except RuntimeError as error:
-        if "use_reentrant" not in str(error):
-            raise
+def refuse_opaque(graph: Graph, parameters: dict[str, Tensor]) -> None:
+    """Refuse a pass in which a parameter may be used where no graph shows it."""
+    opaque = graph.opaque()
+    if "CheckpointFunctionBackward" in opaque:
         raise NotImplementedError(
             "record: a part of the model is under activation checkpointing with "
             "use_reentrant=True, which hides its graph; call torch.utils.checkpoint.checkpoint "
             "with use_reentrant=False."
-        ) from error
+        )
+    hidden = [name for name in parameters if name not in graph.leaves]
+    if opaque and hidden:
+        raise NotImplementedError(
+            f"record: {opaque[0]}, a function of your own, may hide a graph, and no use of the "
+            f"parameter {hidden[0]} shows; freeze that parameter if it takes no part."
+        )

@@ -1,4 +1,4 @@
-"""Closed forms of a parameter's rows, for NumPy and PyTorch alike: three shapes a row can have.
+"""Closed forms of a parameter's rows: products, rows that are formed at once, parts of them.
 
 Each form holds a batch and answers the same questions:
 
@@ -7,44 +7,26 @@ Each form holds a batch and answers the same questions:
     weighted_sum(weights)       (*shape)  sum_i w_i g_i               or None where only the
     squared_sum()               (*shape)  sum_i g_i^2, elementwise    rows themselves tell
     products(other)             (B, B')   g_i . g'_j, another batch
-    projected(vectors)          (B, k)    a_k^T g_i c_k, or a_k . g_i
+    project(vectors)            (B, k)    a_k^T g_i c_k, or a_k . g_i
     inner(other)                (B,)      g_i . g'_i, another use of the parameter
 
 ``squares`` is a function x -> ||x_i||^2 of `squares_once`. ``kind`` is what a record calls it.
 """
 
 import math
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
+import torch
+from torch import Tensor
 
 from ..projection import contracted
-
-# Bytes of a work buffer. It stays in the cache and is handed out again by the allocator, while
-# fresh memory costs a page fault each 4 KiB: more than the arithmetic done in it.
-SCRATCH = 2**22
-
-# Numbers in the buffer where NumPy lines up what it repeats along an axis. Its own 8192 fill the
-# fastest cache, 32 KiB; with 1024 there is room beside it for what is read and written.
-BUFFER = 1024
+from . import buffers
+from .buffers import slices
 
 
-def module_of(x: Any) -> Any:
-    """Return numpy or torch: the module whose functions take x."""
-    return np if isinstance(x, np.ndarray) else sys.modules["torch"]
-
-
-def slices(size: int, bytes_each: int) -> Iterator[slice]:
-    """Yield slices that cover ``size`` samples, each within the work buffer's bytes."""
-    step = max(1, SCRATCH // max(1, bytes_each))
-    for start in range(0, size, step):
-        yield slice(start, min(start + step, size))
-
-
-def squares_once() -> Callable[[Any], Any]:
+def squares_once() -> Callable[[Tensor], Tensor]:
     """Return a function x -> sum of squares over all axes but the first, (B,).
 
     It works out each array once: the delta of a layer is in the norms of its weight and its bias.
@@ -52,63 +34,77 @@ def squares_once() -> Callable[[Any], Any]:
     known: dict = {}
 
     def squares(x):
-        key = id(x) if isinstance(x, np.ndarray) else (x.data_ptr(), x.dtype, x.shape, x.stride())
-        if key not in known:
-            flat = x if x.ndim == 2 else x.reshape(x.shape[0], -1)
-            if isinstance(x, np.ndarray):
-                total = (flat * flat).sum(1)
-            else:  # without memory for the squares, which costs more than they do
-                total = module_of(x).linalg.vector_norm(flat, dim=1).square_()
+        key = x.data_ptr(), x.dtype, x.shape, x.stride()
+        if key not in known:  # without memory for the squares, which costs more than they do
+            total = torch.linalg.vector_norm(x.reshape(len(x), -1), dim=1).square_()
             known[key] = x, total  # with x, so that its key stays its own
         return known[key][1]
 
     return squares
 
 
+class Form:
+    """A form that has nothing cheaper than its rows; the others say what they have."""
+
+    kind: ClassVar[str] = "rows"
+
+    def squared_norms(self, squares: Callable) -> Tensor | None:
+        return None
+
+    def weighted_sum(self, weights: Tensor) -> Tensor | None:
+        return None
+
+    def squared_sum(self) -> Tensor | None:
+        return None
+
+    def products(self, other: Any) -> Tensor | None:
+        return None
+
+    def project(self, vectors: list) -> Tensor | None:
+        return None
+
+    def inner(self, other: Any) -> Tensor | float | None:
+        return None
+
+
 @dataclass(frozen=True, eq=False)
-class Outer:
+class Outer(Form):
     """g_i = delta_i h_i^T: a weight used once a sample; delta (B, p), h (B, d).
 
     The norm needs no row: ||delta_i h_i^T||^2 = ||delta_i||^2 ||h_i||^2 (Goodfellow, 2015).
     """
 
     kind: ClassVar[str] = "outer product"
-    delta: Any
-    h: Any
+    delta: Tensor
+    h: Tensor
 
-    def rows(self, samples: slice, out: Any, scale: float) -> None:
+    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
         delta, h = self.delta[samples], self.h[samples]
         delta = delta if scale == 1 else delta * scale
-        if isinstance(out, np.ndarray):
-            _outer(delta, h, out)
-        else:
-            module_of(h).mul(delta[:, :, None], h[:, None, :], out=out)
+        torch.mul(delta[:, :, None], h[:, None, :], out=out)
 
-    def squared_norms(self, squares: Callable) -> Any:
+    def squared_norms(self, squares: Callable) -> Tensor:
         return squares(self.delta) * squares(self.h)
 
-    def weighted_sum(self, weights: Any) -> Any:
+    def weighted_sum(self, weights: Tensor) -> Tensor:
         return (self.delta * weights[:, None]).T @ self.h
 
-    def squared_sum(self) -> Any:
+    def squared_sum(self) -> Tensor:
         (delta, largest), (h, other) = _scaled_squares(self.delta), _scaled_squares(self.h)
         return delta.T @ h * (largest * other) ** 2
 
-    def products(self, other: Any) -> Any:
+    def products(self, other: Any) -> Tensor | None:
         if not isinstance(other, Outer):
             return None
         products = self.delta @ other.delta.T
         products *= self.h @ other.h.T
         return products
 
-    def project(self, vectors: list) -> Any:
+    def project(self, vectors: list) -> Tensor:
         lines, columns = vectors
         numbers = self.delta @ lines
         numbers *= self.h @ columns
         return numbers
-
-    def inner(self, other: Any) -> None:
-        return None
 
 
 def _scaled_squares(x):
@@ -120,17 +116,8 @@ def _scaled_squares(x):
     return squares, largest
 
 
-def _outer(delta, h, out):
-    """Write delta_i h_i^T in NumPy; operands in another order than ``out`` cost far more."""
-    order = "F" if out.strides[0] == out.itemsize else "C"  # as `fresh` has it
-    delta, h = np.asarray(delta, order=order), np.asarray(h, order=order)
-    with np.errstate():  # gives the buffer its own size back
-        np.setbufsize(BUFFER)
-        np.multiply(delta[:, :, None], h[:, None, :], out=out)
-
-
 @dataclass(frozen=True, eq=False)
-class OuterSum:
+class OuterSum(Form):
     """g_i = sum_t delta_it h_it^T: a weight used at T positions; delta (B, T, p), h (B, T, d).
 
     ||g_i||^2 = sum_ts (delta_it . delta_is) (h_it . h_is), two Gram matrices of T x T numbers
@@ -138,15 +125,15 @@ class OuterSum:
     """
 
     kind: ClassVar[str] = "sum of outer products"
-    delta: Any
-    h: Any
+    delta: Tensor
+    h: Tensor
 
-    def rows(self, samples: slice, out: Any, scale: float) -> None:
+    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
         delta, h = self.delta[samples], self.h[samples]
         delta = delta if scale == 1 else delta * scale
-        module_of(h).matmul(delta.swapaxes(1, 2), h, out=out)
+        torch.matmul(delta.mT, h, out=out)
 
-    def squared_norms(self, squares: Callable) -> Any:
+    def squared_norms(self, squares: Callable) -> Tensor:
         size, T, p = self.delta.shape
         d = self.h.shape[2]
         gram = T * (p + d) <= p * d  # multiplications a sample, each side over T
@@ -155,23 +142,20 @@ class OuterSum:
             (_gram_squares if gram else _direct_squares)(self.delta[samples], self.h[samples])
             for samples in slices(size, count * self.h.itemsize)
         ]
-        return norms[0] if len(norms) == 1 else module_of(self.h).concatenate(norms)
+        return norms[0] if len(norms) == 1 else torch.cat(norms)
 
-    def weighted_sum(self, weights: Any) -> Any:
+    def weighted_sum(self, weights: Tensor) -> Tensor:
         p, d = self.delta.shape[2], self.h.shape[2]
         weighted = self.delta * weights[:, None, None]
         return weighted.reshape(-1, p).T @ self.h.reshape(-1, d)
 
-    def squared_sum(self) -> None:
-        return None  # the square of a sum over positions is no product
-
-    def products(self, other: Any) -> Any:
+    def products(self, other: Any) -> Tensor | None:
         if not isinstance(other, OuterSum):
             return None
         (size, T, p), (count, S, d) = self.delta.shape, other.h.shape
         # Multiplications for a pair of samples: of positions, or of rows. Mine are formed once,
         # theirs again for each work buffer of mine.
-        buffered = min(size, max(1, SCRATCH // (p * d * self.h.itemsize)))
+        buffered = min(size, max(1, buffers.SCRATCH // (p * d * self.h.itemsize)))
         if T * S * (p + d) > p * d * (1 + T / count + S / buffered):
             return None
         delta, h = other.delta.reshape(-1, p).T, other.h.reshape(-1, d).T
@@ -180,9 +164,9 @@ class OuterSum:
             pairs = self.delta[samples].reshape(-1, p) @ delta
             pairs *= self.h[samples].reshape(-1, d) @ h
             parts.append(pairs.reshape(-1, T, count, S).sum((1, 3)))
-        return module_of(self.h).concatenate(parts)
+        return torch.cat(parts)
 
-    def project(self, vectors: list) -> Any:
+    def project(self, vectors: list) -> Tensor:
         lines, columns = vectors
         size, T, _ = self.delta.shape
         parts = []
@@ -190,51 +174,95 @@ class OuterSum:
             numbers = self.delta[samples] @ lines
             numbers *= self.h[samples] @ columns
             parts.append(numbers.sum(1))
-        return module_of(self.h).concatenate(parts)
-
-    def inner(self, other: Any) -> None:
-        return None
+        return torch.cat(parts)
 
 
 def _gram_squares(delta, h):
-    grams = delta @ delta.swapaxes(1, 2)
-    grams *= h @ h.swapaxes(1, 2)
+    grams = delta @ delta.mT
+    grams *= h @ h.mT
     return grams.sum((1, 2))
 
 
 def _direct_squares(delta, h):
-    rows = delta.swapaxes(1, 2) @ h
+    rows = delta.mT @ h
     rows *= rows
     return rows.sum((1, 2))
 
 
 @dataclass(frozen=True, eq=False)
-class Formed:
+class Formed(Form):
     """Rows small enough to be formed at once: a bias or a scale; g (B, *shape)."""
 
     kind: ClassVar[str] = "formed"
-    g: Any
+    g: Tensor
 
-    def rows(self, samples: slice, out: Any, scale: float) -> None:
-        module_of(self.g).multiply(self.g[samples], scale, out=out)
+    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+        torch.mul(self.g[samples], scale, out=out)
 
-    def squared_norms(self, squares: Callable) -> Any:
+    def squared_norms(self, squares: Callable) -> Tensor:
         return squares(self.g)
 
-    def weighted_sum(self, weights: Any) -> Any:
+    def weighted_sum(self, weights: Tensor) -> Tensor:
         g = self.g
         return (weights @ g.reshape(g.shape[0], -1)).reshape(g.shape[1:])
 
-    def squared_sum(self) -> Any:
+    def squared_sum(self) -> Tensor:
         return (self.g * self.g).sum(0)
 
-    def products(self, other: Any) -> Any:
+    def products(self, other: Any) -> Tensor | None:
         if not isinstance(other, Formed):
             return None
         return self.g.reshape(len(self.g), -1) @ other.g.reshape(len(other.g), -1).T
 
-    def project(self, vectors: list) -> Any:
-        return contracted(self.g, vectors, module_of(self.g))
+    def project(self, vectors: list) -> Tensor:
+        return contracted(self.g, vectors, torch)
 
-    def inner(self, other: Any) -> None:
-        return None
+
+def copied_rows(form: Form, samples: slice, out: Tensor, scale: float) -> None:
+    """Write rows into memory that is no block of its own: a part of each line of a table."""
+    for part in slices(len(out), out[0].nbytes):
+        rows = torch.empty_like(out[part], memory_format=torch.contiguous_format)
+        form.rows(slice(samples.start + part.start, samples.start + part.stop), rows, scale)
+        out[part] = rows
+
+
+@dataclass(frozen=True, eq=False)
+class Part(Form):
+    """Another form's rows, in some lines of the parameter; its other lines are 0."""
+
+    form: Form
+    lines: slice
+    shape: tuple[int, ...]  # the parameter's
+
+    @property
+    def kind(self) -> str:
+        return self.form.kind
+
+    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+        out.zero_()
+        copied_rows(self.form, samples, out[:, self.lines], scale)
+
+    def squared_norms(self, squares: Callable) -> Tensor | None:
+        return self.form.squared_norms(squares)
+
+    def weighted_sum(self, weights: Tensor) -> Tensor | None:
+        return self._among_zeros(self.form.weighted_sum(weights))
+
+    def squared_sum(self) -> Tensor | None:
+        return self._among_zeros(self.form.squared_sum())
+
+    def project(self, vectors: list) -> Tensor | None:
+        return self.form.project([vectors[0][self.lines], *vectors[1:]])
+
+    def inner(self, other: Any) -> float | None:
+        apart = isinstance(other, Part) and (
+            self.lines.stop <= other.lines.start or other.lines.stop <= self.lines.start
+        )
+        return 0.0 if apart else None
+
+    def _among_zeros(self, part):
+        if part is None:
+            return None
+        whole = part.new_zeros(self.shape)
+        whole[self.lines] = part
+        return whole

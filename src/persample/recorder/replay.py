@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import GradientEdge
 
-from .closed import Formed, Outer, OuterSum, slices
-from .torch_forms import Lookup, RowsOnly
-from .torch_owners import Along
+from .axes import Along
+from .buffers import slices
+from .forms import Form, Formed, Outer, OuterSum
+from .layer_forms import Lookup
 
 
 @contextmanager
@@ -36,14 +37,14 @@ def second_run(name: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True, eq=False)
-class Pulled(RowsOnly):
+class Pulled(Form):
     """What a parameter's rows are once they have passed what was made of the parameter alone.
 
     ``form`` has the rows of an array made from the parameter (a part of it, a normalised weight);
     autograd takes them from there, ``edge``, to the parameter.
     """
 
-    form: Any
+    form: Form
     edge: GradientEdge
     shape: tuple[int, ...]
     dtype: torch.dtype  # of the array
@@ -114,11 +115,16 @@ class Replay:
 
 
 @dataclass(frozen=True, eq=False)
-class Replayed(RowsOnly):
+class Replayed(Form):
     """The form of one parameter of a `Replay`."""
 
     run: Replay
     name: str
+    stop: str  # the operation that has no rule for it
+
+    @property
+    def kind(self) -> str:
+        return f"rows, sample by sample from {self.stop}"
 
     def rows(self, samples: slice, out: Tensor, scale: float) -> None:
         torch.mul(self.run.rows_of(self.name, samples), scale, out=out)

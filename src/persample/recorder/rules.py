@@ -1,7 +1,7 @@
 """The table: for each operation and each of its inputs, the form that a parameter's rows have.
 
 A rule gets the cotangent of the operation's output and what the forward pass saved for it, and
-returns a form of `closed` or `torch_forms`. Operations have the names of PyTorch's autograd nodes.
+returns a form of `forms` or `layer_forms`. Operations have the names of PyTorch's autograd nodes.
 """
 
 from collections.abc import Callable
@@ -12,9 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .closed import Formed, Outer, OuterSum
-from .torch_forms import Convolution, ConvolutionLoop, Groups, Lookup
-from .torch_owners import Along
+from .axes import Along
+from .forms import Formed, Outer, OuterSum
+from .layer_forms import Convolution, ConvolutionLoop, Groups, Lookup
 
 Shape = tuple[int, ...]
 
@@ -119,9 +119,11 @@ def _copies(use, ct, saved):
 
 
 def _one_copy_each(use, output):
-    """Say whether an array was repeated once for each sample."""
-    axis = use.along.axis
-    return (*output[:axis], output[axis] // use.size, *output[axis + 1 :]) == use.shape
+    """Say whether an array was repeated once for each sample, and the repeats stand together."""
+    axis, outer = use.along
+    return outer == 1 and (
+        (*output[:axis], output[axis] // use.size, *output[axis + 1 :]) == use.shape
+    )
 
 
 def _below_zero(use, ct, saved):
@@ -267,7 +269,9 @@ RULES: dict[str, dict[int, Rule]] = {
         2: Rule(_channels, (), _on_axis_0),
     },
     "NativeBatchNormBackward0": {
-        1: Rule(_batch_scale, ("input", "running_mean", "running_var", "eps"), _on_axis_0),
+        1: Rule(
+            _batch_scale, ("input", "running_mean", "running_var", "eps"), _on_axis_0, "training"
+        ),
         2: Rule(_channels, (), _on_axis_0),
     },
     "EmbeddingBackward0": {0: Rule(_lookup, LOOKUP, _not_last)},

@@ -1,6 +1,6 @@
-"""Closed forms that need PyTorch: convolutions and lookups.
+"""Closed forms of convolutions and lookups.
 
-They answer the questions that `closed` states; None where only the rows tell.
+They answer the questions that `forms` states; None where only the rows tell.
 """
 
 from collections.abc import Callable
@@ -10,19 +10,12 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from .closed import Outer, OuterSum, slices
-
-
-def _copied_rows(form: Any, samples: slice, out: Tensor, scale: float) -> None:
-    """Write rows into memory that is no block of its own: a part of each line of a table."""
-    for part in slices(len(out), out[0].nbytes):
-        rows = torch.empty_like(out[part], memory_format=torch.contiguous_format)
-        form.rows(slice(samples.start + part.start, samples.start + part.stop), rows, scale)
-        out[part] = rows
+from .buffers import slices
+from .forms import Form, Outer, OuterSum, copied_rows
 
 
 @dataclass(frozen=True, eq=False)
-class Convolution:
+class Convolution(Form):
     """g_i = sum over output positions of delta_i times the window of x it saw; x is padded.
 
     delta (B, p, l, m), x (B, c, ., .): a linear layer over positions whose input is the windows.
@@ -59,7 +52,7 @@ class Convolution:
 
     def rows(self, samples: slice, out: Tensor, scale: float) -> None:
         if not out.is_contiguous():
-            return _copied_rows(self, samples, out, scale)
+            return copied_rows(self, samples, out, scale)
         chosen = Convolution(self.delta[samples], self.x[samples], *self._geometry())
         for part, delta, windows in chosen._parts():
             flat = out[part].view(-1, delta.shape[1], windows.shape[1])
@@ -83,12 +76,6 @@ class Convolution:
         )
         return total.reshape(self.shape)
 
-    def squared_sum(self) -> None:
-        return None
-
-    def products(self, other: Any) -> None:
-        return None
-
     def project(self, vectors: list) -> Tensor:
         lines, columns = vectors
         numbers = []
@@ -100,12 +87,9 @@ class Convolution:
             )
         return torch.cat(numbers)
 
-    def inner(self, other: Any) -> None:
-        return None
-
 
 @dataclass(frozen=True, eq=False)
-class Lookup:
+class Lookup(Form):
     """g_i is 0 but where sample i looked: row index_it of the table gets delta_it.
 
     delta (B, T, d), index (B, T), a table of ``count`` rows.
@@ -118,7 +102,7 @@ class Lookup:
 
     def rows(self, samples: slice, out: Tensor, scale: float) -> None:
         if not out.is_contiguous():
-            return _copied_rows(self, samples, out, scale)
+            return copied_rows(self, samples, out, scale)
         delta = self.delta[samples]
         out.zero_()
         flat = out.view(-1, delta.shape[2])
@@ -148,9 +132,6 @@ class Lookup:
         places, sums = self._looked_up()
         return self._table().index_add_(0, places % self.count, sums.square_())
 
-    def products(self, other: Any) -> None:
-        return None
-
     def project(self, vectors: list) -> Tensor:
         lines, columns = vectors
         parts = []
@@ -176,76 +157,7 @@ class Lookup:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """Another form's rows, in some lines of the parameter; its other lines are 0."""
-
-    form: Any
-    lines: slice
-    shape: tuple[int, ...]  # the parameter's
-
-    @property
-    def kind(self) -> str:
-        return self.form.kind
-
-    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
-        out.zero_()
-        _copied_rows(self.form, samples, out[:, self.lines], scale)
-
-    def squared_norms(self, squares: Callable) -> Any:
-        return self.form.squared_norms(squares)
-
-    def weighted_sum(self, weights: Tensor) -> Any:
-        return self._among_zeros(self.form.weighted_sum(weights))
-
-    def squared_sum(self) -> Any:
-        return self._among_zeros(self.form.squared_sum())
-
-    def products(self, other: Any) -> None:
-        return None
-
-    def project(self, vectors: list) -> Any:
-        return self.form.project([vectors[0][self.lines], *vectors[1:]])
-
-    def inner(self, other: Any) -> float | None:
-        apart = isinstance(other, Part) and (
-            self.lines.stop <= other.lines.start or other.lines.stop <= self.lines.start
-        )
-        return 0.0 if apart else None
-
-    def _among_zeros(self, part):
-        if part is None:
-            return None
-        whole = part.new_zeros(self.shape)
-        whole[self.lines] = part
-        return whole
-
-
-class RowsOnly:
-    """A form that has nothing cheaper than its rows."""
-
-    kind: ClassVar[str] = "rows"
-
-    def squared_norms(self, squares: Callable) -> None:
-        return None
-
-    def weighted_sum(self, weights: Tensor) -> Any:
-        return None
-
-    def squared_sum(self) -> None:
-        return None
-
-    def products(self, other: Any) -> None:
-        return None
-
-    def project(self, vectors: list) -> Any:
-        return None
-
-    def inner(self, other: Any) -> None:
-        return None
-
-
-@dataclass(frozen=True, eq=False)
-class ConvolutionLoop(RowsOnly):
+class ConvolutionLoop(Form):
     """A transposed or three-dimensional convolution: PyTorch's own rule, sample by sample."""
 
     delta: Tensor
@@ -269,10 +181,10 @@ class ConvolutionLoop(RowsOnly):
 
 
 @dataclass(frozen=True, eq=False)
-class Groups(RowsOnly):
+class Groups(Form):
     """A sample has k consecutive entries of another form's batch; their rows add up."""
 
-    form: Any
+    form: Form
     k: int
 
     def rows(self, samples: slice, out: Tensor, scale: float) -> None:

@@ -1,0 +1,410 @@
+"""Where the samples lie in a cotangent, and how each operation of PyTorch hands that on.
+
+A cotangent has its samples along one axis, if number i of that axis is a derivative of sample
+i's loss alone. The losses, shape (B,), begin so. The table `RULES` says for each kind of node of
+the autograd graph where the samples lie in the cotangent that it passes to one of its inputs;
+None where they no longer lie along one axis: there they were summed (a weight, a bias: rows are
+made at this place), or moved in a way that nobody has proved. Only shapes, axes and, along the
+samples' own axis, indices count: no rule looks at a number that was computed.
+"""
+
+from collections.abc import Callable
+from math import prod
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+Shape = tuple[int, ...]
+
+
+class Along(NamedTuple):
+    """The samples lie along ``axis``, whose length is outer * B * inner (outer and inner: 1)."""
+
+    axis: int
+    outer: int = 1
+
+    def split(self, x: Tensor, size: int) -> Tensor:
+        """Return x with the samples first, (B, ...); the rest of their axis keeps its place."""
+        axis, outer = self
+        if outer == 1:
+            return x.unflatten(axis, (size, -1)).movedim(axis, 0)
+        x = x.unflatten(axis, (outer, size, -1)).movedim(axis + 1, 0)
+        return x.flatten(axis + 1, axis + 2)
+
+    def only(self, x: Tensor, sample: int, size: int) -> Tensor:
+        """Return x with zeros for all samples but one."""
+        kept = torch.zeros_like(x, memory_format=torch.contiguous_format)
+        part = (slice(None),) * self.axis + (slice(None), sample)
+        kept.unflatten(self.axis, (self.outer, size, -1))[part] = x.unflatten(
+            self.axis, (self.outer, size, -1)
+        )[part]
+        return kept
+
+
+class Passed(NamedTuple):
+    """One cotangent on its way: from a node's output, shape ``out``, to one of its inputs."""
+
+    node: Any  # torch.autograd.graph.Node
+    slot: int  # which of the node's next_functions
+    number: int | None  # which of its outputs; None for several
+    along: Along  # in the cotangent of the output
+    out: Shape
+    into: Shape
+    size: int  # B
+
+    def saved(self, name: str, default: Any = None) -> Any:
+        """Return what autograd saved under a name; an axis may be saved as 2^64 less a number."""
+        value = getattr(self.node, f"_saved_{name}", default)
+        if isinstance(value, tuple | list):
+            return tuple([_signed(x) for x in value])
+        return _signed(value)
+
+    def axes(self, name: str) -> set[int]:
+        """Return the saved axes, counted from the first axis of the input; where none are saved,
+        all of them.
+        """
+        value, count = self.saved(name), len(self.into)
+        if value is None:
+            return set(range(count))
+        values = value if isinstance(value, tuple) else (value,)
+        return {x % max(count, 1) for x in values}
+
+
+def _signed(x):
+    return x - 2**64 if isinstance(x, int) and x >= 2**63 else x
+
+
+Rule = Callable[[Passed], Along | None]
+
+
+# Operations that work on each number, on each of an axis, or on axes that are not the samples'.
+def elementwise(p: Passed) -> Along | None:
+    """An input of the output's shape, or one that was broadcast to it along other axes."""
+    axis = p.along.axis - (len(p.out) - len(p.into))
+    same = axis >= 0 and p.into[axis] == p.out[p.along.axis]
+    return Along(axis, p.along.outer) if same else None
+
+
+def within(name: str) -> Rule:
+    """An operation along the saved axes, which must not be the samples'; the others stay."""
+
+    def rule(p: Passed) -> Along | None:
+        return None if p.along.axis in p.axes(name) else elementwise(p)
+
+    return rule
+
+
+def reduced(p: Passed) -> Along | None:
+    """A sum, a mean, a maximum over the saved axes: the others stay in their order."""
+    gone = p.axes("dim")
+    kept = [axis for axis in range(len(p.into)) if axis not in gone]
+    if len(p.out) == len(p.into):  # keepdim
+        return p.along if p.along.axis in kept else None
+    return Along(kept[p.along.axis], p.along.outer) if len(kept) == len(p.out) else None
+
+
+def per_class(p: Passed) -> Along | None:
+    """A loss for each sample or place: its input has the classes in axis 1."""
+    return Along(p.along.axis + (p.along.axis > 0), p.along.outer)
+
+
+def of_texts(p: Passed) -> Along | None:
+    """A loss for each text: the input, (T, B, classes), has them in axis 1."""
+    return Along(1, p.along.outer)
+
+
+def of_batch(p: Passed) -> Along | None:
+    """Images or sequences, one by one along axis 0; only the first input has them."""
+    return None if p.slot else each_of_batch(p)
+
+
+def each_of_batch(p: Passed) -> Along | None:
+    """Images, one by one along axis 0, and what each is sampled at."""
+    return None if p.along.axis or p.into[:1] != p.out[:1] else p.along
+
+
+def ahead(p: Passed) -> Along | None:
+    """A complex number is made of the last axis, (re, im), or becomes one: the others stay."""
+    return p.along if p.along.axis < min(len(p.into), len(p.out)) else None
+
+
+def leading(p: Passed) -> Along | None:
+    """A normalisation of the last axes: the input's other axes stay, the scale is shared."""
+    count = len(p.saved("normalized_shape"))
+    return p.along if p.slot == 0 and p.along.axis < len(p.out) - count else None
+
+
+def batch_norm(p: Passed) -> Along | None:
+    """Statistics of each channel: kept ones tell the samples apart, those of the batch do not.
+
+    InstanceNorm has the samples among the channels, axis 1, and repeats the scale for each.
+    """
+    if p.along.axis == 1:
+        return p.along if p.slot == 0 else Along(0, p.along.outer)
+    return p.along if p.slot == 0 and not p.saved("training", True) else None
+
+
+def attention(p: Passed) -> Along | None:
+    """Query, key, value (or a bias) (B, heads, T, d): each sample and each head by itself."""
+    is_apart = p.along.axis < 2 and len(p.into) == 4
+    return p.along if is_apart and p.into[p.along.axis] == p.out[p.along.axis] else None
+
+
+def recurrent(p: Passed) -> Along | None:
+    """A layer of T steps, (T, B, d), and its last states, (B, d): the input alone is proved."""
+    axis = {None: None, 0: 1}.get(p.number, 0)
+    return Along(1, p.along.outer) if p.slot == 0 and p.along.axis == axis else None
+
+
+def recurrent_on_cuda(p: Passed) -> Along | None:
+    """Layers of T steps, (T, B, d) or, batch first, (B, T, d); packed texts have no such axes."""
+    axis = 0 if p.saved("batch_first") else 1
+    is_apart = p.slot == 0 and p.number == 0 and p.along.axis == axis
+    return p.along if is_apart and len(p.into) == 3 else None
+
+
+def scan(p: Passed) -> Along | None:
+    """The last axis is worked along, all others stay (a linear layer as one operation)."""
+    is_apart = p.slot == 0 and p.along.axis < len(p.out) - 1
+    return p.along if is_apart and p.into[p.along.axis] == p.out[p.along.axis] else None
+
+
+# Products. The factor that lacks the samples' axis is shared by them: its rows are made there.
+def product(first: int, batch: int = 0) -> Rule:
+    """(.., n, d) @ (.., d, p) of inputs ``first`` and ``first + 1``, with ``batch`` axes ahead."""
+
+    def rule(p: Passed) -> Along | None:
+        if p.slot < first:  # what is added to the product
+            return elementwise(p)
+        axis = p.along.axis
+        own = axis < batch or axis == batch + (p.slot - first)
+        return p.along if own else None
+
+    return rule
+
+
+def matrix_vector(first: int) -> Rule:
+    """(n, d) @ (d,): the matrix, input ``first``, may have the samples along axis 0."""
+
+    def rule(p: Passed) -> Along | None:
+        return elementwise(p) if p.slot < first else p.along if p.slot == first else None
+
+    return rule
+
+
+def trilinear(p: Passed) -> Along | None:
+    """A product of three arrays, each repeated along some axes, summed over some."""
+    expanded = p.saved(f"expand{p.slot + 1}")
+    count = len(p.into) + len(expanded)
+    kept = [axis for axis in range(count) if axis not in p.saved("sumdim")]
+    axis = kept[p.along.axis]
+    if axis in expanded:
+        return None
+    return Along(axis - sum(e < axis for e in expanded), p.along.outer)
+
+
+# Operations that move axes.
+def reshaped(p: Passed) -> Along | None:
+    """The same numbers in the same order: count those before the first sample."""
+    before = prod(p.out[: p.along.axis]) * p.along.outer
+    passed = 1  # numbers before an axis of the input
+    for axis, length in enumerate(p.into):
+        if not 0 < passed <= before or before % passed:
+            return None
+        if length % (before // passed * p.size) == 0:
+            return Along(axis, before // passed)
+        passed *= length
+    return None
+
+
+def transposed(p: Passed) -> Along | None:
+    """Two axes exchanged; by default those of a matrix."""
+    count = len(p.out)
+    one, other = (p.saved(name, n) % count for n, name in enumerate(("dim0", "dim1")))
+    axis = {one: other, other: one}.get(p.along.axis, p.along.axis)
+    return Along(axis, p.along.outer)
+
+
+def permuted(p: Passed) -> Along | None:
+    """Axes in another order."""
+    return Along(p.saved("dims")[p.along.axis] % len(p.into), p.along.outer)
+
+
+def chosen(p: Passed) -> Along | None:
+    """One entry of an axis, which the output lacks."""
+    (dim,) = p.axes("dim")
+    return Along(p.along.axis + (p.along.axis >= dim), p.along.outer)
+
+
+def stacked(p: Passed) -> Along | None:
+    """An axis that the inputs lack; it must not be the samples'."""
+    axis, dim = p.along.axis, p.saved("dim") % len(p.out)
+    return None if axis == dim else Along(axis - (axis > dim), p.along.outer)
+
+
+def sliced(p: Passed) -> Along | None:
+    """A part of an axis; of the samples' own all, in order."""
+    if p.along.axis in p.axes("dim"):
+        whole = p.into[p.along.axis] == p.out[p.along.axis] and p.saved("step", 1) == 1
+        return p.along if whole else None
+    return p.along
+
+
+def tiled(p: Passed) -> Along | None:
+    """Repeats of an array, along other axes than the samples'."""
+    return elementwise(p) if p.saved("repeats")[p.along.axis] == 1 else None
+
+
+def padded(p: Passed) -> Along | None:
+    """Numbers put around an array: (left, right) of the last axis, of the one before, ..."""
+    pad, n = p.saved("pad"), 2 * (len(p.out) - 1 - p.along.axis)
+    return None if any(pad[n : n + 2]) else elementwise(p)
+
+
+def rolled(p: Passed) -> Along | None:
+    """Shifted along the saved axes; along none: all numbers as one line."""
+    return None if not p.saved("dims") or p.along.axis in p.axes("dims") else elementwise(p)
+
+
+def windows(p: Passed) -> Along | None:
+    """Windows of one axis, which become the last axis."""
+    if p.along.axis in p.axes("dimension") or p.along.axis == len(p.out) - 1:
+        return None
+    return p.along
+
+
+def replaced(p: Passed) -> Along | None:
+    """Numbers put in (input 1) at an index along one axis; input 0 has the output's shape."""
+    return elementwise(p) if p.slot == 0 else within("dim")(p)
+
+
+def overwritten(p: Passed) -> Along | None:
+    """Numbers put in at places that an index or a mask chooses: what is left of input 0."""
+    return elementwise(p) if p.slot == 0 else None
+
+
+# Indexing: along the samples' own axis an index must be 0, 1, ..., B - 1.
+def indexed(p: Passed) -> Along | None:
+    """x[i, j, ...] with index arrays side by side; the axes they make are in their place."""
+    indices = p.node._saved_indices
+    if any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in indices):
+        return None  # a mask: how many numbers it chooses is no shape
+    places = [n for n, index in enumerate(indices) if index is not None]
+    first, count = places[0], len(places)
+    if places != list(range(first, first + count)):
+        return None
+    width = max(indices[n].ndim for n in places)  # axes that the indices make
+    axis = p.along.axis
+    if axis < first:
+        return p.along if p.into[axis] == p.out[axis] else None
+    if axis >= first + width:
+        return Along(axis - width + count, p.along.outer)
+    if p.out[axis] != p.size:
+        return None
+    for n in places:
+        if p.into[n] == p.size and _counts(indices[n], width - (axis - first), p.size):
+            return Along(n)
+    return None
+
+
+def _counts(index, from_last, size):
+    """Say whether an index is 0, 1, ..., B - 1 along one axis, the same along the others."""
+    if index.ndim < from_last:
+        return False
+    axis = index.ndim - from_last
+    if index.shape[axis] != size:
+        return False
+    shape = [1] * index.ndim
+    shape[axis] = size
+    return bool((index == torch.arange(size, device=index.device).view(shape)).all())
+
+
+# Kinds of nodes: without "Backward" and a number.
+ELEMENTWISE = """
+    Abs Acos Acosh Add Addcdiv Addcmul Alias Angle Asin Asinh Atan Atan2 Atanh BinaryCrossEntropy
+    BinaryCrossEntropyWithLogits Ceil Celu Clamp ClampMax ClampMin Clone Copysign Cos Cosh Digamma
+    Div Elu EluBackward Erf Erfc Erfinv Exp Exp2 Expand Expm1 Fill Floor Fmax Fmin Fmod Frac Gelu
+    GeluBackward Hardshrink Hardsigmoid Hardswish HardswishBackward Hardtanh HardtanhBackward
+    HuberLoss Hypot LeakyRelu LeakyReluBackward Lerp Lgamma Log Log10 Log1P Log2 LogSigmoid
+    LogSigmoidBackward Logaddexp Logaddexp2 Logit MaskedFill Maximum Minimum Mish MseLoss Mul
+    NanToNum NativeDropout Neg Pow PreluKernel Reciprocal Relu Remainder Round RreluWithNoise
+    Rsqrt Rsub Sgn Sigmoid SigmoidBackward Sign Silu Sin Sinc Sinh SmoothL1Loss SoftMarginLoss
+    Softplus SoftplusBackward Softshrink SpecialEntr SpecialXlog1Py Sqrt Sub Tan Tanh TanhBackward
+    Threshold ThresholdBackward ToCopy Tril Triu Trunc Where Xlogy Zero
+"""
+REDUCED = """
+    Amax Amin Aminmax Kthvalue LinalgVectorNorm Logsumexp Max Mean Median Min Mode Nanmedian Nansum
+    Norm Prod Std StdMean Sum Var VarMean
+"""
+WITHIN = """
+    Cat Cummax Cummin Cumprod Cumsum FftC2C FftC2R FftR2C Gather Glu IndexFill IndexSelect
+    LinalgCross LogSoftmax LogSoftmaxBackwardData Logcumsumexp SafeSoftmax Softmax
+    SoftmaxBackwardData Sort Split SplitWithSizes Topk UnsafeSplit
+"""
+OF_BATCH = """
+    AdaptiveAvgPool2D AdaptiveAvgPool3D AdaptiveMaxPool2D AdaptiveMaxPool3D AffineGridGenerator
+    AvgPool2D AvgPool3D ChannelShuffle Col2Im Convolution FractionalMaxPool2D FractionalMaxPool3D
+    Im2Col MaxPool2DWithIndices MaxPool3DWithIndices MaxUnpool2D MaxUnpool3D NativeGroupNorm
+    PixelShuffle PixelUnshuffle ReflectionPad1D ReflectionPad2D ReflectionPad3D ReplicationPad1D
+    ReplicationPad2D ReplicationPad3D UpsampleBicubic2D UpsampleBicubic2DAa UpsampleBilinear2D
+    UpsampleBilinear2DAa UpsampleLinear1D UpsampleNearest1D UpsampleNearest2D UpsampleNearest3D
+    UpsampleNearestExact1D UpsampleNearestExact2D UpsampleNearestExact3D UpsampleTrilinear3D
+"""
+ATTENTION = """
+    ScaledDotProductCudnnAttention ScaledDotProductEfficientAttention
+    ScaledDotProductFlashAttention ScaledDotProductFlashAttentionForCpu
+"""
+
+
+def _rows(kinds, rule):
+    return dict.fromkeys(kinds.split(), rule)
+
+
+# Kind of node -> rule. A kind that is not here is unknown, and so is a table that all share.
+RULES: dict[str, Rule] = {
+    **_rows(ELEMENTWISE, elementwise),
+    **_rows(REDUCED, reduced),
+    **_rows(WITHIN, within("dim")),
+    **_rows("Flip Rot90", within("dims")),
+    "Roll": rolled,
+    **_rows("NllLoss NllLoss2D MultiMarginLoss MultilabelMarginLoss", per_class),
+    "CtcLoss": of_texts,
+    **_rows("IndexAdd IndexCopy Scatter ScatterAdd ScatterReduce", replaced),
+    "Index": indexed,
+    **_rows("IndexPut MaskedScatter SelectScatter SliceScatter", overwritten),
+    **_rows("ReshapeAlias Squeeze UnsafeView Unsqueeze View", reshaped),
+    **_rows("T Transpose", transposed),
+    "Permute": permuted,
+    **_rows("Select Unbind", chosen),
+    **_rows("Stack SelectBackward", stacked),
+    **_rows("Slice SliceBackward", sliced),
+    "Repeat": tiled,
+    "ConstantPadNd": padded,
+    "Unfold": windows,
+    **_rows("ViewAsComplex ViewAsReal", ahead),
+    "Mm": product(0),
+    "Addmm": product(1),
+    "Bmm": product(0, batch=1),
+    "Baddbmm": product(1, batch=1),
+    "Mv": matrix_vector(0),
+    "Addmv": matrix_vector(1),
+    "Trilinear": trilinear,
+    "Linear": scan,
+    **_rows(OF_BATCH, of_batch),
+    **_rows("GridSampler2D GridSampler3D", each_of_batch),
+    **_rows("NativeLayerNorm FusedRmsNorm", leading),
+    **_rows("NativeBatchNorm CudnnBatchNorm", batch_norm),
+    **_rows(ATTENTION, attention),
+    "MkldnnRnnLayer": recurrent,
+    "CudnnRnn": recurrent_on_cuda,
+}
+
+
+def rule_of(name: str) -> Rule | None:
+    """Return the rule of a node by its name, such as "MulBackward0"; None where it is unknown.
+
+    The number is part of it: "MulBackward" is a ``torch.autograd.Function`` that someone wrote.
+    """
+    kind, _, number = name.rpartition("Backward")
+    return RULES.get(kind) if number.isdigit() else None

@@ -1,0 +1,300 @@
+"""One backward pass of a PyTorch model, with the cotangents kept that its rows are made of.
+
+Nothing of the model changes, and nothing is kept for the next pass: the graph is walked anew.
+"""
+
+import math
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.autograd.graph import GradientEdge
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.utils import _pytree as pytree
+from torch.utils.hooks import RemovableHandle
+
+from .axes import Along
+from .check import check_rows
+from .forms import Formed, Part, squares_once
+from .graph import Graph
+from .model import (
+    check_losses,
+    refuse_batch_norm,
+    refuse_hooks,
+    refuse_opaque,
+    refuse_script,
+    trainable,
+)
+from .passes import cotangents, during_a_pass
+from .reduction import OwnBackward, refuse, roots_of
+from .replay import Pulled, Replay, Replayed, looked_up, merged, turned
+from .sites import Cut, cut
+
+HUGE = 2**22  # bytes from which NumPy asks for huge pages
+LINE = 64  # bytes of a cache line
+
+
+class TorchCapture:
+    """The source of a `Record` for a ``torch.nn.Module``."""
+
+    xp = torch
+
+    def __init__(self, model: nn.Module, reduction: str | None) -> None:
+        self.model, self.reduction = model, reduction
+        self.modules = list(model.named_modules())
+        self.parameters = trainable(model, self.modules)
+        self.names = {id(p): name for name, p in self.parameters.items()}
+        self.size: int | None = None  # known once the backward pass has run
+        self.losses: Tensor | None = None  # kept for `check`, with their graph
+        self.outputs: list[Tensor] = []  # of all its calls, for a pass of one's own
+        self.forms: dict[str, list] = {name: [] for name in self.parameters}
+        self.stops: dict[str, str] = {}  # parameter -> the operation that has no rule for it
+        self.versions: list[tuple[str, Tensor, int]] = []  # what may not change in place
+
+    # The block.
+    def __enter__(self) -> "TorchCapture":
+        self.leave = ExitStack()
+        for where, module in self.modules:
+            if isinstance(module, _BatchNorm):
+                hook = module.register_forward_pre_hook(partial(refuse_batch_norm, where))
+                self.leave.callback(hook.remove)
+        if self.reduction is not None:
+            refuse_script(self.model, self.reduction)
+            hook = self.model.register_forward_hook(self._called)
+            self.leave.callback(hook.remove)
+        if "torch._dynamo" in sys.modules:  # a compiled model runs as it was written
+            self.leave.enter_context(torch.compiler.set_stance("force_eager"))
+        if self.reduction is not None:
+            self.leave.enter_context(OwnBackward(self))
+        self.hooks = RemovableHandle.next_id  # every hook of PyTorch counts on
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.leave.close()
+
+    def _called(self, model, args, output):
+        if torch.is_grad_enabled() and self.size is None:
+            leaves = pytree.tree_leaves(output)
+            self.outputs += [x for x in leaves if isinstance(x, Tensor) and x.requires_grad]
+
+    # The backward pass.
+    def backward(self, losses: Tensor, retain_graph: bool, accumulate: bool) -> None:
+        """Run backward on the sum of the losses, and keep what the rows are made of."""
+        check_losses(losses)
+        if self.reduction is not None:
+            raise RuntimeError(
+                f"backward: the block was opened with reduction={self.reduction!r}, for a "
+                "backward pass of your own, loss.backward(); open it with record(model) for "
+                "record.backward(losses)."
+            )
+        self._start()
+        if losses.grad_fn is None:  # a parameter is its own loss
+            losses = losses.clone()
+        ones = torch.ones_like(losses)
+        root = losses.grad_fn, losses.output_nr, Along(0)
+        graph, found, saved = self._proved([root], len(losses))
+        if not graph.leaves:
+            raise RuntimeError(
+                "backward: the losses do not depend on any parameter of the model that requires "
+                "grad; compute them from model(x)."
+            )
+        self._warn(found)
+        keep = retain_graph or found.keeps_graph
+        run = partial(losses.backward, ones, retain_graph=keep) if accumulate else None
+        arrived = cotangents(graph, found.edges, losses, ones, keep, run)
+        if found.replayed:  # a hook on the losses has its turn when they are replayed
+            arrived[0, losses.output_nr] = ones
+        self._keep(graph, found, saved, arrived)
+        self.losses = losses if retain_graph else None
+
+    def own_backward(self, loss: Tensor, options: dict) -> None:
+        """Run the user's ``loss.backward(**options)``, and keep what the rows are made of."""
+        graph = Graph([(loss.grad_fn, 0, None)], self.names, 0) if loss.grad_fn else None
+        if graph is None or not graph.leaves:
+            return loss.backward(**options)  # another model's
+        self._start()
+        if self._has_hooks():
+            refuse("a hook was registered inside the block", self.reduction)
+        roots, size = roots_of(loss, graph, self.outputs, self.reduction)
+        graph, found, saved = self._proved(roots, size)
+        self._warn(found)
+        keep = bool(options.get("retain_graph")) or found.keeps_graph
+        gradient, run = options.get("gradient"), partial(loss.backward, **options)
+        if options.get("inputs") is None:
+            run = partial(run, retain_graph=keep)
+            arrived = cotangents(graph, found.edges, loss, gradient, keep, run)
+        else:  # it may not come by every site
+            arrived = cotangents(graph, found.edges, loss, gradient, True, None)
+            run(retain_graph=keep)
+        self._keep(graph, found, saved, arrived)
+
+    def _start(self):
+        if self.size is not None:
+            raise RuntimeError(
+                "backward: this record has its backward pass already, and one record holds one "
+                "pass; add the losses and call backward once, or open a new with block."
+            )
+        refuse_hooks(self.parameters)
+
+    def _has_hooks(self):
+        return RemovableHandle.next_id != self.hooks
+
+    def _proved(self, roots, size):
+        """Return the graph of a pass, its cut, and what the forward pass saved for the rules."""
+
+        def read():
+            graph = Graph(roots, self.names, size)
+            refuse_opaque(graph, self.parameters)
+            found = cut(graph, self._has_hooks())
+            return graph, found, self._saved(graph, found)
+
+        return during_a_pass(read)
+
+    def _warn(self, found: Cut):
+        self.stops = found.stops
+        if found.stops:
+            name, stop = next(iter(found.stops.items()))
+            warnings.warn(
+                f"record: at {stop} it is not known how the samples lie, so the rows of "
+                f"{len(found.stops)} parameters, {name} among them, are worked out one sample "
+                "at a time, which is slow and exact; record.forms() names the node of each.",
+                stacklevel=4,
+            )
+
+    def _saved(self, graph, found: Cut):
+        """Return (parameter, number of its site) -> what its rule needs of the forward pass.
+
+        Each tensor is read once; its graph is not kept alive by it.
+        """
+        known: dict = {}
+
+        def read(name, place, need):
+            if (place, need) not in known:
+                x = getattr(graph.nodes[place], f"_saved_{need}")
+                known[place, need] = self._watched(name, x) if isinstance(x, Tensor) else x
+            return known[place, need]
+
+        saved = {}
+        for name, sites in found.sites.items():
+            for n, site in enumerate(sites):
+                needs = [(site.place, need) for need in site.rule.needs]
+                if site.way == "lookup":
+                    table = graph.lookup_below(graph.targets[site.place][site.slot][0])
+                    needs += [(table, "indices"), (table, "padding_idx")]
+                saved[name, n] = {need: read(name, place, need) for place, need in needs}
+        return saved
+
+    def _watched(self, what, x):
+        """Return a saved tensor, which may not change in place before the record is read."""
+        x = x.detach()
+        if not x.is_inference():
+            self.versions.append((what, x, x._version))
+        return x if x.layout == torch.strided else x.to_dense()
+
+    def _keep(self, graph, found: Cut, saved, arrived):
+        """Turn cotangents into forms."""
+        self.size = graph.size
+        for name, leaf in found.leaves.items():  # of one sample
+            if (ct := arrived[leaf, 0]) is not None:
+                row = ct.detach().to_dense()[None]
+                self.forms[name].append(Formed(row.to(self.wide(row.dtype))))
+        for (name, n), values in saved.items():
+            site = found.sites[name][n]
+            ct = arrived[site.place, 0]
+            if ct is not None:
+                self.forms[name].append(self._form(graph, name, site, ct.detach(), values))
+        for name in self.forms:
+            self.forms[name] = merged(self.forms[name])
+        groups: dict[frozenset, list[str]] = {}
+        for name, places in found.replayed.items():
+            groups.setdefault(places, []).append(name)
+        for places, names in groups.items():
+            used = [
+                (GradientEdge(graph.nodes[place], n), ct.detach(), graph.along[place][n])
+                for (place, n), ct in arrived.items()
+                if place in places and ct is not None
+            ]
+            if used:
+                self._add_replay(used, names, graph.size)
+
+    def _form(self, graph, name, site, ct, values):
+        form = site.rule.make(site.use, ct, values)
+        if not site.way:
+            return form
+        parameter = self.parameters[name]
+        if site.way == "lookup":
+            return looked_up(form, values["indices"], values["padding_idx"], len(parameter))
+        if site.way in ("part", "turned part"):
+            piece = turned(form, "turn", ()) if site.way == "turned part" else form
+            if piece is not None:
+                lines = graph.piece(*graph.targets[site.place][site.slot])
+                return Part(piece, lines, tuple(parameter.shape))
+        there = turned(form, site.way, tuple(parameter.shape)) if site.way != "pull" else None
+        if there is not None:
+            return there
+        target, number = graph.targets[site.place][site.slot]
+        node, metadata = graph.nodes[target], graph.nodes[target]._input_metadata[number]
+        array = site.use.shape, metadata.dtype
+        return Pulled(form, GradientEdge(node, number), *array, name, parameter)
+
+    def _add_replay(self, used, names, size):
+        edges, cotangents, along = zip(*used, strict=True)
+        parameters = {name: self.parameters[name] for name in names}
+        run = Replay(list(edges), list(cotangents), list(along), size, parameters)
+        for name in names:
+            self.forms[name].append(Replayed(run, name, self.stops[name]))
+
+    # What a record asks for.
+    def wide(self, dtype: torch.dtype) -> torch.dtype:
+        """Return the type to work in: numbers of 16 bits are too short for sums and squares."""
+        return torch.promote_types(dtype, torch.float32)
+
+    def squares_once(self) -> Callable:
+        """Return the function of `forms.squares_once` for one answer."""
+        return squares_once()
+
+    def check(self, row: Callable, samples: tuple[int, ...]) -> dict[str, float]:
+        """Compare ``row(i)`` with the gradient of sample i's loss."""
+        return check_rows(self, row, samples)
+
+    def empty(self, shape: tuple[int, ...], like: Tensor, dtype: torch.dtype) -> Tensor:
+        """Return memory for rows; large ones from NumPy, whose pages are large as well.
+
+        Fresh memory costs a page fault a page, and Linux gives pages of 2 MiB instead of 4 KiB
+        to a program that asks: NumPy does; PyTorch with THP_MEM_ALLOC_ENABLE=1 alone. But NumPy
+        begins 16 bytes behind a cache line, and vector stores across two lines take half as
+        long again.
+        """
+        size = math.prod(shape) * dtype.itemsize
+        if like.device.type != "cpu" or size < HUGE:
+            return torch.empty(shape, dtype=dtype, device=like.device)
+        memory = np.empty(size + LINE, np.uint8)
+        start = -memory.ctypes.data % LINE
+        return torch.from_numpy(memory[start : start + size]).view(dtype).view(shape)
+
+    def accumulate(self, name: str, total: Tensor) -> None:
+        """Add to a parameter's ``.grad``."""
+        p = self.parameters[name]
+        total = total.to(p.dtype)
+        p.grad = total if p.grad is None else p.grad + total
+
+    def collect(self) -> tuple[int, dict[str, list]]:
+        """Return the batch size and, for each parameter, the forms of its uses."""
+        if self.size is None:
+            raise RuntimeError(
+                "record: no backward pass was recorded; call record.backward(losses) with one "
+                "loss for each sample. For a backward pass of your own, loss.backward(), say in "
+                'record(model, reduction="mean") or "sum" what the loss does over the batch.'
+            )
+        for what, x, version in self.versions:
+            if x._version != version:
+                raise RuntimeError(
+                    f"record: what {what} was applied to was changed in place after the forward "
+                    "pass; read the record before its tensors are overwritten."
+                )
+        return self.size, self.forms

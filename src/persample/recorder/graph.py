@@ -1,0 +1,160 @@
+"""The graph that autograd recorded, walked once from the losses down at every pass.
+
+A node is one operation of the forward pass. ``next_functions`` lead from the loss towards the
+parameters; a parameter ends in an AccumulateGrad node. The walk says of each cotangent where its
+samples lie (see `axes`), so a *proved* node is one of whose output's cotangents that is known.
+"""
+
+from typing import Any
+
+from torch.autograd.function import BackwardCFunction
+
+from .axes import Along, Passed, rule_of
+
+Node = Any  # torch.autograd.graph.Node
+
+LOOKUP = "EmbeddingBackward0"
+SLICE = "SliceBackward0"
+CUTS = ("SplitBackward0", "SplitWithSizesBackward0", SLICE)
+
+
+class Graph:
+    """The nodes that can be reached from ``roots``, each once.
+
+    ``roots`` are (node, number of its output, where the samples lie in its cotangent).
+    """
+
+    def __init__(
+        self, roots: list[tuple[Node, int, Along]], names: dict[int, str], size: int
+    ) -> None:
+        self.size = size
+        self.nodes: list[Node] = []
+        self.place: dict[Node, int] = {}
+        self.uses: list[list[tuple[int, int]]] = []  # for each node: (consumer, input of it)
+        self.targets: list[list] = []  # for each node: (place of the next node, its output)
+        self.leaves: dict[str, int] = {}  # parameter -> its AccumulateGrad node
+        # For each node: output -> where the samples lie in its cotangent, None if unknown.
+        self.along: list[dict[int, Along | None]] = []
+        for node, number, along in roots:
+            self.along[self._add(node)][number] = along
+        self.roots = set(self.place.values())
+        for here, node in enumerate(self.nodes):  # grows while it is walked
+            targets = []
+            for slot, (other, number) in enumerate(node.next_functions):
+                if other is None:
+                    targets.append(None)
+                    continue
+                there = self.place.get(other)
+                if there is None:
+                    there = self._add(other)
+                self.uses[there].append((here, slot))
+                targets.append((there, number))
+            self.targets.append(targets)
+            if not targets and hasattr(node, "variable") and id(node.variable) in names:
+                self.leaves[names[id(node.variable)]] = here
+        self._walk()
+
+    def _add(self, node: Node) -> int:
+        there = self.place.get(node)
+        if there is None:
+            there = self.place[node] = len(self.nodes)
+            self.nodes.append(node)
+            self.uses.append([])
+            self.along.append({})
+        return there
+
+    def _walk(self) -> None:
+        """Say where the samples lie, each node after all that use it."""
+        waiting = [len(uses) for uses in self.uses]
+        ready = [here for here, count in enumerate(waiting) if not count]
+        for here in ready:  # grows while it is walked
+            along = self.agreed(here)
+            rule = None if along is None else rule_of(self.nodes[here].name())
+            for slot, target in enumerate(self.targets[here]):
+                if target is None:
+                    continue
+                there, number = target
+                passed = rule and self._pass(rule, here, slot, along, there, number)
+                known = self.along[there]
+                known[number] = passed if known.get(number, passed) == passed else None
+                waiting[there] -= 1
+                if not waiting[there]:
+                    ready.append(there)
+
+    def _pass(self, rule, here, slot, along, there, number):
+        used = list(self.along[here])
+        out, into = self.shape(here, used[0]), self.shape(there, number)
+        of = used[0] if len(used) == 1 else None
+        return rule(Passed(self.nodes[here], slot, of, along, out, into, self.size))
+
+    def agreed(self, place: int) -> Along | None:
+        """Return where the samples lie in the cotangents of all outputs of a node, if they do."""
+        found = set(self.along[place].values())
+        return next(iter(found)) if len(found) == 1 else None
+
+    def is_proved(self, place: int) -> bool:
+        """Say whether it is known where the samples lie in each cotangent that the node gets."""
+        found = self.along[place].values()
+        return bool(found) and None not in found
+
+    def shape(self, place: int, number: int = 0) -> tuple[int, ...]:
+        """Return the shape of one output of a node."""
+        return tuple(self.nodes[place]._input_metadata[number].shape)
+
+    def opaque(self) -> list[str]:
+        """Return the names of functions of someone's own, which may hide a graph."""
+        return [node.name() for node in self.nodes if isinstance(node, BackwardCFunction)]
+
+    def reach(self, place: int) -> set[int]:
+        """Return the places of all nodes from here towards the parameters, this one included."""
+        seen, waiting = {place}, [place]
+        while waiting:
+            for target in self.targets[waiting.pop()]:
+                if target is not None and target[0] not in seen:
+                    seen.add(target[0])
+                    waiting.append(target[0])
+        return seen
+
+    # What lies between a site and a parameter.
+    def exchanges_two_axes(self, place: int) -> bool:
+        """Say whether a node transposes a matrix."""
+        node = self.nodes[place]
+        name = node.name()  # a negative axis is saved as 2^64 - 1 or - 2
+        if name == "PermuteBackward0":
+            return tuple([axis % 2 for axis in node._saved_dims]) == (1, 0)
+        if name == "TransposeBackward0":
+            is_matrix = len(self.shape(place)) == 2
+            return is_matrix and (node._saved_dim0 - node._saved_dim1) % 2 == 1
+        return name == "TBackward0"
+
+    def looks_up(self, place: int, leaf: int) -> bool:
+        """Say whether a node takes lines of a parameter, as an embedding does."""
+        node = self.nodes[place]
+        if node.name() != LOOKUP or self.targets[place] != [(leaf, 0)]:
+            return False
+        return not node._saved_scale_grad_by_freq
+
+    def cuts_lines(self, place: int, leaf: int) -> bool:
+        """Say whether a node cuts a parameter into pieces of whole lines."""
+        node = self.nodes[place]
+        if node.name() not in CUTS or self.targets[place] != [(leaf, 0)] or node._saved_dim:
+            return False
+        return node.name() != SLICE or node._saved_step == 1
+
+    def piece(self, place: int, number: int) -> slice:
+        """Return which lines of a parameter an output of a node is made of."""
+        while self.nodes[place].name() not in CUTS:
+            ((place, number),) = self.targets[place]
+        if self.nodes[place].name() == SLICE:
+            ((leaf, _),) = self.targets[place]
+            start = self.nodes[place]._saved_start  # a negative one is saved as 2^64 less
+            start = start - 2**64 + len(self.nodes[leaf].variable) if start >= 2**63 else start
+        else:
+            start = sum(self.shape(place, n)[0] for n in range(number))
+        return slice(start, start + self.shape(place, number)[0])
+
+    def lookup_below(self, place: int) -> int:
+        """Return the place of an embedding: this one, or the next one below."""
+        while self.nodes[place].name() != LOOKUP:
+            ((place, _),) = self.targets[place]
+        return place
