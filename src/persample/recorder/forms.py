@@ -47,6 +47,7 @@ class Form:
     """A form that has nothing cheaper than its rows; the others say what they have."""
 
     kind: ClassVar[str] = "rows"
+    needs_rows = True  # for its norms, or they are the cheapest way to them
 
     def squared_norms(self, squares: Callable) -> Tensor | None:
         return None
@@ -75,6 +76,7 @@ class Outer(Form):
     """
 
     kind: ClassVar[str] = "outer product"
+    needs_rows = False
     delta: Tensor
     h: Tensor
 
@@ -128,6 +130,12 @@ class OuterSum(Form):
     delta: Tensor
     h: Tensor
 
+    @property
+    def needs_rows(self) -> bool:
+        """Compare multiplications a sample, each side over T."""
+        _, T, p = self.delta.shape
+        return T * (p + self.h.shape[2]) > p * self.h.shape[2]
+
     def rows(self, samples: slice, out: Tensor, scale: float) -> None:
         delta, h = self.delta[samples], self.h[samples]
         delta = delta if scale == 1 else delta * scale
@@ -135,8 +143,7 @@ class OuterSum(Form):
 
     def squared_norms(self, squares: Callable) -> Tensor:
         size, T, p = self.delta.shape
-        d = self.h.shape[2]
-        gram = T * (p + d) <= p * d  # multiplications a sample, each side over T
+        d, gram = self.h.shape[2], not self.needs_rows
         count = 2 * T * T if gram else p * d
         norms = [
             (_gram_squares if gram else _direct_squares)(self.delta[samples], self.h[samples])
@@ -194,6 +201,7 @@ class Formed(Form):
     """Rows small enough to be formed at once: a bias or a scale; g (B, *shape)."""
 
     kind: ClassVar[str] = "formed"
+    needs_rows = False
     g: Tensor
 
     def rows(self, samples: slice, out: Tensor, scale: float) -> None:

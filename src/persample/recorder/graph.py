@@ -29,6 +29,8 @@ class Graph:
     ) -> None:
         self.size = size
         self.nodes: list[Node] = []
+        self.names: list[str] = []  # of the nodes
+        self._shapes: dict[tuple[int, int], tuple[int, ...]] = {}
         self.place: dict[Node, int] = {}
         self.uses: list[list[tuple[int, int]]] = []  # for each node: (consumer, input of it)
         self.targets: list[list] = []  # for each node: (place of the next node, its output)
@@ -59,6 +61,7 @@ class Graph:
         if there is None:
             there = self.place[node] = len(self.nodes)
             self.nodes.append(node)
+            self.names.append(node.name())
             self.uses.append([])
             self.along.append({})
         return there
@@ -69,7 +72,7 @@ class Graph:
         ready = [here for here, count in enumerate(waiting) if not count]
         for here in ready:  # grows while it is walked
             along = self.agreed(here)
-            rule = None if along is None else rule_of(self.nodes[here].name())
+            rule = None if along is None else rule_of(self.names[here])
             for slot, target in enumerate(self.targets[here]):
                 if target is None:
                     continue
@@ -89,8 +92,8 @@ class Graph:
 
     def agreed(self, place: int) -> Along | None:
         """Return where the samples lie in the cotangents of all outputs of a node, if they do."""
-        found = set(self.along[place].values())
-        return next(iter(found)) if len(found) == 1 else None
+        found = list(self.along[place].values())
+        return found[0] if found and found.count(found[0]) == len(found) else None
 
     def is_proved(self, place: int) -> bool:
         """Say whether it is known where the samples lie in each cotangent that the node gets."""
@@ -99,7 +102,10 @@ class Graph:
 
     def shape(self, place: int, number: int = 0) -> tuple[int, ...]:
         """Return the shape of one output of a node."""
-        return tuple(self.nodes[place]._input_metadata[number].shape)
+        key = place, number
+        if key not in self._shapes:  # to ask a node takes longer
+            self._shapes[key] = tuple(self.nodes[place]._input_metadata[number].shape)
+        return self._shapes[key]
 
     def opaque(self) -> list[str]:
         """Return the names of functions of someone's own, which may hide a graph."""

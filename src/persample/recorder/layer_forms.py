@@ -99,6 +99,7 @@ class Lookup(Form):
     delta: Tensor
     index: Tensor
     count: int
+    needs_rows: ClassVar[bool] = False
 
     def rows(self, samples: slice, out: Tensor, scale: float) -> None:
         if not out.is_contiguous():

@@ -16,7 +16,10 @@ from typing import Any, NamedTuple
 from ..checks import is_count
 from ..projection import Signs, contracted
 from .buffers import slices
+from .forms import Formed
 
+# Bytes of rows that a clipped sum may keep where the norms need the rows anyway.
+KEPT = 2**26
 # What must be left of the squares of a parameter's uses where their rows point against each other.
 CANCELLED = 1e-2
 
@@ -69,6 +72,7 @@ class Record:
     def __init__(self, source: Any, reduction: str | None) -> None:
         self._source, self._reduction = source, reduction
         self._norms: tuple | None = None  # (squares, norms), unscaled, once they are known
+        self._kept: dict[str, list] = {}  # parameter -> its rows, formed
 
     def __reduce__(self):
         raise TypeError(
@@ -155,6 +159,7 @@ class Record:
         """Return (B,) squared norms and norms, unscaled; they are worked out once."""
         size, forms = self._source.collect()
         if self._norms is None:
+            forms = forms | self._kept
             squares, doubtful = self._squares(size, forms)
             norms = self._source.xp.sqrt(squares)
             for i in doubtful:
@@ -175,8 +180,21 @@ class Record:
         ValueError : a ``max_norm`` that is no number above 0; a row that is not finite.
         """
         size, forms = self._source.collect()
-        weights = self._clipping(max_norm)
+        if self._norms is None:
+            self._keep_rows(size, forms)
+        weights, forms = self._clipping(max_norm), forms | self._kept
         return {name: self._weighted_sum(name, forms[name], weights) for name in forms}
+
+    def _keep_rows(self, size, forms):
+        """Form rows that the norms need anyway, while they are small: the sum needs them again."""
+        left = KEPT
+        for name, uses in forms.items():
+            nbytes = size * self._source.parameters[name].nbytes
+            if nbytes <= left and any(use.needs_rows for use in uses):
+                rows = self._work(name, size)
+                self._add_up(uses, slice(0, size), rows, 1.0)
+                self._kept[name] = [Formed(rows)]
+                left -= nbytes
 
     def add_clipped_sum(self, max_norm: float, scale: float = 1.0) -> None:
         """Add ``scale`` times the clipped sum to each parameter's ``.grad``, for any optimiser.

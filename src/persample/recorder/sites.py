@@ -101,9 +101,10 @@ def _apart(graph, places, is_hooked):
 def _site(graph, place, slot, leaf):
     """Return the site of an input of an operation; None where the table has no form for it."""
     along, target = graph.agreed(place), graph.targets[place][slot]
-    rule = RULES.get(graph.nodes[place].name(), {}).get(slot)
-    is_complex = any(x.dtype.is_complex for x in graph.nodes[place]._input_metadata)
-    if rule is None or is_complex or list(graph.along[place]) != [0]:
+    rule = RULES.get(graph.names[place], {}).get(slot)
+    if rule is None or list(graph.along[place]) != [0]:
+        return None
+    if any(x.dtype.is_complex for x in graph.nodes[place]._input_metadata):
         return None
     if rule.unless and getattr(graph.nodes[place], f"_saved_{rule.unless}"):
         return None
@@ -129,7 +130,7 @@ def _way(graph, target, leaf):
             return "lookup"
         if graph.cuts_lines(here, leaf) and not views:
             return "turned part" if turns % 2 else "part"
-        name, targets = graph.nodes[here].name(), graph.targets[here]
+        name, targets = graph.names[here], graph.targets[here]
         if number or len(targets) != 1 or targets[0] is None:
             return "pull"
         is_turn = graph.exchanges_two_axes(here)
