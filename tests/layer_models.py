@@ -3,7 +3,7 @@
 import copy
 
 import torch
-from fuzz_blocks import Made
+from model_blocks import Made
 from torch import nn
 
 import persample as ps
