@@ -55,8 +55,8 @@ TREES = {
         lambda p: (p[1][0], p[1][1]["b"][0]),
     ),
     "nested": (
-        lambda w, b: (Line(Line(w, None), {"z": None, "a": b}),),
-        lambda p: (p[0].w.w, p[0].b["a"]),
+        lambda w, b: (Line({"w": w, "b": b}, None), {"z": {}}),
+        lambda p: by_key(p[0].w),
     ),
 }
 
@@ -181,12 +181,12 @@ IN_AXES = {
     ),
     "a list": ([None, 0, 0], lambda p, x, y: (p, x, y)),
     "a tree in a tree": (
-        (None, (0, {"more": [1, None]}), 0),
-        lambda p, x, y: (p, (x[:, 0], {"more": [x[:, 1:].T, p]}), y),
+        (None, {"x": 0, "k": None, "more": [1, None]}, 0),
+        lambda p, x, y: (p, {"x": x[:, 0], "k": 1.0, "more": [x[:, 1:].T, {"b": 2}]}, y),
     ),
     "a prefix": (
-        (None, (0, {"more": -1}), 0),
-        lambda p, x, y: (p, (x[:, 0], {"more": x[:, 1:].T}), y),
+        (None, {"x": 0, "more": -1, "k": None}, 0),
+        lambda p, x, y: (p, {"x": x[:, 0], "more": [x[:, 1:].T], "k": 1}, y),
     ),
 }
 
@@ -199,9 +199,8 @@ def spread(w):
 def prefixed_loss(params, x, y):
     """A line's loss of a sample that is one array, or a tree with its first entry apart."""
     xp = ps.array_namespace(params)
-    if isinstance(x, tuple):
-        more = x[1]["more"]
-        x = xp.concat([x[0][None], more[0] if isinstance(more, list) else more])
+    if isinstance(x, dict):
+        x = xp.concat([x["x"][None], x["more"][0]]) * x["k"]
     return line_loss(by_key, params, x, y)
 
 

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import optree
-
 from .backends import backend, kind_of, loaded
+from .batches import tree_leaves
 
 
 def backend_of(*trees: Any, where: str = "backend_of") -> str:
@@ -41,7 +40,7 @@ def arrays_in(tree: Any) -> Iterator[tuple[str, Any]]:
 
     What optree does not take apart, a backend may: JAX knows more kinds of trees.
     """
-    for x in optree.tree_leaves(tree):
+    for x in tree_leaves(tree):
         if (kind := kind_of(x)) is not None:
             yield kind, x
             continue

@@ -9,6 +9,17 @@ from typing import Any
 import optree
 
 
+def tree_leaves(tree: Any) -> list:
+    """Return the leaves of a tree as one map meets them.
+
+    torch.compile runs optree's map in an order of its own, and fails at optree's other functions
+    where a part of the tree holds no tensor.
+    """
+    found: list = []
+    optree.tree_map(found.append, tree)
+    return found
+
+
 def map_axes(f: Callable, axes: Any, tree: Any) -> Any:
     """Apply f to (axis, subtree) for each entry of ``axes``, a prefix of ``tree``."""
     return optree.tree_map(f, axes, tree, none_is_leaf=True)
@@ -19,7 +30,7 @@ def leaf_axes(
     in_axes: Any,
     arguments: tuple,
     map_axes: Callable = map_axes,
-    leaves: Callable = optree.tree_leaves,
+    leaves: Callable = tree_leaves,
 ) -> list[tuple[int, int | None, Any]]:
     """Return (number of the argument, axis, leaf) for each leaf, as ``jax.vmap`` reads in_axes.
 

@@ -57,15 +57,16 @@ class NumPy(Backend):
     def jit(self, f: Callable) -> Callable:
         """Compile f to straight-line NumPy; Python floats become 0-d arrays, so are traced.
 
-        They take the dtype of the parameters, as a Python float takes that of its partner.
+        They take the dtype of the first array, as a Python float takes that of its partner.
         """
         compiled = engine.jit(f)
 
-        def run(params, *sample):
-            if float in map(type, sample):
-                dtype = next(x.dtype for x in self.flatten(params)[0])
-                sample = [np.asarray(x, dtype) if type(x) is float else x for x in sample]
-            return compiled(params, *sample)
+        def run(*args):
+            if float in map(type, args):
+                arrays = (x for x in self.flatten(args)[0] if hasattr(x, "dtype"))
+                dtype = getattr(next(arrays, None), "dtype", None)
+                args = [np.asarray(x, dtype) if type(x) is float else x for x in args]
+            return compiled(*args)
 
         return run
 

@@ -9,9 +9,10 @@ from typing import Any
 import array_api_compat.torch
 import numpy as np
 import torch
+from optree import tree_map
 from torch.overrides import TorchFunctionMode
 
-from ..batches import leaf_axes
+from ..batches import leaf_axes, tree_leaves
 from .base import Backend
 
 _numbers = itertools.count()  # of the functions that are compiled
@@ -58,10 +59,10 @@ class Torch(Backend):
         def run(*args):
             single = isinstance(argnums, int)
             wanted = args[argnums] if single else tuple([args[n] for n in argnums])
-            leaves, structure = self.flatten(wanted)
+            leaves = tree_leaves(wanted)
 
             def of_leaves(leaves):
-                found, given = self.unflatten(structure, leaves), list(args)
+                found, given = _refilled(wanted, iter(leaves)), list(args)
                 numbers, parts = ((argnums,), (found,)) if single else (argnums, found)
                 for n, x in zip(numbers, parts, strict=True):
                     given[n] = x
@@ -70,7 +71,7 @@ class Torch(Backend):
             if not leaves:
                 return of_leaves(leaves), wanted
             found, result = torch.func.grad_and_value(of_leaves, has_aux=has_aux)(leaves)
-            return result, self.unflatten(structure, found)
+            return result, _refilled(wanted, iter(found))
 
         return run
 
@@ -78,18 +79,18 @@ class Torch(Backend):
         """Map f over the axes of its arguments that ``in_axes`` names, as ``jax.vmap``."""
 
         def run(*args):
-            leaves, structure = self.flatten(args)
-            axes = in_axes if isinstance(in_axes, tuple | list) else [in_axes] * len(args)
-            along = [axis for _, axis, _ in leaf_axes("vmap", axes, args)]
+            axes = tuple(in_axes if isinstance(in_axes, tuple | list) else [in_axes] * len(args))
+            found = leaf_axes("vmap", axes, args)
+            _, along, leaves = zip(*found, strict=True)
             made = []
 
             def of_leaves(*leaves):
-                out, shape = self.flatten(f(*self.unflatten(structure, leaves)))
-                made.append(shape)
-                return tuple(out)
+                left = iter(leaves)
+                made.append(f(*self.map_axes(lambda _, part: _refilled(part, left), axes, args)))
+                return tuple(tree_leaves(made[-1]))
 
             try:
-                out = torch.vmap(of_leaves, in_dims=tuple(along))(*leaves)
+                out = torch.vmap(of_leaves, in_dims=along)(*leaves)
             except RuntimeError as error:
                 if "randomness" not in str(error):
                     raise
@@ -98,7 +99,7 @@ class Torch(Backend):
                     "samples share them: draw them beforehand, one for each sample (such as a "
                     "mask for dropout), and pass them as an argument that is batched."
                 ) from error
-            return self.unflatten(made[-1], out)
+            return _refilled(made[-1], iter(out))
 
         return run
 
@@ -149,6 +150,11 @@ class Torch(Backend):
     def empty(self, shape: tuple, like: Any) -> torch.Tensor:
         """Return fresh memory of an array's dtype, where that array is."""
         return torch.empty(shape, dtype=like.dtype, device=like.device)
+
+
+def _refilled(tree, left):
+    """Return a tree with other leaves, in the order of `batches.tree_leaves`."""
+    return tree_map(lambda _: next(left), tree)
 
 
 class _NoNumbers(TorchFunctionMode):
