@@ -46,9 +46,10 @@ def _arrays_of(x: Any) -> Iterator[Any]:
 
 def _check_shapes(parameters: dict[str, Any], size: int, out: dict[str, Any]) -> None:
     """Say what is wrong with the names, kinds, shapes and types of ``out``."""
-    if out.keys() != parameters.keys():
+    if not isinstance(out, dict) or out.keys() != parameters.keys():
+        given = dict.fromkeys(out, "*") if isinstance(out, dict) else f"a {type(out).__name__}"
         raise ValueError(
-            f"rows: out is {dict.fromkeys(out, '*')} and the rows are "
+            f"rows: out is {given} and the rows are "
             f"{dict.fromkeys(parameters, '*')}, with * for an array; give the rows of an earlier "
             "call with these parameters, or no out."
         )
