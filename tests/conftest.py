@@ -17,7 +17,7 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-if settings.get_current_profile_name() == "default":
+if settings.get_current_profile_name() in ("default", "ci"):
     settings.load_profile("same everywhere")
 
 

@@ -370,14 +370,14 @@ def templates(draw, leaves, depth=0):
     if depth > 1:
         groups = [[n] for n in leaves]
     parts = [draw(templates(group, depth + 1)) for group in groups]
-    kinds = [list, tuple, "dict", "with None", "with an empty tuple"]
+    kinds = [list, tuple, "dict", "with None", "with empty parts"]
     kind = draw(st.sampled_from(kinds + [Pair] * (len(parts) == 2)))
     if kind == "dict":
         return {f"w{n}": part for n, part in enumerate(parts)}
     if kind == "with None":
         return {"b": None, "a": parts}
-    if kind == "with an empty tuple":
-        return [(), *parts]
+    if kind == "with empty parts":
+        return [{}, *parts, ()]
     return Pair(*parts) if kind is Pair else kind(parts)
 
 

@@ -105,3 +105,15 @@ def test_rows_are_those_of_the_oracle(name, count, record_property):
 def test_rows_of_compiled_functions(name, count, record_property):
     check = lambda *call: check_right(name, *call)  # noqa: E731
     run_all(record_property, "right", count, right_calls(name, True), check)
+
+
+NO_NONE = pytest.mark.xfail(raises=RuntimeError, reason="torch.func takes None for no tree")
+
+
+@pytest.mark.parametrize("name", ["numpy", "jax", pytest.param("torch", marks=NO_NONE)])
+def test_aux_may_have_an_empty_place(name):
+    given = [converted(name, x) for x in (np.ones(2), np.ones((3, 2)))]
+    loss = lambda p, x: ((p * x).sum(), {"a": x, "b": None})  # noqa: E731
+    rows, aux = ps.per_sample_grad(loss, has_aux=True)(*given)
+    assert optree.tree_structure(aux) == optree.tree_structure({"a": 0, "b": None})
+    assert rows.shape == (3, 2)
