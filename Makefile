@@ -37,7 +37,7 @@ NBVAL := --nbval --nbval-current-env --nbval-sanitize-with nbval_sanitize.cfg --
 # One file is one worker's: a notebook's cells share a kernel.
 PARALLEL := -n $(JOBS) --maxprocesses 8 --dist loadfile
 
-.PHONY: help book html test check portable portable-small repeat matrix tamper mutate fuzz models conformance frameworks figures \
+.PHONY: help book html test check portable portable-small repeat matrix tamper mutate models conformance frameworks figures \
 	serve pdf lab repository notebooks bench private-peers lint constraints clean
 
 help:  ## list the targets
@@ -83,9 +83,6 @@ tamper: $(VENV)/.dev  ## alter every stored output, and count what the tests not
 
 mutate: $(VENV)/.dev  ## alter the package, and count what the tests notice
 	$(BIN)/python scripts/mutate.py
-
-fuzz: $(VENV)/.dev  ## 10,000 generated calls: each right, or refused with a documented error
-	OMP_NUM_THREADS=1 $(BIN)/python scripts/fuzz.py
 
 models: $(VENV)-models/.models  ## per-sample gradients of real models, as they ship
 	$(VENV)-models/bin/python scripts/models.py $(if $(ONLY),--only "$(ONLY)")

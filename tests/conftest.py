@@ -1,10 +1,24 @@
 """Fixtures that several test files share, and what is left out where a framework is missing."""
 
+from collections import Counter
+
 import pytest
+from hypothesis import HealthCheck, settings
 from missing import MISSING, left_out
 
 # Where a framework is not installed, what does not need it is still tested.
 collect_ignore = left_out(MISSING, "tests")
+
+# Hypothesis draws the same examples on every machine, however slow it is; a profile that was
+# chosen before, as `make mutate` does, stays.
+settings.register_profile(
+    "same everywhere",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+if settings.get_current_profile_name() in ("default", "ci"):
+    settings.load_profile("same everywhere")
 
 
 def pytest_report_header() -> list[str]:
@@ -14,6 +28,19 @@ def pytest_report_header() -> list[str]:
         ", ".join(left_out(MISSING, "tests") + left_out(MISSING, "src")),
     )
     return [f"not installed: {missing}; left out: {files}"] if MISSING else []
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    """Say how many generated calls there were, and what came of them."""
+    counts: Counter = Counter()
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, ()):
+            for name, (what, count) in getattr(report, "user_properties", ()):
+                if name == "generated calls":
+                    counts[what] += count
+    if counts:
+        words = ", ".join(f"{count} {what}" for what, count in counts.items())
+        terminalreporter.write_line(f"generated calls: {words}")
 
 
 def pytest_collection_modifyitems(items) -> None:

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 import torch
-from fuzz_blocks import Made
+from model_blocks import Made
 from torch import nn
 
 import persample as ps

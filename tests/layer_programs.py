@@ -9,7 +9,7 @@ import warnings
 
 import torch
 import torch.nn.functional as F
-from fuzz_blocks import Made
+from model_blocks import Made
 from torch import nn
 from torch.nn.utils import parametrizations, rnn, spectral_norm
 from torch.utils.checkpoint import checkpoint

@@ -1,14 +1,12 @@
 """What may come of a generated call: right, refused with a documented error, or a fault.
 
-Separate because both kinds of calls, and the tests of the harness itself, are judged by it.
+Refusals are told from accidents by where an error is raised.
 """
 
 import ast
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 import persample
 
@@ -73,18 +71,3 @@ def raises_of(path: Path) -> frozenset[int]:
 
 
 RAISES = {path: raises_of(path) for path in PACKAGE.rglob("*.py")}  # as it was loaded
-
-
-def compare(what: str, actual: Any, expected: Any, tolerance: float) -> None:
-    """Raise Wrong unless two arrays agree in shape and in every entry, NaN and infinities too."""
-    actual, expected = np.asarray(actual), np.asarray(expected)
-    if actual.shape != expected.shape:
-        raise Wrong(f"{what}: shape {actual.shape}, needed {expected.shape}")
-    a, b = actual.astype(np.float64), expected.astype(np.float64)
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    with np.errstate(all="ignore"):
-        near = np.abs(a - b) <= tolerance * (1 + np.abs(b))
-    fine = same | (near & np.isfinite(a) & np.isfinite(b))
-    if not fine.all():
-        at = tuple(int(k) for k in np.argwhere(~fine)[0])
-        raise Wrong(f"{what}{list(at)}: {a[at]!r}, needed {b[at]!r}")

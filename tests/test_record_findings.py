@@ -1,9 +1,8 @@
-"""What generated calls have found: each gave wrong rows, or an error that said nothing.
+"""Models that once gave wrong rows, or an error that said nothing.
 
-Its row i is compared with torch.autograd.grad(losses[i], parameters) on the recorded graph.
+Row i of the record is compared with torch.autograd.grad(losses[i], parameters) on its graph.
 """
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -78,34 +77,6 @@ def test_sparse_gradients_of_an_embedding(mixed):
 def test_check_of_a_model_with_sparse_gradients():
     record, _ = rows_and_oracle(sparse_model(False), torch.randint(0, 7, (B, 5)))
     assert max(record.check((0, 2)).values()) < 1e-12
-
-
-theta, x, y = np.array([0.5, -1.0, 2.0]), np.arange(12.0).reshape(4, 3), np.arange(4.0)
-
-
-@pytest.mark.filterwarnings("ignore:the matrix subclass")
-@pytest.mark.parametrize("kind", [np.ma.array, np.matrix])
-def test_the_transforms_take_no_array_with_rules_of_its_own(kind):
-    rows_of = ps.engine.vmap(ps.engine.grad(lambda p, x: (p * x)[0, 0]), (None, 0))
-    p, x = np.ones((1, 3)), np.ones((4, 1, 3))
-    text = f"^asarray: a {kind(p).__class__.__name__} has rules of its own, which would be lost; "
-    with pytest.raises(TypeError, match=text):
-        rows_of(kind(p), x)
-    with pytest.raises(TypeError, match=text):
-        ps.engine.jit(rows_of)(kind(p), x)
-
-
-@pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])
-@pytest.mark.parametrize("dtype", ["int32", "bool"])
-def test_a_loss_that_is_no_floating_point_number_is_refused(backend, dtype):
-    def loss(p, x):
-        xp = ps.array_namespace(p)
-        return xp.astype(xp.sum(p * x), getattr(xp, dtype))
-
-    given = [ps.backend(backend).asarray(a, "float32") for a in (theta, x)]
-    for rows_of in (ps.per_sample_grad(loss), ps.loop_grad(loss), ps.mean_grad(loss)):
-        with pytest.raises(TypeError, match=f"^the loss loss returned .*{dtype[:3]}.* for one "):
-            rows_of(*given)
 
 
 # One batch can mislead about where the samples lie: where sample i alone uses column i of a

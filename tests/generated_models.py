@@ -1,4 +1,4 @@
-"""Generated calls of record: random models, random losses, wrong use.
+"""Calls of record put together at random: models, losses, wrong use.
 
 The oracle is torch.autograd.grad(losses[i], parameters) on the graph of the recorded pass, so the
 same dropout and no second forward pass.
@@ -8,12 +8,12 @@ import contextlib
 import copy
 import warnings
 from functools import partial
+from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
-from fuzz_blocks import BLOCKS, Made, embedded
-from fuzz_outcomes import Outcome, Wrong, judged
+from model_blocks import BLOCKS, Made, embedded
+from outcomes import Outcome, Wrong, judged
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
@@ -36,7 +36,7 @@ class Model(nn.Module):
         return self.blocks(x)
 
 
-def built(rng: np.random.Generator, size: int):
+def built(rng: Any, size: int):
     """Return (model, make inputs, words): a random chain of blocks that runs."""
     kind = str(rng.choice(["vector", "vector", "sequence", "sequence", "image", "tokens"]))
     # Often as many positions as samples: shapes then mislead.
@@ -228,7 +228,7 @@ def check_record(rng, record, expected, tolerance, clean=None):
             near(f"chunks of {name}", together, needed, tolerance, whole)
 
 
-def recorded(rng: np.random.Generator) -> Outcome:
+def recorded(rng: Any) -> Outcome:
     """A random model and loss, twice."""
     size = int(rng.choice([1, 2, 3, 4, 6]))
     dtype = [torch.float64, torch.float64, torch.float32][int(rng.integers(3))]
@@ -475,7 +475,7 @@ MISUSES = [
 ]
 
 
-def misused(rng: np.random.Generator) -> Outcome:
+def misused(rng: Any) -> Outcome:
     """A call that has no rows."""
     size = int(rng.choice([1, 2, 3, 4]))
     model, make, words = built(rng, size)
@@ -485,7 +485,7 @@ def misused(rng: np.random.Generator) -> Outcome:
     return judged(f"{misuse.__name__}, B = {size}; {words}", run, must_refuse=True)
 
 
-def checked(rng: np.random.Generator) -> Outcome:
+def checked(rng: Any) -> Outcome:
     """record.check() of a model that does not mix its samples."""
     size = int(rng.choice([2, 3, 4]))
     model, make, words = built(rng, size)
@@ -501,17 +501,6 @@ def checked(rng: np.random.Generator) -> Outcome:
             raise Wrong(f"check: {worst}")
 
     return judged(f"check, B = {size}; {words}", run)
-
-
-CALLS = {recorded: 0.82, misused: 0.13, checked: 0.05}
-
-
-def call(rng: np.random.Generator) -> Outcome:
-    """Make one call from the generator and judge it."""
-    make = list(CALLS)[int(rng.choice(len(CALLS), p=list(CALLS.values())))]
-    with torch.random.fork_rng([]), quiet():
-        torch.manual_seed(int(rng.integers(2**31)))
-        return make(rng)
 
 
 @contextlib.contextmanager
