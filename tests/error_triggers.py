@@ -385,9 +385,6 @@ of_layers("model", "no model")
 of_layers("frozen", "nothing to train")
 of_layers("reduction", "unknown reduction")
 of_layers("norm", "a norm below 0")
-of_layers("out-shape", "buffers of another size")
-of_layers("out-structure", "buffers without an entry")
-of_layers("out-shared", "buffers in the memory of a parameter")
 
 
 # Memory used again

@@ -107,10 +107,7 @@ def test_rows_of_compiled_functions(name, count, record_property):
     run_all(record_property, "right", count, right_calls(name, True), check)
 
 
-NO_NONE = pytest.mark.xfail(raises=RuntimeError, reason="torch.func takes None for no tree")
-
-
-@pytest.mark.parametrize("name", ["numpy", "jax", pytest.param("torch", marks=NO_NONE)])
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
 def test_aux_may_have_an_empty_place(name):
     given = [converted(name, x) for x in (np.ones(2), np.ones((3, 2)))]
     loss = lambda p, x: ((p * x).sum(), {"a": x, "b": None})  # noqa: E731

@@ -133,7 +133,7 @@ def mean_grad(loss: Callable, in_axes: Any = None, *, jit: bool = False) -> Call
     """
 
     def gradient(backend, loss, in_axes):
-        if in_axes[0] is not None:
+        if backend.flatten(in_axes[0])[0]:  # an axis that is not None
             raise ValueError(
                 f"mean_grad: in_axes[0] is {in_axes[0]!r}, one set of parameters for each sample; "
                 "the mean loss needs one set for all: give None."

@@ -59,18 +59,24 @@ class Torch(Backend):
         def run(*args):
             single = isinstance(argnums, int)
             wanted = args[argnums] if single else tuple([args[n] for n in argnums])
-            leaves = tree_leaves(wanted)
+            leaves, kept = tree_leaves(wanted), []
 
             def of_leaves(leaves):
                 found, given = _refilled(wanted, iter(leaves)), list(args)
                 numbers, parts = ((argnums,), (found,)) if single else (argnums, found)
                 for n, x in zip(numbers, parts, strict=True):
                     given[n] = x
-                return f(*given)
+                result = f(*given)
+                if not has_aux:
+                    return result
+                kept.append(result[1])
+                return result[0], tree_leaves(result[1])
 
             if not leaves:
-                return of_leaves(leaves), wanted
+                return f(*args), wanted
             found, result = torch.func.grad_and_value(of_leaves, has_aux=has_aux)(leaves)
+            if has_aux:
+                result = result[0], _refilled(kept[-1], iter(result[1]))
             return result, _refilled(wanted, iter(found))
 
         return run
