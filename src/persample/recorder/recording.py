@@ -402,13 +402,11 @@ class Record:
         }
 
     def check(self, samples: Iterable[int] = (0,)) -> dict[str, float]:
-        """Compare the rows of a few samples with the gradients of their losses; do this once for
-        a new model.
+        """Compare the rows of a few samples with the gradients of their losses.
 
         Needs ``record.backward(losses, retain_graph=True)``. Sample i's row must be
         ``torch.autograd.grad(losses[i], parameters)`` on the same graph, so with the same
-        dropout. Apart from that, sample i goes through the model alone, in evaluation mode: its
-        output must not depend on the others.
+        dropout.
 
         Returns
         -------
