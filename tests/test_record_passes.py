@@ -419,10 +419,10 @@ def test_the_other_kind_of_checkpoint_is_refused(size, tied):
         lambda m, x: (m.l if tied else m.o)(checkpoint(m.l, x, use_reentrant=True)),
         l=nn.Linear(4, 4), o=nn.Linear(4, 4),
     )  # fmt: skip
-    for own in (False, True):
-        with ps.record(model, reduction="mean" if own else None) as record:
+    for reduction in (None, "mean"):
+        with ps.record(model, reduction=reduction) as record:
             each = losses(model(torch.randn(size, 4, requires_grad=True)))
-            backward = each.mean().backward if own else partial(record.backward, each)
+            backward = each.mean().backward if reduction else partial(record.backward, each)
             with pytest.raises(NotImplementedError, match="use_reentrant=True, which hides its"):
                 backward()
 

@@ -159,10 +159,11 @@ class TorchCapture:
         self.stops = found.stops
         if found.stops:
             name, stop = next(iter(found.stops.items()))
+            others = f" and {len(found.stops) - 1} more" if len(found.stops) > 1 else ""
             warnings.warn(
-                f"record: at {stop} it is not known how the samples lie, so the rows of "
-                f"{len(found.stops)} parameters, {name} among them, are worked out one sample "
-                "at a time, which is slow and exact; record.forms() names the node of each.",
+                f"record: at {stop} it is not known how the samples lie, so the rows of {name}"
+                f"{others} are worked out one sample at a time, which is slow and exact; "
+                "record.forms() names the node of each.",
                 stacklevel=4,
             )
 
