@@ -43,7 +43,7 @@ if "jax" not in MISSING:
 
 by_key = lambda p: (p["w"], p["b"])  # noqa: E731
 by_name = lambda p: (p.w, p.b)  # noqa: E731
-# name -> (how to make it of w and b, how to read them, the type of a part and of the whole)
+# name -> (how to make it of w and b, how to read them)
 TREES = {
     "dict": (lambda w, b: {"w": w, "b": b}, by_key),
     "keys of two types": (lambda w, b: {"w": w, 1: None, "b": b}, by_key),
