@@ -571,8 +571,8 @@ def test_part_of_a_pass_of_ones_own():
     model, x = build("MLP")
     with ps.record(model, reduction="sum") as record:
         loss = losses(model(x)).sum()
-        loss.backward(torch.tensor(2.0).double(), True, False, [model[2].weight])
-    assert_close(record.rows(), {k: 2 * g for k, g in oracle(model, x).items()})
+        loss.backward(torch.tensor(1.0).double(), True, False, [model[2].weight])
+    assert_close(record.rows(), oracle(model, x))
     assert_close(model[2].weight.grad, record.rows()["2.weight"].sum(0))
     assert model[0].weight.grad is None
 
@@ -587,3 +587,49 @@ def test_a_wrong_row_is_seen(monkeypatch):
     model, x = build("called twice")
     with pytest.raises(AssertionError):
         agree(model, lambda: losses(model(x)))
+
+
+def test_a_nan_behind_a_row_of_zeros_is_named():
+    """Python's max(0.0, nan) is 0.0."""
+    model = nn.ParameterList([torch.zeros(2), torch.ones(2)])
+    x = torch.ones(4, 2)
+    x[1] = torch.nan
+    with ps.record(model) as record:
+        record.backward((x * model[1]).sum(1) + 0 * model[0].sum())
+    assert record.squared_norms().isnan().tolist() == [False, True, False, False]
+    with pytest.raises(ValueError, match="the row of sample 1 is not finite"):
+        record.clipped_sum(1.0)
+
+
+@pytest.mark.parametrize("scale", ["vector", "two"])
+def test_a_backward_pass_that_is_not_of_one_number_is_refused(scale):
+    model = nn.Linear(4, 3)
+    with ps.record(model, reduction="mean"):
+        each = model(torch.randn(5, 4)).square()
+        loss, gradient = {
+            "vector": (each.mean(1), torch.ones(5)),
+            "two": (each.mean(), torch.tensor(2.0)),
+        }[scale]
+        with pytest.raises(NotImplementedError, match="not one number with the gradient 1"):
+            loss.backward(gradient)
+
+
+def test_all_parameters_of_a_replay_come_from_one_run_a_sample():
+    calls = []
+
+    class Counted(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, h):
+            return h.clone()
+
+        @staticmethod
+        def backward(ctx, ct):
+            calls.append(1)
+            return ct
+
+    model = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2))
+    with ps.record(model) as record, pytest.warns(UserWarning, match="CountedBackward"):
+        record.backward(Counted.apply(model(torch.randn(5, 4))).square().sum(1))
+    before = len(calls)
+    record.squared_norms()
+    assert len(calls) - before == 5

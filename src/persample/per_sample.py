@@ -27,8 +27,9 @@ def per_sample_grad(
         an array or a tree of arrays: dicts, tuples, lists, whatever is registered with JAX in
         JAX, with optree in NumPy and PyTorch. None in it is an empty place.
     in_axes : as in ``jax.vmap``, one entry for each argument of ``loss``: the axis that counts
-        the samples, None (shared by all), or a tree of these that begins like the argument. By
-        default the parameters are shared and the rest is batched: (None, 0, 0, ...).
+        the samples, None (shared by all), or a tree of these that begins like the argument; one
+        integer stands for all, the parameters too. By default the parameters are shared and the
+        rest is batched: (None, 0, 0, ...).
     jit : compile the whole, once for each set of shapes. What the loss takes from outside its
         arguments is read at every call without ``jit``; with it, perhaps only when the loss is
         traced, as in ``jax.jit``: give what changes as an argument. Shared arguments that are
@@ -186,8 +187,7 @@ class OfBatch:
         key = own, len(arguments), tuple((n, type(x), x) for n, x in static.items())
         run = self._made.get(key) or self._made.setdefault(key, self._make(own, axes, static))
         loss = CheckedLoss(self.__wrapped__, static, own, self.has_aux)
-        gradient = own.grad(loss, has_aux=self.has_aux)
-        own.examine(gradient, loss.traced(arguments), loss.traced(axes))
+        own.examine(loss, loss.traced(arguments), loss.traced(axes), self.has_aux)
         if self.chunk_size is not None and self.chunk_size < size:
             run = self._in_chunks(own, run, axes, size)
         if len(self._checked) >= 1000:  # a loop over ever new shapes does not fill the memory

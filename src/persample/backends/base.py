@@ -64,7 +64,7 @@ class Backend:
         """Compile f, as the outermost transform."""
         raise NotImplementedError
 
-    def examine(self, gradient: Callable, arguments: tuple, axes: tuple) -> None:
+    def examine(self, loss: Callable, arguments: tuple, axes: tuple, has_aux: bool) -> None:
         """Refuse a loss that would lose a part of its gradient in silence."""
 
     # Trees.

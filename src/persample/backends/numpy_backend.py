@@ -15,6 +15,7 @@ class NumPy(Backend):
     """NumPy's arrays under this package's engine."""
 
     name = "numpy"
+    value_and_grad = staticmethod(engine.value_and_grad)
     vmap = staticmethod(engine.vmap)
 
     def asarray(self, x: Any, dtype: str | None = None) -> np.ndarray:
@@ -49,10 +50,6 @@ class NumPy(Backend):
             f"a {type(x).__name__}, a subclass of NumPy's array whose own rules would be lost; "
             f"give {way}"
         )
-
-    def value_and_grad(self, f: Callable, argnums: Any = 0, has_aux: bool = False) -> Callable:
-        """Return a function computing (value, gradient), or ((value, aux), gradient)."""
-        return engine.value_and_grad(f, argnums, has_aux)
 
     def jit(self, f: Callable) -> Callable:
         """Compile f to straight-line NumPy; Python floats become 0-d arrays, so are traced.

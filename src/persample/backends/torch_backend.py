@@ -140,14 +140,14 @@ class Torch(Backend):
         found = os.environ.get("CXX") or any(map(shutil.which, ("g++", "clang++", "c++", "cl")))
         return "inductor" if found else "aot_eager"
 
-    def examine(self, gradient: Callable, arguments: tuple, axes: tuple) -> None:
+    def examine(self, loss: Callable, arguments: tuple, axes: tuple, has_aux: bool) -> None:
         """Refuse a loss that turns a parameter into a Python number.
 
         PyTorch does so in silence: the gradient ends there, and every method agrees on the rest.
         """
         if not torch.compiler.is_compiling():  # the whole call may be compiled by somebody else
             with _NoNumbers():
-                gradient(*self.samples(arguments, axes, 0))
+                self.grad(loss, has_aux=has_aux)(*self.samples(arguments, axes, 0))
 
     def is_traced(self, x: Any) -> bool:
         """Say whether x stands for an array inside a transform."""

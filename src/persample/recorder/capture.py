@@ -120,11 +120,14 @@ class TorchCapture:
         self._start()
         if self._has_hooks():
             refuse("a hook was registered inside the block", self.reduction)
+        gradient = options.get("gradient")
+        if loss.ndim or not (gradient is None or bool((gradient == 1).all())):
+            refuse("the loss is not one number with the gradient 1", self.reduction)
         roots, size = roots_of(loss, graph, self.outputs, self.reduction)
         graph, found, saved = self._proved(roots, size)
         self._warn(found)
         keep = bool(options.get("retain_graph")) or found.keeps_graph
-        gradient, run = options.get("gradient"), partial(loss.backward, **options)
+        run = partial(loss.backward, **options)
         if options.get("inputs") is None:
             run = partial(run, retain_graph=keep)
             arrived = cotangents(graph, found.edges, loss, gradient, keep, run)
@@ -254,6 +257,10 @@ class TorchCapture:
     def wide(self, dtype: torch.dtype) -> torch.dtype:
         """Return the type to work in: numbers of 16 bits are too short for sums and squares."""
         return torch.promote_types(dtype, torch.float32)
+
+    def formed(self, rows: Tensor) -> Formed:
+        """Return the form of rows that are there."""
+        return Formed(rows)
 
     def squares_once(self) -> Callable:
         """Return the function of `forms.squares_once` for one answer."""

@@ -111,7 +111,7 @@ class Outer(Form):
 
 def _scaled_squares(x):
     """Return (x / m)^2 and m, the largest magnitude in x: no square overflows or vanishes."""
-    largest = max(float(x.max()), -float(x.min()))
+    largest = max(float(x.max()), -float(x.min())) if x.numel() else 1.0
     largest = largest if largest and math.isfinite(largest) else 1.0
     squares = x / largest
     squares *= squares
@@ -245,6 +245,10 @@ class Part(Form):
     @property
     def kind(self) -> str:
         return self.form.kind
+
+    @property
+    def needs_rows(self) -> bool:
+        return self.form.needs_rows
 
     def rows(self, samples: slice, out: Tensor, scale: float) -> None:
         out.zero_()

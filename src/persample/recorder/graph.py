@@ -2,7 +2,7 @@
 
 A node is one operation of the forward pass. ``next_functions`` lead from the loss towards the
 parameters; a parameter ends in an AccumulateGrad node. The walk says of each cotangent where its
-samples lie (see `axes`), so a *proved* node is one of whose output's cotangents that is known.
+samples lie (see `axes`). A node is *proved* if that is known of all the cotangents it gets.
 """
 
 from typing import Any

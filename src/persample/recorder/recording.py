@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from ..checks import is_count
 from ..projection import Signs, contracted
 from .buffers import slices
-from .forms import Formed
 
 # Bytes of rows that a clipped sum may keep where the norms need the rows anyway.
 KEPT = 2**26
@@ -193,7 +192,7 @@ class Record:
             if nbytes <= left and any(use.needs_rows for use in uses):
                 rows = self._work(name, size)
                 self._add_up(uses, slice(0, size), rows, 1.0)
-                self._kept[name] = [Formed(rows)]
+                self._kept[name] = [self._source.formed(rows)]
                 left -= nbytes
 
     def add_clipped_sum(self, max_norm: float, scale: float = 1.0) -> None:
@@ -494,7 +493,8 @@ class Record:
             row = self._work(name, 1)
             self._add_up(uses, slice(i, i + 1), row, 1.0)
             parts.append(row)
-        largest = max((float(abs(row).max()) for row in parts if 0 not in row.shape), default=0.0)
+        tops = [float(abs(row).max()) for row in parts if 0 not in row.shape]
+        largest = math.nan if any(map(math.isnan, tops)) else max(tops, default=0.0)
         if largest == 0 or not math.isfinite(largest):
             return largest
         norm = largest * math.sqrt(sum(float(xp.square(row / largest).sum()) for row in parts))
@@ -543,6 +543,7 @@ def _closed_norms(uses, squares):
     apart = norms = reduce(add, parts)
     for use, other in combinations(uses, 2):
         product = use.inner(other)
+        product = other.inner(use) if product is None else product
         if product is None:
             return None
         norms = norms + 2 * product

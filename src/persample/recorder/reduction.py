@@ -82,7 +82,10 @@ MEANS = "MseLoss SmoothL1Loss HuberLoss BinaryCrossEntropy BinaryCrossEntropyWit
 
 
 def _factor(node, shapes):
-    """Return "mean" or "sum" for an operation that is one over all numbers, else None."""
+    """Return "mean" or "sum" for an operation that is one over all numbers, else None.
+
+    It has given one number, so that what it worked along were all axes.
+    """
     kind, _, number = node.name().rpartition("Backward")
     if not number.isdigit():
         return None

@@ -20,6 +20,9 @@ from .buffers import slices
 from .forms import Form, Formed, Outer, OuterSum
 from .layer_forms import Lookup
 
+# Bytes of the gradients of single samples that wait to be asked for.
+KEPT = 2**26
+
 
 @contextmanager
 def second_run(name: str) -> Iterator[None]:
@@ -93,13 +96,14 @@ class Replay:
     _kept: dict = field(default_factory=dict)
 
     def rows_of(self, name: str, samples: slice) -> Tensor:
-        key = samples.start, samples.stop
-        if (*key, name) not in self._kept:
-            self._kept.clear()
-            each = [self._one(i) for i in range(*key)]
-            for n, other in enumerate(self.parameters):
-                self._kept[*key, other] = torch.stack([gradients[n] for gradients in each])
-        return self._kept.pop((*key, name))
+        rows, nbytes = [], sum(p.nbytes for p in self.parameters.values())
+        for i in range(samples.start, samples.stop):
+            if name not in self._kept.get(i, ()):
+                if len(self._kept) * nbytes > KEPT:
+                    self._kept.clear()
+                self._kept[i] = dict(zip(self.parameters, self._one(i), strict=True))
+            rows.append(self._kept[i].pop(name))
+        return torch.stack(rows)
 
     def _one(self, sample):
         cotangents = [
