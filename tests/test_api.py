@@ -41,7 +41,7 @@ def test_every_public_name_has_its_entry():
 def test_parameters_results_and_examples_are_shown():
     entry = page().find(id="persample.per_sample_grad").find_next_sibling("dd")
     fields = [dt.get_text(strip=True).rstrip(":") for dt in entry.select("dl.field-list > dt")]
-    assert fields == ["Parameters", "Returns", "Notes", "Raises", "Example"]
+    assert fields == ["Parameters", "Returns", "Raises", "Example"]
     assert [dt.get_text() for dt in entry.select("dl.field-list dd dl.simple > dt")][:2] == [
         "loss",
         "in_axes",

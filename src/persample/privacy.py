@@ -17,7 +17,7 @@ from .recorder import Record
 __all__ = ["noisy_mean", "poisson_batch"]
 
 
-def poisson_batch(rng: np.random.Generator, size: int, rate: float) -> np.ndarray:
+def poisson_batch(rng: "np.random.Generator", size: int, rate: float) -> np.ndarray:
     """Return a Poisson batch: each of ``size`` samples is in it with probability ``rate``.
 
     The samples are drawn independently of one another, so their number B differs from batch to
@@ -61,7 +61,7 @@ def noisy_mean(
     *,
     noise_multiplier: float,
     divisor: float,
-    rng: np.random.Generator,
+    rng: "np.random.Generator",
 ) -> Any:
     """Return (sum_i g_i min(1, max_norm / |g_i|) + noise) / divisor: the step of DP-SGD.
 

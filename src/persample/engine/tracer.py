@@ -6,12 +6,12 @@ What a tracer cannot do (change in place, be a NumPy array, be a Python bool) it
 
 import math
 import operator
+from functools import cache
 
 import numpy as np
 
 from . import namespace as xp
 from .indexing import index
-from .numpy_functions import ANSWERS, answer_function, answer_ufunc
 
 # What else NumPy's arrays have, and what to use in its place.
 INSTEAD = {
@@ -23,6 +23,14 @@ INSTEAD = {
     "swapaxes": "xp.moveaxis(x, source, destination)",
     "tolist": "xp.unstack(x)",
 }
+
+
+@cache
+def answers():
+    """Return the module that answers NumPy's own functions, loaded when one of them is called."""
+    from . import numpy_functions
+
+    return numpy_functions
 
 
 class Tracer:
@@ -48,7 +56,7 @@ class Tracer:
         if name.startswith("_"):  # a protocol that someone asks for
             raise AttributeError(name)
         instead = INSTEAD.get(name) or (f"xp.{name}(x)" if hasattr(xp, name) else "the functions")
-        instead = f"np.{name}(x), or {instead}" if name in ANSWERS else instead
+        instead = f"np.{name}(x), or {instead}" if name in answers().ANSWERS else instead
         raise AttributeError(
             f"x.{name} with x = {self!r}: arrays inside {self._trace.name} have no {name}; use "
             f"{instead} of xp = ps.array_namespace(x)."
@@ -143,10 +151,10 @@ class Tracer:
 
     # np.sum(x) arrives here, and np.exp(x), ndarray * x.
     def __array_function__(self, function, types, args, kwargs):
-        return answer_function(self, function, args, kwargs)
+        return answers().answer_function(self, function, args, kwargs)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        return answer_ufunc(self, ufunc, method, inputs, kwargs)
+        return answers().answer_ufunc(self, ufunc, method, inputs, kwargs)
 
 
 def is_array(x) -> bool:
