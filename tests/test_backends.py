@@ -206,3 +206,33 @@ def test_torch_compiles_without_a_c_compiler_too(there, monkeypatch):
     assert torch_backend.BACKEND.compiler() == ("inductor" if is_found else "aot_eager")
     monkeypatch.setenv("CXX", "/opt/c++")
     assert torch_backend.BACKEND.compiler() == "inductor"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda t, x: torch.tensor(data=[t[0], 1.0]),
+        lambda t, x: torch.asarray(obj=[t[0], t[1]]),
+        lambda t, x: x.new_tensor([t[0], 1.0]),
+    ],
+)
+def test_a_tensor_made_of_a_parameter_is_refused_however_it_is_given(make):
+    rows_of = ps.per_sample_grad(lambda t, x: (make(t, x) * t * x).sum())
+    with pytest.raises(TypeError, match="depends on the parameters, so the gradient would end"):
+        rows_of(torch.ones(2), torch.ones(3, 2))
+
+
+def test_a_tensor_made_of_numbers_is_not():
+    loss = lambda t, x: (t * torch.tensor(data=[1.0, 2.0]) * x.new_tensor([3.0, 4.0])).sum()  # noqa: E731
+    rows = ps.per_sample_grad(loss)(torch.ones(2), torch.ones(3, 2))
+    assert rows.tolist() == [[3.0, 8.0]] * 3
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_float_keeps_its_digits_beside_arrays_of_two_dtypes(jit):
+    """0.1 in float32 differs from 0.1 in the eighth digit."""
+    rows_of = ps.per_sample_value_and_grad(
+        lambda w, x, g: (x * g).sum() + 0 * w.sum(), (None, 0, None), jit=jit
+    )
+    losses, _ = rows_of(np.ones(2, np.float32), np.ones((3, 2)), 0.1)
+    assert losses.tolist() == [0.2] * 3

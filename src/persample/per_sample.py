@@ -33,7 +33,7 @@ def per_sample_grad(
     jit : compile the whole, once for each set of shapes. What the loss takes from outside its
         arguments is read at every call without ``jit``; with it, perhaps only when the loss is
         traced, as in ``jax.jit``: give what changes as an argument. Shared arguments that are
-        str, bool, int or None are static: a new value compiles anew. Python floats are traced.
+        str, bool, int or None are static: a new value compiles anew. A float is traced.
     chunk_size : compute at most so many rows at a time; bounds memory, changes no result.
     has_aux : the loss returns a pair (0-d array, aux), aux being a tree of arrays.
 
@@ -190,8 +190,9 @@ class OfBatch:
         own.examine(loss, loss.traced(arguments), loss.traced(axes), self.has_aux)
         if self.chunk_size is not None and self.chunk_size < size:
             run = self._in_chunks(own, run, axes, size)
-        if len(self._checked) >= 1000:  # a loop over ever new shapes does not fill the memory
+        if len(self._checked) >= 1000:  # ever new shapes or values do not fill the memory
             self._checked.clear()
+            self._made.clear()
         self._backend = own
         return self._checked.setdefault(own.signature(arguments), run)
 

@@ -60,7 +60,8 @@ def kind_of(x: Any) -> str | None:
     for name, row in BACKENDS.items():
         for module_name, attribute in row.types:
             module = sys.modules.get(module_name)  # no array exists of what is not loaded
-            if module is not None and isinstance(x, getattr(module, attribute)):
+            kind = getattr(module, attribute, None)  # of a module that is being loaded: none yet
+            if kind is not None and isinstance(x, kind):
                 return name
     return None
 

@@ -31,16 +31,17 @@ class Jax(Backend):
         ------
         ValueError : 64-bit numbers in JAX's 32-bit mode, which would cut them in silence.
         """
-        if isinstance(x, jax.Array):
-            return x if dtype is None else x.astype(dtype)
-        wanted = np.asarray(x, dtype)
-        if jax.dtypes.canonicalize_dtype(wanted.dtype) != wanted.dtype:
+        if isinstance(x, jax.Array) and dtype is None:
+            return x
+        wanted = x if isinstance(x, jax.Array) else np.asarray(x, dtype)
+        kind = jnp.dtype(dtype or wanted.dtype)
+        if jax.dtypes.canonicalize_dtype(kind) != kind:
             raise ValueError(
-                f"asarray: the array is to be {wanted.dtype} and JAX is in its 32-bit mode; call "
+                f"asarray: the array is to be {kind} and JAX is in its 32-bit mode; call "
                 'jax.config.update("jax_enable_x64", True) first, or give a dtype such as '
                 '"float32".'
             )
-        return jnp.asarray(wanted)
+        return jnp.asarray(wanted, kind)
 
     def map_axes(self, f: Callable, axes: Any, tree: Any) -> Any:
         """Apply f to (axis, subtree) for each entry of ``axes``, a prefix of ``tree``."""

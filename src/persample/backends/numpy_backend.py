@@ -52,17 +52,19 @@ class NumPy(Backend):
         )
 
     def jit(self, f: Callable) -> Callable:
-        """Compile f to straight-line NumPy; Python floats become 0-d arrays, so are traced.
+        """Compile f to straight-line NumPy.
 
-        They take the dtype of the first array, as a Python float takes that of its partner.
+        A Python float takes the dtype of its partner, so it can become an array, and be traced,
+        where all floating-point arrays have one dtype; elsewhere each value compiles anew.
         """
         compiled = engine.jit(f)
 
         def run(*args):
             if float in map(type, args):
-                arrays = (x for x in self.flatten(args)[0] if hasattr(x, "dtype"))
-                dtype = getattr(next(arrays, None), "dtype", None)
-                args = [np.asarray(x, dtype) if type(x) is float else x for x in args]
+                kinds = {x.dtype for x in self.flatten(args)[0] if hasattr(x, "dtype")}
+                kinds = [kind for kind in kinds if kind.kind == "f"]
+                if len(kinds) == 1:
+                    args = [np.asarray(x, *kinds) if type(x) is float else x for x in args]
             return compiled(*args)
 
         return run

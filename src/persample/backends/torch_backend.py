@@ -171,11 +171,12 @@ class _NoNumbers(TorchFunctionMode):
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         name = getattr(function, "__name__", "")
-        found = args[:1] if name in self.LEAVES else ()
-        if function in self.MAKES and isinstance(args[0], tuple | list):
-            found, name = BACKEND.flatten(args[0])[0], f"torch.{name}"
-        elif function is torch.tensor:
-            found, name = args[:1], "torch.tensor"
+        found, given = (args[:1] if name in self.LEAVES else ()), kwargs or {}
+        made = args[name == "new_tensor" :][:1] or [given.get("data", given.get("obj"))]
+        if (function in self.MAKES or name == "new_tensor") and isinstance(made[0], tuple | list):
+            found, name = BACKEND.flatten(made[0])[0], f"torch.{name}"
+        elif function is torch.tensor or name == "new_tensor":
+            found, name = made, f"torch.{name}"
         if any(_has_gradient(x) for x in found):
             raise TypeError(
                 f"the loss calls {name} on a tensor that depends on the parameters, so the "

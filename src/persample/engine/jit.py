@@ -69,8 +69,9 @@ class Jitted:
         key, arrays = _signature(args)
         if key is None:
             return self.__wrapped__(*args)  # inside another transform: part of its trace
-        self._latest = self._known.get(key) or self._compile(key, args)
-        return self._latest(arrays)
+        compiled = self._known.get(key) or self._compile(key, args)
+        self._latest = compiled  # another thread may change it at once
+        return compiled(arrays)
 
     def _compile(self, key: tuple, args: tuple) -> Compiled:
         graph = optimise(make_graph(self.__wrapped__)(*args), self.passes)
