@@ -211,18 +211,20 @@ def test_torch_compiles_without_a_c_compiler_too(there, monkeypatch):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda t, x: torch.tensor(data=[t[0], 1.0]),
-        lambda t, x: torch.asarray(obj=[t[0], t[1]]),
-        lambda t, x: x.new_tensor([t[0], 1.0]),
+        lambda torch, t, x: torch.tensor(data=[t[0], 1.0]),
+        lambda torch, t, x: torch.asarray(obj=[t[0], t[1]]),
+        lambda torch, t, x: x.new_tensor([t[0], 1.0]),
     ],
 )
 def test_a_tensor_made_of_a_parameter_is_refused_however_it_is_given(make):
-    rows_of = ps.per_sample_grad(lambda t, x: (make(t, x) * t * x).sum())
+    torch = pytest.importorskip("torch")
+    rows_of = ps.per_sample_grad(lambda t, x: (make(torch, t, x) * t * x).sum())
     with pytest.raises(TypeError, match="depends on the parameters, so the gradient would end"):
         rows_of(torch.ones(2), torch.ones(3, 2))
 
 
 def test_a_tensor_made_of_numbers_is_not():
+    torch = pytest.importorskip("torch")
     loss = lambda t, x: (t * torch.tensor(data=[1.0, 2.0]) * x.new_tensor([3.0, 4.0])).sum()  # noqa: E731
     rows = ps.per_sample_grad(loss)(torch.ones(2), torch.ones(3, 2))
     assert rows.tolist() == [[3.0, 8.0]] * 3

@@ -166,25 +166,23 @@ def _refilled(tree, left):
 class _NoNumbers(TorchFunctionMode):
     """Refuses to make a Python number or a fresh tensor of what has a gradient."""
 
-    LEAVES = ("__float__", "__complex__", "item", "tolist", "numpy", "__array__")
-    MAKES = (torch.tensor, torch.as_tensor, torch.asarray)
+    LEAVES = ["__float__", "__complex__", "item", "tolist", "numpy", "__array__"]
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        name = getattr(function, "__name__", "")
-        found, given = (args[:1] if name in self.LEAVES else ()), kwargs or {}
-        made = args[name == "new_tensor" :][:1] or [given.get("data", given.get("obj"))]
-        if (function in self.MAKES or name == "new_tensor") and isinstance(made[0], tuple | list):
-            found, name = BACKEND.flatten(made[0])[0], f"torch.{name}"
-        elif function is torch.tensor or name == "new_tensor":
-            found, name = made, f"torch.{name}"
-        if any(_has_gradient(x) for x in found):
+        name, kwargs = getattr(function, "__name__", ""), kwargs or {}
+        given = [*args[name == "new_tensor" :], *kwargs.values()]
+        if name in ("as_tensor", "asarray"):  # of a tensor these are that tensor
+            given = [x for x in given if isinstance(x, tuple | list)]
+        elif name not in (*self.LEAVES, "tensor", "new_tensor"):
+            given = []
+        if any(map(_has_gradient, BACKEND.flatten(given)[0])):
             raise TypeError(
                 f"the loss calls {name} on a tensor that depends on the parameters, so the "
                 "gradient would end there unnoticed: compute with tensors (torch.exp for "
                 "math.exp, torch.stack for torch.tensor), or hold it fixed: "
                 "ps.stop_gradient(x)."
             )
-        return function(*args, **(kwargs or {}))
+        return function(*args, **kwargs)
 
 
 def _has_gradient(x):
