@@ -633,3 +633,56 @@ def test_all_parameters_of_a_replay_come_from_one_run_a_sample():
     before = len(calls)
     record.squared_norms()
     assert len(calls) - before == 5
+
+
+# Programs in which an operation means something else than its name suggests.
+def told_another_n(m, x):
+    y = F.linear(x, m[0])
+    return torch.native_group_norm(y, None, None, 1, x.shape[0] * 4, 1, 1, 1e-5)[0].sin()
+
+
+def turned_vector(m, x):
+    return (x + m[1].t()) * torch.arange(16.0).view(4, 4).sin()
+
+
+def beyond_the_start(m, x):
+    return (x[:, None, :] * m[0][-9:2]).sin().flatten(1)
+
+
+@pytest.mark.parametrize("program", [told_another_n, turned_vector, beyond_the_start])
+def test_an_operation_is_more_than_its_name(program):
+    torch.manual_seed(0)
+    m = nn.ParameterList([torch.randn(4, 4), torch.randn(4)])
+    x = torch.randn(4, 4)
+    with warnings.catch_warnings(), ps.record(m) as record:
+        warnings.simplefilter("ignore")  # the first one mixes samples: it is replayed
+        losses = program(m, x).sum(1)
+        record.backward(losses, retain_graph=True)
+    for name, row in record.rows().items():
+        p = m[int(name)]
+        alone = [
+            torch.autograd.grad(
+                one, p, retain_graph=True, materialize_grads=True, allow_unused=True
+            )
+            for one in losses
+        ]
+        assert_close(row, torch.stack([g for (g,) in alone]), 1e-5)
+
+
+def test_chunks_notice_a_change_between_two_of_them():
+    model, x = nn.Linear(3, 2), torch.randn(4, 3)
+    with ps.record(model) as record:
+        record.backward(model(x).sum(1))
+    chunks = record.chunks(1)
+    next(chunks)
+    x.zero_()
+    with pytest.raises(RuntimeError, match="was changed in place"):
+        next(chunks)
+
+
+def test_the_loss_of_one_sample_without_its_axis_is_refused():
+    model = nn.Linear(3, 2)
+    with ps.record(model, reduction="mean"):
+        loss = F.cross_entropy(model(torch.randn(3)), torch.tensor(1))
+        with pytest.raises((NotImplementedError, ValueError)):
+            loss.backward()

@@ -46,9 +46,10 @@ def record(model: Any, *, reduction: str | None = None) -> Iterator[Record]:
     ``.grad`` is left alone: ``record.add_clipped_sum(max_norm)`` adds to it what a step of clipped
     rows needs, for one batch or several micro-batches.
 
-    Hooks on parameters (``register_hook``) are refused; hooks on tensors that are registered
-    inside the block make the rows slow and exact. Changes that PyTorch does not count
-    (``.data``) go unnoticed between the forward pass and the reading of the record.
+    The forward pass has to run inside the block. Hooks on parameters (``register_hook``) are
+    refused; hooks on tensors that are registered inside the block make the rows slow and
+    exact. Changes that PyTorch does not count (``.data``) go unnoticed between the forward
+    pass and the reading of the record.
 
     In several processes (``DistributedDataParallel``) a record has the rows of its own process.
     Open the block under ``model.no_sync()``, and add up over processes, by ``all_reduce``, the

@@ -119,6 +119,11 @@ def of_batch(p: Passed) -> Along | None:
     return None if p.slot else each_of_batch(p)
 
 
+def group_norm(p: Passed) -> Along | None:
+    """Groups of channels of each of N images; the operation itself may be told another N."""
+    return of_batch(p) if p.saved("N") == p.into[0] else None
+
+
 def each_of_batch(p: Passed) -> Along | None:
     """Images, one by one along axis 0, and what each is sampled at."""
     return None if p.along.axis or p.into[:1] != p.out[:1] else p.along
@@ -345,7 +350,7 @@ WITHIN = """
 OF_BATCH = """
     AdaptiveAvgPool2D AdaptiveAvgPool3D AdaptiveMaxPool2D AdaptiveMaxPool3D AffineGridGenerator
     AvgPool2D AvgPool3D ChannelShuffle Col2Im Convolution FractionalMaxPool2D FractionalMaxPool3D
-    Im2Col MaxPool2DWithIndices MaxPool3DWithIndices MaxUnpool2D MaxUnpool3D NativeGroupNorm
+    Im2Col MaxPool2DWithIndices MaxPool3DWithIndices MaxUnpool2D MaxUnpool3D
     PixelShuffle PixelUnshuffle ReflectionPad1D ReflectionPad2D ReflectionPad3D ReplicationPad1D
     ReplicationPad2D ReplicationPad3D UpsampleBicubic2D UpsampleBicubic2DAa UpsampleBilinear2D
     UpsampleBilinear2DAa UpsampleLinear1D UpsampleNearest1D UpsampleNearest2D UpsampleNearest3D
@@ -393,6 +398,7 @@ RULES: dict[str, Rule] = {
     "Linear": scan,
     **_rows(OF_BATCH, of_batch),
     **_rows("GridSampler2D GridSampler3D", each_of_batch),
+    "NativeGroupNorm": group_norm,
     **_rows("NativeLayerNorm FusedRmsNorm", leading),
     **_rows("NativeBatchNorm CudnnBatchNorm", batch_norm),
     **_rows(ATTENTION, attention),

@@ -131,7 +131,7 @@ class Graph:
         if name == "TransposeBackward0":
             is_matrix = len(self.shape(place)) == 2
             return is_matrix and (node._saved_dim0 - node._saved_dim1) % 2 == 1
-        return name == "TBackward0"
+        return name == "TBackward0" and len(self.shape(place)) == 2
 
     def looks_up(self, place: int, leaf: int) -> bool:
         """Say whether a node takes lines of a parameter, as an embedding does."""
@@ -154,7 +154,8 @@ class Graph:
         if self.nodes[place].name() == SLICE:
             ((leaf, _),) = self.targets[place]
             start = self.nodes[place]._saved_start  # a negative one is saved as 2^64 less
-            start = start - 2**64 + len(self.nodes[leaf].variable) if start >= 2**63 else start
+            if start >= 2**63:
+                start = max(0, start - 2**64 + len(self.nodes[leaf].variable))
         else:
             start = sum(self.shape(place, n)[0] for n in range(number))
         return slice(start, start + self.shape(place, number)[0])

@@ -143,6 +143,7 @@ class Record:
         total, forms = self._source.collect()
         buffers = {name: self._empty(name, min(step, total)) for name in forms}
         for start in range(0, total, step):
+            self._source.collect()  # is everything still what it was?
             samples = slice(start, min(start + step, total))
             part = {name: x[: samples.stop - start] for name, x in buffers.items()}
             for name in forms:

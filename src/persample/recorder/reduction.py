@@ -101,7 +101,7 @@ def _factor(node, shapes):
 
 def _counts_all(total, shape):
     """Say whether the weights of all losses of (N, classes, ...) add up to their number."""
-    is_exact = total.dtype in (torch.float32, torch.float64)
+    is_exact = len(shape) > 1 and total.dtype in (torch.float32, torch.float64)
     return is_exact and float(total) == prod(shape) // max(shape[1], 1)
 
 

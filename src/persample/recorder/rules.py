@@ -53,10 +53,6 @@ def _on_axis_0(use, output):
     return use.along.axis == 0
 
 
-def _always(use, output):
-    return True
-
-
 @dataclass(frozen=True)
 class Rule:
     """``make(use, cotangent, saved)`` -> form; ``saved`` has the ``needs`` by name.
