@@ -109,22 +109,22 @@ def fill(case: Case) -> Callable:
     return lambda: [buffer.fill_(1.0) for buffer in buffers]
 
 
-def _recorded(case):
+def _recorded(case, accumulate):
     """Return an ordinary pass that ends in a record; its losses are not yet averaged."""
     model, (x, y) = case.model(), case.batch()
 
     def run(x=x, y=y):
         model.zero_grad(set_to_none=True)
         with ps.record(model) as record:
-            record.backward(case.losses(model(x), y))
+            record.backward(case.losses(model(x), y), accumulate=accumulate)
         return record
 
     return run
 
 
-def _record(read):
+def _record(read, accumulate=False):
     def build(case):
-        run, state = _recorded(case), {}
+        run, state = _recorded(case, accumulate), {}
 
         def call(*batch):
             return read(run(*batch), state)
@@ -150,6 +150,8 @@ fresh = _record(lambda record, state: record.rows())
 chunks = _record(_each_chunk)
 norms = _record(lambda record, state: record.squared_norms())
 clipped = _record(lambda record, state: record.clipped_sum(MAX_NORM))
+norms_and_grad = _record(lambda record, state: record.squared_norms(), accumulate=True)
+clipped_and_grad = _record(lambda record, state: record.clipped_sum(MAX_NORM), accumulate=True)
 moments = _record(lambda record, state: record.moments())
 
 

@@ -130,28 +130,30 @@ def fill(case: Case) -> Callable:
     return lambda x, y: call()
 
 
-# Quantity -> contender -> builder. Opacus' and this package's backward passes fill `.grad` too
-# (ghost clipping puts the clipped sum there); torch.func's has no `.grad`.
+# Quantity -> contender -> builder. Opacus' backward passes fill `.grad` too (ghost clipping puts
+# the clipped sum there); torch.func's has no `.grad`.
 CONTENDERS = {
     "squared norms": {
         "floor": partial(floor, clip=False, grad=False),
         "floor, .grad too": partial(floor, clip=False, grad=True),
-        "persample, .grad too": contenders.norms,
+        "persample": contenders.norms,
+        "persample, .grad too": contenders.norms_and_grad,
         "Opacus hooks, .grad too": of_rows(squared_norms, contenders.opacus_hooks),
         "torch.func vmap(grad)": of_rows(squared_norms, contenders.torch_vmap),
     },
     "clipped sum": {
         "floor": partial(floor, clip=True, grad=False),
         "floor, .grad too": partial(floor, clip=True, grad=True),
-        "persample, .grad too": contenders.clipped,
+        "persample": contenders.clipped,
+        "persample, .grad too": contenders.clipped_and_grad,
         "Opacus ghost clipping": contenders.opacus_ghost,
         "Opacus hooks, .grad too": of_rows(clipped, contenders.opacus_hooks),
         "torch.func vmap(grad)": of_rows(clipped, contenders.torch_vmap),
     },
     "rows": {
         "writing them, no pass": fill,
-        "persample, warm, .grad too": contenders.warm,
-        "persample, fresh, .grad too": contenders.fresh,
+        "persample, warm": contenders.warm,
+        "persample, fresh": contenders.fresh,
         "Opacus hooks, .grad too": contenders.opacus_hooks,
         "torch.func vmap(grad)": contenders.torch_vmap,
     },
