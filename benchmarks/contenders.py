@@ -159,7 +159,7 @@ def _after_the_pass(read):
     """What an answer costs on top of the ordinary pass: the record is there already."""
 
     def build(case):
-        record = _recorded(case)()
+        record = _recorded(case, False)()
         return lambda: read(record)
 
     return build

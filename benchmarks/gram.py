@@ -34,7 +34,7 @@ CASES = {
 
 
 def gram(case: Case) -> Callable[[], torch.Tensor]:
-    run = _recorded(case)
+    run = _recorded(case, False)
     return lambda: run().gram()
 
 
