@@ -180,7 +180,7 @@ class TorchCapture:
         def read(name, place, need):
             if (place, need) not in known:
                 x = getattr(graph.nodes[place], f"_saved_{need}")
-                known[place, need] = self._watched(name, x) if isinstance(x, Tensor) else x
+                known[place, need] = self._watched(name, x)
             return known[place, need]
 
         saved = {}
@@ -194,7 +194,11 @@ class TorchCapture:
         return saved
 
     def _watched(self, what, x):
-        """Return a saved tensor, which may not change in place before the record is read."""
+        """Return what was saved; a tensor may not change in place before the record is read."""
+        if isinstance(x, tuple):
+            return tuple([self._watched(what, part) for part in x])
+        if not isinstance(x, Tensor):
+            return x
         x = x.detach()
         if not x.is_inference():
             self.versions.append((what, x, x._version))
