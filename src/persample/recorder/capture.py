@@ -145,7 +145,14 @@ class TorchCapture:
         refuse_hooks(self.parameters)
 
     def _has_hooks(self):
-        return RemovableHandle.next_id != self.hooks
+        """Say whether the block saw a new hook that is no forward hook of a module.
+
+        Such a hook may change a cotangent; what a forward hook does is in the graph.
+        """
+        new = set(range(self.hooks, RemovableHandle.next_id))
+        for _, module in self.modules if new else ():
+            new -= module._forward_hooks.keys() | module._forward_pre_hooks.keys()
+        return bool(new)
 
     def _proved(self, roots, size):
         """Return the graph of a pass, its cut, and what the forward pass saved for the rules."""
