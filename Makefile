@@ -85,7 +85,7 @@ mutate: $(VENV)/.dev  ## alter the package, and count what the tests notice
 	$(BIN)/python scripts/mutate.py
 
 models: $(VENV)-models/.models  ## per-sample gradients of real models, as they ship
-	$(VENV)-models/bin/python scripts/models.py $(if $(ONLY),--only "$(ONLY)")
+	$(VENV)-models/bin/python scripts/models.py $(if $(ONLY),--only "$(ONLY)") $(if $(SAVE),--save)
 
 # In an environment of its own: ONLY= is a regular expression for names of models.
 conformance: $(VENV)-conformance/.peers  ## per-sample gradients of six libraries, right or wrong (ONLY=LSTM)

@@ -145,7 +145,14 @@ class TorchCapture:
         refuse_hooks(self.parameters)
 
     def _has_hooks(self):
-        return RemovableHandle.next_id != self.hooks
+        """Say whether the block saw a new hook that is no forward hook of a module.
+
+        Such a hook may change a cotangent; what a forward hook does is in the graph.
+        """
+        new = set(range(self.hooks, RemovableHandle.next_id))
+        for _, module in self.modules if new else ():
+            new -= module._forward_hooks.keys() | module._forward_pre_hooks.keys()
+        return bool(new)
 
     def _proved(self, roots, size):
         """Return the graph of a pass, its cut, and what the forward pass saved for the rules."""
@@ -180,7 +187,7 @@ class TorchCapture:
         def read(name, place, need):
             if (place, need) not in known:
                 x = getattr(graph.nodes[place], f"_saved_{need}")
-                known[place, need] = self._watched(name, x) if isinstance(x, Tensor) else x
+                known[place, need] = self._watched(name, x)
             return known[place, need]
 
         saved = {}
@@ -194,7 +201,11 @@ class TorchCapture:
         return saved
 
     def _watched(self, what, x):
-        """Return a saved tensor, which may not change in place before the record is read."""
+        """Return what was saved; a tensor may not change in place before the record is read."""
+        if isinstance(x, tuple):
+            return tuple([self._watched(what, part) for part in x])
+        if not isinstance(x, Tensor):
+            return x
         x = x.detach()
         if not x.is_inference():
             self.versions.append((what, x, x._version))
