@@ -242,6 +242,27 @@ def test_tensors_have_them_too():
     assert_close(x.grad.data, np.array([2.0, 3.0]) * (1 - np.tanh(x.data) ** 2))
 
 
+def test_functions_in_c_of_older_numpys_have_no_signature(monkeypatch):
+    """Up to NumPy 2.3: then a call is read by the signature of what answers it."""
+    in_c = ("concatenate", "dot", "empty_like", "inner", "result_type", "vdot", "where")
+    functions, signature = [getattr(np, name) for name in in_c], inspect.signature
+
+    def older(function):
+        if function in functions:
+            raise ValueError("no signature found")
+        return signature(function)
+
+    monkeypatch.setattr(numpy_functions.inspect, "signature", older)
+    for name in in_c:
+        plan = numpy_functions._plan.__wrapped__(numpy_functions.ANSWERS[name], getattr(np, name))
+        assert plan[0] or name == "result_type"
+    monkeypatch.setattr(numpy_functions, "_plan", numpy_functions._plan.__wrapped__)
+    x = np.arange(6.0).reshape(2, 3)
+    assert_close(jit(lambda x: np.concatenate([x, x], 1))(x), np.concatenate([x, x], 1))
+    assert_close(jit(lambda x: np.where(x > 2, np.dot(x, x[0]), 0.0)[0])(x[:, :2]), np.zeros(2))
+    assert jit(lambda x: np.empty_like(x, np.float32))(x).dtype == np.float32
+
+
 # Refused ----------------------------------------------------------------------------------------
 
 TRANSFORMS = {"grad": grad, "vmap": lambda f: vmap(f), "jit": jit}

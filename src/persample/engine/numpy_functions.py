@@ -176,31 +176,35 @@ def answer_ufunc(x, ufunc, method, inputs, kwargs):
 
 def _call(name, answer, like, args, kwargs):
     """Call an answer with the arguments that differ from the defaults of NumPy's ``like``."""
-    its, own = _signature(like) or _signature(answer), _signature(answer)
-    inputs, given = [], {}
-    for key, value in its.bind(*args, **kwargs).arguments.items():
-        p = its.parameters[key]
-        if p.kind is p.VAR_POSITIONAL:
-            inputs += value
-        elif p.kind is p.VAR_KEYWORD:
-            given |= {key: _known(name, key, x) for key, x in value.items()}
-        elif not _same(value, p.default) and key not in IDLE:
-            given[key] = _known(name, key, value) if key in KNOWN else value
-    leading = [p for p in own.parameters.values() if p.kind is p.POSITIONAL_ONLY]
-    inputs += [given.pop(key) for key in [*its.parameters][: len(leading)] if key in given]
+    names, leading, defaults, own = _plan(answer, like)
+    given = dict(zip(names, args, strict=False)) | kwargs
+    for key, value in [*given.items()]:
+        if key in IDLE or (key in defaults and _same(value, defaults[key])):
+            del given[key]
+        elif key in KNOWN:
+            given[key] = _known(name, key, value)
+    inputs = [given.pop(key) for key in leading if key in given] if names else args
     for key, value in given.items():
-        if key not in own.parameters:
+        if key not in own:
             _refuse_argument(name, key, value)
     return answer(*inputs, **given)
 
 
 @cache
-def _signature(function):
-    """Return a function's signature; None for functions in C of older NumPys."""
+def _plan(answer, like):
+    """Return NumPy's names (none for ``*arrays``), those given by place, defaults, and our names.
+
+    NumPy has checked the call itself: what is here has arguments that fit.
+    """
+    own = inspect.signature(answer).parameters
     try:
-        return inspect.signature(function)
-    except ValueError:
-        return None
+        its = inspect.signature(like).parameters
+    except ValueError:  # a function in C of an older NumPy
+        its = own
+    spread = any(p.kind is p.VAR_POSITIONAL for p in its.values())
+    names = () if spread else tuple(its)
+    leading = names[: sum(p.kind is p.POSITIONAL_ONLY for p in own.values())]
+    return names, leading, {key: p.default for key, p in its.items()}, tuple(own)
 
 
 def _known(name, key, value):

@@ -166,9 +166,9 @@ class Record:
     def clipped_sum(self, max_norm: float) -> dict[str, Any]:
         """Return sum_i g_i min(1, max_norm / ||g_i||): name -> (\\*shape), without the rows.
 
-        The norm is over all parameters together, so a clipped row keeps its direction. Alone it
-        is not private: it is an exact answer, and `privacy.noisy_mean` adds the noise. Raises
-        ValueError for a row that is not finite. Source: Abadi et al. (2016); Lee & Kifer (2020).
+        The norm is over all parameters together, so a clipped row keeps its direction. A row that
+        is not finite raises ValueError. Alone it is not private: it is an exact answer, and
+        `privacy.noisy_mean` adds the noise. Source: Abadi et al. (2016); Lee & Kifer (2020).
         """
         size, forms = self._source.collect()
         if self._norms is None:
