@@ -56,11 +56,7 @@ GROUPS = {
         "engine/numpy_functions.py": NUMPY,
         **{
             f"engine/numpy_calls/{name}.py": NUMPY
-            for name in ("__init__", "curves", "elementwise", "joining", "making", "matrices")
-        },
-        **{
-            f"engine/numpy_calls/{name}.py": NUMPY
-            for name in ("order", "products", "reductions", "shapes")
+            for name in ("__init__", "elementwise", "products", "reductions", "shapes")
         },
         "engine/indexing.py": f"engine_arrays engine_errors {TRANSFORMS} dataclasses {COMPILER}",
         "engine/tracer.py": f"engine_arrays engine_errors engine_edges {TRANSFORMS}",

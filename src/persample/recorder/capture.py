@@ -6,7 +6,6 @@ Nothing of the model changes, and nothing is kept for the next pass: the graph i
 import math
 import sys
 import warnings
-from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
@@ -19,8 +18,7 @@ from torch.utils import _pytree as pytree
 from torch.utils.hooks import RemovableHandle
 
 from .axes import Along
-from .check import check_rows
-from .forms import Formed, Part, squares_once
+from .forms import Formed, Part
 from .graph import Graph
 from .model import (
     check_losses,
@@ -269,25 +267,11 @@ class TorchCapture:
         """Return the type to work in: numbers of 16 bits are too short for sums and squares."""
         return torch.promote_types(dtype, torch.float32)
 
-    def formed(self, rows: Tensor) -> Formed:
-        """Return the form of rows that are there."""
-        return Formed(rows)
-
-    def squares_once(self) -> Callable:
-        """Return the function of `forms.squares_once` for one answer."""
-        return squares_once()
-
-    def check(self, row: Callable, samples: tuple[int, ...]) -> dict[str, float]:
-        """Compare ``row(i)`` with the gradient of sample i's loss."""
-        return check_rows(self, row, samples)
-
     def empty(self, shape: tuple[int, ...], like: Tensor, dtype: torch.dtype) -> Tensor:
-        """Return memory for rows; large ones from NumPy, whose pages are large as well.
+        """Return memory for rows; large ones from NumPy, which asks Linux for pages of 2 MiB.
 
-        Fresh memory costs a page fault a page, and Linux gives pages of 2 MiB instead of 4 KiB
-        to a program that asks: NumPy does; PyTorch with THP_MEM_ALLOC_ENABLE=1 alone. But NumPy
-        begins 16 bytes behind a cache line, and vector stores across two lines take half as
-        long again.
+        PyTorch does so with THP_MEM_ALLOC_ENABLE=1 alone. But NumPy begins 16 bytes behind a
+        cache line, and vector stores across two lines take half as long again.
         """
         size = math.prod(shape) * dtype.itemsize
         if like.device.type != "cpu" or size < HUGE:
