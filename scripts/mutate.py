@@ -31,9 +31,9 @@ FIGURES = ROOT / "tests" / "figures" / "mutation.json"
 # The test files that each module needs, the quickest to notice a fault first; `test_` and `.py`
 # are added. The module's own doctests come before them. A module in no group is refused.
 TRANSFORMS = "engine_errors engine_structure tape engine_transforms"
-FUNCTIONS = "engine_errors engine_arrays engine_edges array_api engine_numbers"
+FUNCTIONS = "engine_errors engine_arrays array_api engine_numbers"
 NUMPY = "numpy_functions engine_structure engine_errors"
-COMPILER = "engine_jit engine_edges engine_errors engine_numbers engine_random_programs"
+COMPILER = "engine_jit engine_errors engine_numbers engine_random_programs"
 RULES = "engine_structure engine_numbers engine_rules engine_transforms"
 CALLS = "errors trees chunks foreign_input per_sample"
 RECORDS = (
@@ -63,7 +63,7 @@ GROUPS = {
             for name in ("order", "products", "reductions", "shapes")
         },
         "engine/indexing.py": f"engine_arrays engine_errors {TRANSFORMS} dataclasses {COMPILER}",
-        "engine/tracer.py": f"engine_arrays engine_errors engine_edges {TRANSFORMS}",
+        "engine/tracer.py": f"engine_arrays engine_errors {TRANSFORMS}",
         "engine/vjps.py": RULES,
         "engine/vjps_more.py": RULES,
         "engine/reverse.py": f"{TRANSFORMS} errors engine_jit engine_numbers engine_rules",

@@ -197,25 +197,25 @@ def test_a_function_may_be_called_like_what_the_program_uses():
 def test_large_arrays_reuse_memory_and_keep_their_bits():
     """Above LARGE bytes the program writes into temporaries; neither bits nor inputs change."""
     n = LARGE // 8
-    a, b = rng.normal(size=(2, n)), rng.normal(size=(2, n))
+    a, b, table = rng.normal(size=(3, 2, n))
 
     def f(a, b):
         c = a * b + xp.exp(a) - xp.tanh(b)
         d = c * c + c[:, ::-1] + a
         e = xp.maximum(d, -d) * xp.reshape(d, (n, 2))[0, 0]
         turned = xp.reshape(xp.matrix_transpose(e), (2, n))
-        g = e - turned + xp.where(c > 0.0, d, e)
+        g = e - turned + xp.where(c > 0.0, d, e) * table
         h = g + 0.5
         return g, h * h, xp.sum(g, axis=1), c
 
-    before = a.copy(), b.copy()
+    before = a.copy(), b.copy(), table.copy()
     for passes in (PASSES, ()):
         run = jit(f, passes)
         same_bits(run(a, b), f(a, b))
         same_bits(run(a[::-1], b[:, ::-1]), f(a[::-1], b[:, ::-1]))
         assert "out=" in run.source(a, b)
         assert "del " in run.source(a, b)
-    same_bits((a, b), before)
+    same_bits((a, b, table), before)
 
 
 # What is staged ------------------------------------------------------------------------------

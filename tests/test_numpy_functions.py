@@ -1,71 +1,25 @@
 """NumPy's own functions on the engine's values: answered as NumPy does, or refused by name.
 
-Complete: every function and ufunc that NumPy lets others answer has a row of calls, or refuses.
+Complete: each function and ufunc that NumPy lets others answer is called, or must refuse.
 """
 
 import inspect
 import re
+from operator import attrgetter
 
 import numpy as np
 import pytest
 from numpy.testing import overrides
 
-from persample.engine import grad, jit, numpy_functions, value_and_grad, vmap
+from persample.engine import grad, jit, value_and_grad, vmap
 from persample.engine import namespace as xp
 from persample.tape import tensor
 
-from .numpy_function_calls import ABOUT, CALLS, METHOD_CALLS, UFUNC_CALLS
+from .numpy_function_calls import ABOUT, CALLS
 from .tolerances import FINITE_DIFFERENCES, FLOAT32, FLOAT64, assert_close
 
-# One for each name: NumPy has some twice, with a hidden one behind the keyword ``like``.
-FUNCTIONS = {
-    numpy_functions.named(f): f for f in overrides.get_overridable_numpy_array_functions()
-}
-FUNCTIONS = [numpy_functions.numpys(name) or f for name, f in sorted(FUNCTIONS.items())]
-NAMES = {numpy_functions.named(f) for f in FUNCTIONS}
-UFUNCS = sorted(overrides.get_overridable_numpy_ufuncs(), key=lambda u: u.__name__)
 SAMPLES = 3
-
-
-def rows(table):
-    pairs = [(name, call) for name, calls in table.items() for call in calls]
-    return pytest.mark.parametrize(
-        ("name", "call"), pairs, ids=[f"{name}-{i}" for i, (name, _) in enumerate(pairs)]
-    )
-
-
-# Complete ---------------------------------------------------------------------------------------
-
-
-def test_every_function_that_is_answered_has_rows_of_calls():
-    assert set(CALLS) | set(ABOUT) == set(numpy_functions.ANSWERS)
-    assert set(UFUNC_CALLS) == set(numpy_functions.UFUNCS)
-    assert {f"{name}.{method}" for name, method in numpy_functions.METHODS} <= set(METHOD_CALLS)
-
-
-def test_every_function_of_numpy_is_answered_or_refused():
-    """Those without a row of reasons are refused in general words: see the tests below."""
-    assert set(numpy_functions.ANSWERS) <= NAMES
-    ufuncs = {u.__name__ for u in UFUNCS}
-    assert set(numpy_functions.UFUNCS) <= ufuncs
-    both = set(numpy_functions.REASONS) & {*numpy_functions.ANSWERS, *numpy_functions.UFUNCS}
-    assert set(numpy_functions.REASONS) - NAMES == {"at"}
-    assert both == {"clip"}  # np.clip is answered; the ufunc behind the method clip is not
-    print(len(NAMES), "functions,", len(numpy_functions.ANSWERS), "answered;")
-    print(len(ufuncs), "ufuncs,", len(numpy_functions.UFUNCS), "answered")
-
-
-@pytest.mark.parametrize("name", [n for n in numpy_functions.ANSWERS if n in NAMES])
-def test_an_answer_has_numpys_signature(name):
-    """Names, order and defaults; where NumPy's says that nothing was given, ours has a value."""
-    own = inspect.signature(numpy_functions.ANSWERS[name]).parameters.values()
-    its = inspect.signature(numpy_functions.numpys(name)).parameters.values()
-    for p, q in zip(own, its, strict=True):
-        if q.kind is not q.POSITIONAL_ONLY:
-            assert (p.name, p.kind) == (q.name, q.kind)
-        given = p.default is q.default or p.default == q.default
-        assert given or (q.default is np._NoValue and p.default in (None, False, True))
-
+every_call = pytest.mark.parametrize("call", CALLS, ids=range(len(CALLS)))
 
 # Answered as NumPy does --------------------------------------------------------------------------
 
@@ -80,25 +34,23 @@ def draw(call):
     return [x.draw(rng, (SAMPLES, *x.shape)) for x in call[1:]]
 
 
-def same(actual, expected):
+def same(actual, expected, tolerance=FLOAT64):
     """Compare lists of arrays: values, shapes and dtypes."""
-    assert len(actual) == len(expected)
     for x, y in zip(actual, expected, strict=True):
         x, y = np.asarray(x), np.asarray(y)
         assert (x.shape, x.dtype) == (y.shape, y.dtype)
-        assert_close(x, y, FLOAT32 if y.dtype == np.float32 else FLOAT64)
+        assert_close(x, y, max(tolerance, FLOAT32 if y.dtype == np.float32 else 0.0))
 
 
-@rows({**CALLS, **UFUNC_CALLS, **METHOD_CALLS})
+@every_call
 @np.errstate(all="ignore")
-def test_values_are_numpys_in_every_transform(name, call):
+def test_values_are_numpys_in_every_transform(call):
     f, xs = call[0], draw(call)
 
     def whole(*args):
         return several(f(*args))
 
     singly = [whole(*[x[i] for x in xs]) for i in range(SAMPLES)]
-    assert not any(hasattr(x, "_trace") for x in singly[0])
     compiled = jit(whole)
     for i, expected in enumerate(singly):
         same(compiled(*[x[i] for x in xs]), expected)
@@ -106,22 +58,13 @@ def test_values_are_numpys_in_every_transform(name, call):
     stacked = [np.stack(parts) for parts in zip(*singly, strict=True)]
     same(vmap(whole)(*xs), stacked)
     same(jit(vmap(whole))(*xs), stacked)
-
-
-@rows({**CALLS, **UFUNC_CALLS, **METHOD_CALLS})
-@np.errstate(all="ignore")
-def test_float32_gives_the_dtypes_that_numpy_gives(name, call):
-    xs = [x.astype(np.float32) if x.dtype == np.float64 else x for x in draw(call)]
-    expected = several(call[0](*[x[0] for x in xs]))
-    results = vmap(lambda *args: several(call[0](*args)))(*xs)
-    for x, y in zip(results, map(np.asarray, expected), strict=True):
-        assert (x.shape[1:], x.dtype) == (y.shape, y.dtype)
-        if y.dtype.kind == "f":
-            assert_close(x[0], y, 1e-2)
+    small = [x.astype(np.float32) if x.dtype == np.float64 else x for x in xs]
+    rows = [whole(*[x[i] for x in small]) for i in range(SAMPLES)]
+    same(vmap(whole)(*small), [np.stack(parts) for parts in zip(*rows, strict=True)], 1e-2)
 
 
 def losses(call):
-    """Return the sum of all results, weighted; whether it can be differentiated; argnums."""
+    """Return the sum of all results, weighted; and the inputs that it can be differentiated in."""
     f, xs = call[0], draw(call)
     with np.errstate(all="ignore"):
         example = several(f(*[x[0] for x in xs]))
@@ -137,47 +80,40 @@ def losses(call):
     return loss, xs, argnums if any(smooth) else ()
 
 
-def slope(loss, args, argnums, directions):
-    """Differentiate along directions by central differences."""
-    step = 1e-5
-
-    def at(h):
-        moved = [*args]
-        for n, v in zip(argnums, directions, strict=True):
-            moved[n] = args[n] + h * v
-        return loss(*moved)
-
-    return (at(step) - at(-step)) / (2 * step)
+def slope(f, step=1e-5):
+    return (f(step) - f(-step)) / (2 * step)
 
 
-@rows({**CALLS, **UFUNC_CALLS, **METHOD_CALLS})
+@every_call
 @np.errstate(all="ignore")
-def test_gradients_are_those_of_finite_differences(name, call):
+def test_gradients_are_those_of_finite_differences(call):
     loss, xs, argnums = losses(call)
-    if not argnums or name == "nextafter":  # a step in the engine, whose derivative is zero
+    if not argnums or "nextafter" in str(call[0].__defaults__):  # a step: its derivative is zero
         return
-    each = []
-    rng = np.random.default_rng(3)
+    each, rng = [], np.random.default_rng(3)
     for i in range(SAMPLES):
         args = [x[i] for x in xs]
         value, grads = value_and_grad(loss, argnums)(*args)
         assert_close(value, loss(*args))
-        directions = [rng.normal(size=args[n].shape) for n in argnums]
-        along = sum(np.sum(g * v) for g, v in zip(grads, directions, strict=True))
+        directions = {n: rng.normal(size=args[n].shape) for n in argnums}
+        along = sum(np.sum(g * v) for g, v in zip(grads, directions.values(), strict=True))
+
+        def moved(h, args=args, directions=directions):
+            return loss(*[x + h * directions[n] if n in directions else x for n, x in enumerate(args)])
+
         assert np.isfinite(value)
-        assert_close(along, slope(loss, args, argnums, directions), FINITE_DIFFERENCES)
+        assert_close(along, slope(moved), FINITE_DIFFERENCES)
         each.append(grads)
     stacked = tuple(np.stack(rows) for rows in zip(*each, strict=True))
-    assert_close(vmap(grad(loss, argnums))(*xs), stacked)
     assert_close(jit(vmap(grad(loss, argnums)))(*xs), stacked)
 
 
-@pytest.mark.parametrize("name", ABOUT)
-def test_what_is_asked_about_an_array_is_answered_as_numpy_does(name):
+@pytest.mark.parametrize("ask", ABOUT)
+def test_what_is_asked_about_an_array_is_answered_as_numpy_does(ask):
     seen = []
     for transform in (grad, vmap, jit):
-        transform(lambda x: seen.append(ABOUT[name](x)) or np.sum(x))(np.ones((2, 3))[0])
-    assert seen == [ABOUT[name](np.ones(3))] * 3
+        transform(lambda x: seen.append(ask(x)) or np.sum(x))(np.ones((2, 3))[0])
+    assert seen == [ask(np.ones(3))] * 3
 
 
 # Deeper -----------------------------------------------------------------------------------------
@@ -201,18 +137,13 @@ def same_network(params, x, y):
     return xp.log(xp.sum(xp.exp(logits))) - xp.take(logits, y) + penalty
 
 
-def data():
+def test_a_loss_in_numpy_is_the_loss_in_the_namespace():
     rng = np.random.default_rng(0)
     params = {"w": rng.normal(size=(4, 3)), "b": rng.normal(size=4), "v": rng.normal(size=(5, 4))}
-    return params, rng.normal(size=(6, 3)), rng.integers(0, 5, 6)
-
-
-def test_a_loss_in_numpy_is_the_loss_in_the_namespace():
-    params, x, y = data()
+    x, y = rng.normal(size=(6, 3)), rng.integers(0, 5, 6)
     rows = vmap(grad(network), (None, 0, 0))
     assert_close(rows(params, x, y), vmap(grad(same_network), (None, 0, 0))(params, x, y))
     assert_close(jit(rows)(params, x, y), rows(params, x, y))
-    assert_close(network(params, x[0], y[0]), same_network(params, x[0], y[0]))
 
 
 def test_numpy_functions_at_any_depth():
@@ -227,10 +158,8 @@ def test_numpy_functions_at_any_depth():
         return np.sum(np.stack([np.einsum("bi,i->b", each, a), np.mean(each, axis=1)]) ** 2)
 
     along = np.array([0.3, -1.0, 0.2, 0.5])
-    step = 1e-5
-    slope = (outer(x + step * along) - outer(x - step * along)) / (2 * step)
-    assert_close(np.sum(grad(outer)(x) * along), slope, FINITE_DIFFERENCES)
-    assert_close(jit(grad(outer))(x), grad(outer)(x))
+    expected = slope(lambda h: outer(x + h * along))
+    assert_close(np.sum(grad(outer)(x) * along), expected, FINITE_DIFFERENCES)
     many = np.stack([x, 2 * x])
     assert_close(jit(vmap(grad(outer)))(many), np.stack([grad(outer)(r) for r in many]))
 
@@ -250,6 +179,56 @@ def test_sinc_near_zero():
 
 # Refused ----------------------------------------------------------------------------------------
 
+
+class Noted(np.ndarray):
+    """An array that notes which functions of NumPy are called on it."""
+
+    seen = set()
+
+    def noted(self, function, call, args, kwargs):
+        self.seen.add(function)
+        result = call(*plain(args), **{k: plain(x) for k, x in kwargs.items()})
+        return result.view(Noted) if isinstance(result, np.ndarray) else result
+
+    def __array_function__(self, function, types, args, kwargs):
+        return self.noted(function, function, args, kwargs)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        call = getattr(ufunc, method)
+        return self.noted(ufunc if method == "__call__" else None, call, inputs, kwargs)
+
+
+def plain(x):
+    if isinstance(x, tuple | list):
+        return type(x)(map(plain, x))
+    return np.asarray(x) if isinstance(x, Noted) else x
+
+
+@np.errstate(all="ignore")
+def called():
+    """Return the functions of NumPy that the tests above call."""
+    for f, *inputs in [*CALLS, *((ask, CALLS[0][1]) for ask in ABOUT)]:
+        f(*[x.draw(np.random.default_rng(0), x.shape).view(Noted) for x in inputs])
+    return Noted.seen
+
+
+def named(function):
+    """Return a function's name as it is written behind ``np.``."""
+    module = getattr(function, "__module__", "").removeprefix("numpy").removeprefix(".")
+    return f"{'emath' if 'scimath' in module else module}.{function.__name__}".lstrip(".")
+
+
+def by_name(function):
+    """Return a function that NumPy has twice, with a hidden one behind ``like``, as readers do."""
+    try:
+        return attrgetter(named(function))(np)
+    except AttributeError:
+        return function
+
+
+FUNCTIONS = {named(f): by_name(f) for f in overrides.get_overridable_numpy_array_functions()}
+FUNCTIONS |= {named(u): u for u in overrides.get_overridable_numpy_ufuncs()}
+REFUSED = {name: f for name, f in sorted(FUNCTIONS.items()) if f not in called()}
 TRANSFORMS = {"grad": grad, "vmap": lambda f: vmap(f), "jit": jit}
 every_transform = pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 X = np.linspace(0.1, 0.9, 6).reshape(2, 3)
@@ -259,11 +238,14 @@ def refusal(transform, call):
     """Return the sentence that a call is refused with inside a transform."""
     with pytest.raises(TypeError) as caught:
         transform(lambda x: np.sum(call(x)))(X)
+    assert str(caught.value).endswith(".") or "argument" in str(caught.value)
     return str(caught.value)
 
 
 def call_somehow(function, x):
     """Call a function with x for every argument that it needs, or for ``like``."""
+    if isinstance(function, np.ufunc):
+        return function(*[x] * function.nin)
     try:
         parameters = inspect.signature(function).parameters
     except ValueError:
@@ -275,50 +257,22 @@ def call_somehow(function, x):
     return function(*[x] * len(needed))
 
 
-@every_transform
-@pytest.mark.parametrize(
-    "function",
-    [f for f in FUNCTIONS if numpy_functions.named(f) not in numpy_functions.ANSWERS],
-    ids=numpy_functions.named,
-)
-def test_what_is_not_answered_is_refused_by_name(function, transform):
-    text = refusal(transform, lambda x: call_somehow(function, x))
-    assert re.match(rf"np\.{numpy_functions.named(function)}: on \w+Tracer\(", text)
-    assert text.count(": ") == 2
-    assert text.endswith(".")
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_answered_is_refused_by_name(name):
+    for transform in TRANSFORMS.values():
+        text = refusal(transform, lambda x: call_somehow(REFUSED[name], x))
+        assert re.match(rf"(np\.|the ufunc ){name.removeprefix('_core.umath.')}:? on \w+Tr", text)
+        assert text.count(": ") == 2
 
 
-@every_transform
-@pytest.mark.parametrize(
-    "ufunc",
-    [u for u in UFUNCS if u.__name__ not in numpy_functions.UFUNCS],
-    ids=lambda u: u.__name__,
-)
-def test_a_ufunc_that_is_not_answered_is_refused_by_name(ufunc, transform):
-    text = refusal(transform, lambda x: ufunc(*[x] * ufunc.nin))
-    assert re.match(rf"(np\.|the ufunc ){ufunc.__name__}:? on \w+Tracer\(", text)
-
-
-METHODS = {
-    "add.at": lambda x: np.add.at(np.zeros(2), [0, 1], x[0]),
-    "add.reduceat": lambda x: np.add.reduceat(x, [0, 1]),
-    "subtract.reduce": lambda x: np.subtract.reduce(x),
-    "maximum.accumulate": lambda x: np.maximum.accumulate(x),
-    "gcd.outer": lambda x: np.gcd.outer(x, x),
-}
-
-
-@every_transform
-@pytest.mark.parametrize("name", METHODS)
-def test_a_method_that_is_not_answered_is_refused_by_name(name, transform):
-    assert refusal(transform, METHODS[name]).startswith(f"np.{name}: on ")
-
-
-ARGUMENTS = {
+PARTS = {
+    "add.at: on ": lambda x: np.add.at(np.zeros(2), [0, 1], x[0]),
+    "add.reduceat: on ": lambda x: np.add.reduceat(x, [0, 1]),
+    "subtract.reduce: on ": lambda x: np.subtract.reduce(x),
+    "gcd.outer: on ": lambda x: np.gcd.outer(x, x),
     "sum: out=": lambda x: np.sum(x, out=np.zeros(())),
     "max: out=": lambda x: np.max(x, 0, np.zeros(3)),
     "exp: out=": lambda x: np.exp(x, out=np.zeros(x.shape)),
-    "add: out=": lambda x: np.zeros(x.shape).__iadd__(x),
     "exp: where=": lambda x: np.exp(x, where=np.ones(x.shape, bool)),
     "multiply: casting=": lambda x: np.multiply(x, 2.0, casting="unsafe"),
     "exp: dtype=": lambda x: np.exp(x, dtype=int),
@@ -328,14 +282,10 @@ ARGUMENTS = {
     "var: where=": lambda x: np.var(x, where=np.ones(x.shape, bool)),
     "std: mean=": lambda x: np.std(x, mean=0.5),
     "nanmax: initial=": lambda x: np.nanmax(x, initial=0.5),
-    "sort: order=": lambda x: np.sort(x, order="f"),
     "quantile: method=": lambda x: np.quantile(x, 0.5, method="lower"),
-    "median: overwrite_input=": lambda x: np.median(x, overwrite_input=True),
-    "reshape: order=": lambda x: np.reshape(x, -1, order="F"),
     "ravel: order=": lambda x: np.ravel(x, "F"),
     "take: mode=": lambda x: np.take(x, [7], mode="clip"),
     "concatenate: casting=": lambda x: np.concatenate([x, x], casting="no"),
-    "nan_to_num: copy=": lambda x: np.nan_to_num(x, copy=False),
     "einsum: order": lambda x: np.einsum("...", x, order="F"),
     "einsum: the axes were given as lists": lambda x: np.einsum(x, [0, 0]),
     "clip: casting": lambda x: np.clip(x, 0, 1, casting="unsafe"),
@@ -344,10 +294,8 @@ ARGUMENTS = {
     "pad: pad_width is a dict": lambda x: np.pad(x, {0: 1}),
     "gradient: edge_order=2": lambda x: np.gradient(x, edge_order=2),
     "gradient: 1 spacings for": lambda x: np.gradient(x, [1.0, 2.0], axis=0),
-    "cov: aweights=": lambda x: np.cov(x, aweights=[1, 2, 3]),
     "interp: period=": lambda x: np.interp(x, [0.0, 1.0], [0.0, 1.0], period=1),
     "meshgrid: sparse=": lambda x: np.meshgrid(x, x, sparse=True)[0],
-    "zeros_like: order=": lambda x: np.zeros_like(x, order="F"),
     "linalg.norm: ord=2 over 2 axes": lambda x: np.linalg.norm(x, 2),
     "linalg.norm: ord='nuc'": lambda x: np.linalg.norm(x, "nuc"),
     "linalg.norm: ord=3 for 3 axes": lambda x: np.linalg.norm(x[None], 3),
@@ -366,36 +314,24 @@ ARGUMENTS = {
 }
 
 
-@pytest.mark.parametrize("start", ARGUMENTS)
-def test_an_argument_that_is_not_honoured_is_refused_by_name(start):
-    text = refusal(jit, ARGUMENTS[start])
-    assert text.startswith(f"np.{start}")
-    assert text.endswith(".")
-
-
-@every_transform
-def test_an_unknown_argument_is_refused(transform):
-    assert "sum" in refusal(transform, lambda x: np.sum(x, axes=0))
-    assert "unexpected keyword argument 'axes'" in refusal(transform, lambda x: np.sum(x, axes=0))
+@pytest.mark.parametrize("start", PARTS)
+def test_a_part_that_is_not_honoured_is_refused_by_name(start):
+    assert refusal(jit, PARTS[start]).startswith(f"np.{start}")
 
 
 def test_whole_sentences():
     assert refusal(jit, np.unique) == (
-        "np.unique: on StageTracer(float64[2,3] in jit): the shape of its result depends on "
+        "np.unique: on StageTracer(float64[2, 3] in jit): the shape of its result depends on "
         "values, which vmap and jit cannot follow; keep every element and choose with "
         "np.where(condition, x, y)."
-    ).replace("[2,3]", "[2, 3]")
-    assert refusal(grad, lambda x: np.exp(x, out=np.zeros(()))) == (
-        "np.exp: out=(array(0.),) was given, which the engine does not honour; use the result "
-        "(a = a + x for a += x)."
     )
     foreign = np.frompyfunc(lambda x: x, 1, 1)
     assert refusal(vmap, foreign).startswith("the ufunc <lambda> (vectorized): on BatchTracer(")
+    assert "unexpected keyword argument 'axes'" in refusal(grad, lambda x: np.sum(x, axes=0))
 
 
 NOT_DISPATCHED = {
     "np.array([x, x])": lambda x: np.array([x[0], x[1]]),
-    "np.asarray(x)": np.asarray,
     "a function of a list": lambda x: np.sum([x[0], x[1]]),
     "an assignment": lambda x: np.zeros((2, *x.shape)).__setitem__(0, x),
     "a method of an array": lambda x: np.ones((2, 2)).dot(x),
@@ -406,6 +342,4 @@ NOT_DISPATCHED = {
 @pytest.mark.parametrize("what", NOT_DISPATCHED)
 def test_what_numpy_does_not_hand_over_says_what_to_write(what, transform):
     text = refusal(transform, NOT_DISPATCHED[what])
-    assert re.match(r"NumPy was to make an array of \w+Tracer\(", text)
-    for part in ("np.stack([a, b]) for np.array([a, b])", "x for np.asarray(x)", "np.dot(a, x)"):
-        assert part in text
+    assert re.match(r"NumPy was to make an array of \w+Tracer\(.*write np.stack\(\[a, b\]\)", text)
