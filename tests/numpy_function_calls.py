@@ -97,7 +97,7 @@ ONE = {
     inside: "tan arcsin arccos arctanh",
     above_one: "arccosh",
     fractional: "floor ceil trunc rint modf fix round",
-    extreme: "isfinite isinf isnan signbit isposinf isneginf nan_to_num",
+    extreme: "isfinite isinf isnan signbit isposinf isneginf",
     few: "logical_not invert rint",
 }
 TWO = {

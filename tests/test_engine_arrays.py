@@ -28,6 +28,52 @@ def everywhere(f, *args):
 
 # Operators -------------------------------------------------------------------------------------
 
+NUMBERS = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lt", "le", "gt", "ge"]
+BITS = ["and_", "or_", "xor", "lshift", "rshift", "eq", "ne"]
+UNARY = {"pos": (X, N), "neg": (X, N), "abs": (X - 1.5, N - 3), "invert": (B, N)}
+
+
+def as_in_numpy(f, *args):
+    for result in everywhere(f, *args):
+        assert_close(result, f(*args))
+        assert result.dtype == f(*args).dtype
+
+
+@pytest.mark.parametrize("name", [*NUMBERS, *BITS, "matmul"])
+def test_operators_as_in_numpy(name):
+    """Between tracers, and with an array or a number before or after one."""
+    f = getattr(operator, name)
+    if name == "matmul":
+        as_in_numpy(lambda x: f(N[0].T, x), N)
+        return
+    pairs = [(N, N[::-1])]
+    pairs += [(X, X[::-1]), (X, N)] if name in NUMBERS else []
+    pairs += [] if name.endswith("shift") or name in NUMBERS else [(B, B[::-1])]
+    for x, y in pairs:
+        as_in_numpy(f, x, y)
+        for other in (y[0], y[0, 0, 0].item()):
+            as_in_numpy(lambda x, other=other: f(x, other), x)
+            as_in_numpy(lambda x, other=other: f(other, x), x)
+
+
+def test_unary_operators_and_divmod_as_in_numpy():
+    for name, arrays in UNARY.items():
+        for x in arrays:
+            as_in_numpy(getattr(operator, name), x)
+    for part in (0, 1):
+        as_in_numpy(lambda x, y, part=part: divmod(x, y)[part], X, X[::-1])
+        as_in_numpy(lambda y, part=part: divmod(X[0], y)[part], X)
+    g = grad(lambda x, y: xp.sum(+x % y) + xp.sum(x // 2.0 + x), (0, 1))
+    x, y = np.array([5.3, -5.3]), np.array([2.0, 2.0])
+    assert_close(g(x, y), (np.array([2.0, 2.0]), np.array([-2.0, 3.0])))
+
+
+def test_a_format_asks_for_a_number():
+    seen = []
+    grad(lambda x: seen.append(f"{x} and {xp.stop_gradient(x):.2f}") or x)(np.float64(1.0))
+    assert seen == ["ReverseTracer(float64[] in grad) and 1.00"]
+
+
 # Methods ---------------------------------------------------------------------------------------
 
 METHODS = {

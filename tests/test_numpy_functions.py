@@ -99,7 +99,9 @@ def test_gradients_are_those_of_finite_differences(call):
         along = sum(np.sum(g * v) for g, v in zip(grads, directions.values(), strict=True))
 
         def moved(h, args=args, directions=directions):
-            return loss(*[x + h * directions[n] if n in directions else x for n, x in enumerate(args)])
+            return loss(
+                *[x + h * directions[n] if n in directions else x for n, x in enumerate(args)]
+            )
 
         assert np.isfinite(value)
         assert_close(along, slope(moved), FINITE_DIFFERENCES)
