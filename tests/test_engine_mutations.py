@@ -14,8 +14,6 @@ from persample.engine.batching import batch_rules
 from persample.engine.primitives import apply
 from persample.engine.reverse import vjp_rules
 
-pytestmark = pytest.mark.slow
-
 
 def first_along(x, axis=None, keepdims=False):
     """A sum that forgets to sum: the first entry along each axis."""
