@@ -12,7 +12,6 @@ import pytest
 from numpy.testing import overrides
 
 from persample.engine import grad, jit, value_and_grad, vmap
-from persample.engine import namespace as xp
 from persample.tape import tensor
 
 from .numpy_function_calls import ABOUT, CALLS
@@ -121,33 +120,6 @@ def test_what_is_asked_about_an_array_is_answered_as_numpy_does(ask):
 # Deeper -----------------------------------------------------------------------------------------
 
 
-def network(params, x, y):
-    """Return the loss of one sample, in NumPy as people write it."""
-    hidden = np.tanh(params["w"] @ x + params["b"])
-    logits = np.dot(params["v"], np.maximum(hidden, 0.1 * hidden))
-    logits = logits - np.max(logits)
-    penalty = 0.01 * sum(np.linalg.norm(p) ** 2 for p in params.values())
-    return np.log(np.sum(np.exp(logits))) - np.take(logits, y) + penalty
-
-
-def same_network(params, x, y):
-    """Return the same loss in the engine's namespace."""
-    hidden = xp.tanh(params["w"] @ x + params["b"])
-    logits = params["v"] @ xp.maximum(hidden, 0.1 * hidden)
-    logits = logits - xp.max(logits)
-    penalty = 0.01 * sum(xp.linalg.vector_norm(p) ** 2 for p in params.values())
-    return xp.log(xp.sum(xp.exp(logits))) - xp.take(logits, y) + penalty
-
-
-def test_a_loss_in_numpy_is_the_loss_in_the_namespace():
-    rng = np.random.default_rng(0)
-    params = {"w": rng.normal(size=(4, 3)), "b": rng.normal(size=4), "v": rng.normal(size=(5, 4))}
-    x, y = rng.normal(size=(6, 3)), rng.integers(0, 5, 6)
-    rows = vmap(grad(network), (None, 0, 0))
-    assert_close(rows(params, x, y), vmap(grad(same_network), (None, 0, 0))(params, x, y))
-    assert_close(jit(rows)(params, x, y), rows(params, x, y))
-
-
 def test_numpy_functions_at_any_depth():
     """Second derivatives, and NumPy's functions on arrays of several levels at once."""
     x, y = np.linspace(0.2, 1.0, 4), np.linspace(-1.0, 0.5, 3)
@@ -232,7 +204,6 @@ FUNCTIONS = {named(f): by_name(f) for f in overrides.get_overridable_numpy_array
 FUNCTIONS |= {named(u): u for u in overrides.get_overridable_numpy_ufuncs()}
 REFUSED = {name: f for name, f in sorted(FUNCTIONS.items()) if f not in called()}
 TRANSFORMS = {"grad": grad, "vmap": lambda f: vmap(f), "jit": jit}
-every_transform = pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 X = np.linspace(0.1, 0.9, 6).reshape(2, 3)
 
 
@@ -332,16 +303,16 @@ def test_whole_sentences():
     assert "unexpected keyword argument 'axes'" in refusal(grad, lambda x: np.sum(x, axes=0))
 
 
-NOT_DISPATCHED = {
-    "np.array([x, x])": lambda x: np.array([x[0], x[1]]),
-    "a function of a list": lambda x: np.sum([x[0], x[1]]),
-    "an assignment": lambda x: np.zeros((2, *x.shape)).__setitem__(0, x),
-    "a method of an array": lambda x: np.ones((2, 2)).dot(x),
-}
+NOT_DISPATCHED = [
+    lambda x: np.array([x[0], x[1]]),
+    lambda x: np.sum([x[0], x[1]]),
+    lambda x: np.zeros((2, *x.shape)).__setitem__(0, x),
+    lambda x: np.ones((2, 2)).dot(x),
+]
 
 
-@every_transform
-@pytest.mark.parametrize("what", NOT_DISPATCHED)
-def test_what_numpy_does_not_hand_over_says_what_to_write(what, transform):
-    text = refusal(transform, NOT_DISPATCHED[what])
-    assert re.match(r"NumPy was to make an array of \w+Tracer\(.*write np.stack\(\[a, b\]\)", text)
+@pytest.mark.parametrize("call", NOT_DISPATCHED)
+def test_what_numpy_does_not_hand_over_says_what_to_write(call):
+    for transform in TRANSFORMS.values():
+        text = refusal(transform, call)
+        assert re.match(r"NumPy was to make an array of \w+Tracer\(.*write np.stack\(\[a", text)

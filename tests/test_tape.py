@@ -18,29 +18,24 @@ from persample.engine import namespace as xp
 from persample.engine.reverse import vjp_rules
 
 
+def float_or_whole(data):
+    return np.asarray(data, int if np.asarray(data).dtype.kind == "i" else float)
+
+
 class Ours:
-    tensor = staticmethod(
-        lambda data, requires_grad=False: tape.tensor(
-            np.asarray(data) if np.asarray(data).dtype.kind == "i" else np.asarray(data, float),
-            requires_grad,
-        )
-    )
-    no_grad = staticmethod(tape.no_grad)
-    exp, tanh, sum = staticmethod(lambda x: xp.exp(x)), staticmethod(lambda x: xp.tanh(x)), xp.sum
+    no_grad, exp, tanh, sum = tape.no_grad, xp.exp, xp.tanh, xp.sum
     float32, float64 = np.float32, np.float64
+
+    def tensor(data, requires_grad=False):
+        return tape.tensor(float_or_whole(data), requires_grad)
 
 
 class Torch:
-    tensor = staticmethod(
-        lambda data, requires_grad=False: torch.tensor(
-            data,
-            dtype=torch.int64 if np.asarray(data).dtype.kind == "i" else torch.float64,
-            requires_grad=requires_grad,
-        )
-    )
-    no_grad = staticmethod(torch.no_grad)
-    exp, tanh, sum = staticmethod(torch.exp), staticmethod(torch.tanh), staticmethod(torch.sum)
+    no_grad, exp, tanh, sum = torch.no_grad, torch.exp, torch.tanh, torch.sum
     float32, float64 = torch.float32, torch.float64
+
+    def tensor(data, requires_grad=False):
+        return torch.tensor(float_or_whole(data), requires_grad=requires_grad)
 
 
 CHANGES = [operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ipow]
@@ -363,8 +358,6 @@ def test_a_tensor_prints_what_it_is():
 RECORDED = {
     "product": lambda x, w: x * w,
     "product from the left": lambda x, w: w * x,
-    "matrices": lambda x, w: x @ w,
-    "broadcast": lambda x, w: x[None, :] * w,
     "read-only view": lambda x, w: x * np.broadcast_to(w, (4, 3)),
 }
 
