@@ -188,6 +188,8 @@ def called():
 
 def named(function):
     """Return a function's name as it is written behind ``np.``."""
+    if isinstance(function, np.ufunc):
+        return function.__name__
     module = getattr(function, "__module__", "").removeprefix("numpy").removeprefix(".")
     return f"{'emath' if 'scimath' in module else module}.{function.__name__}".lstrip(".")
 
@@ -234,7 +236,7 @@ def call_somehow(function, x):
 def test_what_is_not_answered_is_refused_by_name(name):
     for transform in TRANSFORMS.values():
         text = refusal(transform, lambda x: call_somehow(REFUSED[name], x))
-        assert re.match(rf"(np\.|the ufunc ){name.removeprefix('_core.umath.')}:? on \w+Tr", text)
+        assert re.match(rf"(np\.|the ufunc ){name}:? on \w+Tracer", text)
         assert text.count(": ") == 2
 
 
