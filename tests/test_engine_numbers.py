@@ -9,7 +9,6 @@ import warnings
 
 import numpy as np
 import pytest
-import torch
 from specs import SPECS
 from tolerances import FLOAT64, assert_close
 
@@ -303,21 +302,3 @@ def test_a_program_runs_when_it_is_pasted(name):
         scope |= {k: v for k, v in run.program(rows).__globals__.items() if "constant" in k}
     exec(run.source(rows), scope)
     like(scope[run.program(rows).__name__](rows), f(rows))
-
-
-# Norms -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("ord", [0.5, 1.5, 2, 2.5, 3, 4, np.float64(3)])
-@pytest.mark.parametrize("x", [[0.0, 0.0, 0.0], [0.0, 2.0, -3.0], [1.0, 2.0, -3.0]], ids=repr)
-def test_norms_have_slope_0_at_0_as_in_pytorch(x, ord):
-    norm = lambda x: xp.linalg.vector_norm(x, ord=ord)  # noqa: E731
-    peer = torch.tensor(x, dtype=torch.float64, requires_grad=True)
-    value = torch.linalg.vector_norm(peer, ord=float(ord))
-    value.backward()
-    assert_close(norm(np.array(x)), value.item(), FLOAT64)
-    assert_close(grad(norm)(np.array(x)), peer.grad.numpy(), FLOAT64)
-    for negative in (-1, -2.5):
-        with np.errstate(divide="ignore"):
-            expected = np.linalg.norm(x, negative)
-        assert_close(xp.linalg.vector_norm(np.array(x), ord=negative), expected, FLOAT64)

@@ -164,3 +164,18 @@ def test_a_negative_base_with_a_real_exponent_has_no_gradient_in_the_exponent():
     with np.errstate(invalid="ignore"):
         slopes = grad(xp.pow, (0, 1))(np.float64(-2.0), np.float64(3.0))
     assert_close(slopes, (np.array(12.0), np.array(np.nan)), FLOAT64)
+
+
+@pytest.mark.parametrize("ord", [0.5, 1.5, 2, 2.5, 3, 4, np.float64(3)])
+@pytest.mark.parametrize("x", [[0.0, 0.0, 0.0], [0.0, 2.0, -3.0], [1.0, 2.0, -3.0]], ids=repr)
+def test_norms_have_slope_0_at_0_as_in_pytorch(x, ord):
+    norm = lambda x: xp.linalg.vector_norm(x, ord=ord)  # noqa: E731
+    peer = torch.tensor(x, dtype=torch.float64, requires_grad=True)
+    value = torch.linalg.vector_norm(peer, ord=float(ord))
+    value.backward()
+    assert_close(norm(np.array(x)), value.item(), FLOAT64)
+    assert_close(grad(norm)(np.array(x)), peer.grad.numpy(), FLOAT64)
+    for negative in (-1, -2.5):
+        with np.errstate(divide="ignore"):
+            expected = np.linalg.norm(x, negative)
+        assert_close(xp.linalg.vector_norm(np.array(x), ord=negative), expected, FLOAT64)
