@@ -133,6 +133,8 @@ def test_a_fully_sharded_model_is_refused_and_both_cures_are_right(n, found):
             "AttributeError: 'Tensor' object has no attribute '_local_tensor'"
         )
     assert fsdp["said"]["record"].startswith("TypeError: record: the parameter 0.weight is")
+    said = fsdp["said"]["record after a forward pass"]
+    assert said.startswith("TypeError: record: the model is under fully_shard")
     assert fsdp["own numbers"] < samples.NUMBERS
     assert fsdp["rows of a whole copy"] < 1e-9
     assert fsdp["two passes"] < 1e-9

@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from execute_notebooks import METADATA, normalise, shorten
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from notebook_rules import RECIPE, RECIPES, chapters, problems
+from notebook_rules import LOOP, LOOPS, RECIPE, RECIPES, chapters, problems
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -29,11 +29,12 @@ def test_a_chapter_is_in_normal_form(path):
 
 
 @pytest.mark.parametrize("path", chapters(ROOT), ids=lambda path: path.stem)
-def test_only_one_page_has_recipes(path):
+@pytest.mark.parametrize(("tag", "page"), [(RECIPE, RECIPES), (LOOP, LOOPS)])
+def test_only_one_page_has_whole_programs(path, tag, page):
     cells = nbformat.read(path, as_version=4).cells
-    tagged = [RECIPE in cell.metadata.get("tags", []) for cell in cells]
+    tagged = [tag in cell.metadata.get("tags", []) for cell in cells]
     code = [cell.cell_type == "code" for cell in cells]
-    assert tagged == (code if path.stem == RECIPES else [False] * len(cells))
+    assert tagged == (code if path.stem == page else [False] * len(cells))
 
 
 def good():
@@ -87,6 +88,11 @@ def _long_recipe(notebook):
     notebook.cells[1].metadata["tags"] = [RECIPE]
 
 
+def _long_loop(notebook):
+    notebook.cells[1].source = "\n".join(f"x{i} = {i}" for i in range(40))
+    notebook.cells[1].metadata["tags"] = [LOOP]
+
+
 def _three_in_a_row(notebook):
     del notebook.cells[3]
 
@@ -106,6 +112,7 @@ SPOILED = {
     "'ipykernel_1'": _cell_file,
     "16 lines of code": _long_cell,
     "23 lines of code": _long_recipe,
+    "40 lines of code": _long_loop,
     "more than 2 code cells": _three_in_a_row,
     "never executed": lambda nb: nb.cells[1].update(execution_count=None),
     "not run in order": lambda nb: nb.cells[1].update(execution_count=7),
@@ -128,10 +135,11 @@ def test_a_rule_that_is_broken_is_named(problem):
     assert problem in found[0]
 
 
-def test_a_recipe_may_be_longer_than_a_cell():
+@pytest.mark.parametrize("lengthen", [_long_recipe, _long_loop])
+def test_a_whole_program_may_be_longer_than_a_cell(lengthen):
     notebook = good()
-    _long_recipe(notebook)
-    notebook.cells[1].source = notebook.cells[1].source.removesuffix("\nx22 = 22")
+    lengthen(notebook)
+    notebook.cells[1].source = notebook.cells[1].source.rpartition("\n")[0]
     assert problems(notebook) == []
 
 

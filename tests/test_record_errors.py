@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch import nn
+from torch.distributed.fsdp import FSDPModule
 from torch.utils.checkpoint import checkpoint
 
 import persample as ps
@@ -128,6 +129,20 @@ def divided():
         pass
 
 
+def under_fully_shard():
+    """Return a layer with its parameters fetched; one that really is: test_devices_torch."""
+    model = linear()
+    model.__class__ = type("FSDPLinear", (FSDPModule, nn.Linear), {})
+    return nn.Sequential(model)
+
+
+def replaced():
+    model = linear()
+    record = record_of(model, torch.randn(B, 4))
+    model.weight = nn.Parameter(torch.zeros(3, 4))
+    record.add_clipped_sum(1.0)
+
+
 LINEAR_RECORD = lambda: record_of(linear(), torch.randn(B, 4))  # noqa: E731
 SECOND = (
     "backward: this record has its backward pass already, and one record holds one pass; add the "
@@ -166,6 +181,20 @@ ERRORS = {
         "record: the parameter weight is a DTensor, which fully_shard and others make and of "
         "which each process holds a part; take the rows of a model whose parameters are whole, "
         "such as one with p.full_tensor() of each.",
+    ),
+    "parameters fetched for a pass": (
+        lambda: enter(under_fully_shard()),
+        TypeError,
+        "record: 0 is under fully_shard (or FSDP), so its parameters are whole for a pass only, "
+        "and so would be their .grad; take the rows of a model whose parameters are whole, such "
+        "as one with p.full_tensor() of each.",
+    ),
+    "a parameter that was replaced": (
+        replaced,
+        RuntimeError,
+        "add_clipped_sum: the model has another parameter weight by now, and .grad of the one "
+        "that was recorded would be lost; under fully_shard take the rows of a model whose "
+        "parameters are whole.",
     ),
     "a lazy layer": (
         lambda: enter(nn.LazyLinear(3)),
