@@ -16,7 +16,7 @@ PHONE = 44  # letters in a line of a table, at 390 pixels
 
 def add_vendored_files(app):
     """Copy MathJax and the fonts beside `_static`, which would load them in every page."""
-    app.config.html_static_path.append(str(Path(app.srcdir) / "vendor"))
+    app.config.html_static_path.append(str(Path(app.srcdir) / "_ext" / "vendor"))
 
 
 def set_address(app, config):

@@ -1,6 +1,6 @@
 """How the book is found and shared: descriptions, pictures, and the files that a host looks for.
 
-The words stand in `pages.toml`; a picture is drawn from the figure that it names there.
+The words stand in `chapters/pages.toml`; a picture is drawn from the figure that it names there.
 """
 
 import datetime
@@ -30,7 +30,7 @@ LOST = """<h1>This page is not here</h1>
 
 def settings(root: Path) -> dict[str, dict[str, str]]:
     """Return page -> what is said of it; nothing for a book that says nothing."""
-    path = root / "pages.toml"
+    path = root / "chapters" / "pages.toml"
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 

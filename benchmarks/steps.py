@@ -16,7 +16,8 @@ Everybody does the whole step, forward and backward pass included, one after the
 batch, in an order that turns from step to step. The times are in ordinary passes, which fill
 `.grad`: the sum of a contender's times over the sum of the ordinary ones at the same steps. A
 contender that has used up its seconds stops; how many steps it did is stored. Two steps before
-the first measured one are compared with the floor (floor.py). Peers: requirements-bench.txt.
+the first measured one are compared with the floor (floor.py). Peers come from requirements.txt
+beside this file.
 
 Whoever makes fresh rows at every step pays for fresh memory, up to five times what the rest costs
 by default (Linux, glibc); `--setting "kept memory"` measures, and stores apart, without that.

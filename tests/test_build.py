@@ -29,18 +29,20 @@ FAULTS = {
 @pytest.fixture
 def book(tmp_path) -> Path:
     """Make a book of one page with this book's own settings."""
-    for name in ("Makefile", "_config.yml", "references.bib"):
+    for name in ("Makefile", "_config.yml"):
         shutil.copy(ROOT / name, tmp_path)
-    for name in ("_ext", "_static", "vendor"):
+    (tmp_path / "reference").mkdir()
+    shutil.copy(ROOT / "reference" / "references.bib", tmp_path / "reference")
+    for name in ("_ext", "_static"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("*.pyc"))
     (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: index\n")
     return tmp_path
 
 
 def build(book: Path) -> subprocess.CompletedProcess:
-    """Run `make html` in this environment, which is not set up again."""
+    """Run `make book` in this environment, which is not set up again."""
     venv = sys.prefix
-    command = ["make", f"VENV={venv}", f"--assume-old={venv}/.dev", "html"]
+    command = ["make", f"VENV={venv}", f"--assume-old={venv}/.reader", "book"]
     return subprocess.run(command, cwd=book, capture_output=True, text=True, check=False)
 
 

@@ -15,7 +15,7 @@ import persample as ps
 from persample_book import frameworks, plotting
 
 ROOT = Path(__file__).resolve().parents[1]
-PROGRAMS = ROOT / "frameworks"
+PROGRAMS = ROOT / "benchmarks" / "frameworks"
 STORED = json.loads(runner.STORED.read_text(encoding="utf-8"))["frameworks"]
 OWN = ("numpy_engine", "pytorch", "jax")  # those of the book's own environment
 
@@ -86,7 +86,7 @@ def imported(source):
 def test_the_imports_that_the_page_shows_are_those_of_the_program(name):
     cells = json.loads((ROOT / "reference" / "frameworks.ipynb").read_text("utf-8"))["cells"]
     page = "".join("".join(cell["source"]) for cell in cells)
-    tab = page.partition(f"../frameworks/with_{name}.py")[2].partition("```")[0]
+    tab = page.partition(f"../benchmarks/frameworks/with_{name}.py")[2].partition("```")[0]
     shown = imported("\n".join(re.findall("^:  (.*)$", tab, re.MULTILINE)))
     ran = imported((PROGRAMS / f"with_{name}.py").read_text(encoding="utf-8"))
     assert shown

@@ -259,9 +259,9 @@ def test_the_committed_pictures_are_those_that_the_script_draws(tmp_path):
 
 
 def test_both_pages_show_the_picture_and_the_readme_has_one_for_dark_pages():
-    assert '<img src="images/outcomes-light.png"' in README
-    assert '"(prefers-color-scheme: dark)" srcset="images/outcomes-dark.png"' in README
-    assert "{figure} images/outcomes-light.png" in LANDING
+    assert '<img src="chapters/images/outcomes-light.png"' in README
+    assert '"(prefers-color-scheme: dark)" srcset="chapters/images/outcomes-dark.png"' in README
+    assert "{figure} chapters/images/outcomes-light.png" in LANDING
 
 
 def test_every_file_that_the_readme_links_is_there():

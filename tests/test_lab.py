@@ -1,6 +1,5 @@
 """JupyterLab as a reader starts it: from a container too, with the chapters' markup shown."""
 
-import json
 import os
 import re
 import shutil
@@ -11,11 +10,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from notebook_rules import chapters
-from reading import prose
+from notebook_rules import chapters, prose
 
 ROOT = Path(__file__).resolve().parents[1]
-MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
@@ -33,17 +30,6 @@ def test_only_root_is_told_that_it_may(tmp_path, user, allowed):
     )
     assert ("--allow-root" in done.stdout) == allowed
     assert "--ip localhost" in done.stdout
-
-
-def test_the_container_calls_what_there_is():
-    container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text("utf-8"))
-    targets = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
-    called = re.findall(r"(?:&& |\()make ([a-z]+)", json.dumps(container))
-    assert {"book", "serve", "lab"} <= set(called) <= targets
-    least = re.search(r'requires-python = ">=([\d.]+)"', (ROOT / "pyproject.toml").read_text())[1]
-    assert container["image"].endswith(f":{least}")
-    assert "8000" in MAKEFILE
-    assert set(map(str, container["forwardPorts"])) == set(container["portsAttributes"])
 
 
 # The markup that JupyterLab knows. It leaves `literalinclude` empty: see `_ext/book_lab.py`.

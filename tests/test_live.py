@@ -26,8 +26,7 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 
 from browser import HTML, pages  # noqa: E402
 from live_pages import FIGURES, ROOT, book_live, write  # noqa: E402
-from notebook_rules import chapters  # noqa: E402
-from reading import prose  # noqa: E402
+from notebook_rules import chapters, prose  # noqa: E402
 
 EXACT, STATES = 1e-12, 100
 LARGEST = 20_000  # bytes of a figure, with what it shares with others

@@ -12,10 +12,10 @@ from bs4 import BeautifulSoup
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 from browser import HTML, pages, serve, settle  # noqa: E402
-from reading import MOST_PIXELS  # noqa: E402
 
 BUILT = (HTML / "index.html").is_file()
 pytestmark = pytest.mark.skipif(not BUILT, reason="the book is not built: run make book")
+MOST_PIXELS = 18_000  # of a page's height, in a window 1280 wide
 
 # What is wrong with a page, by what a reader would see. Code may show a backslash; text may not.
 LOOK = r"""

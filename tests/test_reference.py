@@ -21,7 +21,8 @@ def test_the_code_of_the_notes_holds():
 
 
 def test_every_work_has_a_line_on_the_bibliography_page():
-    keys = re.findall(r"^@\w+\{(\w+),", (ROOT / "references.bib").read_text(), re.MULTILINE)
+    entries = (ROOT / "reference" / "references.bib").read_text(encoding="utf-8")
+    keys = re.findall(r"^@\w+\{(\w+),", entries, re.MULTILINE)
     lines = re.findall(r"^- \{cite:t\}`(\w+)`: \S", text("bibliography"), re.MULTILINE)
     assert sorted(lines) == sorted(keys)
 
