@@ -50,6 +50,7 @@ CELLS = {
     "another label": ("draw()", "draw(label='y')"),
     "two pictures exchanged": ("draw()\ndraw(1)", "draw(1)\ndraw()"),
     "another error": ("raise ValueError('7 rows')", "raise ValueError('8 rows')"),
+    "no error": ("raise ValueError('7 rows')", "1"),
     "never executed": ("1", "1"),
 }
 PASS = {"start", "same text", "same picture", "an address"}
