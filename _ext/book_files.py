@@ -1,7 +1,6 @@
-"""What a reader needs to run the book, beside its pages: the package as a wheel, and the archive."""
+"""What a reader needs to run the book, beside its pages: the package's wheel, the archive."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys

@@ -84,7 +84,9 @@ def test_the_percentages_are_those_of_the_picture(ways):
         assert f"recognises at most {ordinary[1]:.0f} % of new digits: it has learned" in page
         assert "it recognises {:.0f} to {:.0f} %, about as many".format(*clipped) in page
         assert "without the 70 ({:.0f} to {:.0f} %).**".format(*removed) in page
-        assert f": {other}. Each image clipped, pixels standardised, removed by hand: {good}" in page
+        assert (
+            f": {other}. Each image clipped, pixels standardised, removed by hand: {good}" in page
+        )
     for found in ways.values():  # no other remedy comes near, in its worst draw
         assert max(found["ordinary training"]) < 10
         assert found[LAST[0]][0] > max(found[way][0] for way in found if way not in LAST) + 10

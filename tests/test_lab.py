@@ -11,7 +11,7 @@ import pytest
 from notebook_rules import chapters, prose
 
 ROOT = Path(__file__).resolve().parents[1]
-# The markup that JupyterLab knows. It leaves `literalinclude` empty: see `Lab` in `_ext/book_cures.py`.
+# The markup that JupyterLab knows. It leaves `literalinclude` empty: see `_ext/book_cures.py`.
 BOXES = {
     *("admonition", "dropdown", "exercise", "solution-start", "solution-end"),
     *("figure", "image", "literalinclude", "tab-item", "tab-set"),
@@ -31,7 +31,7 @@ def test_a_notebook_uses_what_jupyterlab_knows(page):
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
-    """Start JupyterLab for one notebook that holds the text of all chapters; return its address."""
+    """Start JupyterLab for a notebook that holds the text of all chapters; return its address."""
     pytest.importorskip("jupyterlab_myst", reason="jupyterlab-myst is not installed")
     folder = tmp_path_factory.mktemp("lab")
     cells = [cell for path in chapters(ROOT) for cell in nbformat.read(path, 4).cells]

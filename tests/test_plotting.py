@@ -111,8 +111,8 @@ def test_rewards_are_drawn_as_a_mean_and_the_range_of_the_seeds():
 
 def test_clouds_show_mean_and_noise():
     points = np.array([[0.0, 0], [2, 4]])
-    for axes, factor in zip(plotting.clouds({"a": points, "b": -3 * points}, "x", "y").axes, (1, -3),
-                            strict=True):  # fmt: skip
+    panels = plotting.clouds({"a": points, "b": -3 * points}, "x", "y").axes
+    for axes, factor in zip(panels, (1, -3), strict=True):
         circle, arrow = (line.get_xydata() for line in axes.lines)
         assert np.array_equal(arrow, [[0, 0], [factor, 2 * factor]])
         assert np.allclose(np.hypot(*(circle - arrow[1]).T), abs(factor) * np.sqrt(5))

@@ -144,7 +144,7 @@ def test_a_mistake_in_a_recipe_is_noticed(framework, name, results):
 
 @pytest.mark.parametrize(("framework", "name"), CASES)
 def test_a_recipe_has_the_form_of_one(framework, name):
-    """It imports its framework alone, what a reader replaces is one block, its check comes last."""
+    """It imports its framework alone, what a reader replaces is one block, its check is last."""
     source = CELLS[name].source
     assert imported(source) == {framework}
     kept = before_check(source)
@@ -318,7 +318,7 @@ assert {("LSTM", torch.float32), *failed} == {
 
 
 def test_what_the_pages_say_of_recurrent_layers_holds(tmp_path):
-    """`vmap` fails for them, but for a float32 LSTM where a fast kernel takes over: its rows hold."""
+    """`vmap` fails for them, but for a float32 LSTM where a fast kernel takes over."""
     chapter = nbformat.read(ROOT / "chapters/01_first_rows.ipynb", as_version=4)
     for page in (nbformat.read(PAGE, as_version=4), chapter):
         said = " ".join(cell.source for cell in page.cells)

@@ -20,7 +20,9 @@ OWN = r"https://(?:github\.com|colab\.research\.google\.com/github|mybinder\.org
 def named(root: Path) -> dict[str, set[str]]:
     """Return file -> the repositories on GitHub that it names as the book's own."""
     texts = {name: (root / name).read_text("utf-8") for name in FILES}
-    return {name: set(re.findall(OWN + r"([\w.-]+/[\w.-]+)", text)) for name, text in texts.items()}
+    return {
+        name: set(re.findall(OWN + r"([\w.-]+/[\w.-]+)", text)) for name, text in texts.items()
+    }
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-from browser import HTML, settle  # noqa: E402
+from browser import HTML, settle
 
 pytestmark = pytest.mark.site
 
@@ -91,7 +91,9 @@ def test_a_pasted_message_finds_its_entry_first_and_other_words_find_none(chromi
     others = ["batch size of the run", "how to plot a figure", "noise scale"]
     none = page.evaluate(find, others)
     page.close()
-    wrong = {text: titles for text, titles in found.items() if PASTED[text] not in "".join(titles[:1])}
+    wrong = {
+        text: titles for text, titles in found.items() if PASTED[text] not in "".join(titles[:1])
+    }
     assert wrong == {}
     assert none == [[], [], []]
 

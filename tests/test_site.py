@@ -20,10 +20,10 @@ from PIL import Image
 
 sys.path.insert(0, str(ROOT / "_ext"))
 
-import book_files  # noqa: E402
-import book_live  # noqa: E402
-import book_search  # noqa: E402
-import book_sharing  # noqa: E402
+import book_files
+import book_live
+import book_search
+import book_sharing
 
 pytestmark = pytest.mark.site
 SAID = book_sharing.settings(ROOT)
