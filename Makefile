@@ -35,10 +35,10 @@ BUILD_FLAGS := -W -n --keep-going
 # One file is one worker's: a notebook's cells share a kernel.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist loadfile
 # The tests of the book and of its tools, by name; all others are the library's.
-BOOK := access api attribution book_files build conformance data_selection diagrams error_index \
-	frameworks front_door graph_memory guards hands javascript lab leaf_programs live measured \
-	messages models mutate notebooks pages paper plotting% portable% problems% reading recipes \
-	recorded_scaling reference repository search setup sharing sources stepped style weight whole%
+BOOK := api attribution build conformance diagrams error_index frameworks front_door graph_memory \
+	guards hands lab leaf_programs live measured messages models mutate nbval notebooks pages paper \
+	plotting% portable% problems% recipes recorded_scaling reference repository search setup site \
+	sources style whole%
 UNIT := src/persample $(filter-out $(BOOK:%=tests/test_%.py),$(wildcard tests/test_*.py))
 
 .PHONY: help book unit test check lab serve pdf notebooks lint portable mutate packages models \

@@ -15,9 +15,7 @@ import book_api  # noqa: E402
 
 import persample as ps  # noqa: E402
 
-pytestmark = pytest.mark.skipif(
-    not (HTML / book_api.PAGE).is_file(), reason="the book is not built: run make book"
-)
+pytestmark = pytest.mark.site
 MODULES = {"engine", "privacy", "recorder", "statistics", "tape"}
 
 
@@ -79,21 +77,3 @@ def test_names_in_the_text_lead_there():
 )
 def test_a_docstring_is_rewritten(given, made):
     assert book_api.rewritten(given) == made
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        '<code class="docutils literal notranslate"><span class="pre">ps.clip</span></code>',
-        '<code class="docutils literal notranslate"><span class="pre">ps.clip(x,</span> '
-        '<span class="pre">1)</span></code>',
-        '<code class="literal">ps.<wbr>clip</code>',
-    ],
-)
-def test_a_name_is_linked_once_and_not_in_links_and_code(code):
-    names = {"persample.clip"}
-    html = f"<article><p>{code}</p><a href='x'>{code}</a><h2>{code}</h2></article>"
-    once = book_api.linked(html, names, "api.html")
-    assert once.count('href="api.html#persample.clip"') == 1
-    assert book_api.linked(once, names, "api.html") == once
-    assert book_api.linked(html.replace("clip", "none"), names, "api.html").count("api") == 0
