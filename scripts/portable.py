@@ -43,8 +43,9 @@ arrays = [a @ b, a @ b[:, 0], np.exp(a), np.tanh(a), a.sum(1), s @ t, s.exp(), s
 arrays += [torch.conv2d(image.float(), weight.float()), *jitted(a, b)]
 arrays += jitted(a.astype("f4"), b.astype("f4"))
 kept = ("internal_api", "architecture", "num_threads")
+libraries = [[str(pool.get(key)) for key in kept] for pool in threadpoolctl.threadpool_info()]
 print("\\n" + json.dumps({
-    "libraries": [[pool.get(key) for key in kept] for pool in threadpoolctl.threadpool_info()],
+    "libraries": sorted(libraries),
     "numpy features": [name for name in __cpu_dispatch__ if __cpu_features__[name]],
     "torch": [torch.backends.cpu.get_cpu_capability(), torch.get_num_threads()],
     "digits": [hashlib.sha256(np.asarray(x).tobytes()).hexdigest()[:8] for x in arrays],
