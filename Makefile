@@ -110,7 +110,7 @@ packages: $(VENV)/.dev  ## test the library with the oldest and newest packages 
 			-W default::FutureWarning $(UNIT) $(TEST_ARGS) || exit 1; done
 
 models: $(VENV)-models/.made  ## per-sample gradients of real models, as they ship
-	$(<D)/bin/python scripts/models.py $(if $(ONLY),--only "$(ONLY)")
+	$(<D)/bin/python scripts/models.py $(if $(ONLY),--only "$(ONLY)") $(if $(SAVE),--save)
 
 conformance: $(VENV)-conformance/.made  ## per-sample gradients of six libraries, right or wrong (ONLY=LSTM)
 	OMP_NUM_THREADS=1 $(<D)/bin/python -m conformance \

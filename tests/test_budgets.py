@@ -38,7 +38,7 @@ def test_between_a_call_and_the_transforms():
 def test_lines_are_not_dense(part):
     """In one file a table of rules may be; the folder it is in may not.
 
-    engine/numpy_calls (12.0, signatures as wide as NumPy's) counts with engine.
+    engine/numpy_calls (11.8, mostly small functions) counts with engine.
     """
     folders = [part, "engine/numpy_calls"] if part == "engine" else [part]
     texts = [path.read_text() for folder in folders for path in (ROOT / folder).glob("*.py")]

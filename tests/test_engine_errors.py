@@ -324,7 +324,7 @@ ERRORS = {
         AttributeError,
         "the NumPy engine has no function 'erf': write it with those that it has. To add it: a "
         "ufunc of one input needs a row in persample/engine/primitives.py; another function also "
-        "a function in persample/engine/functions and its name in namespace.py.",
+        "a function in persample/engine/functions and its name in __all__ there.",
     ),
     "a missing function of matrices": (
         lambda: xp.linalg.svd(x),

@@ -7,6 +7,7 @@ later must not be missed. The oracle is autograd, loss by loss, on the graph of 
 import copy
 import pickle
 import warnings
+from contextlib import nullcontext
 from functools import partial
 
 import pytest
@@ -368,6 +369,30 @@ def test_hooks_on_tensors_inside_the_block_are_exact(hook, where):
         if handle:
             handle.remove()
         assert set(record.forms().values()) == {"rows, sample by sample from a hook"}
+
+
+@pytest.mark.parametrize("hook", [None, *HOOKS])
+def test_forward_hooks_that_a_first_pass_registers_are_in_the_graph(hook):
+    """As models of transformers register them when they are asked for hidden states."""
+    model, _ = build("MLP")
+
+    def doubled(module, into, out):
+        if hook:
+            out.register_hook(HOOKS[hook])
+        return 2 * out
+
+    def each_of(x):
+        if not model[0]._forward_hooks:
+            model[0].register_forward_hook(doubled)
+            model[2].register_forward_pre_hook(lambda module, into: (into[0].sin(),))
+        return losses(model(x))
+
+    for _ in range(2):
+        x = double(B, 4)
+        with replayed("a hook") if hook else nullcontext():
+            record = agree(model, lambda x=x: each_of(x))
+        is_replayed = "rows, sample by sample from a hook" in record.forms().values()
+        assert is_replayed == bool(hook)
 
 
 def test_hooks_of_another_record_are_no_hooks_of_the_users():

@@ -59,6 +59,7 @@ CASES = {
     ("NativeBatchNormBackward0", 2): (lambda: nn.BatchNorm1d(4).eval(), "bias", (4, 5)),
     ("EmbeddingBackward0", 0): (lambda: nn.Embedding(9, 4), "weight", (6,)),
     ("EmbeddingBagBackward0", 0): (lambda: nn.EmbeddingBag(9, 4), "weight", (6,)),
+    ("IndexBackward0", 0): (own(lambda x, w: w[x], 9, 4), "w", (6,)),
 }
 
 
@@ -82,7 +83,7 @@ def test_a_rule_is_taken(rule):
     model = make().double()
     nn.init.normal_(model.get_parameter(name), mean=2)
     x = torch.rand(B, *shape).double() - 0.5 + (rule[0] == "DivBackward0")
-    x = torch.randint(0, 9, (B, *shape)) if rule[0].startswith("Embedding") else x
+    x = torch.randint(0, 9, (B, *shape)) if rule[0].startswith(("Embedding", "Index")) else x
     record, graph, cut = one_pass(model, x)
     (site,) = cut.sites[name]
     assert (graph.nodes[site.place].name(), site.slot) == rule
@@ -91,6 +92,55 @@ def test_a_rule_is_taken(rule):
     expected = oracle(model, x)
     assert_close(record.rows(), expected)
     assert_close(record.moments().second_moment, {k: (g**2).mean(0) for k, g in expected.items()})
+
+
+INDEXED = {  # of a parameter -> its shape, is it a lookup
+    "lines from the end": (lambda w, i: w[i - 9], (9, 4), True),
+    "in few bits": (lambda w, i: w[i.int()], (9, 4), True),
+    "positions first": (lambda w, i: w[i.t()].transpose(0, 1), (9, 4), True),
+    "none": (lambda w, i: w[i[:, :0]], (9, 4), True),
+    "what was computed": (lambda w, i: w.sin()[i], (9, 4), False),
+    "numbers of a vector": (lambda w, i: w[i], (9,), False),
+    "tables of a list": (lambda w, i: w[i], (9, 2, 4), False),
+    "lines and columns": (lambda w, i: w[i, i], (9, 9), False),
+    "columns": (lambda w, i: w[:, i].transpose(0, 1), (4, 9), False),
+    "a mask": (lambda w, i: w[torch.arange(12) > 1].view(B, 2, 4), (12, 4), False),
+}
+
+
+@pytest.mark.parametrize("case", INDEXED)
+def test_a_parameter_that_is_indexed(case):
+    torch.manual_seed(0)
+    function, shape, is_lookup = INDEXED[case]
+    model = own(lambda x, w: function(w, x).sin().flatten(1), *shape)().double()
+    x = torch.randint(0, 9, (B, 6))
+    with nullcontext() if is_lookup else replayed("IndexBackward0"):
+        record, _, _ = one_pass(model, x)
+    kind = "lookup" if is_lookup else "rows, sample by sample from IndexBackward0"
+    assert record.forms() == {"w": kind}
+    alone = [torch.autograd.grad(x, [model.w], retain_graph=True) for x in record._source.losses]
+    expected = {"w": torch.stack([g for (g,) in alone])}
+    assert_close(record.rows(), expected, 1e-12)
+    assert_close(record.squared_norms(), norms_of(expected), 1e-12)
+    assert_close(record.clipped_sum(1e9), {"w": expected["w"].sum(0)}, 1e-12)
+
+
+def test_an_index_may_not_change_before_the_record_is_read():
+    model, x = own(lambda x, w: w[x], 9, 4)(), torch.randint(0, 9, (B, 6))
+    record, _, _ = one_pass(model, x)
+    x += 1
+    with pytest.raises(RuntimeError, match="what w was applied to was changed in place"):
+        record.rows()
+
+
+@pytest.mark.parametrize("make", [lambda: nn.Embedding(9, 4), own(lambda x, w: w[x], 9, 4)])
+def test_texts_without_a_word_have_rows_of_zeros(make):
+    record, _, _ = one_pass(make(), torch.zeros(B, 0, dtype=torch.long))
+    ((name, rows),) = record.rows().items()
+    assert rows.shape == (B, 9, 4)
+    assert not rows.any()
+    assert not record.squared_norms().any()
+    assert not record.clipped_sum(1.0)[name].any()
 
 
 @pytest.mark.parametrize("padding", [None, 2])
