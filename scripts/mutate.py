@@ -35,7 +35,7 @@ FUNCTIONS = "engine_errors engine_arrays engine_edges array_api engine_numbers"
 NUMPY = "numpy_functions engine_structure engine_errors"
 COMPILER = "engine_jit engine_edges engine_transform_errors engine_numbers engine_random_programs"
 RULES = "engine_structure engine_numbers engine_rules engine_transforms"
-CALLS = "errors trees chunks foreign_input per_sample"
+CALLS = "errors trees torch_backend per_sample generated_calls"
 RECORDS = (
     "record_rules record_errors record_passes record_programs record_precision record dataclasses"
 )
@@ -75,15 +75,15 @@ GROUPS = {
         "engine/jit.py": f"{COMPILER} {CALLS} dataclasses",
     },
     "per_sample": {
-        "per_sample.py": f"{CALLS} invariants",
+        "per_sample.py": CALLS,
         "checks.py": CALLS,
         "batches.py": f"errors engine_transforms {CALLS}",
-        "arrays.py": f"arrays losses {CALLS}",
-        "backends/__init__.py": f"backends arrays {CALLS}",
-        "backends/base.py": f"backends arrays {CALLS}",
-        "backends/numpy_backend.py": f"backends arrays {CALLS}",
-        "backends/torch_backend.py": f"backends arrays {CALLS}",
-        "backends/jax_backend.py": f"backends arrays {CALLS}",
+        "arrays.py": f"backends losses {CALLS}",
+        "backends/__init__.py": f"backends {CALLS}",
+        "backends/base.py": f"backends {CALLS}",
+        "backends/numpy_backend.py": f"backends {CALLS}",
+        "backends/torch_backend.py": f"backends {CALLS}",
+        "backends/jax_backend.py": f"backends {CALLS}",
     },
     "recorder": {
         "recorder/__init__.py": "record_errors record",
