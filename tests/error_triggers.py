@@ -205,8 +205,6 @@ TRIGGERS = {
     "torch.zero-d": lambda: torch.vmap(torch.mul)(R, R[0]),
     "torch.random": lambda: torch.vmap(lambda x: F.dropout(x, 0.5))(S),
     "torch.batch-norm": lambda: torch.vmap(torch.nn.BatchNorm1d(3))(torch.ones(5, 2, 3)),
-        torch.stack([S, S], 1)
-    ),
     "torch.backward-inside": backward_inside,
     "torch.recurrent": lambda: torch.vmap(torch.nn.GRU(3, 2).double())(S[:, None]),
     "torch.data-pointer": lambda: torch.vmap(lambda x: x.data_ptr())(S),

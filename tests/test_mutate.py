@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import mutate
 import pytest
 from mutants import mutants, sample
 
@@ -25,16 +26,19 @@ def unused(n):
     if n < 0:
         raise ValueError("n is negative")
     return n + 1
+
+
+pairs = list(zip([1], [2], strict=True))
 '''
-ZIP = "pairs = list(zip([1], [2], strict=True))\n"
 TESTS = """
-from toy import clamp
+from toy import clamp, pairs
 
 def test_clamp():
     assert clamp(12) == 10
     assert clamp(11) == 10
     assert clamp(3, 4) == 3
     assert clamp() == 0
+    assert pairs == [(1, 2)]
 """
 # `n + 1` is never executed. A `top` of 11 is noticed, and so is `x > top` as `x >= top`.
 SURVIVORS = {
@@ -78,67 +82,30 @@ def test_noticed_and_unnoticed_faults_are_told_apart(toy):
     assert survivors == SURVIVORS
     assert outcomes["while x > top:", "while x >= top:"] == "killed"
     assert outcomes["x -= 1", "x += 1"] == "endless"
-    assert ("return n + 1", "return n + 2") in survivors
     noticed = len(outcomes) - len(survivors)
     total = len(outcomes) - 1  # without the one that is explained
     assert f"{100 * noticed // total} % of {total}, 1 more explained" in done.stdout
-    assert "A reason in a sentence." in done.stdout
     assert "SURVIVED: toy.py, unused\n    - return n + 1\n    + return n + 2" in done.stdout
     assert (toy / "toy.py").read_text() == MODULE
 
 
 @pytest.mark.slow
-def test_tests_that_fail_without_a_mutant_are_refused(toy):
+def test_tests_that_cannot_judge_are_refused(toy):
     (toy / "test_toy.py").write_text(TESTS.replace("== 3", "== 4"))
-    done = run(toy)
-    assert done.returncode != 0
-    assert "The tests fail without any mutant; mend them first." in done.stderr
-    assert "test_toy.py::test_clamp" in done.stderr
-
-
-@pytest.mark.slow
-def test_tests_that_do_not_import_the_module_are_refused(toy):
+    assert "The tests fail without any mutant; mend them first." in run(toy).stderr
     (toy / "test_toy.py").write_text("def test_nothing():\n    pass\n")
-    done = run(toy)
-    assert done.returncode != 0
-    assert "No test of toy.py imports it" in done.stderr
+    assert "No test of toy.py imports it" in run(toy).stderr
 
 
-def test_prose_and_annotations_are_not_mutated(toy):
+def test_prose_annotations_and_guards_are_not_mutated(toy):
     found = list(mutants(toy / "toy.py", "toy.py"))
     changed = {(mutant.before, mutant.after) for mutant in found}
-    lines = [line for line, _ in changed]
-    assert not any("__all__" in line or '"""' in line for line in lines)
+    assert not any("__all__" in line or '"""' in line for line, _ in changed)
     assert all("int | None" in after for before, after in changed if "def clamp" in before)
     assert ('raise ValueError("n is negative")', "raise ValueError(None)") in changed
     assert not any("XX" in after for _, after in changed)
-
-
-def test_a_mutant_knows_the_names_that_its_tests_may_have(toy):
-    found = {m.after: m for m in mutants(toy / "toy.py", "toy.py")}
-    assert found["return n - 1"].words == {"unused"}
-    lines = ["rules = {", '"exp": 1,', '"tanh": lambda x: (', "2 * x),", "}"]
-    (toy / "table.py").write_text("\n".join(lines))
-    found = {m.after: m for m in mutants(toy / "table.py", "table.py")}
-    assert found['"exp": 2,'].words == {"exp"}
-    assert found["2 / x),"].words == {"tanh"}
-
-
-@pytest.mark.slow
-def test_tests_named_like_the_fault_run_first(toy):
-    two = [f"def test_{name}():\n    assert unused(1) == 2\n" for name in ("other", "of_unused")]
-    (toy / "test_toy.py").write_text("from toy import unused\n\n" + "\n".join(two))
-    run(toy)
-    noticed = {row[3]: row[6] for row in json.loads((toy / "log.json").read_text())["mutants"]}
-    assert noticed["return n - 1"].endswith("::test_of_unused")
-
-
-def test_the_guard_of_zip_is_not_mutated(tmp_path):
-    (tmp_path / "pairs.py").write_text(ZIP)
-    changed = {mutant.after for mutant in mutants(tmp_path / "pairs.py", "pairs.py")}
-    assert "pairs = list(zip([1], strict=True))" in changed
-    assert "pairs = list(zip(None, [2], strict=True))" in changed
-    assert not any("[1], [2]" in text and "strict=True" not in text for text in changed)
+    assert "pairs = list(zip([1], strict=True))" in {after for _, after in changed}
+    assert not any("[1], [2]" in after and "strict=True" not in after for _, after in changed)
 
 
 def test_a_sample_is_reproducible_and_keeps_its_members_when_other_code_changes(toy):
@@ -147,16 +114,11 @@ def test_a_sample_is_reproducible_and_keeps_its_members_when_other_code_changes(
         return [mutant.key for mutant in sample(found, size, seed)]
 
     one = draw(0)
-    assert one == draw(0)
+    assert one == draw(0) != draw(1)
     assert len(set(one)) == 6
-    assert one != draw(1)
     (toy / "toy.py").write_text("limit = 7\n\n" + MODULE)
     assert len(set(one) & set(draw(0))) >= 4
-    places = [mutant.place for mutant in sample(mutants(toy / "toy.py", "toy.py"), 100, 0)]
-    assert len(places) == len(set(places))  # one change of each expression by each operator
 
 
 def test_every_module_of_the_package_has_its_tests():
-    import mutate
-
     assert mutate.check_table() == []
