@@ -1,6 +1,7 @@
 """Which frameworks are not installed; pytest then leaves out the modules that need them."""
 
 import importlib.util
+import sys
 
 import pytest
 
@@ -10,8 +11,9 @@ MISSING = [name for name in ("torch", "jax") if importlib.util.find_spec(name) i
 def needed(error: BaseException | None) -> str | None:
     """Return the missing framework that an error, or what it came from, is about."""
     while error is not None:
+        package = (getattr(error, "name", None) or "").partition(".")[0]
         for name in MISSING:
-            if getattr(error, "name", "") == name or f"package {name} is not" in str(error):
+            if name == package or f"package {name} is not" in str(error):
                 return name
         error = error.__cause__ or error.__context__
     return None
@@ -23,5 +25,8 @@ def pytest_make_collect_report(collector):
     report = yield
     if report.failed and (name := needed(report.call.excinfo.value)):
         report.outcome = "skipped"
+        for key, module in list(sys.modules.items()):  # what pytest has left of it
+            if getattr(module, "__file__", None) == str(collector.path):
+                del sys.modules[key]
         report.longrepr = (str(collector.path), 0, f"Skipped: {name} is not installed")
     return report
