@@ -30,7 +30,7 @@ STORED = ROOT / "tests" / "mutants.json"
 TRANSFORMS = "engine_transform_errors engine_structure tape engine_transforms"
 FUNCTIONS = "engine_errors engine_arrays engine_edges array_api engine_numbers"
 COMPILER = "engine_jit engine_edges engine_transform_errors engine_numbers engine_random_programs"
-CALLS = "errors trees chunks foreign_input per_sample"
+CALLS = "errors trees torch_backend per_sample generated_calls"
 RECORDS = (
     "record_rules record_errors record_passes record_programs record_precision record dataclasses"
 )
@@ -50,11 +50,11 @@ GROUPS = {
         "names.py": COMPILER,
     },
     "per_sample": {
-        "per_sample.py": f"{CALLS} invariants",
+        "per_sample.py": CALLS,
         "checks.py": CALLS,
         "batches.py": f"errors engine_transforms {CALLS}",
-        "arrays.py": f"arrays losses {CALLS}",
-        "backends/": f"backends arrays {CALLS}",
+        "arrays.py": f"backends losses {CALLS}",
+        "backends/": f"backends {CALLS}",
     },
     "recorder": {
         "recorder/__init__.py": "record_errors record",

@@ -1,14 +1,11 @@
-"""Fixtures that several test files share, and what is left out where a framework is missing."""
+"""Fixtures that several test files share, and what is skipped where a framework is missing."""
 
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from missing import MISSING, left_out
-
-# Where a framework is not installed, what does not need it is still tested.
-collect_ignore = left_out(MISSING, "tests")
+from missing import MISSING, needed, pytest_make_collect_report  # noqa: F401, a hook
 
 # Hypothesis draws the same examples on every machine, however slow it is; a profile that was
 # chosen before, as `make mutate` does, stays.
@@ -24,11 +21,7 @@ if settings.get_current_profile_name() in ("default", "ci"):
 
 def pytest_report_header() -> list[str]:
     """Name what is not tested, so that nobody takes fewer tests for all of them."""
-    missing, files = (
-        ", ".join(MISSING),
-        ", ".join(left_out(MISSING, "tests") + left_out(MISSING, "src")),
-    )
-    return [f"not installed: {missing}; left out: {files}"] if MISSING else []
+    return [f"not installed, and left out: {', '.join(MISSING)}"] if MISSING else []
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
@@ -68,9 +61,8 @@ def pytest_runtest_call(item):
     try:
         return (yield)
     except ImportError as error:
-        for name in MISSING:
-            if error.name == name or f"the package {name} is not installed" in str(error):
-                pytest.skip(f"{name} is not installed")
+        if name := needed(error):
+            pytest.skip(f"{name} is not installed")
         raise
 
 
