@@ -7,7 +7,7 @@ import json
 import re
 from pathlib import Path
 
-from book_weight import pages, write
+from book_cures import pages, write
 from bs4 import BeautifulSoup
 
 GLOSSARY, SOURCES = "reference/glossary.html", "reference/bibliography.html"

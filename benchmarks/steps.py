@@ -17,7 +17,7 @@ batch, in an order drawn at each step. The times are in ordinary passes, which f
 sum of a contender's times over the sum of the ordinary ones at the same steps. A contender that
 has used up its seconds stops after ten steps or more; how many it did is stored. Two steps before
 the first measured one are compared with the floor (floor.py), and rows with one backward pass of
-the losses' weighted sum. Peers: requirements-bench.txt.
+the losses' weighted sum. Peers come from requirements.txt beside this file.
 
 Whoever makes fresh rows at every step pays for fresh memory, up to five times what the rest costs
 by default (Linux, glibc); `--setting "kept memory"` measures, and stores apart, without that.

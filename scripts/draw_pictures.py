@@ -1,9 +1,9 @@
 """Draw the pictures that are no output of a notebook.
 
-images/overview.svg is a figure of chapter 1. images/outcomes-*.png open the README and the landing
-page, as the figure does chapter 1: dark ink for light pages, light ink for dark ones.
+In chapters/images, overview.svg is a figure of chapter 1. outcomes-*.png open the README and the
+landing page, as the figure does chapter 1: dark ink for light pages, light ink for dark ones.
 
-python scripts/draw_pictures.py [FOLDER]      images/ without one
+python scripts/draw_pictures.py [FOLDER]      chapters/images without one
 """
 
 import sys
@@ -20,7 +20,7 @@ from persample_book.colours import METHODS
 from persample_book.notebook import setup
 from persample_book.problems import unscaled
 
-IMAGES = Path(__file__).parent.parent / "images"
+IMAGES = Path(__file__).parent.parent / "chapters" / "images"
 DRAWS = range(12)
 INKS = {"light": plotting.INK, "dark": "#e6edf3"}  # by the page that the picture is for
 

@@ -33,6 +33,14 @@ def chapters(root: Path) -> list[Path]:
     return [path for path in found if path.name[0] != "."]
 
 
+def prose(path: Path) -> str:
+    """Return the Markdown of a page: a notebook's text cells, or the file."""
+    if path.suffix == ".ipynb":
+        cells = nbformat.read(path, as_version=4).cells
+        return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    return path.read_text(encoding="utf-8")
+
+
 def problems(notebook: nbformat.NotebookNode) -> list[str]:
     """List what breaks a rule, one sentence each; an empty list means none."""
     found = []

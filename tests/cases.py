@@ -16,7 +16,6 @@ from missing import MISSING
 from optree import tree_map
 
 import persample as ps
-from persample.backends import BACKENDS
 
 if "jax" not in MISSING:
     import jax
@@ -51,17 +50,6 @@ WAYS = {
     "jit": partial(ps.per_sample_grad, jit=True),
     "loop": ps.loop_grad,
 }
-
-
-def lighter(wanted, values):
-    """Return value x backend x jit, with torch.compile for the wanted values alone."""
-    return [
-        (value, backend, jit)
-        for value in values
-        for backend in BACKENDS
-        for jit in (False, True)
-        if wanted(value) or not (backend == "torch" and jit)
-    ]
 
 
 _rng = np.random.default_rng(7)

@@ -1,13 +1,11 @@
-"""Fixtures that several test files share, and what is left out where a framework is missing."""
+"""Fixtures that several test files share, and what is skipped where a framework is missing."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from missing import MISSING, left_out
-
-# Where a framework is not installed, what does not need it is still tested.
-collect_ignore = left_out(MISSING, "tests")
+from missing import MISSING, needed, pytest_make_collect_report  # noqa: F401, a hook
 
 # Hypothesis draws the same examples on every machine, however slow it is; a profile that was
 # chosen before, as `make mutate` does, stays.
@@ -23,11 +21,7 @@ if settings.get_current_profile_name() in ("default", "ci"):
 
 def pytest_report_header() -> list[str]:
     """Name what is not tested, so that nobody takes fewer tests for all of them."""
-    missing, files = (
-        ", ".join(MISSING),
-        ", ".join(left_out(MISSING, "tests") + left_out(MISSING, "src")),
-    )
-    return [f"not installed: {missing}; left out: {files}"] if MISSING else []
+    return [f"not installed, and left out: {', '.join(MISSING)}"] if MISSING else []
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
@@ -43,9 +37,17 @@ def pytest_terminal_summary(terminalreporter) -> None:
         terminalreporter.write_line(f"generated calls: {words}")
 
 
+BUILT = (Path(__file__).resolve().parents[1] / "_build/html/index.html").is_file()
+
+
 def pytest_collection_modifyitems(items) -> None:
-    """Skip the cases of a backend whose framework is not installed, and examples that use it."""
+    """Skip what needs the book where it is not built, or a framework that is not installed.
+
+    Of the frameworks: the cases of a backend, and examples that use it.
+    """
     for item in items:
+        if item.get_closest_marker("site") and not BUILT:
+            item.add_marker(pytest.mark.skip(reason="the book is not built: run make book"))
         values = list(item.callspec.params.values()) if hasattr(item, "callspec") else []
         example = item.dtest.docstring if hasattr(item, "dtest") else ""
         for name in MISSING:
@@ -59,9 +61,8 @@ def pytest_runtest_call(item):
     try:
         return (yield)
     except ImportError as error:
-        for name in MISSING:
-            if error.name == name or f"the package {name} is not installed" in str(error):
-                pytest.skip(f"{name} is not installed")
+        if name := needed(error):
+            pytest.skip(f"{name} is not installed")
         raise
 
 
@@ -91,11 +92,9 @@ def chromium():
 
 @pytest.fixture(scope="module")
 def address():
-    """Serve the built book on a local address, or skip where it is not built."""
+    """Serve the built book on a local address."""
     pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    from browser import HTML, serve
+    from browser import serve
 
-    if not (HTML / "index.html").is_file():
-        pytest.skip("the book is not built: run make book")
     with serve() as at:
         yield at

@@ -6,7 +6,6 @@ A name is framework.topic; reference/errors.md quotes the message under the same
 import copy
 import logging
 import warnings
-from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -23,105 +22,107 @@ from .test_errors import ERRORS
 from .test_record_errors import ERRORS as LAYER_ERRORS
 from .test_record_errors import own_function, used
 
-S, R, THETA = arrays(states, "torch"), arrays(rewards, "torch"), arrays(theta, "torch")
-JS, JR, JTHETA = arrays(states, "jax"), arrays(rewards, "jax"), arrays(theta, "jax")
-TRIGGERS: dict = {}
+S, R, THETA = arrays((states, rewards, theta), "torch")
+JS, JR, JTHETA = arrays((states, rewards, theta), "jax")
+# The name on the page, where it is not that of the row with hyphens.
+OF_RECORDER = {
+    "no-tensor": "no tensor",
+    "several-outputs": "outputs of several lengths",
+    "lazy": "a lazy layer",
+    "divided": "divided parameters",
+    "fetched": "parameters fetched for a pass",
+    "replaced": "a parameter that was replaced",
+    "batch-norm": "batch norm",
+    "scalar": "one number",
+    "tokens": "a number for each token",
+    "not-proved": "a penalty",
+    "hook": "a hook on a parameter",
+    "hidden": "a function that may hide a parameter",
+    "not-finite": "a row that is not finite",
+    "copy": "a copy",
+    "not-from-output": "called before",
+    "other-model": "another model's losses",
+    "no-gradient": "no gradient",
+    "none": "no backward",
+    "both": "both ways",
+    "second": "a second backward",
+    "overwritten": "an input overwritten",
+    "stepped": "a step before autograd runs again",
+    "check": "a check that fails",
+    "check-graph": "a check without a graph",
+    "reentrant": "re-entrant checkpointing",
+    "model": "no model",
+    "frozen": "nothing to train",
+    "reduction": "unknown reduction",
+    "norm": "a norm below 0",
+}
 
 
-def trigger(name):
-    def add(function):
-        TRIGGERS[name] = function
-        return function
-
-    return add
+# Programs that several frameworks refuse, each in its own words.
+def torch_leaf():
+    return torch.tensor([1.0, 2.0], requires_grad=True)
 
 
-def ours(name, key):
-    TRIGGERS[f"persample.{name}"] = ERRORS[key][0]
+def tape_leaf():
+    return tape.tensor([1.0, 2.0], requires_grad=True)
 
 
-def of_layers(name, key):
-    TRIGGERS[f"persample.recorder-{name}"] = LAYER_ERRORS[key][0]
+def branch(*given):
+    ps.per_sample_grad(lambda t, x, y: (1 if y > 0 else 0) * ps.squared_loss(t, x, y))(*given)
 
 
-def branch(theta, x, y):
-    return ps.squared_loss(theta, x, y) if y > 0 else 0 * ps.squared_loss(theta, x, y)
+def non_leaf_grad(x):
+    (2 * x).grad  # noqa: B018, reading is what warns
 
 
-# One number
-ours("scalar", "a loss of many numbers")
-ours("nothing", "a loss of nothing")
-ours("not-floating", "a whole number")
-ours("aux-pair", "aux without a pair")
-ours("aux-arrays", "aux that holds a number")
-TRIGGERS["torch.scalar"] = lambda: torch.func.grad(lambda x: 2 * x)(THETA)
-TRIGGERS["torch.backward-scalar"] = lambda: (2 * leaf()).backward()
-TRIGGERS["jax.scalar"] = lambda: jax.grad(lambda x: 2 * x)(JTHETA)
-
-# Floating point
-ours("integer", "integer parameters")
-ours("list-parameters", "a list of parameters")
-ours("parameter-kind", "a parameter of another kind")
-TRIGGERS["torch.integer"] = lambda: torch.tensor([1, 2]).requires_grad_()
-TRIGGERS["jax.integer"] = lambda: jax.grad(lambda x: x * x)(2)
-TRIGGERS["torch.dtype"] = lambda: S[0].float() @ S[0].double()
-TRIGGERS["torch.dtype-linear"] = lambda: torch.nn.Linear(3, 2).float()(S.double())
-
-# Shapes and memory
-TRIGGERS["torch.target-size"] = lambda: F.mse_loss(R[:, None], R)
-TRIGGERS["torch.cpu-memory"] = lambda: torch.empty(10**15)
-TRIGGERS["jax.memory"] = lambda: jnp.zeros(10**15).block_until_ready()
-ours("chunk-size", "chunk_size")
-
-# The batch and in_axes
-ours("sizes", "batch sizes")
-TRIGGERS["torch.parameters-batched"] = lambda: torch.vmap(torch.func.grad(ps.td_loss))(
-    THETA, S, R, S
-)
-TRIGGERS["jax.parameters-batched"] = lambda: jax.vmap(jax.grad(ps.td_loss))(JTHETA, JS, JR, JS)
-ours("axes-entry", "in_axes with False")
-ours("axes-fit", "in_axes with a tree")
-ours("axes-length", "in_axes of another length")
-TRIGGERS["torch.axes-length"] = lambda: torch.vmap(torch.mul, in_dims=(0,))(R, R)
-TRIGGERS["jax.axes-length"] = lambda: jax.vmap(jnp.multiply, in_axes=(0,))(JR, JR)
-ours("zero-d", "0-d argument")
-TRIGGERS["torch.zero-d"] = lambda: torch.vmap(torch.mul)(R, R[0])
-TRIGGERS["jax.zero-d"] = lambda: jax.vmap(jnp.multiply)(JR, JR[0])
-ours("keywords", "keyword arguments")
-ours("mixed", "two backends")
-ours("list", "a list of data")
-ours("empty", "empty batch")
-ours("package", "package not installed")
-ours("backend", "backend")
-ours("no-array", "no arrays")
-ours("axes-kind", "in_axes that is no tuple")
-ours("none-batched", "nothing batched")
-ours("mean-parameters", "parameters a sample in mean_grad")
+def in_place(x):
+    x -= 0.1
 
 
-# Python and tracers
-@trigger("persample.branch")
-def _():
-    ps.per_sample_grad(branch)(theta, states, rewards)
+def second_backward(x):
+    loss = (x * x).sum()
+    loss.backward()
+    loss.backward()
 
 
-@trigger("torch.branch")
-def _():
-    ps.per_sample_grad(branch)(THETA, S, R)
+def leak(transform):
+    kept = []
+    transform(lambda x: kept.append(x) or x * x)(1.0)
+    kept[0] * 2
 
 
-@trigger("torch.compile-branch")
-def _():
-    torch.compile(lambda x: x if x > 0 else -x, backend="aot_eager", fullgraph=True)(R[0])
+# Programs of one framework.
+def in_place_view():
+    torch_leaf()[0] = 0.0
 
 
-@trigger("jax.branch")
-def _():
-    ps.per_sample_grad(branch)(JTHETA, JS, JR)
+def in_place_saved():
+    y = torch_leaf().exp()
+    loss = (y * y).sum()
+    y += 1
+    loss.backward()
 
 
-@trigger("torch.compile-print")
-def _():
+def in_place_vmap():
+    def copy_first(x):
+        copied = torch.zeros(3, dtype=x.dtype)
+        copied[0] = x[0]
+        return copied
+
+    torch.vmap(copy_first)(S)
+
+
+def first_is_zero(theta, x):
+    x[0] = 0.0
+    return (theta * x).sum()
+
+
+def backward_inside():
+    w = torch_leaf()
+    torch.vmap(lambda x: (w * x).sum().backward())(S[:, :2])
+
+
+def compile_print():
     def loud(x):
         print("never seen")
         return x * x
@@ -129,8 +130,7 @@ def _():
     torch.compile(loud, backend="eager", fullgraph=True)(R)
 
 
-@trigger("torch.recompile-limit")
-def _():
+def recompile_limit():
     def power(x, n):
         for _ in range(n):
             x = x * x
@@ -147,203 +147,21 @@ def _():
         logger.setLevel(before)
 
 
-@trigger("torch.fail-on-recompile")
-def _():
+def fail_on_recompile():
     compiled = torch.compile(lambda x: x * x, backend="eager")
     compiled(R)
     with torch.compiler.set_stance("fail_on_recompile"):
         compiled(R[:2])
 
 
-@trigger("torch.cond")
-def _():
-    def step(x):
-        return torch.cond(x > 0, lambda x: x * x, torch.sin, (x,))
-
+def cond():
+    step = lambda x: torch.cond(x > 0, lambda x: x * x, torch.sin, (x,))  # noqa: E731
     torch.func.grad(step)(R[0])
 
 
-TRIGGERS["jax.integer-conversion"] = lambda: jax.jit(lambda x, n: [x for _ in range(n)])(1.0, 3)
-TRIGGERS["jax.static"] = lambda: jax.jit(lambda x, n: x, static_argnums=1)(1.0, np.ones(2))
-TRIGGERS["jax.while"] = lambda: jax.grad(
-    lambda x: jax.lax.while_loop(lambda x: x > 1, lambda x: x / 2, x)
-)(40.0)
-TRIGGERS["jax.float"] = lambda: jax.jit(lambda x: float(x))(1.0)
-TRIGGERS["persample.float"] = lambda: engine.grad(lambda x: float(x) * x)(2.0)
-ours("float-torch", "a number made of a parameter")
-ours("random", "random numbers in a torch loss")
-TRIGGERS["persample.numpy-array"] = lambda: engine.grad(lambda x: np.array([x[0], x[1]]))(theta)
-TRIGGERS["persample.numpy-function"] = lambda: engine.grad(lambda x: np.unique(x).sum())(theta)
-TRIGGERS["torch.numpy-function"] = lambda: np.tanh(leaf())
-TRIGGERS["jax.numpy-function"] = lambda: jax.grad(lambda x: np.tanh(x).sum())(JTHETA)
-TRIGGERS["jax.mask"] = lambda: jax.jit(lambda x: x[x > 0])(JTHETA)
-
-
-@trigger("persample.in-place")
-def _():
-    def first_is_zero(theta, x):
-        x[0] = 0.0
-        return (theta * x).sum()
-
-    engine.vmap(first_is_zero, (None, 0))(theta, states)
-
-
-@trigger("torch.in-place-vmap")
-def _():
-    def copy_first(x):
-        copied = torch.zeros(3, dtype=x.dtype)
-        copied[0] = x[0]
-        return copied
-
-    torch.vmap(copy_first)(S)
-
-
-@trigger("jax.in-place")
-def _():
-    JTHETA[0] = 1.0
-
-
-@trigger("persample.leak")
-def _():
-    kept = []
-    engine.grad(lambda x: kept.append(x) or x * x)(1.0)
-    kept[0] * 2
-
-
-@trigger("jax.leak")
-def _():
-    kept = []
-    jax.jit(lambda x: kept.append(x) or x * x)(1.0)
-    kept[0] * 2
-
-
-# Leaf tensors, .grad and the graph
-def leaf():
-    return torch.tensor([1.0, 2.0], requires_grad=True)
-
-
-TRIGGERS["torch.grad-is-none"] = lambda: leaf().grad.norm()
-TRIGGERS["torch.optimise-non-leaf"] = lambda: torch.optim.SGD([2 * leaf()], lr=0.1)
-TRIGGERS["torch.deepcopy"] = lambda: copy.deepcopy(2 * leaf())
-TRIGGERS["torch.not-required"] = lambda: torch.autograd.grad(leaf().sum(), torch.ones(2))
-
-
-@trigger("torch.in-place-view")
-def _():
-    leaf()[0] = 0.0
-
-
-@trigger("torch.non-leaf-grad")
-def _():
-    (2 * leaf()).grad  # noqa: B018, reading is what warns
-
-
-@trigger("persample.non-leaf-grad")
-def _():
-    (2 * tape.tensor([1.0, 2.0], requires_grad=True)).grad  # noqa: B018, as above
-
-
-@trigger("torch.in-place-leaf")
-def _():
-    x = leaf()
-    x -= 0.1
-
-
-@trigger("persample.in-place-leaf")
-def _():
-    x = tape.tensor([1.0, 2.0], requires_grad=True)
-    x -= 0.1
-
-
-@trigger("torch.in-place-saved")
-def _():
-    y = leaf().exp()
-    loss = (y * y).sum()
-    y += 1
-    loss.backward()
-
-
-TRIGGERS["torch.in-place-version"] = TRIGGERS["torch.in-place-saved"]
-TRIGGERS["torch.no-grad-fn"] = lambda: torch.tensor([1.0, 2.0]).sum().backward()
-TRIGGERS["persample.no-grad-fn"] = lambda: tape.tensor([1.0, 2.0]).sum().backward()
-TRIGGERS["torch.unused"] = lambda: torch.autograd.grad(leaf().sum(), leaf())
-
-
-@trigger("torch.second-backward")
-def _():
-    loss = (leaf() ** 2).sum()
-    loss.backward()
-    loss.backward()
-
-
-TRIGGERS["torch.second-backward-hint"] = TRIGGERS["torch.second-backward"]
-
-
-@trigger("persample.second-backward")
-def _():
-    x = tape.tensor([1.0, 2.0], requires_grad=True)
-    loss = (x * x).sum()
-    loss.backward()
-    loss.backward()
-
-
-# Layers under vmap
-@trigger("torch.random")
-def _():
-    torch.vmap(lambda x: torch.nn.functional.dropout(x, 0.5))(S)
-
-
-@trigger("torch.batch-norm")
-def _():
-    torch.vmap(torch.nn.BatchNorm1d(3).double())(S[:, None].expand(5, 2, 3))
-
-
-@trigger("torch.backward-inside")
-def _():
-    w = leaf()
-    torch.vmap(lambda x: (w * x).sum().backward())(S[:, :2])
-
-
-TRIGGERS["torch.recurrent"] = lambda: torch.vmap(torch.nn.GRU(3, 2).double())(S[:, None])
-TRIGGERS["torch.data-pointer"] = lambda: torch.vmap(lambda x: x.data_ptr())(S)
-TRIGGERS["torch.performance-drop"] = lambda: torch.vmap(torch.histc)(S)
-
-
-@trigger("jax.float64")
-def _():
+def float64():
     with enable_x64(False):
         jnp.asarray(1.0, dtype="float64")
-
-
-ours("float64", "64 bits in JAX's 32-bit mode")
-
-
-# Arrays that are refused
-@dataclass
-class Pair:
-    a: np.ndarray
-
-
-class Series:
-    """A table of another library, as far as the package can see."""
-
-    def __array__(self, dtype=None, copy=None):
-        return rewards
-
-
-class Marked(torch.Tensor):
-    """A tensor with rules of its own."""
-
-
-ROWS_OF = ps.per_sample_grad(ps.squared_loss)
-TRIGGERS["persample.subclass"] = lambda: ROWS_OF(np.ma.array(theta), states, rewards)
-TRIGGERS["persample.foreign"] = lambda: ROWS_OF(theta, states, Series())
-TRIGGERS["persample.dataclass"] = lambda: ROWS_OF(Pair(theta), states, rewards)
-TRIGGERS["persample.subclass-torch"] = lambda: ROWS_OF(THETA, S.as_subclass(Marked), R)
-TRIGGERS["persample.label"] = lambda: ps.cross_entropy_loss(theta, np.array(1.0))
-TRIGGERS["persample.few-samples"] = lambda: ps.statistics.variance(states[:1])
-TRIGGERS["persample.project-dim"] = lambda: ps.statistics.project(states, 0)
-TRIGGERS["persample.project-seed"] = lambda: ps.statistics.project(states, 8, seed=-1)
 
 
 def deleted():
@@ -353,54 +171,96 @@ def deleted():
     return x
 
 
-TRIGGERS["persample.deleted"] = lambda: ROWS_OF(deleted(), JS, JR)
-
-
-# Rows of layers
-of_layers("no-tensor", "no tensor")
-of_layers("several-outputs", "outputs of several lengths")
-of_layers("lazy", "a lazy layer")
-of_layers("divided", "divided parameters")
-of_layers("fetched", "parameters fetched for a pass")
-of_layers("replaced", "a parameter that was replaced")
-of_layers("batch-norm", "batch norm")
-of_layers("scalar", "one number")
-of_layers("tokens", "a number for each token")
-of_layers("not-proved", "a penalty")
-of_layers("hook", "a hook on a parameter")
-of_layers("hidden", "a function that may hide a parameter")
-of_layers("not-finite", "a row that is not finite")
-of_layers("copy", "a copy")
-TRIGGERS["persample.recorder-replay"] = lambda: used(own_function())
-of_layers("not-from-output", "called before")
-of_layers("other-model", "another model's losses")
-of_layers("no-gradient", "no gradient")
-of_layers("none", "no backward")
-of_layers("both", "both ways")
-of_layers("second", "a second backward")
-of_layers("overwritten", "an input overwritten")
-of_layers("stepped", "a step before autograd runs again")
-of_layers("check", "a check that fails")
-of_layers("check-graph", "a check without a graph")
-of_layers("reentrant", "re-entrant checkpointing")
-of_layers("model", "no model")
-of_layers("frozen", "nothing to train")
-of_layers("reduction", "unknown reduction")
-of_layers("norm", "a norm below 0")
-
-
-# Memory used again
-TRIGGERS["jax.donated"] = lambda: jax.jit(lambda x: x.sum(), donate_argnums=0)(JTHETA + 1)
-
-
-TRIGGERS["jax.deleted"] = lambda: np.asarray(deleted())
-
-
-@trigger("jax.deleted-buffer")
-def _():
+def deleted_buffer():
     double = jax.jit(lambda x: 2 * x)
     double(JTHETA)  # so that the next call is not traced
     double(deleted())
+
+
+TRIGGERS = {
+    # Leaf tensors, .grad and the graph
+    "torch.scalar": lambda: torch.func.grad(lambda x: 2 * x)(THETA),
+    "torch.backward-scalar": lambda: (2 * torch_leaf()).backward(),
+    "torch.integer": lambda: torch.tensor([1, 2]).requires_grad_(),
+    "torch.grad-is-none": lambda: torch_leaf().grad.norm(),
+    "torch.optimise-non-leaf": lambda: torch.optim.SGD([2 * torch_leaf()], lr=0.1),
+    "torch.deepcopy": lambda: copy.deepcopy(2 * torch_leaf()),
+    "torch.not-required": lambda: torch.autograd.grad(torch_leaf().sum(), torch.ones(2)),
+    "torch.unused": lambda: torch.autograd.grad(torch_leaf().sum(), torch_leaf()),
+    "torch.no-grad-fn": lambda: torch.tensor([1.0, 2.0]).sum().backward(),
+    "torch.non-leaf-grad": lambda: non_leaf_grad(torch_leaf()),
+    "torch.in-place-leaf": lambda: in_place(torch_leaf()),
+    "torch.in-place-view": in_place_view,
+    "torch.in-place-saved": in_place_saved,
+    "torch.in-place-version": in_place_saved,
+    "torch.second-backward": lambda: second_backward(torch_leaf()),
+    "torch.second-backward-hint": lambda: second_backward(torch_leaf()),
+    "torch.numpy-function": lambda: np.tanh(torch_leaf()),
+    # Shapes, dtypes, memory
+    "torch.dtype": lambda: S[0].float() @ S[0].double(),
+    "torch.dtype-linear": lambda: torch.nn.Linear(3, 2).float()(S.double()),
+    "torch.target-size": lambda: F.mse_loss(R[:, None], R),
+    "torch.cpu-memory": lambda: torch.empty(10**15),
+    # vmap and torch.compile
+    "torch.parameters-batched": lambda: torch.vmap(ps.td_loss)(THETA, S, R, S),
+    "torch.axes-length": lambda: torch.vmap(torch.mul, in_dims=(0,))(R, R),
+    "torch.zero-d": lambda: torch.vmap(torch.mul)(R, R[0]),
+    "torch.random": lambda: torch.vmap(lambda x: F.dropout(x, 0.5))(S),
+    "torch.batch-norm": lambda: torch.vmap(torch.nn.BatchNorm1d(3))(torch.ones(5, 2, 3)),
+    "torch.backward-inside": backward_inside,
+    "torch.recurrent": lambda: torch.vmap(torch.nn.GRU(3, 2).double())(S[:, None]),
+    "torch.data-pointer": lambda: torch.vmap(lambda x: x.data_ptr())(S),
+    "torch.performance-drop": lambda: torch.vmap(torch.histc)(S),
+    "torch.in-place-vmap": in_place_vmap,
+    "torch.branch": lambda: branch(THETA, S, R),
+    "torch.compile-branch": lambda: torch.compile(
+        lambda x: x if x > 0 else -x, backend="aot_eager", fullgraph=True
+    )(R[0]),
+    "torch.compile-print": compile_print,
+    "torch.recompile-limit": recompile_limit,
+    "torch.fail-on-recompile": fail_on_recompile,
+    "torch.cond": cond,
+    # JAX
+    "jax.scalar": lambda: jax.grad(lambda x: 2 * x)(JTHETA),
+    "jax.integer": lambda: jax.grad(lambda x: x * x)(2),
+    "jax.float64": float64,
+    "jax.memory": lambda: jnp.zeros(10**15).block_until_ready(),
+    "jax.parameters-batched": lambda: jax.vmap(ps.td_loss)(JTHETA, JS, JR, JS),
+    "jax.axes-length": lambda: jax.vmap(jnp.multiply, in_axes=(0,))(JR, JR),
+    "jax.zero-d": lambda: jax.vmap(jnp.multiply)(JR, JR[0]),
+    "jax.branch": lambda: branch(JTHETA, JS, JR),
+    "jax.integer-conversion": lambda: jax.jit(lambda n: list(range(n)))(3),
+    "jax.static": lambda: jax.jit(lambda x, n: x, static_argnums=1)(1.0, np.ones(2)),
+    "jax.while": lambda: jax.grad(
+        lambda x: jax.lax.while_loop(lambda x: x > 1, lambda x: x / 2, x)
+    )(40.0),
+    "jax.float": lambda: jax.jit(lambda x: float(x))(1.0),
+    "jax.numpy-function": lambda: jax.grad(lambda x: np.tanh(x).sum())(JTHETA),
+    "jax.mask": lambda: jax.jit(lambda x: x[x > 0])(JTHETA),
+    "jax.in-place": lambda: JTHETA.__setitem__(0, 1.0),
+    "jax.leak": lambda: leak(jax.jit),
+    "jax.donated": lambda: jax.jit(lambda x: x.sum(), donate_argnums=0)(JTHETA + 1),
+    "jax.deleted": lambda: np.asarray(deleted()),
+    "jax.deleted-buffer": deleted_buffer,
+    # This package: the rest has a row in a table of its own tests
+    "persample.branch": lambda: branch(theta, states, rewards),
+    "persample.float": lambda: engine.grad(lambda x: float(x) * x)(2.0),
+    "persample.numpy-array": lambda: engine.grad(lambda x: np.array([x[0], x[1]]))(theta),
+    "persample.numpy-function": lambda: engine.grad(lambda x: np.unique(x).sum())(theta),
+    "persample.in-place": lambda: engine.vmap(first_is_zero, (None, 0))(theta, states),
+    "persample.leak": lambda: leak(engine.grad),
+    "persample.non-leaf-grad": lambda: non_leaf_grad(tape_leaf()),
+    "persample.in-place-leaf": lambda: in_place(tape_leaf()),
+    "persample.no-grad-fn": lambda: tape.tensor([1.0, 2.0]).sum().backward(),
+    "persample.second-backward": lambda: second_backward(tape_leaf()),
+    "persample.label": lambda: ps.cross_entropy_loss(theta, np.array(1.0)),
+    "persample.few-samples": lambda: ps.statistics.variance(states[:1]),
+    "persample.project-dim": lambda: ps.statistics.project(states, 0),
+    "persample.project-seed": lambda: ps.statistics.project(states, 8, seed=-1),
+    "persample.recorder-replay": lambda: used(own_function()),
+    **{f"persample.{name}": row[0] for name, row in ERRORS.items() if " " not in name},
+    **{f"persample.recorder-{name}": LAYER_ERRORS[key][0] for name, key in OF_RECORDER.items()},
+}
 
 
 def message(name):

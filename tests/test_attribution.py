@@ -1,18 +1,12 @@
 """Scores of training images in a small network, checked against autograd and real trainings."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
-from persample_book import measured
 from persample_book.problems import attribution
-
-RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
 
 
 @pytest.fixture(scope="module")
@@ -89,23 +83,3 @@ def test_rows_products_and_gauss_newton_are_those_of_autograd(net):
     moved, p = (ahead - behind) / (2 * size), model(net.x).softmax(1).detach()
     total = (p * moved**2).sum() - ((p * moved).sum(1) ** 2).sum()
     assert (v @ net.gauss_newton() @ v).item() == pytest.approx(total.item() / 1400, rel=1e-5)
-
-
-def test_the_table_and_what_the_page_says_of_it(tmp_path):
-    scores = {
-        "good": {
-            "change": [-0.5, -0.2, -0.1],
-            "mended": 3,
-            "ranks": [0.9, 0.5, 0.8],
-            "size": [1.0, 1.2, 9.0],
-        },
-        "random": {"change": [-0.001, 0.3, -0.2], "mended": 0},
-    }
-    (tmp_path / "attribution.json").write_text(json.dumps({"questions": 3, "scores": scores}))
-    assert measured.attribution(tmp_path).splitlines() == [
-        "| score | rank correlation | real / score | change of loss | mended of 3 |",
-        "| --- | --- | --- | --- | --- |",
-        "| good | 0.80 (0.50 to 0.90) | 1.20 | -0.20 | 3 |",
-        "| random |  |  | +0.00 | 0 |",
-    ]
-    assert len(measured.attribution(tmp_path, ["good"]).splitlines()) == 3

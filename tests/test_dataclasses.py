@@ -1,4 +1,4 @@
-"""Dataclasses of the engine and the layers are values: whoever is handed one cannot change it.
+"""Dataclasses of the engine and the recorder are values: whoever is handed one cannot change it.
 
 Those that hold arrays are compared by identity, since `==` of two arrays is no truth value.
 """
@@ -12,7 +12,7 @@ import pytest
 
 import persample
 
-pytest.importorskip("torch")  # which half of the layers import
+pytest.importorskip("torch")  # which half of the recorder imports
 
 # What is filled in step by step, and what holds no array.
 FILLED_IN = {"engine.codegen.Text"}
@@ -26,22 +26,14 @@ WITHOUT_ARRAYS = {
 }
 
 
-def found():
-    """Return name -> settings of each dataclass of the two packages."""
-    settings = {}
+def test_dataclasses_are_frozen_and_with_arrays_compared_by_identity():
+    filled_in, compared = set(), set()
     for info in pkgutil.walk_packages(persample.__path__, "persample."):
-        if info.name.startswith(("persample.engine.", "persample.recorder.")):
-            for name, kind in vars(importlib.import_module(info.name)).items():
-                is_own = inspect.isclass(kind) and kind.__module__ == info.name
-                if is_own and dataclasses.is_dataclass(kind):
-                    key = f"{info.name.removeprefix('persample.')}.{name}"
-                    settings[key] = kind.__dataclass_params__
-    return settings
-
-
-def test_dataclasses_cannot_be_changed():
-    assert {name for name, settings in found().items() if not settings.frozen} == FILLED_IN
-
-
-def test_dataclasses_with_arrays_are_compared_by_identity():
-    assert {name for name, settings in found().items() if settings.eq} == WITHOUT_ARRAYS
+        if not info.name.startswith(("persample.engine.", "persample.recorder.")):
+            continue
+        for name, kind in inspect.getmembers(importlib.import_module(info.name), inspect.isclass):
+            if kind.__module__ == info.name and dataclasses.is_dataclass(kind):
+                key = f"{info.name.removeprefix('persample.')}.{name}"
+                filled_in |= set() if kind.__dataclass_params__.frozen else {key}
+                compared |= {key} if kind.__dataclass_params__.eq else set()
+    assert (filled_in, compared) == (FILLED_IN, WITHOUT_ARRAYS)

@@ -1,6 +1,6 @@
 """The guards are tested by what they must catch: notebooks spoiled on purpose.
 
-They run as `make test` runs them: the flags are read from the Makefile.
+They run as `make test` runs them.
 """
 
 import os
@@ -15,7 +15,6 @@ import nbformat
 import pytest
 from execute_notebooks import execute
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from portable import nbval_flags
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -94,8 +93,7 @@ SPOILED = [
 def failures(tmp_path_factory) -> dict[str, int]:
     """Run the suite on an untouched notebook and its spoiled copies; count failures in each."""
     folder = tmp_path_factory.mktemp("book")
-    for name in ("conftest.py", "nbval_sanitize.cfg"):
-        shutil.copy(ROOT / name, folder)
+    shutil.copy(ROOT / "conftest.py", folder)
     expected = new_code_cell("1 / 0", metadata={"tags": ["raises-exception"]})
     notebook = new_notebook(
         cells=[
@@ -116,7 +114,7 @@ def failures(tmp_path_factory) -> dict[str, int]:
         nbformat.write(copy, folder / f"{spoil.__name__}.ipynb")
     report = folder / "report.xml"
     subprocess.run(
-        [sys.executable, "-m", "pytest", *nbval_flags(), f"--junitxml={report}", "-q"],
+        [sys.executable, "-m", "pytest", "--nbval", f"--junitxml={report}", "-q"],
         cwd=folder,
         capture_output=True,
         env=os.environ | {"PYTEST_ADDOPTS": "", "PYTEST_PLUGINS": ""},

@@ -12,9 +12,7 @@ import book_hover
 import book_lines
 from browser import HTML, pages, settle
 
-pytestmark = pytest.mark.skipif(
-    not (HTML / "index.html").is_file(), reason="the book is not built: run make book"
-)
+pytestmark = pytest.mark.site
 PAGE = "chapters/04_grad_troubles.html"
 SCROLLED = 0.1  # of a page's cells with code may scroll sideways on a phone
 

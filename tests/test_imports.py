@@ -1,9 +1,12 @@
 """The package's layers: a module imports only from lines below its own, siblings not at all.
 
-Read from the source by ``ast``, so that an import inside a function counts as well.
+Read from the source by ``ast``, so that an import inside a function counts as well. A program in
+a process of its own then says what is loaded.
 """
 
 import ast
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -59,27 +62,8 @@ LAYERS = [
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
-# Who may import a framework, and where in the file.
-FRAMEWORKS = {
-    "torch": {
-        ("backends.torch_backend", "top"),
-        ("recorder.axes", "top"),
-        ("recorder.capture", "top"),
-        ("recorder.check", "top"),
-        ("recorder.forms", "top"),
-        ("recorder.graph", "top"),
-        ("recorder.layer_forms", "top"),
-        ("recorder.model", "top"),
-        ("recorder.passes", "top"),
-        ("recorder.reduction", "top"),
-        ("recorder.replay", "top"),
-        ("recorder.rules", "top"),
-        ("recorder.sites", "top"),
-    },
-    "jax": {
-        ("backends.jax_backend", "top"),
-    },
-}
+# Who may import a framework, at the top of the file.
+FRAMEWORKS = {"torch": ("backends.torch_backend", "recorder."), "jax": ("backends.jax_backend",)}
 
 
 @cache
@@ -93,11 +77,6 @@ def source_trees():
     return found
 
 
-def modules():
-    """Return `source_trees` in a dict of one's own."""
-    return dict(source_trees())
-
-
 def room(name):
     """Return the entry of LAYERS that a module belongs to: its own, or its package's."""
     while name and name not in LEVEL:
@@ -105,74 +84,98 @@ def room(name):
     return name
 
 
-def layer(name):
-    """Return the line of a module's room; None if it has no room."""
-    return LEVEL.get(room(name))
-
-
 def imports(name, tree, is_package, known):
-    """Yield (line, imported module, "top" or "function"), absolute names without the package's."""
+    """Yield (line, imported module, whether at the top), names without the package's."""
     top = set(map(id, tree.body))
     for node in ast.walk(tree):
-        place = "top" if id(node) in top else "function"
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield node.lineno, alias.name.removeprefix("persample."), place
+            found = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             parts = name.split(".") if name else []
-            up = node.level - is_package if node.level else 0
-            base = parts[: len(parts) - up] if node.level else []
-            base = [*base, *(node.module.split(".") if node.module else [])]
-            base = base[1:] if base[:1] == ["persample"] else base
-            for alias in node.names:
-                full = ".".join([*base, alias.name])
-                yield node.lineno, full if full in known else ".".join(base), place
+            base = parts[: len(parts) - node.level + is_package] if node.level else []
+            base += node.module.split(".") if node.module else []
+            full = [".".join([*base, alias.name]) for alias in node.names]
+            found = [x if x.removeprefix("persample.") in known else ".".join(base) for x in full]
+        else:
+            continue
+        for target in found:
+            yield node.lineno, target.removeprefix("persample."), id(node) in top
 
 
 def violations(found):
     """List every import that goes up or sideways, and every framework imported elsewhere."""
     wrong = []
     for name, (tree, is_package) in found.items():
-        for line, target, place in imports(name, tree, is_package, found):
+        for line, target, at_top in imports(name, tree, is_package, found):
             where = f"{name or 'persample'}, line {line}: imports {target}"
             framework = target.partition(".")[0]
             if framework == "persample_book":
                 wrong.append(f"{where}, which is the book's")
-            if framework in FRAMEWORKS and (name, place) not in FRAMEWORKS[framework]:
+            if framework in FRAMEWORKS and not (at_top and name.startswith(FRAMEWORKS[framework])):
                 wrong.append(f"{where}, which belongs to its backend")
             if not name or target not in found:
                 continue  # the package itself is above everything
-            if layer(target) <= layer(name) and room(target) != room(name):
+            if LEVEL[room(target)] <= LEVEL[room(name)] and room(target) != room(name):
                 wrong.append(f"{where}, which is not below it")
     return wrong
 
 
-def test_every_module_has_a_layer():
-    unknown = [name for name in modules() if name and layer(name) is None]
-    assert unknown == []
-    assert {"engine.core", "backends.torch_backend", "batches"} <= set(modules())
-
-
 def test_no_import_goes_up_or_sideways():
-    assert violations(modules()) == []
+    found = source_trees()
+    assert [name for name in found if name and not room(name)] == []
+    assert {"engine.core", "backends.torch_backend", "batches"} <= set(found)
+    assert violations(found) == []
 
 
 @pytest.mark.parametrize(
     ("name", "statement", "complaint"),
     [
-        ("batches", "from .arrays import backend_of", "arrays, which is not below it"),
         ("arrays", "def f():\n    from . import losses", "losses, which is not below it"),
         ("engine.batching", "from .reverse import grad", "engine.reverse, which is not below"),
-        ("engine.core", "from .. import per_sample", "per_sample, which is not below it"),
-        ("arrays", "from persample_book import notebook", "persample_book, which is the book's"),
         ("engine.core", "from persample.losses import td_loss", "losses, which is not below it"),
-        ("losses", "import persample.per_sample", "per_sample, which is not below it"),
         ("backends.torch_backend", "from . import jax_backend", "jax_backend, which is not below"),
+        ("arrays", "from persample_book import notebook", "persample_book, which is the book's"),
         ("losses", "import torch.func", "torch.func, which belongs to its backend"),
-        ("arrays", "def f():\n    import jax", "jax, which belongs to its backend"),
+        ("recorder.graph", "def f():\n    import torch", "torch, which belongs to its backend"),
     ],
 )
 def test_a_wrong_import_is_found(name, statement, complaint):
-    found = modules()
+    found = dict(source_trees())
     found[name] = ast.parse(statement), found[name][1]
     assert [text for text in violations(found) if text.startswith(name) and complaint in text]
+
+
+# What is loaded: by the import alone, and where arrays are NumPy's.
+LATE = ("numpy_functions", "numpy_calls", "recorder.capture", "recorder.forms", "torch_", "jax_")
+NUMPY_PROGRAM = """
+import numpy as np
+
+rows = ps.per_sample_grad(ps.td_loss, jit=True, chunk_size=1)
+rows(np.ones(2), np.ones((3, 2)), np.ones(3), np.ones((3, 2)))
+ps.loop_grad(ps.squared_loss)(np.ones(2), np.ones((3, 2)), np.ones(3))
+ps.mean_grad(ps.squared_loss)(np.ones(2), np.ones((3, 2)), np.ones(3))
+ps.to_numpy(ps.stop_gradient(np.ones(2)))
+ps.tape.tensor([1.0], requires_grad=True).sum().backward()
+"""
+
+
+def loaded_by(program):
+    """Return the modules that a program has loaded at its end."""
+    program = f"import sys, persample as ps\n{program}\nprint('loaded:', *sys.modules)"
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout.partition("loaded:")[2].split()
+
+
+def test_importing_the_package_loads_no_more_than_it_needs():
+    """Each of these is loaded when it is used first; benchmarks/engine.py has the time."""
+    loaded = loaded_by("")
+    assert "persample.per_sample" in loaded
+    own = [name for name in loaded if name.startswith("persample")]
+    assert [name for name in own if any(x in name for x in LATE)] == []
+    assert {name.partition(".")[0] for name in loaded} & {"torch", "jax", "scipy"} == set()
+
+
+def test_the_numpy_path_loads_neither_torch_nor_jax():
+    loaded = {name.partition(".")[0] for name in loaded_by(NUMPY_PROGRAM)}
+    assert loaded & {"torch", "jax", "jaxlib", "matplotlib"} == set()

@@ -20,8 +20,3 @@ def test_a_message_is_printed_without_the_place_and_the_page_goes_on(capsys):
 def test_a_program_that_no_longer_fails_is_noticed():
     with pytest.raises(RuntimeError, match="neither an error nor a warning"), show_message():
         pass
-
-
-def test_a_page_can_still_be_stopped():
-    with pytest.raises(KeyboardInterrupt), show_message():
-        raise KeyboardInterrupt

@@ -8,7 +8,7 @@ import models
 import nbformat
 import pytest
 import torch
-from reading import prose
+from notebook_rules import prose
 from torch import nn
 
 import persample as ps

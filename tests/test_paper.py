@@ -11,9 +11,7 @@ pypdf = pytest.importorskip("pypdf", reason="pypdf is not installed")
 import pdf  # noqa: E402
 from browser import HTML, serve, settle  # noqa: E402
 
-pytestmark = pytest.mark.skipif(
-    not (HTML / "index.html").is_file(), reason="the book is not built: run make book"
-)
+pytestmark = pytest.mark.site
 
 # Whatever of the article reaches beyond the sheet, or is hidden in a box that would scroll.
 CUT = """

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from reading import prose
+from notebook_rules import prose
 from torch import nn
 
 import persample as ps
