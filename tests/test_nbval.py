@@ -25,7 +25,7 @@ from IPython.display import display
 
 
 def draw(third=4, mark=False, paper="white", label="x"):
-    figure, axes = plt.subplots(figsize=(8, 5), facecolor=paper)
+    figure, axes = plt.subplots(figsize=(6, 4), facecolor=paper)
     axes.plot([1, 2, third])
     axes.set_xlabel(label)
     if mark:
