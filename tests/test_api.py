@@ -56,7 +56,7 @@ def test_names_in_the_text_lead_there():
         for link in soup.select("a[href*='api.html#persample.']"):
             assert link["href"].partition("#")[2] in places
             links += 1
-        for code in soup.select("p > code.literal, li > code.literal"):
+        for code in soup.select("p > code.docutils, li > code.docutils"):
             name = re.match(r"ps\.(\w+)", code.get_text())
             if name and f"persample.{name[1]}" in places and path.name != "api.html":
                 pytest.fail(f"{path.name}: {code.get_text()} has no link")
