@@ -20,15 +20,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*nested_tensor")
 
 def test_the_stored_table_has_twelve_right_and_none_wrong():
     record = json.loads(models.STORED.read_text(encoding="utf-8"))
-    assert {"date", "versions", "models"} <= record.keys()
-    assert set(models.PACKAGES) <= record["versions"].keys()
-    rows = record["models"]
-    assert len({row["model"] for row in rows}) == len(rows)
-    right = [row for row in rows if row["result"] == "right"]
-    assert len(right) >= 12
-    assert all(0 <= row["error"] <= record["tolerance"] for row in right)
-    assert not [row for row in rows if row["result"] == "wrong"]
-    assert all(row["text"] for row in rows if row["result"] == "refused")
+    results = [row["result"] for row in record["models"]]
+    assert results.count("right") >= 12
+    assert "wrong" not in results
+    right = [row["error"] for row in record["models"] if row["result"] == "right"]
+    assert max(right) <= record["tolerance"]
+    assert f"of `transformers` {record['versions']['transformers']}, with" in prose(PAGE)
 
 
 class Causal(nn.Module):
@@ -52,13 +49,6 @@ def image_model():
     return model, lambda m: models.of_classes(m, models.images(8))
 
 
-@pytest.mark.parametrize("make", [lambda: (Causal(), models.of_language), image_model])
-def test_small_models_are_right(make):
-    row = models.verdict("small", make)
-    assert row["result"] == "right"
-    assert row["error"] < 1e-5
-
-
 class Returning(Causal):
     """The same, asked as models of transformers are: a mask, which causal attention needs not."""
 
@@ -66,13 +56,18 @@ class Returning(Causal):
         return super().forward(input_ids)
 
 
-def test_padded_texts_are_right():
-    row = models.verdict("padded", lambda: (Returning(), models.of_padded_texts))
+SMALL = {
+    "text": lambda: (Causal(), models.of_language),
+    "padded": lambda: (Returning(), models.of_padded_texts),
+    "image": image_model,
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_models_are_right(name):
+    row = models.verdict(name, SMALL[name])
     assert row["result"] == "right"
-    record = json.loads(models.STORED.read_text(encoding="utf-8"))
-    stored = {row["model"]: row["result"] for row in record["models"]}
-    assert stored["GPT-2, padded texts"] == stored["Llama, padded texts"] == "right"
-    assert f"of `transformers` {record['versions']['transformers']}, with" in prose(PAGE)
+    assert row["error"] < 1e-5
 
 
 def test_the_losses_are_those_of_the_page():
