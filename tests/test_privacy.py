@@ -163,15 +163,6 @@ def test_half_precision_is_added_up_in_float32(name):
     assert str(noisy(rows).dtype).endswith("float32")
 
 
-def test_a_divisor_that_follows_the_data_set_moves_twice_as_far():
-    # What the docstring warns of: one sample more in the data set, and all of them drawn.
-    before, after = np.ones((100, 1)), np.append(np.ones((100, 1)), [[-1.0]], axis=0)
-    fixed = quiet(after, 1.0, 100) - quiet(before, 1.0, 100)
-    follows = quiet(after, 1.0, len(after)) - quiet(before, 1.0, len(before))
-    assert abs(fixed[0]) == pytest.approx(1 / 100)
-    assert abs(follows[0]) == pytest.approx(1.98 / 100, rel=1e-3)
-
-
 def drawn(size=5, rate=0.5):
     return privacy.poisson_batch(np.random.default_rng(0), size, rate)
 
@@ -222,11 +213,6 @@ def test_rows_in_which_the_noise_would_be_lost_are_refused(name):
         rows["b"][1, 2] = entry
         with np.errstate(invalid="ignore"), pytest.raises(ValueError, match="that is not finite"):
             noisy(to(name, rows))
-
-
-def test_what_alone_is_not_private_says_so():
-    for function in (statistics.clipped_sum, ps.recorder.Record.clipped_sum):
-        assert "Alone it is not private" in function.__doc__
 
 
 # What the page says, by another route, and what other libraries say, stored.
@@ -290,17 +276,8 @@ def test_the_promise_is_drawn_with_the_allowance_cut_and_the_area_filled():
     assert filled[:, 0].min() == pytest.approx(1.5, abs=0.03)  # eps / mu + mu / 2
 
 
-def test_accountants_and_accuracies_are_drawn_with_their_ranges():
+def test_accountants_are_drawn_with_their_ranges():
     axes = plotting.accountants({"CLT*": 2.0, "PRV": [2.1, 2.2, 2.4]}, "epsilon").axes[0]
     assert [text.get_text() for text in axes.texts] == ["2.000", "≤ 2.400"]
     bars = [line for line in axes.lines if line.get_marker() == "None"]
     assert [bar.get_xdata().tolist() for bar in bars] == [[2.1, 2.4]]
-    panels = {"eps": {1: [0.5, 0.7], 8: [0.9, 0.9]}, "C": {1: [0.9, 0.9], 2: [0.43, 0.9]}}
-    axes = plotting.accuracy(panels, (0.95, "openly")).axes[0]
-    np.testing.assert_allclose(axes.lines[0].get_ydata(), [60, 90])
-    runs = np.sort([axes.lines[i].get_ydata() for i in (1, 2)], axis=0)
-    np.testing.assert_allclose(runs, [[50, 90], [70, 90]])
-    assert axes.lines[3].get_ydata()[0] == 95
-    for line in plotting.threshold(2.0).axes[0].lines[:2]:
-        t, height = line.get_data()
-        assert height.sum() * (t[1] - t[0]) == pytest.approx(1, abs=2e-3)

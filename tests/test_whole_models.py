@@ -14,7 +14,7 @@ import torch
 from reading import prose
 from torch import nn
 
-from persample_book import layer_table, measured, small_gpt
+from persample_book import layer_table, small_gpt
 
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS, PAGE = ROOT / "benchmarks", ROOT / "chapters" / "10_whole_models.ipynb"
@@ -108,21 +108,13 @@ def test_the_contenders_of_the_benchmark_agree(name):
 TRAITS = json.loads(model_traits.RESULT.read_text(encoding="utf-8"))
 
 
-def test_the_stored_traits_are_those_of_the_program():
-    assert set(TRAITS["traits"]) == set(model_traits.TRAITS)
-    for ways in TRAITS["traits"].values():
-        assert set(ways) == set(model_traits.WAYS)
-        assert ways["ps.record"]["result"] == "right"
-        for outcome in ways.values():
-            assert outcome["result"] in ("right", "wrong", "misshapen", "refused")
-            assert "text" in outcome or outcome["error"] >= 0
-
-
 @pytest.mark.parametrize("way", ["ps.record", "torch.func"])
 @pytest.mark.parametrize("trait", model_traits.TRAITS)
 @pytest.mark.filterwarnings("ignore")
 def test_the_stored_traits_are_found_here(trait, way):
-    assert model_traits.outcome(way, trait)["result"] == TRAITS["traits"][trait][way]["result"]
+    found = model_traits.outcome(way, trait)["result"]
+    assert found == TRAITS["traits"][trait][way]["result"]
+    assert found == "right" or way != "ps.record"
 
 
 def test_wrong_norms_are_called_wrong(monkeypatch):
@@ -135,20 +127,15 @@ def test_what_the_page_says_of_memory_is_in_the_file():
     cases = json.loads((BENCHMARKS / "results" / "whole_models_memory.json").read_text("utf-8"))
     cases = [cases["cases"][model] for model in ("GPT, medium", "ViT")]
     page = prose(PAGE)
-    assert "clipped sums with `ps.record` took 1.4 to 1.5 times the memory" in page
     little = [
         peaks[way] / peaks["ordinary pass"]
         for peaks in cases
         for way in ("record norms", "record clipped sum")
     ]
-    assert (f"{min(little):.1f}", f"{max(little):.1f}") == ("1.4", "1.5")
-    assert "all rows 2.3 to 2.4 times" in page
     much = [peaks["record, fresh"] / peaks["ordinary pass"] for peaks in cases]
-    assert {f"{times:.1f}" for times in much} == {"2.3", "2.4"}
-    assert "Opacus takes slightly less here than `ps.record`, for rows and for clipped" in page
-    for peaks in cases:
-        assert peaks["Opacus hooks"] < peaks["record, fresh"]
-        assert peaks["Opacus ghost clipping"] < peaks["record clipped sum"]
+    said = f"clipped sums with `ps.record` took {min(little):.1f} to {max(little):.1f} times the"
+    assert said in page
+    assert f"all rows {min(much):.1f} to {max(much):.1f} times" in page
 
 
 def test_the_small_gpt_looks_back_only_and_has_one_table():
@@ -161,12 +148,3 @@ def test_the_small_gpt_looks_back_only_and_has_one_table():
     scores, changed = model(tokens), model(other)
     assert torch.equal(scores[:, :4], changed[:, :4])
     assert not torch.isclose(scores[:, 4:], changed[:, 4:]).all()
-
-
-def test_the_table_of_outcomes_marks_what_is_wrong():
-    text = str(measured.outcomes(BENCHMARKS / "results"))
-    assert text.splitlines()[0].endswith("| torch.func | ps.record |")  # the rightest are last
-    assert text.count("**wrong**") == sum(
-        found["result"] == "wrong" for ways in TRAITS["traits"].values() for found in ways.values()
-    )
-    assert len(text.splitlines()) == 2 + len(model_traits.TRAITS)
