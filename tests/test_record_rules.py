@@ -139,7 +139,7 @@ ON_THE_WAY = {
     "a view, turned": (lambda w: w.view(4, 3).t(), (12,), "pull"),
     "EmbeddingBackward0": (lambda w: F.embedding(torch.tensor([1, 4, 1]), w), (5, 4), "lookup"),
     "with padding, EmbeddingBackward0": (
-        lambda w: F.embedding(torch.tensor([[1, 4, 0]]), w, padding_idx=4),
+        lambda w: F.embedding(torch.tensor([[1, 4, 0]]), w, padding_idx=0),
         (5, 4),
         "lookup",
     ),
