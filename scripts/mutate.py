@@ -58,7 +58,7 @@ GROUPS = {
     },
     "recorder": {
         "recorder/__init__.py": "record_errors record",
-        "recorder/axes.py": "axes record_passes record_programs",
+        "recorder/axes.py": "axes record_rules record_programs record",
         "recorder/buffers.py": "record gram project",
         "recorder/": RECORDS,
     },
