@@ -102,6 +102,13 @@ def test_the_largest_entry_may_be_in_any_array_of_the_tree():
         np.testing.assert_allclose(statistics.norms(rows), np.abs(rows[last][:, 0]), rtol=1e-12)
 
 
+def test_two_samples_are_enough():
+    rows = np.array([[1.0], [3.0]])
+    assert statistics.variance(rows) == 2
+    assert statistics.noise_scale(rows) == pytest.approx(2 / 3)
+    assert statistics.noise_scale(rows, unbiased=False) == 0.5
+
+
 def test_a_row_with_an_infinity_or_a_nan_has_no_finite_norm():
     rows = np.array([[np.inf, 1.0], [np.nan, 1.0], [3.0, 4.0]])
     np.testing.assert_array_equal(statistics.norms(rows), [np.inf, np.nan, 5.0])
