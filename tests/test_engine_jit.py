@@ -247,7 +247,7 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize("values", OTHER + SAME, ids=repr)
+@pytest.mark.parametrize("values", OTHER + SAME, ids=lambda values: type(values[0]).__name__)
 def test_what_a_program_depends_on(values):
     """As one argument or before another one; in any order, and again after the others."""
 

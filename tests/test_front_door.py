@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 README, LANDING = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "index.md"))
 SNIPPET = re.compile(r"^```python\n(.*?)^```$\n\n^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SNIPPETS = SNIPPET.findall(README)
-FIRST = nbformat.read(ROOT / "chapters/01_first_rows.ipynb", as_version=4)
+FIRST = nbformat.read(ROOT / "chapters/01_one_gradient_per_sample.ipynb", as_version=4)
 CHAPTERS = sorted(path.stem for path in ROOT.glob("chapters/*.ipynb"))
 
 

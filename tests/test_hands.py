@@ -16,7 +16,7 @@ import nbformat
 from browser import HTML, pages, settle
 
 pytestmark = pytest.mark.site
-PAGE = "chapters/04_grad_troubles.html"
+PAGE = "chapters/07_grad_troubles.html"
 SCROLLED = 0.1  # of a page's cells with code may scroll sideways on a phone
 
 # Every place that the Tab key comes to, and whether a ring shows there.
@@ -65,7 +65,7 @@ def test_code_is_copied_without_prompts_and_results_are_not_for_copying(page, ad
     assert page.locator(".cell_output button.copybtn").count() == 0
     cells = page.locator(".cell_input").count()
     assert page.locator(".cell_input button.copybtn").count() == cells
-    notebook = nbformat.read(HTML.parents[1] / "chapters/04_grad_troubles.ipynb", as_version=4)
+    notebook = nbformat.read(HTML.parents[1] / "chapters/07_grad_troubles.ipynb", as_version=4)
     first = page.locator(".cell:not(details *) > .cell_input").nth(3)
     first.hover()
     first.locator("button.copybtn").click()

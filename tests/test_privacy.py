@@ -230,7 +230,7 @@ def lower_bound(ratio, numbers, delta=1e-5):
 
 def test_the_page_prints_what_the_size_of_the_noise_tells():
     # The page adds up the area between two densities; here the tails of tests, by SciPy.
-    page = json.loads((RESULTS.parents[1] / "chapters" / "12_privacy.ipynb").read_text("utf-8"))
+    page = json.loads((RESULTS.parents[1] / "chapters" / "13_privacy.ipynb").read_text("utf-8"))
     cell = next(cell for cell in page["cells"] if cell["id"] == "private-mistake-read-off")
     lines = "".join(cell["outputs"][0]["text"]).splitlines()[1:]
     printed = {line[:21].strip(): [float(x) for x in line[21:].split()] for line in lines}

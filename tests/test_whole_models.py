@@ -17,7 +17,7 @@ from torch import nn
 from persample_book import layer_table, small_gpt
 
 ROOT = Path(__file__).resolve().parents[1]
-BENCHMARKS, PAGE = ROOT / "benchmarks", ROOT / "chapters" / "10_whole_models.ipynb"
+BENCHMARKS, PAGE = ROOT / "benchmarks", ROOT / "chapters" / "11_whole_models.ipynb"
 sys.path.insert(0, str(BENCHMARKS))
 
 import contenders  # noqa: E402, beside the tests
