@@ -43,7 +43,7 @@ def set_address(app, config):
 class Lab(SphinxTransform):
     """Makes what a notebook says for JupyterLab fit for the built page.
 
-    JupyterLab opens a link to another page by its file's name, as {doc}`09_cost.ipynb`; Sphinx
+    JupyterLab opens a link to another page by its file's name, as {doc}`10_cost.ipynb`; Sphinx
     knows pages without it. And it shows nothing where a page takes code from a file; a box of the
     class `lab` says where the file is, and is left out of the built page.
     """

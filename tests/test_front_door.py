@@ -7,10 +7,12 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import warnings
 import zipfile
 from pathlib import Path
 
 import draw_pictures
+import matplotlib
 import nbformat
 import numpy as np
 import pytest
@@ -23,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 README, LANDING = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "index.md"))
 SNIPPET = re.compile(r"^```python\n(.*?)^```$\n\n^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SNIPPETS = SNIPPET.findall(README)
-FIRST = nbformat.read(ROOT / "chapters/01_first_rows.ipynb", as_version=4)
+FIRST = nbformat.read(ROOT / "chapters/01_one_gradient_per_sample.ipynb", as_version=4)
 CHAPTERS = sorted(path.stem for path in ROOT.glob("chapters/*.ipynb"))
 
 
@@ -183,7 +185,14 @@ def pixels(path: Path) -> np.ndarray:
 
 
 def test_the_committed_pictures_are_those_that_the_script_draws(tmp_path):
-    fresh(draw_pictures.__file__, str(tmp_path), cwd=ROOT)
+    kept = np.get_printoptions(), warnings.formatwarning, torch.get_default_dtype()
+    threads = torch.get_num_threads()
+    with matplotlib.rc_context():
+        draw_pictures.draw(tmp_path)
+    np.set_printoptions(**kept[0])
+    warnings.formatwarning = kept[1]
+    torch.set_default_dtype(kept[2])
+    torch.set_num_threads(threads)
     drawn, stored = (sorted(p.name for p in f.iterdir()) for f in (tmp_path, draw_pictures.IMAGES))
     assert drawn == stored, "run python scripts/draw_pictures.py"
     for name in ("outcomes-light.png", "outcomes-dark.png"):

@@ -36,10 +36,6 @@ def untouched(notebook):
     pass
 
 
-def broken_cell(notebook):
-    notebook.cells[1].source = "raise ValueError('broken')"
-
-
 def changed_number(notebook):
     text = notebook.cells[1].outputs[0]
     text.data["text/plain"] = text.data["text/plain"].replace("0.5", "0.6")
@@ -50,16 +46,8 @@ def swapped_figure(notebook):
     first["image/png"], second["image/png"] = second["image/png"], first["image/png"]
 
 
-def removed_figure(notebook):
-    del notebook.cells[3].outputs[0].data["image/png"]
-
-
 def other_data_not_rerun(notebook):
     notebook.cells[3].source = PLOT.format(1.0002, "black")
-
-
-def other_colour_not_rerun(notebook):
-    notebook.cells[3].source = PLOT.format(1, "red")
 
 
 def stripped(notebook):
@@ -68,25 +56,11 @@ def stripped(notebook):
             cell.update(outputs=[], execution_count=None)
 
 
-def outputs_cleared(notebook):
-    notebook.cells[1].outputs = []
-
-
 def expected_error_gone(notebook):
     notebook.cells[5].source = "1 / 1"
 
 
-SPOILED = [
-    broken_cell,
-    changed_number,
-    swapped_figure,
-    removed_figure,
-    other_data_not_rerun,
-    other_colour_not_rerun,
-    stripped,
-    outputs_cleared,
-    expected_error_gone,
-]
+SPOILED = [changed_number, swapped_figure, other_data_not_rerun, stripped, expected_error_gone]
 
 
 @pytest.fixture(scope="module")
@@ -132,10 +106,5 @@ def failures(tmp_path_factory) -> dict[str, int]:
     return counts
 
 
-def test_an_untouched_notebook_passes(failures):
-    assert failures["untouched"] == 0
-
-
-@pytest.mark.parametrize("spoil", SPOILED, ids=lambda spoil: spoil.__name__)
-def test_a_spoiled_notebook_fails(failures, spoil):
-    assert failures[spoil.__name__] > 0
+def test_spoiled_notebooks_fail_and_an_untouched_one_passes(failures):
+    assert [name for name, count in failures.items() if not count] == ["untouched"]

@@ -454,8 +454,7 @@ def test_the_keyboard_reaches_everything_and_the_state_stands_in_the_address(ope
     assert focused(page) == "BODY"
     key, pressed, wanted = CHANGED[name]
     page.locator(f"[data-key='{key}']").press(pressed)
-    page.wait_for_function("location.hash !== ''")
-    assert page.evaluate("location.hash") == f"#live-{name}?{wanted}"
+    page.wait_for_function(f"location.hash === '#live-{name}?{wanted}'")
     changed = state(page, name)
     page.reload()
     assert state(page, name) == changed

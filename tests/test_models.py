@@ -14,7 +14,7 @@ from torch import nn
 import persample as ps
 from persample.recorder import rules
 
-PAGE = Path(__file__).resolve().parents[1] / "chapters" / "10_whole_models.ipynb"
+PAGE = Path(__file__).resolve().parents[1] / "chapters" / "11_whole_models.ipynb"
 pytestmark = pytest.mark.filterwarnings("ignore:.*nested_tensor")
 
 

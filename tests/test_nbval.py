@@ -24,10 +24,10 @@ import matplotlib.pyplot as plt
 from IPython.display import display
 
 
-def draw(third=4, mark=False, paper="white", label="x"):
-    figure, axes = plt.subplots(figsize=(8, 5), facecolor=paper)
+def draw(third=4, mark=False, paper="white", inside="white", label="x"):
+    figure, axes = plt.subplots(figsize=(6, 4), facecolor=paper)
     axes.plot([1, 2, third])
-    axes.set_xlabel(label)
+    axes.set(xlabel=label, facecolor=inside)
     if mark:
         axes.plot([0.5], [1.5], "k.", markersize=4)
     plt.show()"""
@@ -46,14 +46,15 @@ CELLS = {
     "a line moved": ("draw()", "draw(4.1)"),
     "a small mark": ("draw()", "draw(mark=True)"),
     "another ground": ("draw()", "draw(paper='black')"),
-    "no ground": ("draw()", "draw(paper='none')"),
+    "no ground": ("draw(paper='none')", "draw(paper='none', inside='none')"),
     "another label": ("draw()", "draw(label='y')"),
     "two pictures exchanged": ("draw()\ndraw(1)", "draw(1)\ndraw()"),
     "another error": ("raise ValueError('7 rows')", "raise ValueError('8 rows')"),
     "no error": ("raise ValueError('7 rows')", "1"),
-    "never executed": ("1", "1"),
+    "never executed": ("silent = 1", "silent = 1"),
+    "the last": ("print('end')", "print('end')"),
 }
-PASS = {"start", "same text", "same picture", "an address"}
+PASS = {"start", "same text", "same picture", "an address", "the last"}
 
 
 @pytest.fixture(scope="module")

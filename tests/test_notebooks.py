@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from execute_notebooks import METADATA, normalise, shorten
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from notebook_rules import RECIPE, RECIPES, chapters, problems
+from notebook_rules import LOOP, LOOPS, RECIPE, RECIPES, chapters, problems
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -18,9 +18,10 @@ def test_a_chapter_keeps_the_rules_and_is_in_normal_form(path):
     notebook = nbformat.reads(text, as_version=4)
     assert problems(notebook) == []
     assert nbformat.writes(normalise(notebook)).rstrip("\n") + "\n" == text, "run make notebooks"
-    tagged = [RECIPE in cell.metadata.get("tags", []) for cell in notebook.cells]
     code = [cell.cell_type == "code" for cell in notebook.cells]
-    assert tagged == (code if path.stem == RECIPES else [False] * len(code))
+    for tag, page in ((RECIPE, RECIPES), (LOOP, LOOPS)):
+        tagged = [tag in cell.metadata.get("tags", []) for cell in notebook.cells]
+        assert tagged == (code if path.stem == page else [False] * len(code))
 
 
 TEXT = "Figure with 1 axes, 640 px wide, text from {} px"
@@ -60,9 +61,9 @@ def _printed(cell, text):
     cell.outputs = [new_output("stream", name="stdout", text=text)]
 
 
-def _recipe(cell, lines):
+def _program(cell, lines, tag=RECIPE):
     cell.source = "\n".join(f"x{i} = {i}" for i in range(lines))
-    cell.metadata["tags"] = [RECIPE]
+    cell.metadata["tags"] = [tag]
 
 
 def _small_text(notebook, classes=""):
@@ -75,7 +76,8 @@ SPOILED = {
     "a path of one machine": lambda nb: _printed(nb.cells[1], f"{HOME}/book/x.py"),
     "'ipykernel_1'": lambda nb: _printed(nb.cells[1], "ipykernel_17/3.py:1"),
     "16 lines of code": lambda nb: nb.cells[1].update(source="1\n\n" * 16),
-    "23 lines of code": lambda nb: _recipe(nb.cells[1], 23),
+    "23 lines of code": lambda nb: _program(nb.cells[1], 23),
+    "40 lines of code": lambda nb: _program(nb.cells[1], 40, LOOP),
     "more than 2 code cells": lambda nb: nb.cells.pop(3),
     "never executed": lambda nb: nb.cells[1].update(execution_count=None),
     "not run in order": lambda nb: nb.cells[1].update(execution_count=7),
@@ -92,7 +94,7 @@ SPOILED = {
 def test_a_good_notebook_has_no_problems():
     assert problems(good()) == []
     notebook = good()
-    _recipe(notebook.cells[1], 22)
+    _program(notebook.cells[1], 22)
     _small_text(notebook, "wide")  # it scrolls in its own box
     assert problems(notebook) == []
 

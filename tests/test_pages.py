@@ -88,7 +88,7 @@ class Visit(NamedTuple):
 
 
 # Contrast, which takes most of axe's time, is a matter of the style sheet: where these show it.
-SHOWN = {"index.html", "chapters/05_gradient_linearity.html", "page.html"}
+SHOWN = {"index.html", "chapters/04_gradient_linearity.html", "page.html"}
 
 
 def asked_axe(page, name: str, scheme: str) -> list[str]:
@@ -233,7 +233,7 @@ def test_a_faulty_page_is_found_out(chromium, tmp_path):
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_page_works_from_a_folder(chromium, scripts):
     """Live figures are there if scripts are; nothing goes wrong that a console would show."""
-    for name in ("index.html", "chapters/05_gradient_linearity.html"):
+    for name in ("index.html", "chapters/04_gradient_linearity.html"):
         context = chromium.new_context(java_script_enabled=scripts)
         page = context.new_page()
         errors = []

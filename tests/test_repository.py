@@ -29,7 +29,7 @@ def named(root: Path) -> dict[str, set[str]]:
 def copy(tmp_path) -> Path:
     for name in FILES:
         shutil.copy(ROOT / name, tmp_path)
-    for name in ("chapters/01_first_rows.ipynb", "chapters/06_td0.ipynb"):
+    for name in ("chapters/01_one_gradient_per_sample.ipynb", "chapters/05_td0.ipynb"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path

@@ -51,7 +51,8 @@ def record(model: Any, *, reduction: str | None = None) -> Iterator[Record]:
     In several processes (``DistributedDataParallel``) a record has the rows of its own process.
     Open the block under ``model.no_sync()``, and add up over processes, by ``all_reduce``, the
     arrays of ``clipped_sum``; of ``moments`` those times the process's number of samples, and
-    these numbers. Parameters that are themselves divided (``fully_shard``) are refused.
+    these numbers. Parameters that are themselves divided (``fully_shard``) are refused, also
+    while they are fetched for a pass.
 
     Parameters
     ----------

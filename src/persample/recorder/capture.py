@@ -283,6 +283,12 @@ class TorchCapture:
     def accumulate(self, name: str, total: Tensor) -> None:
         """Add to a parameter's ``.grad``."""
         p = self.parameters[name]
+        if self.model.get_parameter(name) is not p:  # fetched for the pass, by a module around it
+            raise RuntimeError(
+                f"add_clipped_sum: the model has another parameter {name} by now, and .grad of "
+                "the one that was recorded would be lost; under fully_shard take the rows of a "
+                "model whose parameters are whole."
+            )
         total = total.to(p.dtype)
         p.grad = total if p.grad is None else p.grad + total
 
