@@ -97,7 +97,7 @@ def chosen(only: str, same: Path | None) -> list[tuple[str, Mutant, Path, list[s
     """Return what to try: the group, the mutant, its file, its tests.
 
     ``same`` is a file of stored mutants: those whose lines are there still are taken, and as
-    many as are missing in a group are drawn.
+    many as are missing in a group are drawn, if all of the group is tried.
     """
     stored = {tuple(row[:5]) for row in json.loads(same.read_text())["mutants"]} if same else set()
     table, trials = modules(), []
@@ -108,7 +108,8 @@ def chosen(only: str, same: Path | None) -> list[tuple[str, Mutant, Path, list[s
         order = {mutant: hashlib.sha256(repr(mutant.key).encode()).hexdigest() for mutant in found}
         found = sorted(filter(Mutant.compiles, found), key=order.get)
         kept = [mutant for mutant in found if mutant.key in stored]
-        others = [mutant for mutant in found if mutant.key not in stored][: size - len(kept)]
+        missing = 0 if same and only else size - len(kept)
+        others = [mutant for mutant in found if mutant.key not in stored][:missing]
         print(f"{group}: {len(kept)} of the stored mutants, {len(others)} others")
         trials += [(group, m, PACKAGE / m.file, table[m.file][1]) for m in kept + others]
     return trials
