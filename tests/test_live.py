@@ -306,6 +306,8 @@ def test_the_dial_says_what_it_computes(opened):
 
 def test_clip_draws_what_it_computes_and_says_what_the_bound_does(opened):
     page = opened("clip")
+    puts = "Point 4 puts (0.33, 0.33) into the mean, and (0.14, 0.14), norm 0.20, into clipped"
+    assert puts in said(page)
     (found,) = values(page, "clip", {"y": [1.0, -1.0, 0.5, -0.5], "bound": 0.7})
     heads = page.locator("#live-clip g[clip-path] path[stroke=none]")
     middle = page.locator("#live-clip g[clip-path] circle")
