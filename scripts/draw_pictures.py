@@ -1,7 +1,7 @@
 """Draw the picture that opens the README and the landing page, from the program of chapter 1.
 
-Eight digits, the gradient of each, their mean, and the mean of the clipped ones: dark ink for light
-pages, light ink for dark ones.
+Eight digits, the gradient of each, their mean, and the mean of the clipped ones: dark ink for
+light pages, light ink for dark ones.
 
 python scripts/draw_pictures.py [FOLDER]      chapters/images without one
 """

@@ -8,12 +8,11 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from torch import nn
 from torch.nn.functional import cross_entropy
 
 import persample as ps
 from persample_book import portable
-from persample_book.problems import answers, cart_pole, mistyped, softmax, unscaled, wide
+from persample_book.problems import answers, cart_pole, mistyped, softmax, wide
 
 # Answers of a small policy, and groups of them -----------------------------------------------
 
@@ -175,77 +174,6 @@ def test_the_scores_along_a_training_are_those_of_one_image_alone():
         assert found.keys() == wanted.keys()
         for name, value in wanted.items():
             np.testing.assert_allclose(found[name][i], float(value), rtol=1e-8, err_msg=name)
-
-
-# Unscaled images -----------------------------------------------------------------------------
-
-
-def test_a_draw_breaks_the_first_of_the_training_images_and_no_other():
-    whole, given = unscaled.draw(3, bad=0), unscaled.draw(3, bad=70)
-    bad, good = given.training[:70], [*given.training[70:], *given.test]
-    assert sorted([*bad, *good]) == list(range(1797))
-    np.testing.assert_array_equal(given.x[bad], 255 * whole.x[bad])
-    np.testing.assert_array_equal(given.labels[bad], (whole.labels[bad] + 1) % 10)
-    np.testing.assert_array_equal(given.x[good], whole.x[good])
-    np.testing.assert_array_equal(given.labels[good], whole.labels[good])
-
-
-def in_torch(way, seed, bound):
-    """Return the accuracy, with PyTorch's loss, its clipping, and one backward pass per row."""
-    given = unscaled.draw(seed)
-    x, y = torch.from_numpy(given.x), torch.from_numpy(given.labels)
-    if way == unscaled.STANDARD:
-        x = nn.functional.layer_norm(x, (64,), eps=0)
-    layer = nn.Linear(64, 10).double()
-    for p in layer.parameters():
-        nn.init.zeros_(p)
-    optimiser = torch.optim.SGD(layer.parameters(), lr=0.5)
-    training = given.training[70:] if way == unscaled.REMOVED else given.training
-    for i in torch.from_numpy(given.rng.permutation(training)).split(64):
-        losses = cross_entropy(layer(x[i]), y[i], reduction="none")
-        weights = torch.ones(len(i), dtype=torch.float64)
-        if way == "losses capped":
-            losses = losses.clamp(max=bound)
-        elif way == "largest losses left out":
-            kept = int(np.ceil((1 - bound) * len(i)))
-            weights[losses.argsort(stable=True)[kept:]] = 0
-        elif way == "each image clipped":
-            rows = [torch.autograd.grad(a, layer.parameters(), retain_graph=True) for a in losses]
-            norms = np.array([sum((g**2).sum() for g in row).sqrt() for row in rows])
-            weights = torch.from_numpy(np.minimum(1, bound * np.median(norms) / norms))
-        optimiser.zero_grad()
-        (weights * losses).mean().backward()
-        if way == unscaled.CLIPPED:
-            nn.utils.clip_grad_norm_(layer.parameters(), bound)
-        optimiser.step()
-    right = layer(x[given.test]).argmax(1) == y[given.test]
-    return 100 * right.double().mean().item()
-
-
-@pytest.mark.parametrize("way", unscaled.WAYS)
-def test_one_epoch_is_that_of_pytorch(way):
-    bound = unscaled.BOUNDS.get(way, (0.0,))[0]
-    together = unscaled.accuracies(way, [2, 5], epochs=1)
-    assert together[1] == pytest.approx(in_torch(way, 5, bound))
-
-
-def test_adam_is_that_of_pytorch():
-    rng = np.random.default_rng(0)
-    theta, state, p = np.zeros(4), (0, 0.0, 0.0), torch.zeros(4, dtype=torch.float64)
-    optimiser = torch.optim.Adam([p], lr=0.01)
-    for gradient in rng.normal(size=(5, 4)):
-        theta, state = unscaled._adam(theta, gradient, 0.01, state)
-        p.grad = torch.from_numpy(gradient)
-        optimiser.step()
-    np.testing.assert_allclose(theta, p, rtol=1e-9)
-
-
-@pytest.mark.parametrize("way", [unscaled.CLIPPED, *list(unscaled.WEIGHTS)[:2]])
-def test_the_other_ways_have_the_best_of_the_bounds_tried(way):
-    worst = [
-        min(unscaled.accuracies(way, range(12), bound=bound)) for bound in unscaled.BOUNDS[way]
-    ]
-    assert worst[0] == max(worst)
 
 
 # Softmax regression --------------------------------------------------------------------------
