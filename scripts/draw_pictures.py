@@ -40,7 +40,7 @@ def digits(names: dict, page: str) -> Figure:
         pictures = [*-names["rows"][:, 3], -names["model"].weight.grad[3], -names["clipped"][3]]
         titles = [f"image {n}" for n in range(1, 9)] + [".grad", "clipped first"]
         for ax, picture, title in zip(axes.flat, pictures, titles, strict=True):
-            ax.imshow(picture.reshape(8, 8), cmap="cividis")
+            ax.imshow(picture.reshape(8, 8).numpy(), cmap="cividis")
             ax.set_title(title, fontsize=12, fontweight="bold" if ax in axes[1, 3:] else None)
             ax.axis("off")
     return figure

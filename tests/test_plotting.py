@@ -134,26 +134,3 @@ def test_names_at_the_ends_of_curves_stand_apart(log):
     boxes = {text.get_text(): text.get_window_extent() for text in figure.axes[0].texts}
     assert not boxes["high"].overlaps(boxes["highest"])
     assert boxes["low"].y1 < boxes["high"].y0 < boxes["highest"].y0
-
-
-def test_the_weights_of_tokens_add_up_to_one():
-    (axes,) = plotting.token_weights([1, 4], "wanted").axes
-    heights = [patch.get_height() for patch in axes.patches]
-    assert np.allclose(heights, [0.5, 0.125, 0.125, 0.125, 0.125])
-    assert np.allclose(axes.lines[0].get_ydata(), 0.2)
-
-
-def test_the_rows_end_with_their_mean_and_figures_of_arguments_colour_one_sample():
-    (axes,) = plotting.rows(np.array([[1.0, -2.0], [3.0, 2.0]]), ["a", "b"], ["x", "y"]).axes
-    assert texts(axes) == ["1", "-2", "3", "2", "2", "0"]
-    arguments = {"theta": (1, 2, None), "x": (3, 4, 0)}
-    (axes,) = plotting.axes_of_arguments(arguments, chosen=2).axes
-    colours = [patch.get_facecolor() for patch in axes.patches]
-    own = [colour == colours[0] for colour in colours]
-    assert own == [True] * 2 + [False] * 8 + [True] * 4 + [False] * 4 + [True] * 2
-
-
-def test_the_lines_of_the_break_even_cross_at_the_marked_call():
-    costs = {"jax": {"title": "JAX", "first": 11.0, "later": 0.5, "break_even": 21}}
-    _, compiled, mark = plotting.break_even(costs).axes[0].lines
-    assert mark.get_ydata() == np.interp(21, compiled.get_xdata(), compiled.get_ydata()) == 21
