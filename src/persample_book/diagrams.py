@@ -1,5 +1,7 @@
 """What each pass of the optimiser does to a graph of the engine, as a chapter shows it."""
 
+import re
+
 from persample.engine.optimise import PASSES
 from persample.engine.staging import Graph
 
@@ -12,6 +14,7 @@ def fates(graph: Graph) -> list[tuple[str, str]]:
 
     Example
     -------
+    >>> import numpy as np
     >>> from persample import engine
     >>> fates(engine.make_graph(lambda x: 1.0 * x + x)(np.ones(2)))
     [('a = multiply 1.0 x', 'identities, round 1'), ('b = add a x', '')]
