@@ -134,7 +134,7 @@ def _child(replaced: Replaced | None, tests: str, clock: _Clock, notes: Path) ->
         sys.meta_path.insert(0, replaced)
     clock.start("collection")
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # none is needed, and some load slowly
-    quiet = ["-x", "-q", "--tb=short", "-p", "no:cacheprovider"]
+    quiet = ["-x", "-q", "--tb=short", "-p", "no:cacheprovider", "-m", "not slow"]
     code = pytest.main([*quiet, tests], plugins=[clock])
     noted = {
         "code": int(code),

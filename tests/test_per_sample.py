@@ -218,10 +218,12 @@ def test_a_flag_chooses_a_branch_and_a_float_is_traced(function, backend, jit):
 @pytest.mark.parametrize(("backend", "jit"), EAGER_OR_JIT)
 def test_what_is_outside_is_read_at_each_call_and_under_jit_when_traced(backend, jit):
     scale, given = [2.0], arrays((theta, states, rewards), backend)
-    rows_of = ps.per_sample_grad(lambda *a: scale[0] * ps.squared_loss(*a), jit=jit)
-    assert_close(ps.to_numpy(rows_of(*given)), 2 * exact)
-    scale[0] = 3.0
-    assert_close(ps.to_numpy(rows_of(*given)), (2 if jit else 3) * exact)
+    loss, options = lambda *a: scale[0] * ps.squared_loss(*a), {"jit": True} if jit else {}
+    rows_of, mean_of = ps.per_sample_grad(loss, **options), ps.mean_grad(loss, **options)
+    for now, seen in ((2.0, 2.0), (3.0, 2.0 if jit else 3.0)):
+        scale[0] = now
+        assert_close(ps.to_numpy(rows_of(*given)), seen * exact)
+        assert_close(ps.to_numpy(mean_of(*given)), seen * exact.mean(0))
     assert_close(ps.to_numpy(rows_of(given[0], given[1][:2], given[2][:2])), 3 * exact[:2])
 
 
