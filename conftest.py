@@ -1,15 +1,23 @@
-"""Guards that nbval lacks: pictures, the order and kind of outputs, cells never executed.
+"""How nbval compares a notebook, and guards that it lacks.
 
-nbval passes over all of these in silence. This reaches into nbval 0.11, so its version is
-pinned; `make tamper` measures what the guards notice, and the tests prove that each one bites.
+It passes in silence over pictures, the order and kind of outputs, and cells never executed.
+This reaches into nbval 0.11, so its version is pinned; the tests prove that each guard bites.
 """
 
 import base64
 import io
 
 import numpy as np
-from nbval.plugin import IPyNbCell
+from nbval.plugin import IPyNbCell, IPyNbFile
 from PIL import Image
+
+# What may differ between two runs of the same notebook: addresses in memory, and the file that a
+# kernel makes up for a cell. Numbers are compared as they stand, so print them rounded.
+HIDDEN = {
+    r"0x[0-9a-fA-F]{6,}": "ADDRESS",
+    r"\S*ipykernel_\d+[/\\]\d+\.py:\d+": "CELL",
+}
+CELL_SECONDS = 120  # in place of nbval's own limit, 2000
 
 # Root mean square differences of 255: over the whole picture, and over the worst square of
 # BLOCK x BLOCK pixels, where a changed label or a moved line shows. The pinned versions give 0,
@@ -22,6 +30,23 @@ PICTURES = ("image/png", "image/jpeg")  # what nbval leaves out
 
 _compare_outputs = IPyNbCell.compare_outputs
 _runtest = IPyNbCell.runtest
+_setup_sanitize_files = IPyNbFile.setup_sanitize_files
+
+
+def pytest_configure(config):
+    """Set what every run of the notebooks needs, so that `pytest --nbval` is all there is to say.
+
+    The kernel is that of the Python that runs pytest, whatever others are installed.
+    """
+    if getattr(config.option, "nbval", False):
+        config.option.nbval_current_env = True
+        if config.option.nbval_cell_timeout == 2000:
+            config.option.nbval_cell_timeout = CELL_SECONDS
+
+
+def setup_sanitize_files(self):
+    _setup_sanitize_files(self)
+    self.sanitize_patterns.update(HIDDEN)
 
 
 def kind(output):
@@ -105,3 +130,4 @@ def runtest(self):
 
 IPyNbCell.compare_outputs = compare_outputs
 IPyNbCell.runtest = runtest
+IPyNbFile.setup_sanitize_files = setup_sanitize_files

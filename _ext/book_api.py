@@ -1,25 +1,22 @@
 """The page of the package's names: docstrings as this package writes them, and links to them.
 
 Sphinx's autodoc reads the docstrings. Their sections are its readers' (Parameters, Returns, ...)
-but a parameter is described in the line that names it, so they are rewritten here as lists. Then
+but a parameter is described in the line that names it, so they are rewritten here as lists. And
 every `ps.name` in the text of a page leads to its entry.
 """
 
 import re
-from pathlib import Path
 
-from book_weight import pages, write
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
 
 PAGE = "reference/api.html"
-SECTIONS = {"Parameters", "Attributes", "Returns", "Yields", "Raises", "Notes", "Example"}
+SECTIONS = "Parameters|Attributes|Returns|Yields|Raises|Notes|Example"
+SECTION = re.compile(rf"^({SECTIONS})\n-{{3,}}\n", re.MULTILINE)
 LITERAL = re.compile(r"(``.*?``)")
 SOURCE = re.compile(r"^(Sources?): ")
-# A name in the text, alone or called: `ps.clip`, `ps.record(model)`; it may break at its dots.
-NAME = re.compile(
-    r'(?<!">)(<code class="(?:docutils )?literal(?: notranslate)?">(?:<span class="pre">)?'
-    r"(?:ps|persample)\.((?:<wbr>)?[A-Za-z_](?:<wbr>|[\w.])*)"
-    r"(?:\([^<]*)?(?:</span>(?:(?!</code>).)*)?</code>)(?!</a>)"
-)
+NAME = re.compile(r"(?:ps|persample)\.([A-Za-z_][\w.]*)")
 
 
 def escaped(line: str) -> str:
@@ -46,45 +43,33 @@ def entries(body: list[str]) -> list[str]:
     return made
 
 
+def text(lines: list[str]) -> list[str]:
+    """Return the lines of running text; a source becomes a field."""
+    made: list[str] = []
+    source = False
+    for line in lines:
+        if SOURCE.match(line):
+            made += ["", SOURCE.sub(r":\1: ", escaped(line))]
+            source = True
+        else:
+            source = source and bool(line.strip())
+            made.append(f"    {escaped(line.strip())}" if source else escaped(line))
+    return [*made, ""] if source else made
+
+
 def rewritten(lines: list[str]) -> list[str]:
     """Return a docstring with its sections as fields."""
-    made: list[str] = []
-    at, section = 0, ""
-    body: list[str] = []
-
-    def close():
-        if not section:
-            return
-        listed = section in {"Parameters", "Attributes", "Raises"}
-        inner = entries(body) if listed else [escaped(line.strip()) for line in body]
-        if section == "Example":
-            inner = body
-        made.extend(["", f":{section}:", *(f"    {line}".rstrip() for line in inner), ""])
-
-    while at < len(lines):
-        line = lines[at]
-        ruled = at + 1 < len(lines) and re.fullmatch(r"-{3,}", lines[at + 1].strip() or " ")
-        if line in SECTIONS and ruled:
-            close()
-            section, body = line, []
-            at += 2
-            continue
-        if SOURCE.match(line):
-            close()
-            section, body = "", []
-            made += ["", SOURCE.sub(r":\1: ", escaped(line))]
-            at += 1
-            while at < len(lines) and lines[at].strip():
-                made.append(f"    {escaped(lines[at].strip())}")
-                at += 1
-            made.append("")
-            continue
-        if section:
-            body.append(line)
-        else:
-            made.append(escaped(line))
-        at += 1
-    close()
+    start, *parts = SECTION.split("\n".join(lines))
+    made = text(start.splitlines())
+    for name, part in zip(parts[::2], parts[1::2], strict=True):
+        body, *source = re.split(r"^(?=Sources?: )", part, maxsplit=1, flags=re.MULTILINE)
+        inner = body.splitlines()
+        if name in ("Parameters", "Attributes", "Raises"):
+            inner = entries(inner)
+        elif name != "Example":
+            inner = [escaped(line.strip()) for line in inner]
+        made += ["", f":{name}:", *(f"    {line}".rstrip() for line in inner), ""]
+        made += text("".join(source).splitlines())
     return made
 
 
@@ -93,40 +78,23 @@ def process(app, what, name, obj, options, lines) -> None:
     lines[:] = rewritten(lines)
 
 
-def linked(html: str, names: set[str], base: str) -> str:
-    """Let every name of the package in the text of a page lead to its entry."""
+class Names(SphinxPostTransform):
+    """Lets every name of the package in the text of a page lead to its entry, if it has one."""
 
-    def link(match):
-        name = match[2].replace("<wbr>", "").rstrip(".")
-        if f"persample.{name}" not in names:
-            return match[0]
-        return f'<a class="reference internal" href="{base}#persample.{name}">{match[1]}</a>'
+    default_priority = 8  # after outputs in Markdown have come, before references are resolved
 
-    article, end = html.find("<article"), html.find("</article>")
-    if min(article, end) < 0:
-        return html
-    text = html[article:end]
-    # Not in what is a link already, nor in a heading.
-    parts = re.split(r"(<a\b.*?</a>|<h[1-6]\b.*?</h[1-6]>|<pre\b.*?</pre>)", text, flags=re.DOTALL)
-    parts[::2] = [NAME.sub(link, part) for part in parts[::2]]
-    return html[:article] + "".join(parts) + html[end:]
-
-
-def finish(app, exception) -> None:
-    """Link the names on every page but their own."""
-    folder = Path(app.outdir)
-    page = folder / PAGE
-    if exception or app.builder.format != "html" or not page.is_file():
-        return
-    names = set(re.findall(r'<dt [^>]*id="(persample\.[\w.]+)"', page.read_text("utf-8")))
-    for one in pages(folder):
-        if one != page:
-            base = "../" * (len(one.relative_to(folder).parts) - 1) + PAGE
-            write(one, linked(one.read_text(encoding="utf-8"), names, base))
+    def run(self):
+        for code in list(self.document.findall(nodes.literal)):
+            name = NAME.match(code.astext())
+            if name and not isinstance(code.parent, nodes.title | addnodes.pending_xref):
+                place = {"refdomain": "py", "reftype": "obj", "refwarn": False}
+                target = f"persample.{name[1].rstrip('.')}"
+                link = addnodes.pending_xref("", code.deepcopy(), reftarget=target, **place)
+                code.replace_self(link)
 
 
 def setup(app):
     app.setup_extension("sphinx.ext.autodoc")
     app.connect("autodoc-process-docstring", process)
-    app.connect("build-finished", finish, priority=780)
+    app.add_post_transform(Names)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,22 +1,29 @@
 """Cures for what the book's theme and extensions get wrong, and the address it is published at.
 
-Each function mends one thing; `setup` at the end says when each runs. Nothing here knows
-anything about the book's contents.
+Each function mends one thing; `setup` at the end says when each runs. What is wrong in a template
+of the theme is mended in `templates/`, what screen readers are told wrongly in `_static/book.js`.
 """
 
 import itertools
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from docutils import nodes
+from sphinx import addnodes
+from sphinx.transforms import SphinxTransform
+from sphinx.util.images import get_image_size
 
 PHONE = 44  # letters in a line of a table, at 390 pixels
+IMAGE = re.compile(r'<img [^>]*?src="([^"]*)"[^>]*?(?= ?/?>)')
+STYLE = re.compile(r' style="width: (\d+)px; height: (\d+)px;"')
 
 
-def add_vendored_files(app):
+def add_files(app, config):
     """Copy MathJax and the fonts beside `_static`, which would load them in every page."""
-    app.config.html_static_path.append(str(Path(app.srcdir) / "vendor"))
+    config.templates_path.append(str(Path(__file__).with_name("templates")))
+    config.html_static_path.append(str(Path(__file__).with_name("vendor")))
 
 
 def set_address(app, config):
@@ -33,13 +40,42 @@ def set_address(app, config):
         config.suppress_warnings = [*config.suppress_warnings, "sitemap.configuration"]
 
 
-def drop_thebe(app, pagename, templatename, context, doctree):
-    """Remove sphinx-thebe's script: loaded twice even when off, it fails on every page."""
+class Lab(SphinxTransform):
+    """Makes what a notebook says for JupyterLab fit for the built page.
+
+    JupyterLab opens a link to another page by its file's name, as {doc}`10_cost.ipynb`; Sphinx
+    knows pages without it. And it shows nothing where a page takes code from a file; a box of the
+    class `lab` says where the file is, and is left out of the built page.
+    """
+
+    default_priority = 400
+
+    def apply(self):
+        for link in self.document.findall(addnodes.pending_xref):
+            if link["reftype"] == "doc":
+                link["reftarget"] = link["reftarget"].removesuffix(".ipynb").removesuffix(".md")
+        for box in list(self.document.findall(nodes.admonition)):
+            if "lab" in box["classes"]:
+                box.parent.remove(box)
+
+
+def drop_scripts(app, pagename, templatename, context, doctree):
+    """Leave out sphinx-thebe's script, which fails on every page, and MathJax where it is idle.
+
+    Sphinx loads MathJax on a page of contents if any page below it has a formula.
+    """
+    unused = ["thebe"]
+    if not re.search(r'class="(?:[^"]* )?math[ "]', context.get("body", "")):
+        unused.append("mathjax")
+
+    def named(script) -> str:
+        body = getattr(script, "attributes", {}).get("body") or ""
+        return f"{getattr(script, 'filename', None) or script} {body}".lower()
+
     context["script_files"] = [
         script
         for script in context.get("script_files", [])
-        if "thebe" not in str(getattr(script, "filename", None) or script).lower()
-        and "THEBE_JS_URL" not in (getattr(script, "attributes", {}).get("body") or "")
+        if not any(name in named(script) for name in unused)
     ]
 
 
@@ -61,38 +97,67 @@ def wrap_tables(app, doctree, docname):
         box += table
 
 
-PICTURE = re.compile(r'(<img [^>]*?) style="width: (\d+)px; height: (\d+)px;"')
+def drop_repeated_ids(app, doctree, docname):
+    """Give the inside of exercises, solutions and proofs no id: all of a page had the same."""
+    for section in doctree.findall(nodes.section):
+        if section["ids"] and re.fullmatch("(exercise|solution|proof)-content", section["ids"][0]):
+            section["ids"] = []
 
 
-def free_pictures(app, pagename, templatename, context, doctree):
-    """Give pictures their size as attributes: as a style it would fix their height.
+def size_pictures(app, pagename, templatename, context, doctree):
+    """Give pictures their size as attributes; load all but the first when they come near.
 
     The browser then knows their shape before they arrive, so that the text below does not jump,
-    and can still make them narrower. All but the first are loaded when they come near.
+    and can still make them narrower, which a size as a style forbids.
     """
+    sources = {name: uri for uri, name in app.builder.images.items()}
     count = itertools.count()
 
     def attributes(match):
-        lazy = ' loading="lazy"' if next(count) else ""
-        return f'{match[1]} width="{match[2]}" height="{match[3]}"{lazy}'
+        tag = STYLE.sub(r' width="\1" height="\2"', match[0])
+        source = sources.get(match[1].rpartition("/")[2])
+        size = source and get_image_size(str(Path(app.srcdir, source)))
+        if size and " width=" not in tag:
+            tag += f' width="{size[0]}" height="{size[1]}"'
+        return f'{tag} loading="lazy"' if next(count) and " loading=" not in tag else tag
 
     if "body" in context:
-        context["body"] = PICTURE.sub(attributes, context["body"])
+        context["body"] = IMAGE.sub(attributes, context["body"])
 
 
-def solid_icons(app, pagename, templatename, context, doctree):
-    """Show no firm's sign on a button: the font that has them is left out."""
-    for group in context.get("header_buttons", []):
-        for button in [group, *group.get("buttons", [])]:
-            if str(button.get("icon", "")).startswith("fab "):
-                button["icon"] = "fas fa-code-branch"
+def pages(folder: Path) -> list[Path]:
+    """Return the pages of a built book."""
+    return [
+        page
+        for page in sorted(folder.rglob("*.html"))
+        if page.relative_to(folder).parts[0] not in {"_static", "_sources"}
+    ]
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file if it changes, so that its date says when it did."""
+    if path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def on_every_page(mend: Callable[[str], str]) -> Callable:
+    """Return what Sphinx calls when it has finished: it mends the HTML of every page."""
+
+    def finish(app, exception) -> None:
+        if exception or app.builder.format != "html":
+            return
+        for page in pages(Path(app.outdir)):
+            write(page, mend(page.read_text(encoding="utf-8")))
+
+    return finish
 
 
 def setup(app):
+    app.add_transform(Lab)
+    app.connect("config-inited", add_files)
     app.connect("config-inited", set_address, priority=900)
-    app.connect("builder-inited", add_vendored_files)
     app.connect("doctree-resolved", wrap_tables)
-    app.connect("html-page-context", drop_thebe, priority=900)
-    app.connect("html-page-context", free_pictures)
-    app.connect("html-page-context", solid_icons, priority=900)
+    app.connect("doctree-resolved", drop_repeated_ids)
+    app.connect("html-page-context", drop_scripts, priority=900)
+    app.connect("html-page-context", size_pictures)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,11 +1,6 @@
-"""What a reader needs to run the book, beside its pages: the package as a wheel, and the archive.
-
-Both are made from the files as they are when the book is built, with fixed dates, so that the
-same files give the same bytes.
-"""
+"""What a reader needs to run the book, beside its pages: the package's wheel, the archive."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -16,9 +11,8 @@ from pathlib import Path
 
 FOLDER = "files"
 NOTE = "how-to-run"  # the id of a cell
-DATE = (2026, 1, 1, 0, 0, 0)  # a zip needs one
 # Where there is no git to ask: what is built, or belongs to one machine.
-LEFT_OUT = {"build", "dist", "__pycache__", "_build", "node_modules"}
+LEFT_OUT = ("build", "dist", "__pycache__", "_build", ".venv*", "*.egg-info")
 
 
 def version(root: Path) -> str | None:
@@ -36,18 +30,16 @@ def names(number: str) -> tuple[str, str]:
 
 def files(root: Path) -> list[Path]:
     """List the files of the repository: those git knows or would add, else all but built ones."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-    if listed.returncode == 0 and (root / ".git").exists():
+    if (root / ".git").exists():
+        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
         found = [root / name for name in listed.stdout.split("\0") if name]
     else:
         found = [
             path
             for path in root.rglob("*")
-            if not any(
-                part in LEFT_OUT or part.startswith(".venv") or part.endswith(".egg-info")
-                for part in path.relative_to(root).parts
-            )
+            for parts in [map(Path, path.relative_to(root).parts)]
+            if not any(part.match(one) for part in parts for one in LEFT_OUT)
         ]
     return sorted(path for path in found if path.is_file())
 
@@ -56,33 +48,18 @@ def make_archive(root: Path, target: Path) -> None:
     """Write the repository into a zip, in one folder."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in files(root):
-            name = f"{target.stem}/{path.relative_to(root).as_posix()}"
-            entry = zipfile.ZipInfo(name, DATE)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = (0o100755 if os.access(path, os.X_OK) else 0o100644) << 16
-            archive.writestr(entry, path.read_bytes())
+            archive.write(path, f"{target.stem}/{path.relative_to(root).as_posix()}")
 
 
 def make_wheel(root: Path, folder: Path) -> None:
     """Build the package as `pip` would, from a copy, without asking any network."""
+    program = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
     with tempfile.TemporaryDirectory() as copy:
         for name in ("pyproject.toml", "README.md", "LICENSE"):
             shutil.copy(root / name, copy)
-        shutil.copytree(
-            root / "src",
-            Path(copy, "src"),
-            ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"),
-        )
-        program = (
-            "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
-        )
-        subprocess.run(
-            [sys.executable, "-c", program, str(folder.resolve())],
-            cwd=copy,
-            env={**os.environ, "SOURCE_DATE_EPOCH": "1767225600"},
-            check=True,
-            capture_output=True,
-        )
+        shutil.copytree(root / "src", Path(copy, "src"), ignore=shutil.ignore_patterns(*LEFT_OUT))
+        command = [sys.executable, "-c", program, str(folder.resolve())]
+        subprocess.run(command, cwd=copy, check=True, capture_output=True)
 
 
 def note(number: str) -> str:
@@ -125,31 +102,17 @@ def add_buttons(app, pagename, templatename, context, doctree) -> None:
     for group in context.get("header_buttons", []):
         if group.get("label") == "download-buttons" and number is not None:
             wheel, archive = names(number)
-            base = context["pathto"](FOLDER, 1)
-            group["buttons"] += [
-                {
-                    "type": "link",
-                    "url": f"{base}/{name}",
-                    "text": text,
-                    "tooltip": tooltip,
-                    "icon": "fas fa-file-arrow-down",
-                    "label": label,
-                }
-                for name, text, tooltip, label in (
-                    (
-                        wheel,
-                        "package (.whl)",
-                        f"What the notebook imports. Install it: pip install {wheel}",
-                        "download-package-button",
-                    ),
-                    (
-                        archive,
-                        "all files (.zip)",
-                        "The whole book: unpack it, then make lab",
-                        "download-archive-button",
-                    ),
+            install = f"What the notebook imports. Install it: pip install {wheel}"
+            whole = "The whole book: unpack it, then make lab"
+            for name, text, tooltip, label in (
+                (wheel, "package (.whl)", install, "download-package-button"),
+                (archive, "all files (.zip)", whole, "download-archive-button"),
+            ):
+                url = f"{context['pathto'](FOLDER, 1)}/{name}"
+                button = {"type": "link", "url": url, "text": text, "tooltip": tooltip}
+                group["buttons"].append(
+                    button | {"icon": "fas fa-file-arrow-down", "label": label}
                 )
-            ]
 
 
 def setup(app):

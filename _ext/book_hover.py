@@ -7,18 +7,24 @@ import json
 import re
 from pathlib import Path
 
-from book_weight import pages, write
+from book_cures import pages, write
 from bs4 import BeautifulSoup
 
-GLOSSARY, SOURCES = "reference/glossary.html", "reference/bibliography.html"
+# Page -> where its entries are.
+KNOWN = {
+    "reference/glossary.html": "dl.glossary dt[id]",
+    "reference/bibliography.html": "div.citation[id]",
+}
 STORED = re.compile(r'<script type="application/json" id="book-tips">.*?</script>\n?', re.DOTALL)
 LINK = re.compile(r'<a class="[^"]*\breference internal\b[^"]*" href="([^"#]*)#([^"]+)"')
 KEPT = {"p", "em", "strong", "code", "span", "i", "b", "sub", "sup"}
 
 
 def plain(tag) -> str:
-    """Return the inside of an element without links, places and styles."""
+    """Return the inside of an element without links, places, labels and styles."""
     copy = BeautifulSoup(str(tag), "html.parser").find()
+    for label in copy.select(".label"):
+        label.decompose()
     for inner in copy.find_all(True):
         if inner.name not in KEPT:
             inner.unwrap()
@@ -28,24 +34,13 @@ def plain(tag) -> str:
     return " ".join(copy.decode_contents().split())
 
 
-def glossary(html: str) -> dict[str, str]:
-    """Return the place of each term and what is said of it."""
-    found = {}
-    for term in BeautifulSoup(html, "html.parser").select("dl.glossary dt[id]"):
-        meaning = term.find_next_sibling("dd")
-        if meaning is not None:
-            found[term["id"]] = plain(meaning)
-    return found
-
-
-def sources(html: str) -> dict[str, str]:
-    """Return the place of each work and its entry."""
-    found = {}
-    for entry in BeautifulSoup(html, "html.parser").select("div.citation[id]"):
-        for label in entry.select(".label"):
-            label.decompose()
-        found[entry["id"]] = plain(entry)
-    return found
+def entries(html: str, selector: str) -> dict[str, str]:
+    """Return the place of each term or work, and what is said of it."""
+    found = BeautifulSoup(html, "html.parser").select(selector)
+    return {
+        entry["id"]: plain(entry.find_next_sibling("dd") if entry.name == "dt" else entry)
+        for entry in found
+    }
 
 
 def with_tips(html: str, name: str, known: dict[str, dict[str, str]]) -> str:
@@ -69,8 +64,8 @@ def finish(app, exception) -> None:
     if exception or app.builder.format != "html":
         return
     known = {
-        name: read((folder / name).read_text(encoding="utf-8"))
-        for name, read in ((GLOSSARY, glossary), (SOURCES, sources))
+        name: entries((folder / name).read_text(encoding="utf-8"), selector)
+        for name, selector in KNOWN.items()
         if (folder / name).is_file()
     }
     for page in pages(folder):

@@ -8,7 +8,7 @@ not wrapped, or its columns would no longer stand below each other, unless it ha
 import re
 from html import unescape
 
-from book_weight import on_every_page
+from book_cures import on_every_page
 
 CODE = re.compile(
     r'(<div class="highlight-(?!text|none|myst-ansi)[\w-]+ notranslate"><div class="highlight">'

@@ -13,13 +13,11 @@
     ````
 
 JupyterLab shows the box as it stands. The built page drops its title and first paragraph. What
-the figure computes is Python (`persample_book.live`), written as JavaScript when the book is
-built. What it draws is `live/NAME.js`, on top of `live/live.js` and, for points in a plane,
-`live/chart.js`. Without JavaScript, and in print, the page shows none of it: the static figure
-beside it says the same.
+the figure computes and draws is `live/NAME.js`, on top of `live/live.js` and, for points in a
+plane, `live/chart.js`. Without JavaScript, and in print, the page shows none of it: the static
+figure beside it says the same.
 """
 
-import hashlib
 import html
 from pathlib import Path
 
@@ -28,35 +26,20 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
 SCRIPTS = Path(__file__).with_name("live")
-FOLDER = "_static/live"
 COMMON = ("live", "chart")  # what figures share, in the order in which a page loads it
+FIGURES = sorted({path.stem for path in SCRIPTS.glob("*.js")} - set(COMMON))
 CLASS = "live-"
 logger = logging.getLogger(__name__)
 
 
-def script(name: str) -> str:
-    """Return the script of a figure: what it computes, then how it is drawn."""
-    from persample_book import live
-
-    drawing = (SCRIPTS / f"{name}.js").read_text(encoding="utf-8")
-    return f'"use strict";\n{{\nconst programs = {live.programs(name)};\n{drawing}}}\n'
-
-
-def scripts(name: str) -> dict[str, str]:
-    """Return the scripts that a figure needs, by name, in order."""
-    own = script(name)
-    used = [part for part in COMMON if f"{part}." in own]
-    common = {part: (SCRIPTS / f"{part}.js").read_text(encoding="utf-8") for part in used}
-    return {**common, name: own}
+def scripts(name: str) -> list[str]:
+    """Return the names of the scripts that a figure needs, in order."""
+    own = (SCRIPTS / f"{name}.js").read_text(encoding="utf-8")
+    return [*(part for part in COMMON if f"{part}." in own), name]
 
 
 class live_figure(nodes.General, nodes.Element):
     """A live figure; its children are the words above it."""
-
-
-def figure(box: nodes.admonition) -> str | None:
-    """Return the figure that a box stands for, if it does."""
-    return next((c.removeprefix(CLASS) for c in box["classes"] if c.startswith(CLASS)), None)
 
 
 def folded(box: nodes.admonition) -> list[nodes.Node]:
@@ -73,21 +56,16 @@ class Live(SphinxTransform):
     default_priority = 500
 
     def apply(self):
-        known = sorted({path.stem for path in SCRIPTS.glob("*.js")} - set(COMMON))
         for box in list(self.document.findall(nodes.admonition)):
-            name = figure(box)
-            if name is None:
-                continue
-            if name not in known:
-                said = f"no live figure {name!r}; there are {', '.join(known)}"
-                logger.warning(said, location=box)
-                continue
-            for part in (name, *COMMON):
-                self.env.note_dependency(str(SCRIPTS / f"{part}.js"))
-            for answer in list(box.findall(nodes.admonition, include_self=False)):
-                answer.parent.replace(answer, folded(answer))
-            _title, _note, *words = box.children
-            box.replace_self(live_figure("", *words, name=name))
+            for name in [c.removeprefix(CLASS) for c in box["classes"] if c.startswith(CLASS)]:
+                if name not in FIGURES:
+                    said = f"no live figure {name!r}; there are {', '.join(FIGURES)}"
+                    logger.warning(said, location=box)
+                    continue
+                for answer in list(box.findall(nodes.admonition, include_self=False)):
+                    answer.parent.replace(answer, folded(answer))
+                _title, _note, *words = box.children
+                box.replace_self(live_figure("", *words, name=name))
 
 
 def opening(name: str) -> str:
@@ -99,7 +77,7 @@ def opening(name: str) -> str:
     )
 
 
-CLOSING = "</div></div>"
+CLOSING = "</div></div>\n"
 
 
 def visit_html(translator, node):
@@ -108,23 +86,25 @@ def visit_html(translator, node):
 
 
 def depart_html(translator, node):
-    """Write the scripts into files, and name those that the page does not have yet."""
-    builder = translator.builder
-    folder = Path(builder.outdir, FOLDER)
-    folder.mkdir(parents=True, exist_ok=True)
-    tags = ""
-    for name, text in scripts(node["name"]).items():
-        (folder / f"{name}.js").write_text(text, encoding="utf-8")
-        root = "../" * builder.current_docname.count("/")
-        digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-        tag = f'<script src="{root}{FOLDER}/{name}.js?v={digest}"></script>'
-        tags += tag if tag not in "".join(translator.body) else ""
-    translator.body.append(f"{CLOSING}{tags}\n")
+    """Close the box."""
+    translator.body.append(CLOSING)
 
 
 def skip(translator, node):
     """Leave the figure out where there is no script."""
     raise nodes.SkipNode
+
+
+def add_folder(app):
+    """Copy the scripts beside the style sheet."""
+    app.config.html_static_path.append(str(SCRIPTS))
+
+
+def add_scripts(app, pagename, templatename, context, doctree):
+    """Name the scripts of a page's figures; they run when the page has been read."""
+    figures = [node["name"] for node in doctree.findall(live_figure)] if doctree else []
+    for part in dict.fromkeys(part for name in figures for part in scripts(name)):
+        app.add_js_file(f"{part}.js", loading_method="defer")
 
 
 def setup(app):
@@ -134,4 +114,6 @@ def setup(app):
         **dict.fromkeys(("latex", "text", "man", "texinfo"), (skip, None)),
     )
     app.add_transform(Live)
+    app.connect("builder-inited", add_folder)
+    app.connect("html-page-context", add_scripts)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -22,6 +22,24 @@
     }
   };
 
+  // What the theme and the extensions tell screen readers wrongly.
+  const mend = () => {
+    const all = (selector) => document.querySelectorAll(selector);
+    for (const e of all("summary[aria-label='Toggle hidden content']")) e.removeAttribute("aria-label");
+    for (const e of all(".sidebar-primary-items__start")) Object.assign(e, {role: "navigation", ariaLabel: "Book"});
+    for (const e of all("[role=doc-biblioentry]")) e.role = "listitem";
+    const tagged = (e, tag, more = "") => {
+      e.outerHTML = e.outerHTML.replace(/^<t[hd]/, `<${tag}${more}`).replace(/t[hd]>$/, `${tag}>`);
+    };
+    // A corner that heads nothing: then the first cell of each row heads that row.
+    for (const corner of all("thead tr > :first-child")) {
+      if (corner.textContent.trim()) continue;
+      for (const cell of corner.closest("table").querySelectorAll("tbody tr > td:first-child"))
+        tagged(cell, "th", ' scope="row"');
+      tagged(corner, "td");
+    }
+  };
+
   // On paper: light, and open.
   let before = null;
   addEventListener("beforeprint", () => {
@@ -88,6 +106,7 @@
   };
 
   const start = () => {
+    mend();
     nameToggles();
     showTips();
   };

@@ -4,7 +4,7 @@
 
 Each library gives the norms of the rows of one small model, compared with a loop over single
 samples; the clipping ones give the norms that they clip by. A refusal is kept with its message.
-Peers come from requirements-bench.txt. No time is measured.
+Peers come from requirements.txt beside this file. No time is measured.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""The private training loop that chapters/12_privacy.ipynb shows for Opacus, run as it stands.
+"""The private training loop that chapters/13_privacy.ipynb shows for Opacus, run as it stands.
 
     python benchmarks/private_opacus.py --save
 
-Run it in the environment of requirements-private.txt (`make private-peers`); the page includes
-the parts between the marks. No time is measured. It also asks for the epsilon of the trainings
-that private_training.py stored, for what Opacus reads from the number of samples, and for the rows
-that it clips where a sample is several images.
+Run it in the environment of `make private-peers`; the page includes the parts between the marks.
+No time is measured. It also asks for the epsilon of the trainings that private_training.py stored,
+for what Opacus reads from the number of samples, and for the rows that it clips where a sample is
+several images.
 """
 
 import argparse

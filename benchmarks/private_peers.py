@@ -2,7 +2,7 @@
 
     python benchmarks/private_peers.py --save
 
-Run it in the environment of requirements-private.txt (`make private-peers`). No time is measured.
+Run it in the environment of `make private-peers`. No time is measured.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
 Four samples, the halved square error of a linear model, once averaged and once summed over the
 batch. Exact, not timed. Opacus and BackPACK are no requirements of the book, so the table is
-stored; where they are installed, tests/test_recorded_scaling.py measures it again.
+stored.
 
     pip install opacus==1.6 backpack-for-pytorch==1.7.1
     python benchmarks/recorded_scaling.py --save

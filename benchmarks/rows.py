@@ -3,7 +3,8 @@
 One run, all contenders in turn in each round, medians; every contender does the ordinary forward
 and backward pass as well, unless its name says otherwise. First calls (compilation, fresh
 buffers) are apart, and before a contender is timed its numbers are compared with the others'.
-Peers come from requirements-bench.txt, best into an environment of their own. From the root:
+Peers come from requirements.txt beside this file, best into an environment of their own. From the
+root:
 
     python benchmarks/rows.py --save
 

@@ -13,10 +13,11 @@ scenarios; a library that prepares itself for a batch pays for it here whenever 
 - lengths: for the GPT, texts of T tokens, T drawn anew at every step.
 
 Everybody does the whole step, forward and backward pass included, one after the other on the same
-batch, in an order that turns from step to step. The times are in ordinary passes, which fill
-`.grad`: the sum of a contender's times over the sum of the ordinary ones at the same steps. A
-contender that has used up its seconds stops; how many steps it did is stored. Two steps before
-the first measured one are compared with the floor (floor.py). Peers: requirements-bench.txt.
+batch, in an order drawn at each step. The times are in ordinary passes, which fill `.grad`: the
+sum of a contender's times over the sum of the ordinary ones at the same steps. A contender that
+has used up its seconds stops after ten steps or more; how many it did is stored. Two steps before
+the first measured one are compared with the floor (floor.py), and rows with one backward pass of
+the losses' weighted sum. Peers come from requirements.txt beside this file.
 
 Whoever makes fresh rows at every step pays for fresh memory, up to five times what the rest costs
 by default (Linux, glibc); `--setting "kept memory"` measures, and stores apart, without that.
@@ -37,7 +38,7 @@ import contenders
 import numpy as np
 import torch
 from contenders import Case
-from floor import MODELS, clipped, compare, floor, head, squared_norms
+from floor import MODELS, clipped, compare, floor, head, squared_norms, weighted
 from rows import SETTINGS, build, in_settings
 from torch import Tensor
 
@@ -127,7 +128,11 @@ def of_rows(read: Callable, builder: Callable) -> Callable:
 def fill(case: Case) -> Callable:
     """Write the rows' numbers once, without a pass: with the ordinary pass the limit of rows."""
     call = contenders.fill(case)
-    return lambda x, y: call()
+
+    def write(x: Tensor, y: Tensor) -> None:
+        call()
+
+    return write
 
 
 # Quantity -> contender -> builder. Opacus' backward passes fill `.grad` too (ghost clipping puts
@@ -161,27 +166,43 @@ CONTENDERS = {
 
 
 def warm_up(case: Case, quantity: str, calls: dict, batches: Batches) -> None:
-    """Let everybody do two batches, and compare what is found with the floor."""
-    clip = quantity != "squared norms"
-    expected_of = floor(case, clip, grad=False)
+    """Let everybody do two batches, and compare what is found.
+
+    Norms and clipped sums are compared with the floor. Rows are summed with weights that differ
+    from sample to sample: one backward pass of the losses' weighted sum gives the same.
+    """
+    expected_of = (
+        weighted_sum if quantity == "rows" else floor(case, quantity == "clipped sum", False)
+    )
     for x, y in itertools.islice(batches, 2):
-        expected = expected_of(x, y)
+        expected = expected_of(case, x, y) if quantity == "rows" else expected_of(x, y)
         for name, call in calls.items():
             answer = call(x, y)
-            if quantity == "rows":
-                answer = clipped(answer) if isinstance(answer, dict) else expected
-            compare(f"{quantity}: {name}", answer, expected, 1e-3)
+            if isinstance(answer, dict) and quantity == "rows":
+                answer = weighted(answer, weights_of(len(x)))
+            if answer is not None:  # what only writes
+                compare(f"{quantity}: {name}", answer, expected, 1e-3)
+
+
+def weights_of(count: int) -> Tensor:
+    return torch.arange(1.0, count + 1) / count
+
+
+def weighted_sum(case: Case, x: Tensor, y: Tensor) -> dict[str, Tensor]:
+    """Return name -> sum_i w_i g_i, from one backward pass."""
+    model = case.model()
+    (weights_of(len(x)) * case.losses(model(x), y)).sum().backward()
+    return {name: p.grad for name, p in model.named_parameters()}
 
 
 def measure(calls: dict, batches: Batches, steps: int, seconds: float) -> dict:
     """Return contender -> its mean step in ordinary passes and ms, and its number of steps."""
-    names, times = list(calls), {name: [] for name in calls}
-    for step, (x, y) in enumerate(itertools.islice(batches, steps)):
-        running = [name for name in names if sum(times[name]) < seconds]
+    names, times, order = list(calls), {name: [] for name in calls}, np.random.default_rng(1)
+    for x, y in itertools.islice(batches, steps):
+        running = [name for name in names if sum(times[name]) < seconds or len(times[name]) < 10]
         if not running or running == [ORDINARY]:
             break
-        turn = step % len(names)
-        for name in names[turn:] + names[:turn]:
+        for name in order.permutation(names):
             if name in running or name == ORDINARY:
                 start = time.perf_counter()
                 calls[name](x, y)

@@ -6,8 +6,8 @@
 
 One run, all contenders in turn in each round, medians; every contender does the ordinary forward
 and backward pass as well. Before a model is timed, the contenders' numbers are compared. Peers
-come from requirements-bench.txt. Times are in milliseconds. Memory is in MiB, at the peak of a
-second call and less what was held before, each contender in a process of its own.
+come from requirements.txt beside this file. Times are in milliseconds. Memory is in MiB, at the
+peak of a second call and less what was held before, each contender in a process of its own.
 """
 
 import argparse

@@ -1,67 +1,59 @@
-"""Draw the pictures that are no output of a notebook.
+"""Draw the picture that opens the README and the landing page, from the program of chapter 1.
 
-images/overview.svg is a figure of chapter 1. images/outcomes-*.png open the README and the landing
-page, as the figure does chapter 1: dark ink for light pages, light ink for dark ones.
+Eight digits, the gradient of each, their mean, and the mean of the clipped ones: dark ink for
+light pages, light ink for dark ones.
 
-python scripts/draw_pictures.py [FOLDER]      images/ without one
+python scripts/draw_pictures.py [FOLDER]      chapters/images without one
 """
 
 import sys
-from functools import cache
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import numpy as np
+import nbformat
 from matplotlib.figure import Figure
 
-import persample as ps
-from persample_book import plotting
-from persample_book.colours import METHODS
-from persample_book.notebook import setup
-from persample_book.problems import unscaled
+from persample_book.notebook import prepare_figures
 
-IMAGES = Path(__file__).parent.parent / "images"
-DRAWS = range(12)
-INKS = {"light": plotting.INK, "dark": "#e6edf3"}  # by the page that the picture is for
+ROOT = Path(__file__).parent.parent
+IMAGES = ROOT / "chapters" / "images"
+CHAPTER = ROOT / "chapters" / "01_one_gradient_per_sample.ipynb"
+INKS = {"light": "#22262b", "dark": "#e6edf3"}  # by the page that the picture is for
 
 
-def overview() -> Figure:
-    """Draw four transitions, their rows, and the mean of these: numbers of one decimal."""
-    theta = np.array([0.2, -0.2, 0.1])
-    s = np.array([[2.0, 1, -2], [1, 0, 1], [0, 3, 1], [-1, 1, 2]])
-    r = np.array([2.0, 1, 0, -1])
-    s_next = np.array([[0.0, 2, 0], [0, 2, 1], [0, 0, -1], [2, 1, -2]])
-    rows = ps.per_sample_grad(ps.td_loss)(theta, s, r, s_next)
-    return plotting.overview(np.column_stack([s, r, s_next]), rows)
+def computed() -> dict:
+    """Run chapter 1 up to the clipped mean; return its names."""
+    names: dict = {}
+    for cell in nbformat.read(CHAPTER, as_version=4).cells:
+        left_out = {"raises-exception", "remove-cell"} & set(cell.metadata.get("tags", []))
+        if cell.cell_type == "code" and not left_out and "plt." not in cell.source:
+            exec(cell.source, names)
+        if "clipped" in names:
+            return names
+    raise SystemExit("chapter 1 computes no clipped mean")
 
 
-@cache
-def reached() -> dict[str, dict[str, list[float]]]:
-    """Return the percentages that chapter 1 draws: {panel: {way: one for each draw}}."""
-    return {
-        f"{bad} bad images": {
-            way: unscaled.accuracies(way, DRAWS, bad=bad) for way in unscaled.WAYS
-        }
-        for bad in (70, 140)
-    }
-
-
-def outcomes(page: str) -> Figure:
-    """Draw how many new images are recognised after training in spite of bad ones."""
-    marked = {"each image clipped": METHODS["vmap"]}
-    label = "new images recognised, in percent"
-    return plotting.outcomes(reached(), label, marked, ink=INKS[page])
+def digits(names: dict, page: str) -> Figure:
+    """Draw what a step adds to the weights of class 3: for each image, and for all of them."""
+    with plt.rc_context({"text.color": INKS[page], "figure.constrained_layout.use": True}):
+        figure, axes = plt.subplots(2, 5, figsize=(5.8, 2.8))
+        pictures = [*-names["rows"][:, 3], -names["model"].weight.grad[3], -names["clipped"][3]]
+        titles = [f"image {n}" for n in range(1, 9)] + [".grad", "clipped first"]
+        for ax, picture, title in zip(axes.flat, pictures, titles, strict=True):
+            ax.imshow(picture.reshape(8, 8).numpy(), cmap="cividis")
+            ax.set_title(title, fontsize=12, fontweight="bold" if ax in axes[1, 3:] else None)
+            ax.axis("off")
+    return figure
 
 
 def draw(folder: Path) -> None:
-    """Write all pictures into a folder."""
-    setup(frameworks=("torch",))
-    plt.rcParams.update({"svg.hashsalt": "per-sample", "svg.fonttype": "none"})
-    overview().savefig(folder / "overview.svg", metadata={"Date": None, "Creator": None})
+    """Write the picture into a folder, for both kinds of page."""
+    folder.mkdir(exist_ok=True)
+    prepare_figures()
+    names = computed()
     for page in INKS:
-        # Two pixels for each of the page's, as in the notebooks.
-        name = folder / f"outcomes-{page}.png"
-        outcomes(page).savefig(name, dpi=220, metadata={"Software": None})
+        name = folder / f"digits-{page}.png"
+        digits(names, page).savefig(name, dpi=220, metadata={"Software": None})
 
 
 if __name__ == "__main__":

@@ -2,13 +2,11 @@
 
     python scripts/frameworks.py                     all of them (make frameworks)
     python scripts/frameworks.py --only tensorflow   one, and keep what is stored of the others
-    python scripts/frameworks.py --keep-times        time nothing (make frameworks KEEP_TIMES=yes)
+    python scripts/frameworks.py --keep-times        time nothing, which wants a quiet machine
 
-A program of `frameworks/` is one framework's; its requirements, if the book's own environment
-lacks the framework, lie beside it. What the programs found is stored with versions and date. A
-framework that cannot be installed is stored with the reason. Times want a quiet machine: with
---keep-times those that are stored stay, with the date and the machine of their measurement, and
-a framework that has changed its version since is refused.
+A program of `benchmarks/frameworks/` is one framework's; its requirements, if the book's own
+environment lacks the framework, lie beside it. What the programs found is stored with versions
+and date. A framework that cannot be installed is stored with the reason.
 """
 
 import argparse
@@ -20,10 +18,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from matrix import NotHad, uv
-
 ROOT = Path(__file__).resolve().parents[1]
-PROGRAMS = ROOT / "frameworks"
+PROGRAMS = ROOT / "benchmarks" / "frameworks"
 STORED = ROOT / "benchmarks" / "results" / "frameworks.json"
 PYTHON = "3.11"  # the newest for which Chainer's NumPy has wheels
 NAMES = {
@@ -47,29 +43,34 @@ QUIET |= dict.fromkeys(ONE_THREAD, "1")
 MOST_SECONDS = 900
 
 
+def uv(*arguments: str) -> None:
+    """Run uv, which comes with the development environment."""
+    subprocess.run([sys.executable, "-m", "uv", *arguments], check=True)
+
+
 def environment(name: str, folder: Path) -> str:
     """Return the Python to run a program with, in an environment made for it if it needs one."""
     requirements = PROGRAMS / f"requirements-{name}.txt"
     if not requirements.exists():
         return sys.executable
-    inside = folder / name / "bin" / "python"
+    inside = str(folder / name / "bin" / "python")
     uv("venv", "--quiet", "--clear", "--python", PYTHON, str(folder / name))
-    pip = ("pip", "install", "--quiet", "--python", str(inside))
+    pip = ("pip", "install", "--quiet", "--python", inside)
     lines = [line.split("#")[0].strip() for line in requirements.read_text().splitlines()]
-    packages = [line for line in lines if line]
     # Chainer comes as source alone, and is built with what the lines before it have installed.
-    uv(*pip, *[p for p in packages if not p.startswith("chainer")])
-    if name == "chainer":
-        uv(*pip, "--no-build-isolation", *[p for p in packages if p.startswith("chainer")])
-    return str(inside)
+    built = [line for line in lines if line.startswith("chainer")]
+    uv(*pip, *[line for line in lines if line and line not in built])
+    if built:
+        uv(*pip, "--no-build-isolation", *built)
+    return inside
 
 
 def run(name: str, folder: Path) -> dict:
     """Return what one framework's program found, or why it could not be run."""
     try:
         python = environment(name, folder)
-    except NotHad as error:
-        return {"not had": str(error)}
+    except subprocess.CalledProcessError as error:
+        return {"not had": f"uv ended with {error.returncode}"}
     done = subprocess.run(
         [python, str(PROGRAMS / f"with_{name}.py")],
         cwd=folder,

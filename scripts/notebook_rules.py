@@ -12,6 +12,8 @@ import nbformat
 LONGEST_CELL = 15
 # A cell with the tag "recipe" is a whole program, to be copied, on the page of this name.
 RECIPE, LONGEST_RECIPE, RECIPES = "recipe", 22, "recipes"
+# A cell with the tag "loop" is a whole training.
+LOOP, LONGEST_LOOP, LOOPS = "loop", 39, "training_loops"
 LONGEST_RUN = 2
 WIDEST_LINE = 79  # what a page shows without scrolling
 LOCAL_PATH = re.compile(
@@ -29,6 +31,14 @@ def chapters(root: Path) -> list[Path]:
     """Return the notebooks of the book, in reading order."""
     found = [*sorted(root.glob("chapters/*.ipynb")), *sorted(root.glob("reference/*.ipynb"))]
     return [path for path in found if path.name[0] != "."]
+
+
+def prose(path: Path) -> str:
+    """Return the Markdown of a page: a notebook's text cells, or the file."""
+    if path.suffix == ".ipynb":
+        cells = nbformat.read(path, as_version=4).cells
+        return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    return path.read_text(encoding="utf-8")
 
 
 def problems(notebook: nbformat.NotebookNode) -> list[str]:
@@ -71,7 +81,7 @@ def _problems_of_cell(cell: nbformat.NotebookNode) -> list[str]:
     if not lines:
         found.append("is empty")
     tags = cell.metadata.get("tags", [])
-    most = LONGEST_RECIPE if RECIPE in tags else LONGEST_CELL
+    most = LONGEST_RECIPE if RECIPE in tags else LONGEST_LOOP if LOOP in tags else LONGEST_CELL
     if len(lines) > most:
         found.append(f"has {len(lines)} lines of code; the most is {most}")
     if wide := [line for line in lines if len(line) > WIDEST_LINE]:

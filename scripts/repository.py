@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ADDRESS = re.compile(r"https://github\.com/([\w.-]+)/([\w.-]+?)(?:\.git)?/?")
 BRANCH = "main"
 COLAB, BINDER = "https://colab.research.google.com", "https://mybinder.org"
-FIRST = "chapters/01_first_rows.ipynb"
+FIRST = "chapters/01_one_gradient_per_sample.ipynb"
 CELL = "colab"  # the id of the cell in a notebook
 INSTALL = """\
 # Google Colab does not have the book yet. Elsewhere this cell does nothing.

@@ -1,6 +1,7 @@
 """Fixtures that several test files share, and what is skipped where a framework is missing."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -36,9 +37,17 @@ def pytest_terminal_summary(terminalreporter) -> None:
         terminalreporter.write_line(f"generated calls: {words}")
 
 
+BUILT = (Path(__file__).resolve().parents[1] / "_build/html/index.html").is_file()
+
+
 def pytest_collection_modifyitems(items) -> None:
-    """Skip the cases of a backend whose framework is not installed, and examples that use it."""
+    """Skip what needs the book where it is not built, or a framework that is not installed.
+
+    Of the frameworks: the cases of a backend, and examples that use it.
+    """
     for item in items:
+        if item.get_closest_marker("site") and not BUILT:
+            item.add_marker(pytest.mark.skip(reason="the book is not built: run make book"))
         values = list(item.callspec.params.values()) if hasattr(item, "callspec") else []
         example = item.dtest.docstring if hasattr(item, "dtest") else ""
         for name in MISSING:
@@ -83,11 +92,9 @@ def chromium():
 
 @pytest.fixture(scope="module")
 def address():
-    """Serve the built book on a local address, or skip where it is not built."""
+    """Serve the built book on a local address."""
     pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    from browser import HTML, serve
+    from browser import serve
 
-    if not (HTML / "index.html").is_file():
-        pytest.skip("the book is not built: run make book")
     with serve() as at:
         yield at

@@ -30,6 +30,8 @@ OF_RECORDER = {
     "several-outputs": "outputs of several lengths",
     "lazy": "a lazy layer",
     "divided": "divided parameters",
+    "fetched": "parameters fetched for a pass",
+    "replaced": "a parameter that was replaced",
     "batch-norm": "batch norm",
     "scalar": "one number",
     "tokens": "a number for each token",

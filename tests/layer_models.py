@@ -1,40 +1,30 @@
-"""Models of every kind of layer, their rows by the loop, and the helpers that record one pass."""
+"""Models of every kind of layer, their rows by the loop, and the comparison of all answers."""
 
 import copy
 
 import pytest
 import torch
-from model_blocks import Made
 from torch import nn
 
 import persample as ps
+
+from .tolerances import FLOAT64, assert_close
 
 B = 5
 VOCABULARY = 11
 
 
-# Models with more than one layer in a row, or with a parameter that is used more than once.
-class Scaled(nn.Module):
-    """A parameter of the model's own, beside layers."""
+class Made(nn.Module):
+    """A module from a function (self, *inputs) and its parts."""
 
-    def __init__(self):
+    def __init__(self, function, **parts):
         super().__init__()
-        self.inner, self.scale = nn.Linear(4, 3), nn.Parameter(torch.randn(3))
+        self.function = function
+        for name, part in parts.items():
+            setattr(self, name, part)
 
-    def forward(self, x):
-        return self.inner(x) * self.scale
-
-
-class OwnAndInner(nn.Module):
-    """The model's own parameter is that of its inner layer."""
-
-    def __init__(self):
-        super().__init__()
-        self.inner = nn.Linear(4, 4)
-        self.weight = self.inner.weight
-
-    def forward(self, x):
-        return torch.tanh(self.inner(x)) @ self.weight
+    def forward(self, *inputs):
+        return self.function(self, *inputs)
 
 
 class Attention(nn.Module):
@@ -47,17 +37,6 @@ class Attention(nn.Module):
     def forward(self, i):
         h = self.embed(i)
         return self.out(self.norm(h + self.attend(h, h, h, need_weights=False)[0])).mean(1)
-
-
-class Shared(nn.Module):
-    """One Linear called twice: the norm of the sum has cross terms."""
-
-    def __init__(self, *between):
-        super().__init__()
-        self.first, self.between = nn.Linear(4, 4), nn.Sequential(*between)
-
-    def forward(self, x):
-        return self.first(torch.tanh(self.between(self.first(x))))
 
 
 class Tied(nn.Module):
@@ -84,43 +63,15 @@ class TiedLanguage(nn.Module):
         return h @ self.table.weight.T
 
 
-class TwoOutputs(nn.Module):
+def two_outputs(m, x):
     """The second output is made from the first, and both are used."""
-
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(4))
-
-    def forward(self, x, *, power):
-        first = (x * self.weight).tanh()
-        return {"first": first, "second": [first**power]}
+    first = (x * m.weight).tanh()
+    return first + 3 * first**2
 
 
-class UsesBoth(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.two = TwoOutputs()
-
-    def forward(self, x):
-        both = self.two(x, power=2)
-        return both["first"] + 3 * both["second"][0]
-
-
-class Ignored(nn.Module):
+def one_ignored(m, x):
     """One layer does not run, one runs and does not reach the loss."""
-
-    def __init__(self):
-        super().__init__()
-        self.used, self.idle, self.lost = (nn.Linear(4, 3) for _ in range(3))
-
-    def forward(self, x):
-        return self.used(x) + self.lost(x).detach()
-
-
-def frozen(model, *names):
-    for name in names:
-        model.get_parameter(name).requires_grad_(False)
-    return model
+    return m.used(x) + m.lost(x).detach()
 
 
 def vectors(*shape):
@@ -131,31 +82,20 @@ def indices(*shape):
     return lambda size: torch.randint(0, VOCABULARY, (size, *shape))
 
 
-def cosines(layer, name="weight"):
-    """Parametrize a weight by a function of another parameter."""
+def twice(m, x):
+    """One Linear called twice: the norm of the sum has cross terms."""
+    return m.first(torch.tanh(m.first(x)))
 
-    class Cosine(nn.Module):
-        def forward(self, x):
-            return torch.cos(x)
 
-    nn.utils.parametrize.register_parametrization(layer, name, Cosine())
-    return layer
+def own_and_inner(m, x):
+    """The model's own parameter is that of its inner layer."""
+    return torch.tanh(m.inner(x)) @ m.inner.weight
 
 
 MODELS = {  # name -> (model, inputs of a batch)
-    "Linear": (lambda: nn.Linear(4, 3), vectors(4)),
-    "Linear, no bias": (lambda: nn.Linear(4, 3, bias=False), vectors(4)),
-    "Linear, frozen weight": (lambda: frozen(nn.Linear(4, 3), "weight"), vectors(4)),
     "MLP": (lambda: nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3)), vectors(4)),
     "Linear, T = 7": (lambda: nn.Linear(4, 3), vectors(7, 4)),
     "Linear, T = 2, wide": (lambda: nn.Linear(20, 16), vectors(2, 20)),
-    "Linear, T = 1": (lambda: nn.Linear(4, 3), vectors(1, 4)),
-    "Linear, axes 2 x 3": (lambda: nn.Linear(4, 3), vectors(2, 3, 4)),
-    "in place": (
-        lambda: nn.Sequential(nn.Linear(4, 6), nn.ReLU(inplace=True), nn.Linear(6, 3)),
-        vectors(4),
-    ),
-    "Conv1d": (lambda: nn.Conv1d(2, 4, 3), vectors(2, 9)),
     "Conv1d, strided": (
         lambda: nn.Conv1d(4, 6, 3, stride=3, padding=2, dilation=2, groups=2),
         vectors(4, 12),
@@ -168,47 +108,24 @@ MODELS = {  # name -> (model, inputs of a batch)
     ),
     "Conv2d, groups": (lambda: nn.Conv2d(4, 8, 3, groups=4, padding=1), vectors(4, 5, 6)),
     "Conv2d, same": (lambda: nn.Conv2d(2, 4, (2, 3), padding="same"), vectors(2, 5, 6)),
-    "Conv2d, reflect": (
-        lambda: nn.Conv2d(2, 4, 3, padding=2, padding_mode="reflect"),
-        vectors(2, 5, 6),
-    ),
-    "Embedding": (lambda: nn.Embedding(VOCABULARY, 4), indices(6)),
-    "Embedding, one index": (
-        lambda: nn.Embedding(VOCABULARY, 4),
-        lambda size: torch.randperm(VOCABULARY)[:size],
-    ),
+    "Conv3d": (lambda: nn.Conv3d(1, 2, 2), vectors(1, 3, 3, 3)),
     "Embedding, padding": (lambda: nn.Embedding(VOCABULARY, 4, padding_idx=3), indices(3, 8)),
-    "LayerNorm": (lambda: nn.LayerNorm(4), vectors(4)),
     "LayerNorm, T = 7": (lambda: nn.LayerNorm(4, eps=0.1), vectors(7, 4)),
-    "LayerNorm, two axes": (lambda: nn.LayerNorm((3, 4)), vectors(2, 3, 4)),
     "RMSNorm": (lambda: nn.RMSNorm(4, eps=0.1), vectors(7, 4)),
     "GroupNorm": (lambda: nn.GroupNorm(2, 4, eps=0.1), vectors(4, 3, 5)),
-    "GroupNorm, no positions": (lambda: nn.GroupNorm(2, 4), vectors(4)),
     "PReLU": (lambda: nn.PReLU(3), vectors(3, 4)),
-    "BatchNorm, evaluated": (lambda: nn.BatchNorm1d(4).eval(), vectors(4)),
-    "Conv3d": (lambda: nn.Conv3d(1, 2, 2), vectors(1, 3, 3, 3)),
-    "parametrized": (lambda: cosines(nn.Linear(4, 3)), vectors(4)),
-    "a model's own": (Scaled, vectors(4)),
     "attention": (Attention, indices(6)),
-    "attention to others": (
-        lambda: Made(
-            lambda m, x: m.l(x, x.flip(1), x.roll(1, 2), need_weights=False)[0],
-            l=nn.MultiheadAttention(4, 2, batch_first=True),
-        ),
-        vectors(6, 4),
-    ),
-    "two outputs": (UsesBoth, vectors(4)),
-    # More than one use
-    "called twice": (Shared, vectors(4)),
-    "called twice, T = 7": (Shared, vectors(7, 4)),
-    "one module, two names": (
-        lambda: (lambda m: nn.Sequential(m, nn.Tanh(), m))(nn.Linear(4, 4)),
+    "two outputs": (lambda: Made(two_outputs, weight=nn.Parameter(torch.ones(4))), vectors(4)),
+    "called twice": (lambda: Made(twice, first=nn.Linear(4, 4)), vectors(4)),
+    "called twice, T = 7": (lambda: Made(twice, first=nn.Linear(4, 4)), vectors(7, 4)),
+    "own and inner": (lambda: Made(own_and_inner, inner=nn.Linear(4, 4)), vectors(4)),
+    "tied": (Tied, indices(6)),
+    "not used": (
+        lambda: Made(one_ignored, **{k: nn.Linear(4, 3) for k in ("used", "idle", "lost")}),
         vectors(4),
     ),
-    "own and inner": (OwnAndInner, vectors(4)),
-    "tied": (Tied, indices(6)),
-    "not used": (Ignored, vectors(4)),
 }
+SOME = ["MLP", "Linear, T = 7", "Linear, T = 2, wide", "Conv2d, groups", "tied", "attention"]
 
 
 def build(name, dtype="float64", size=B, seed=0):
@@ -230,18 +147,20 @@ def losses(output):
 
 
 def oracle(model, x):
-    """Return the rows, one sample after the other, each in a batch of its own.
-
-    On a copy: PyTorch's functional_call leaves its own tensors in a module with two names.
-    """
+    """Return the rows, one sample after the other, each in a batch of its own."""
     model = copy.deepcopy(model)
-    named = {k: p.detach() for k, p in model.named_parameters() if p.requires_grad}
+    rows = [alone(model, losses(model(x[i : i + 1]))) for i in range(len(x))]
+    return {k: torch.cat([row[k] for row in rows]) for k in rows[0]}
 
-    def loss(parameters, one):
-        return losses(torch.func.functional_call(model, parameters, (one,)))[0]
 
-    rows = [torch.func.grad(loss)(named, x[i : i + 1]) for i in range(len(x))]
-    return {k: torch.stack([row[k] for row in rows]) for k in named}
+def alone(model, each):
+    """Return the rows by autograd, loss by loss, on the graph of the losses."""
+    named = {k: p for k, p in model.named_parameters() if p.requires_grad}
+    rows = [
+        torch.autograd.grad(loss, list(named.values()), retain_graph=True, materialize_grads=True)
+        for loss in each
+    ]
+    return {k: torch.stack([g[n].to_dense() for g in rows]) for n, k in enumerate(named)}
 
 
 def replayed(at=""):
@@ -261,5 +180,37 @@ def record_of(model, x, reduction=None):
     return record
 
 
+def flat(rows):
+    """Return one long row for each sample, (B, numbers)."""
+    return torch.cat([g.reshape(len(g), -1) for g in rows.values()], 1)
+
+
 def norms_of(rows):
-    return sum((g.flatten(1) ** 2).sum(1) for g in rows.values())
+    return flat(rows).square().sum(1)
+
+
+def summed(rows, weights):
+    return {k: torch.tensordot(weights.to(g.dtype), g, 1) for k, g in rows.items()}
+
+
+def agree(record, expected, tolerance=FLOAT64):
+    """Compare everything that a record answers with what follows from the expected rows."""
+    assert_close(record.rows(), expected, tolerance)
+    size, norms = len(next(iter(expected.values()))), norms_of(expected)
+    assert_close(record.squared_norms(), norms, tolerance)
+    max_norm = float(norms.sqrt().median()) or 1.0
+    clip = (max_norm / norms.sqrt().clamp(min=1e-30)).clip(max=1)
+    assert_close(record.clipped_sum(max_norm), summed(expected, clip), tolerance)
+    weights = torch.linspace(-1, 2, size)
+    assert_close(record.weighted_sum(weights), summed(expected, weights), tolerance)
+    mean, second = record.moments()
+    assert_close(mean, {k: g.mean(0) for k, g in expected.items()}, tolerance)
+    assert_close(second, {k: (g**2).mean(0) for k, g in expected.items()}, tolerance)
+    long = flat(expected)
+    assert_close(record.gram(), long @ long.T, tolerance)
+    assert_close(record.project(6, seed=3), ps.statistics.project(expected, 6, 3), tolerance)
+    parts = [{k: g.clone() for k, g in part.items()} for part in record.chunks(2)]
+    assert [len(next(iter(part.values()))) for part in parts[:-1]] == [2] * (len(parts) - 1)
+    assert_close(
+        {k: torch.cat([part[k] for part in parts]) for k in expected}, expected, tolerance
+    )

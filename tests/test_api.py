@@ -15,11 +15,11 @@ import book_api  # noqa: E402
 
 import persample as ps  # noqa: E402
 
+pytestmark = pytest.mark.site
 PAGE = HTML / book_api.PAGE
 MODULES = {"engine", "privacy", "recorder", "statistics", "tape"}
 
 
-@pytest.mark.skipif(not PAGE.is_file(), reason="the book is not built: run make book")
 def test_every_public_name_has_its_entry_and_names_in_the_text_lead_there():
     page = BeautifulSoup(PAGE.read_text("utf-8"), "html.parser")
     public = {f"persample.{name}" for name in ps.__all__ if name not in MODULES}
@@ -48,20 +48,3 @@ def test_a_docstring_is_rewritten():
     made = [r"Return \|g_i\|, ``|x|``. See ``Record``.", "", "", ":Parameters:", "", "    ``x``"]
     made += ["        (d,)", "        features", "", "", "", ":Source: Sutton (1988).", ""]
     assert book_api.rewritten(given) == made
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        '<code class="docutils literal notranslate"><span class="pre">ps.clip(x,</span> '
-        '<span class="pre">1)</span></code>',
-        '<code class="literal">ps.<wbr>clip</code>',
-    ],
-)
-def test_a_name_is_linked_once_and_not_in_links_and_code(code):
-    names = {"persample.clip"}
-    html = f"<article><p>{code}</p><a href='x'>{code}</a><h2>{code}</h2></article>"
-    once = book_api.linked(html, names, "api.html")
-    assert once.count('href="api.html#persample.clip"') == 1
-    assert book_api.linked(once, names, "api.html") == once
-    assert book_api.linked(html.replace("clip", "none"), names, "api.html").count("api") == 0

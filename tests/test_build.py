@@ -1,4 +1,4 @@
-"""A page with a fault makes `make book` fail: small books, built by this book's own Makefile."""
+"""A page with a fault makes `make book` fail: a small book, built by this book's own Makefile."""
 
 import shutil
 import subprocess
@@ -6,15 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-
 pytestmark = [
     pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed"),
     pytest.mark.slow,
 ]
-
-GOOD = "# Page\n\n## Section\n\nSee {cite}`sutton1988` and $x^2$.\n\n```{bibliography}\n```\n"
+GOOD = "# Page\n\n## Section\n\nSee $x^2$.\n"
 # A fault, and what the build says of it.
 FAULTS = {
     "See {ref}`nowhere`.": "undefined label: 'nowhere'",
@@ -26,44 +25,32 @@ FAULTS = {
 }
 
 
-@pytest.fixture
-def book(tmp_path) -> Path:
-    """Make a book of one page with this book's own settings."""
-    for name in ("Makefile", "_config.yml", "references.bib"):
-        shutil.copy(ROOT / name, tmp_path)
-    for name in ("_ext", "_static", "vendor"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("*.pyc"))
-    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: index\n")
-    return tmp_path
-
-
 def build(book: Path) -> subprocess.CompletedProcess:
-    """Run `make html` in this environment, which is not set up again."""
+    """Run `make book` in this environment, which is not set up again."""
     venv = sys.prefix
-    command = ["make", f"VENV={venv}", f"--assume-old={venv}/.dev", "html"]
+    command = ["make", f"VENV={venv}", f"--assume-old={venv}/.reader", "book"]
     return subprocess.run(command, cwd=book, capture_output=True, text=True, check=False)
 
 
-def test_a_failing_page_fails_the_build_until_it_is_mended(book):
-    page = book / "index.md"
-    page.write_text(GOOD)
-    good = build(book)
-    assert good.returncode == 0, good.stderr
-    assert (book / "_build/html/index.html").is_file()
-
-    page.write_text(f"{GOOD}\nSee {{ref}}`nowhere`.\n")
-    assert build(book).returncode != 0
-    # Sphinx would not read the page again, and so would not warn again.
-    assert build(book).returncode != 0
-
-    page.write_text(GOOD)
-    mended = build(book)
-    assert mended.returncode == 0, mended.stderr
-
-
-def test_every_kind_of_fault_is_named(book):
-    (book / "index.md").write_text("\n\n".join([GOOD, *FAULTS]))
-    done = build(book)
+def test_a_failing_page_fails_the_build_until_it_is_mended(tmp_path):
+    for name in ("Makefile", "_config.yml"):
+        shutil.copy(ROOT / name, tmp_path)
+    for name in ("_ext", "_static", "vendor"):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, tmp_path / name)
+    (entries,) = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["bibtex_bibfiles"]
+    (tmp_path / entries).parent.mkdir(exist_ok=True)
+    shutil.copy(ROOT / entries, tmp_path / entries)
+    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: index\n")
+    page = tmp_path / "index.md"
+    page.write_text("\n\n".join([GOOD, *FAULTS]))
+    done = build(tmp_path)
     assert done.returncode != 0
     said = done.stdout + done.stderr
     assert [text for text in FAULTS.values() if text not in said] == [], said
+    # Sphinx would not read the page again, and so would not warn again.
+    assert build(tmp_path).returncode != 0
+    page.write_text(GOOD)
+    mended = build(tmp_path)
+    assert mended.returncode == 0, mended.stderr
+    assert (tmp_path / "_build/html/index.html").is_file()

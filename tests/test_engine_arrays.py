@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from persample.engine import grad, jit, make_graph, vmap
+from persample.engine import grad, jit, vmap
 from persample.engine import namespace as xp
 
 from .tolerances import FLOAT64, assert_close
@@ -28,67 +28,49 @@ def everywhere(f, *args):
 
 # Operators -------------------------------------------------------------------------------------
 
-BINARY = {
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "divmod": lambda x, y: divmod(x, y)[1] + divmod(x, y)[0],
-    "**": operator.pow,
-    "<": operator.lt,
-    ">=": operator.ge,
-}
-BITS = {"&": operator.and_, "|": operator.or_, "^": operator.xor}
-SHIFTS = {"<<": operator.lshift, ">>": operator.rshift}
-UNARY = {"+": operator.pos, "-": operator.neg, "abs": abs}
+NUMBERS = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lt", "le", "gt", "ge"]
+BITS = ["and_", "or_", "xor", "lshift", "rshift", "eq", "ne"]
+UNARY = {"pos": (X, N), "neg": (X, N), "abs": (X - 1.5, N - 3), "invert": (B, N)}
 
 
-@pytest.mark.parametrize("symbol", BINARY)
-@pytest.mark.parametrize(("x", "y"), [(X, X[::-1]), (N, N[::-1]), (X, N)], ids=["ff", "ii", "fi"])
-def test_operators_of_numbers_as_in_numpy(symbol, x, y):
-    f = BINARY[symbol]
-    for result in everywhere(f, x, y):
-        assert_close(result, f(x, y))
-        assert result.dtype == f(x, y).dtype
-    number = 2 if x.dtype.kind == "i" else 1.5
-    for g in (lambda x: f(x, number), lambda x: f(number, x)):
-        for result in everywhere(g, x):
-            assert_close(result, g(x))
+def as_in_numpy(f, *args):
+    for result in everywhere(f, *args):
+        assert_close(result, f(*args))
+        assert result.dtype == f(*args).dtype
 
 
-@pytest.mark.parametrize("symbol", BITS)
-def test_operators_of_booleans_and_bits_as_in_numpy(symbol):
-    f = BITS[symbol]
-    for x, y, other in ((B, B[::-1], True), (N, N[::-1], 3)):
-        for result in everywhere(f, x, y):
-            np.testing.assert_array_equal(result, f(x, y))
-            assert result.dtype == x.dtype
-        for result in everywhere(lambda x, other=other: f(other, x), x):
-            np.testing.assert_array_equal(result, f(other, x))
-    inside = vmap(lambda x: f(x > 1.0, x < 2.0))(X)
-    np.testing.assert_array_equal(inside, f(X > 1.0, X < 2.0))
+@pytest.mark.parametrize("name", [*NUMBERS, *BITS, "matmul"])
+def test_operators_as_in_numpy(name):
+    """Between tracers, and with an array or a number before or after one."""
+    f = getattr(operator, name)
+    if name == "matmul":
+        as_in_numpy(lambda x: f(N[0].T, x), N)
+        return
+    pairs = [(N, N[::-1])]
+    pairs += [(X, X[::-1]), (X, N)] if name in NUMBERS else []
+    pairs += [] if name.endswith("shift") or name in NUMBERS else [(B, B[::-1])]
+    for x, y in pairs:
+        as_in_numpy(f, x, y)
+        for other in (y[0], y[0, 0, 0].item()):
+            as_in_numpy(lambda x, other=other: f(x, other), x)
+            as_in_numpy(lambda x, other=other: f(other, x), x)
 
 
-@pytest.mark.parametrize("symbol", SHIFTS)
-def test_shifts_as_in_numpy(symbol):
-    f = SHIFTS[symbol]
-    for result in everywhere(lambda n: f(n, 2) + f(64, n), N):
-        np.testing.assert_array_equal(result, f(N, 2) + f(64, N))
-
-
-def test_unary_operators_as_in_numpy():
-    for f in UNARY.values():
-        for x in (X - 1.5, N - 3):
-            for result in everywhere(f, x):
-                np.testing.assert_array_equal(result, f(x))
-    for x in (B, N):
-        for result in everywhere(operator.invert, x):
-            np.testing.assert_array_equal(result, ~x)
-
-
-def test_operators_have_gradients():
-    g = grad(lambda x, y: xp.sum(+x % y), (0, 1))
+def test_unary_operators_and_divmod_as_in_numpy():
+    for name, arrays in UNARY.items():
+        for x in arrays:
+            as_in_numpy(getattr(operator, name), x)
+    for part in (0, 1):
+        as_in_numpy(lambda x, y, part=part: divmod(x, y)[part], X, X[::-1])
+    g = grad(lambda x, y: xp.sum(+x % y) + xp.sum(x // 2.0 + x), (0, 1))
     x, y = np.array([5.3, -5.3]), np.array([2.0, 2.0])
-    assert_close(g(x, y), (np.array([1.0, 1.0]), np.array([-2.0, 3.0])))
-    assert_close(grad(lambda x: xp.sum(x // 2.0 + x))(x), [1.0, 1.0])
+    assert_close(g(x, y), (np.array([2.0, 2.0]), np.array([-2.0, 3.0])))
+
+
+def test_a_format_asks_for_a_number():
+    seen = []
+    grad(lambda x: seen.append(f"{x} and {xp.stop_gradient(x):.2f}") or x)(np.float64(1.0))
+    assert seen == ["ReverseTracer(float64[] in grad) and 1.00"]
 
 
 # Methods ---------------------------------------------------------------------------------------
@@ -118,12 +100,6 @@ def test_methods_as_in_numpy(what):
     for result in everywhere(f, X):
         assert_close(result, expected, FLOAT64 if expected.dtype != np.float32 else 1e-6)
         assert result.dtype == expected.dtype
-
-
-def test_a_method_is_differentiated_like_its_function():
-    w = X[0]
-    method = grad(lambda x: (w * x).sum().reshape(1).squeeze(0))
-    assert_close(method(X[1]), grad(lambda x: xp.sum(w * x))(X[1]))
 
 
 OTHERS = {
@@ -156,28 +132,13 @@ def test_what_an_array_has_and_a_tracer_has_not_names_the_function_to_use(name):
     assert str(caught.value).endswith(" of xp = ps.array_namespace(x).")
 
 
-def test_every_row_of_others_is_used():
-    assert set(OTHERS) <= set(dir(np.ndarray))
-
-
-def test_numpy_functions_that_call_methods_are_answered_as_well():
-    for f in (np.sum, np.mean, np.max, np.var, np.linalg.norm):
-        assert_close(grad(f)(X), grad(lambda x, f=f: f(np.ravel(np.transpose(x))))(X))
-
-
-def test_a_format_asks_for_a_number():
-    seen = []
-    grad(lambda x: seen.append(f"{x} and {xp.stop_gradient(x):.2f}") or x)(np.float64(1.0))
-    assert seen == ["ReverseTracer(float64[] in grad) and 1.00"]
-    with pytest.raises(TypeError, match="a Python value was asked of StageTracer"):
-        jit(lambda x: f"{x:.2f}")(np.float64(1.0))
-
-
 # Indexing --------------------------------------------------------------------------------------
 
 INDICES = {
     "int": st.integers(-2, 1),
-    "slice": st.sampled_from([slice(None), slice(None, None, -1), slice(1, None), slice(0, 1)]),
+    "slice": st.sampled_from(
+        [slice(None), slice(None, None, -1), slice(1, None), slice(3, 0, -2)]
+    ),
     "none": st.none(),
     "one": st.just(np.array([1, 0, -1])),
     "two": st.just(np.array([[1], [0]])),
@@ -200,7 +161,7 @@ def keys(draw):
     return x, tuple(key)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(keys())
 def test_any_key_as_in_numpy(drawn):
     x, key = drawn
@@ -226,10 +187,9 @@ def test_arrays_of_each_sample_as_indices(key):
 # Products --------------------------------------------------------------------------------------
 
 PATTERNS = [
-    *("ij,jk->ik", "ij,jk", "ij , jk -> ki", "ii,i->i", "ii->i", "ii->", "ii", "ijj->i"),
-    *("ij,j->", "ij->", "ij->ji", "ij", "ji", "ij,k->k", "ij,jj->i", "i,ij,j->", "iij,j->ji"),
-    *("ij,ij,ij->i", "i,j,k->kij", "ijk,k->i", "ij,kl->", "i,i,i", "iii->i", "ii,jj->ij", "->"),
-    *("ij,jk,ki->", "ij,kj,k,i->", "a,ab,abc->abc", "ij,jk,kl->il", ",i->i"),
+    *("ij,jk->ik", "ij,jk", "ij , jk -> ki", "ii,i->i", "ii->i", "ii", "ijj->i", "ij->", "ji"),
+    *("ij,k->k", "i,ij,j->", "iij,j->ji", "ijk,k->i", "i,i,i", "iii->i", "ii,jj->ij", "->"),
+    *("ij,jk,ki->", "a,ab,abc->abc", "ij,jk,kl->il", ",i->i"),
 ]
 LENGTHS = {"i": 3, "j": 4, "k": 2, "l": 5, "a": 2, "b": 3, "c": 4}
 
@@ -264,20 +224,3 @@ def test_einsum_promotes():
     ):
         a, b = grad(f, (0, 1))(small, large)
         assert (a.dtype, b.dtype) == (np.float32, np.float64)
-
-
-def test_a_square_root_of_a_norm_has_no_slope_at_zero():
-    assert_close(grad(lambda x: xp.linalg.vector_norm(x))(np.zeros(3)), np.zeros(3))
-
-
-def test_a_graph_prints_the_names_of_the_functions():
-    def loss(x):
-        return xp.sum(xp.sin(x) % 2.0)
-
-    assert str(make_graph(loss)(np.ones(3))) == (
-        "loss(x: float64[3]):\n"
-        "    a: float64[3] = sin x\n"
-        "    b: float64[3] = remainder a 2.0\n"
-        "    c: float64[] = sum[axes=(0,)] b\n"
-        "    return c"
-    )

@@ -15,7 +15,7 @@ import persample as ps
 from persample_book import frameworks
 
 ROOT = Path(__file__).resolve().parents[1]
-PROGRAMS = ROOT / "frameworks"
+PROGRAMS = ROOT / "benchmarks" / "frameworks"
 STORED = json.loads(runner.STORED.read_text(encoding="utf-8"))["frameworks"]
 PAGE = (ROOT / "reference" / "frameworks.ipynb").read_text(encoding="utf-8")
 OWN = ("numpy_engine", "pytorch", "jax")  # those of the book's own environment
@@ -110,7 +110,7 @@ def test_the_page_shows_the_program(name):
         assert "# [end]" in source.partition(f"# [{block}]\n")[2]
     cells = json.loads(PAGE)["cells"]
     text = "".join("".join(cell["source"]) for cell in cells)
-    tab = text.partition(f"../frameworks/with_{name}.py")[2].partition("```")[0]
+    tab = text.partition(f"../benchmarks/frameworks/with_{name}.py")[2].partition("```")[0]
     shown = imported("\n".join(re.findall("^:  (.*)$", tab, re.MULTILINE)))
     assert shown
     assert shown <= imported(source)

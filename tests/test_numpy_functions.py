@@ -40,7 +40,7 @@ def rows(table):
 def test_every_function_that_is_answered_has_rows_of_calls():
     assert set(CALLS) | set(ABOUT) == set(numpy_functions.ANSWERS)
     assert set(UFUNC_CALLS) == set(numpy_functions.UFUNCS)
-    assert {f"{name}.{method}" for name, method in numpy_functions.METHODS} <= set(METHOD_CALLS)
+    assert set(numpy_functions.METHODS) <= set(METHOD_CALLS)
 
 
 def test_every_function_of_numpy_is_answered_or_refused():
@@ -49,22 +49,23 @@ def test_every_function_of_numpy_is_answered_or_refused():
     ufuncs = {u.__name__ for u in UFUNCS}
     assert set(numpy_functions.UFUNCS) <= ufuncs
     both = set(numpy_functions.REASONS) & {*numpy_functions.ANSWERS, *numpy_functions.UFUNCS}
-    assert set(numpy_functions.REASONS) - NAMES == {"at"}
+    assert set(numpy_functions.REASONS) - NAMES - ufuncs == {"at"}
     assert both == {"clip"}  # np.clip is answered; the ufunc behind the method clip is not
     print(len(NAMES), "functions,", len(numpy_functions.ANSWERS), "answered;")
     print(len(ufuncs), "ufuncs,", len(numpy_functions.UFUNCS), "answered")
 
 
 @pytest.mark.parametrize("name", [n for n in numpy_functions.ANSWERS if n in NAMES])
-def test_an_answer_has_numpys_signature(name):
-    """Names, order and defaults; where NumPy's says that nothing was given, ours has a value."""
+def test_an_answer_has_arguments_of_numpys(name):
+    """By place or by name; where NumPy's default says that nothing was given, ours has a value."""
+    its = inspect.signature(numpy_functions.numpys(name)).parameters
     own = inspect.signature(numpy_functions.ANSWERS[name]).parameters.values()
-    its = inspect.signature(numpy_functions.numpys(name)).parameters.values()
-    for p, q in zip(own, its, strict=True):
-        if q.kind is not q.POSITIONAL_ONLY:
-            assert (p.name, p.kind) == (q.name, q.kind)
-        given = p.default is q.default or p.default == q.default
-        assert given or (q.default is np._NoValue and p.default in (None, False, True))
+    for p, first in zip(own, [*its.values()] * 2, strict=False):
+        q = first if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL) else its.get(p.name)
+        if q is None:
+            assert "kwargs" in its
+        elif q.default not in (q.empty, np._NoValue) and name != "cross":  # None is -1 there
+            assert p.default is q.default or p.default == q.default
 
 
 # Answered as NumPy does --------------------------------------------------------------------------
@@ -220,7 +221,7 @@ def test_numpy_functions_at_any_depth():
     x, y = np.linspace(0.2, 1.0, 4), np.linspace(-1.0, 0.5, 3)
 
     def inner(a, b):
-        return np.sum(np.sinc(a) * np.outer(b, np.cumsum(a))) + np.linalg.norm(np.append(a, b))
+        return np.sum(np.sin(a) * np.outer(b, np.cumsum(a))) + np.linalg.norm(np.append(a, b))
 
     def outer(a):
         each = vmap(grad(inner), (None, 0))(a, y)
@@ -241,11 +242,25 @@ def test_tensors_have_them_too():
     assert_close(x.grad.data, np.array([2.0, 3.0]) * (1 - np.tanh(x.data) ** 2))
 
 
-def test_sinc_near_zero():
-    x = np.linspace(0.0, 0.1, 99)
-    np.testing.assert_allclose(jit(np.sinc)(x), np.sinc(x), rtol=1e-15)
-    assert grad(np.sinc)(0.0) == 0.0
-    assert_close(grad(grad(np.sinc))(0.0), -(np.pi**2) / 3)
+def test_functions_in_c_of_older_numpys_have_no_signature(monkeypatch):
+    """Up to NumPy 2.3: then a call is read by the signature of what answers it."""
+    in_c = ("concatenate", "dot", "empty_like", "inner", "result_type", "vdot", "where")
+    functions, signature = [getattr(np, name) for name in in_c], inspect.signature
+
+    def older(function):
+        if function in functions:
+            raise ValueError("no signature found")
+        return signature(function)
+
+    monkeypatch.setattr(numpy_functions.inspect, "signature", older)
+    for name in in_c:
+        plan = numpy_functions._plan.__wrapped__(numpy_functions.ANSWERS[name], getattr(np, name))
+        assert plan[0] or name == "result_type"
+    monkeypatch.setattr(numpy_functions, "_plan", numpy_functions._plan.__wrapped__)
+    x = np.arange(6.0).reshape(2, 3)
+    assert_close(jit(lambda x: np.concatenate([x, x], 1))(x), np.concatenate([x, x], 1))
+    assert_close(jit(lambda x: np.where(x > 2, np.dot(x, x[0]), 0.0)[0])(x[:, :2]), np.zeros(2))
+    assert jit(lambda x: np.empty_like(x, np.float32))(x).dtype == np.float32
 
 
 # Refused ----------------------------------------------------------------------------------------
@@ -327,7 +342,6 @@ ARGUMENTS = {
     "maximum.reduce: dtype=": lambda x: np.maximum.reduce(x, dtype=np.float32),
     "var: where=": lambda x: np.var(x, where=np.ones(x.shape, bool)),
     "std: mean=": lambda x: np.std(x, mean=0.5),
-    "nanmax: initial=": lambda x: np.nanmax(x, initial=0.5),
     "sort: order=": lambda x: np.sort(x, order="f"),
     "quantile: method=": lambda x: np.quantile(x, 0.5, method="lower"),
     "median: overwrite_input=": lambda x: np.median(x, overwrite_input=True),
@@ -340,28 +354,25 @@ ARGUMENTS = {
     "einsum: the axes were given as lists": lambda x: np.einsum(x, [0, 0]),
     "clip: casting": lambda x: np.clip(x, 0, 1, casting="unsafe"),
     "pad: end_values": lambda x: np.pad(x, 1, end_values=1),
+    "pad: constant_values is": lambda x: np.pad(x, 1, constant_values=x[0, 0]),
     "pad: mode='linear_ramp'": lambda x: np.pad(x, 1, mode="linear_ramp"),
     "pad: pad_width is a dict": lambda x: np.pad(x, {0: 1}),
-    "gradient: edge_order=2": lambda x: np.gradient(x, edge_order=2),
-    "gradient: 1 spacings for": lambda x: np.gradient(x, [1.0, 2.0], axis=0),
-    "cov: aweights=": lambda x: np.cov(x, aweights=[1, 2, 3]),
-    "interp: period=": lambda x: np.interp(x, [0.0, 1.0], [0.0, 1.0], period=1),
     "meshgrid: sparse=": lambda x: np.meshgrid(x, x, sparse=True)[0],
     "zeros_like: order=": lambda x: np.zeros_like(x, order="F"),
     "linalg.norm: ord=2 over 2 axes": lambda x: np.linalg.norm(x, 2),
     "linalg.norm: ord='nuc'": lambda x: np.linalg.norm(x, "nuc"),
-    "linalg.norm: ord=3 for 3 axes": lambda x: np.linalg.norm(x[None], 3),
-    "max: where= was given without initial=": lambda x: np.max(x, where=[True]),
+    "linalg.norm: ord=3 over 3 axes": lambda x: np.linalg.norm(x[None], 3),
+    "max: where=": lambda x: np.max(x, where=[True]),
+    "min: initial=": lambda x: np.min(x, initial=0.5),
+    "mean: dtype=": lambda x: np.mean(x, dtype=np.float32),
+    "stack: dtype=": lambda x: np.stack([x, x], dtype=np.float32),
+    "concatenate: out=": lambda x: np.concatenate([x, x], 0, np.zeros((4, 3))),
     "average: weights of shape": lambda x: np.average(x, weights=[1.0, 2.0, 3.0, 4.0]),
-    "ediff1d: an end is no int64": lambda x: np.ediff1d(np.astype(x, int), to_end=0.5),
-    "diff: ": lambda x: np.diff(x > 0.5),
     "where: with the condition": lambda x: np.where(x > 0)[0],
     "reciprocal: ": lambda x: np.reciprocal(np.astype(x, int)),
-    "block: the lists": lambda x: np.block([x, [x]]),
-    "convolve: mode=": lambda x: np.convolve(x, x, "most"),
     "repeat: repeats is": lambda x: np.repeat(x, np.argmax(x)),
     "quantile: q is": lambda x: np.quantile(x, x),
-    "split: the list of cuts is": lambda x: np.split(x, np.argmax(x)),
+    "split: indices_or_sections is": lambda x: np.split(x, np.argmax(x)),
     "clip: on": lambda x: np.ones(3).clip(x[..., :1], 2.0),
 }
 

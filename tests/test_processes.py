@@ -1,10 +1,8 @@
 """A program in processes of its own: its answer, its last words, and nobody left behind."""
 
-import json
 import os
 import textwrap
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ import pytest
 from persample_book import processes
 from persample_book.devices import samples
 
-# Workers of multiprocessing that tell who they are, and then do as they are told.
+# A worker that tells who it is, and then does as it is told; its parent waits for it or not.
 WORKERS = """
     import multiprocessing, os, pathlib, signal, sys, time
 
@@ -24,20 +22,26 @@ WORKERS = """
             raise ValueError("a sample is missing")
         if rank == 1 and what == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
-        while what != "end":
+        while True:
             time.sleep(0.05)
-"""
-START = """
+
+    if __name__ == "__main__" and sys.argv[2] == "leave":
+        if os.fork() == 0:
+            os.close(1), os.close(2)
+            work(0, sys.argv[1], "hang")
+        while not (pathlib.Path(sys.argv[1]) / "worker0").exists():
+            time.sleep(0.01)
+        print("null", flush=True)
+        os._exit(0)
     if __name__ == "__main__":
         import torch.multiprocessing as mp
         mp.start_processes(work, tuple(sys.argv[1:]), nprocs=3, start_method="fork")
-        print("null")
 """
 
 
-def written(tmp_path, *parts):
+def written(tmp_path, program):
     path = tmp_path / "program.py"
-    path.write_text("\n".join(map(textwrap.dedent, parts)))
+    path.write_text(textwrap.dedent(program))
     return path
 
 
@@ -63,81 +67,52 @@ def nobody_left(tmp_path, count=3):
     assert not any(map(alive, pids))
 
 
-def test_the_last_line_is_the_answer(tmp_path):
-    path = written(tmp_path, "import sys; print('so far'); print('[1, %s]' % sys.argv[1])")
-    assert processes.run(path, 2) == [1, 2]
-
-
-def test_variables_and_the_package_reach_the_program(tmp_path):
-    path = written(
-        tmp_path,
-        """
-        import json, os, persample
-        print(json.dumps([os.environ["COLOUR"], persample.__file__]))
-        """,
-    )
-    colour, where = processes.run(path, variables={"COLOUR": "blue"})
-    assert colour == "blue"
+def test_the_last_line_is_the_answer_and_the_package_and_variables_are_there(tmp_path):
+    program = """
+        import json, os, persample, sys
+        print("so far")
+        print(json.dumps([sys.argv[1], os.environ["COLOUR"], persample.__file__]))
+    """
+    path = written(tmp_path, program)
+    given, colour, where = processes.run(path, 2, variables={"COLOUR": "blue"})
+    assert (given, colour) == ("2", "blue")
     assert where.startswith(str(processes.SOURCE))
 
 
-def test_a_program_that_fails_has_the_last_word(tmp_path):
-    path = written(tmp_path, "raise ValueError('seven samples, four devices')")
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("raise ValueError('seven samples')", "ValueError: seven samples"),
+        ("raise SystemExit(3)", "it said nothing"),
+    ],
+)
+def test_a_program_that_fails_has_the_last_word(tmp_path, program, said):
     with pytest.raises(RuntimeError) as caught:
-        processes.run(path)
-    assert str(caught.value) == ("run: program.py failed: ValueError: seven samples, four devices")
-
-
-def test_a_program_that_says_nothing_is_told_so(tmp_path):
-    with pytest.raises(RuntimeError, match=r"^run: program\.py failed: it said nothing$"):
-        processes.run(written(tmp_path, "raise SystemExit(3)"))
+        processes.run(written(tmp_path, program))
+    assert str(caught.value) == f"run: program.py failed: {said}"
 
 
 @pytest.mark.parametrize(
-    ("what", "said"),
-    [("raise", "ValueError: a sample is missing"), ("killed", "terminated with signal SIGKILL")],
+    ("what", "said", "seconds"),
+    [
+        ("raise", "ValueError: a sample is missing", 60),
+        ("killed", "terminated with signal SIGKILL", 60),
+        ("hang", "had not ended after 8 seconds, and was ended with", 8),
+    ],
 )
-def test_a_worker_that_fails_ends_all_with_a_sentence(tmp_path, what, said):
+def test_a_worker_that_fails_or_hangs_ends_all_with_a_sentence(tmp_path, what, said, seconds):
     pytest.importorskip("torch")
-    path = written(tmp_path, WORKERS, START)
-    with pytest.raises(RuntimeError, match=said) as caught:
-        processes.run(path, tmp_path, what, seconds=60)
-    assert "\n" not in str(caught.value)
-    nobody_left(tmp_path)
-
-
-def test_workers_that_hang_are_ended_in_time(tmp_path):
-    pytest.importorskip("torch")
-    path = written(tmp_path, WORKERS, START)
     began = time.monotonic()
-    with pytest.raises(RuntimeError, match=r"had not ended after 8 seconds, and was ended with"):
-        processes.run(path, tmp_path, "hang", seconds=8)
-    assert time.monotonic() - began < 20
+    with pytest.raises(RuntimeError, match=said) as caught:
+        processes.run(written(tmp_path, WORKERS), tmp_path, what, seconds=seconds)
+    assert "\n" not in str(caught.value)
+    assert time.monotonic() - began < seconds + 12
     nobody_left(tmp_path)
 
 
 def test_workers_that_outlive_their_program_are_ended(tmp_path):
-    leave = """
-        pid = os.fork()
-        if pid == 0:
-            os.close(1), os.close(2)
-            work(0, sys.argv[1], "hang")
-        while not (pathlib.Path(sys.argv[1]) / "worker0").exists():
-            time.sleep(0.01)
-        print("null")
-        sys.stdout.flush()
-        os._exit(0)
-    """
-    assert processes.run(written(tmp_path, WORKERS, leave), tmp_path) is None
+    assert processes.run(written(tmp_path, WORKERS), tmp_path, "leave") is None
     nobody_left(tmp_path, 1)
-
-
-@pytest.mark.slow
-def test_two_runs_side_by_side_do_not_disturb_each_other():
-    pytest.importorskip("torch")
-    with ThreadPoolExecutor() as both:
-        first, second = both.map(processes.in_torch, (2, 2))
-    assert json.dumps(first) == json.dumps(second)
 
 
 def test_the_rows_by_hand_are_gradients():

@@ -1,4 +1,7 @@
-"""Wrong use of record gets one sentence each: where, what was given, what is needed."""
+"""Wrong use of record gets one sentence each: where, what was given, what is needed.
+
+Most of them stand whole in reference/errors.md, which tests/test_error_index.py reads.
+"""
 
 import copy
 import re
@@ -8,13 +11,14 @@ from pathlib import Path
 import pytest
 import torch
 from torch import nn
+from torch.distributed.fsdp import FSDPModule
 from torch.utils.checkpoint import checkpoint
 
 import persample as ps
 from persample import recorder
 
-from .layer_models import B, losses, record_of
-from .layer_programs import Made, Squared, as_script
+from .layer_models import B, Made, losses, record_of
+from .layer_programs import Squared, as_script
 
 
 def linear():
@@ -34,6 +38,11 @@ def own(loss_of, model=None, x=None):
     """Run a backward pass of one's own."""
     inside = lambda record, each: loss_of(record._source.model, each).backward()  # noqa: E731
     return used(model, x, inside=inside, reduction="mean")
+
+
+def twice(record, each):
+    record.backward(each, retain_graph=True)
+    record.backward(each)
 
 
 def enter(*args, **options):
@@ -78,10 +87,6 @@ def stepped():
     record.rows()
 
 
-class Marked(torch.Tensor):
-    """A tensor with rules of its own."""
-
-
 def with_buffers(change):
     def run():
         record = record_of(linear(), torch.randn(B, 4))
@@ -90,20 +95,11 @@ def with_buffers(change):
     return run
 
 
-def without_grad(record, each):
-    record.backward(each.detach())
-
-
-def two_sizes(m, x):
-    return m.l(x), m.l(x)[:2]
-
-
 def several_outputs():
-    model = Made(two_sizes, l=linear())
-    with ps.record(model, reduction="sum") as record:
+    model = Made(lambda m, x: (m.l(x), m.l(x)[:2]), l=linear())
+    with ps.record(model, reduction="sum"):
         first, second = model(torch.randn(B, 4))
         (first.sum() + second.sum()).backward()
-    record.rows()
 
 
 def nothing_called():
@@ -117,31 +113,36 @@ def checkpointed(m, x):
     return m.b(checkpoint(m.a, m.b(x), use_reentrant=True))
 
 
-def two_records(other):
-    record_of(linear(), torch.randn(B, 4)).gram(record_of(other, torch.randn(B, 4)))
-
-
 def divided():
     model = nn.Linear(2, 1)
     model.weight.full_tensor = lambda: model.weight  # what a DTensor is known by
-    with ps.record(model):
-        pass
+    enter(model)
 
 
-LINEAR_RECORD = lambda: record_of(linear(), torch.randn(B, 4))  # noqa: E731
-SECOND = (
-    "backward: this record has its backward pass already, and one record holds one pass; add the "
-    "losses and call backward once, or open a new with block."
-)
-NO_PASS = (
-    "record: no backward pass was recorded; call record.backward(losses) with one loss for "
-    "each sample. For a backward pass of your own, loss.backward(), say in record(model, "
-    'reduction="mean") or "sum" what the loss does over the batch.'
-)
-NOT_PROVED = (
-    ", so it is not proved to be the mean of one loss for each sample; give one loss for each "
-    "sample to record.backward(losses), without reduction=."
-)
+def under_fully_shard():
+    """Return a layer with its parameters fetched; one that really is: test_devices_torch."""
+    model = linear()
+    model.__class__ = type("FSDPLinear", (FSDPModule, nn.Linear), {})
+    return nn.Sequential(model)
+
+
+def replaced():
+    model = linear()
+    record = record_of(model, torch.randn(B, 4))
+    model.weight = nn.Parameter(torch.zeros(3, 4))
+    record.add_clipped_sum(1.0)
+
+
+def batch_norm(**options):
+    return used(nn.Sequential(linear(), nn.BatchNorm1d(3, **options)).eval())
+
+
+def of_linear(answer):
+    return lambda: answer(record_of(linear(), torch.randn(B, 4)))
+
+
+PENALTY = lambda model, each: each.mean() + model.weight.square().sum()  # noqa: E731
+BATCH_NORM = "record: 1 is a BatchNorm1d that normalises by the mean and variance of the batch, so"
 ERRORS = {
     "unknown reduction": (
         lambda: enter(linear(), reduction="none"),
@@ -151,27 +152,36 @@ ERRORS = {
     "no model": (
         lambda: enter(lambda x: x),
         TypeError,
-        "record: the model is of type function; give a torch.nn.Module. For a loss as a function "
-        "there is ps.per_sample_grad.",
+        "record: the model is of type function; give a torch.nn.Module. For a loss as a function",
     ),
     "nothing to train": (
         lambda: enter(nn.Tanh()),
         ValueError,
-        "record: the model, a Tanh, has no parameter that requires grad; give one that is to "
-        "be trained, or call requires_grad_() on its parameters.",
+        "record: the model, a Tanh, has no parameter that requires grad; give one that is to",
     ),
     "divided parameters": (  # one that really is: test_devices_torch
         divided,
         TypeError,
-        "record: the parameter weight is a DTensor, which fully_shard and others make and of "
-        "which each process holds a part; take the rows of a model whose parameters are whole, "
-        "such as one with p.full_tensor() of each.",
+        "record: the parameter weight is a DTensor, which fully_shard and others make and of",
+    ),
+    "parameters fetched for a pass": (
+        lambda: enter(under_fully_shard()),
+        TypeError,
+        "record: 0 is under fully_shard (or FSDP), so its parameters are whole for a pass only, "
+        "and so would be their .grad; take the rows of a model whose parameters are whole, such "
+        "as one with p.full_tensor() of each.",
+    ),
+    "a parameter that was replaced": (
+        replaced,
+        RuntimeError,
+        "add_clipped_sum: the model has another parameter weight by now, and .grad of the one "
+        "that was recorded would be lost; under fully_shard take the rows of a model whose "
+        "parameters are whole.",
     ),
     "a lazy layer": (
         lambda: enter(nn.LazyLinear(3)),
         TypeError,
-        "record: the parameter weight is not initialised; it must hold real numbers: a lazy "
-        "layer gets them when the model is run once on a batch.",
+        "record: the parameter weight is not initialised; it must hold real numbers: a lazy",
     ),
     "complex numbers": (
         lambda: enter(nn.ParameterList([torch.ones(2, dtype=torch.complex64)])),
@@ -182,44 +192,33 @@ ERRORS = {
         lambda: enter(as_script(linear()), reduction="mean"),
         TypeError,
         "record: reduction='mean' needs the output of the model, and a model compiled by "
-        "torch.jit.script shows it to nobody; give one loss for each sample to "
-        "record.backward(losses), without reduction=.",
+        "torch.jit.script shows it to nobody; give one loss for each sample to",
     ),
     "batch norm": (
         lambda: used(nn.Sequential(linear(), nn.BatchNorm1d(3))),
         ValueError,
-        "record: 1 is a BatchNorm1d that normalises by the mean and variance of the batch, so "
-        "no sample has a gradient of its own; call model.eval(), or build the model with "
-        "GroupNorm or LayerNorm.",
+        BATCH_NORM,
     ),
     "batch norm without statistics": (
-        lambda: used(
-            nn.Sequential(
-                linear(), nn.BatchNorm1d(3, affine=False, track_running_stats=False)
-            ).eval()
-        ),
+        lambda: batch_norm(affine=False, track_running_stats=False),
         ValueError,
-        "record: 1 is a BatchNorm1d that normalises by the mean and variance of the batch",
+        BATCH_NORM,
     ),
     # The losses
     "no tensor": (
         lambda: used(inside=lambda record, each: record.backward(each.tolist())),
         TypeError,
-        "backward: the losses are of type list; give a tensor with one loss for each sample, such "
-        'as F.cross_entropy(model(x), y, reduction="none").',
+        "backward: the losses are of type list; give a tensor with one loss for each sample, such",
     ),
     "one number": (
         lambda: used(inside=lambda record, each: record.backward(each.mean())),
         ValueError,
-        "backward: the loss is one number, and a mean or a sum no longer tells the samples apart; "
-        'give one loss for each sample, shape (B,): with reduction="none" in a loss of PyTorch, '
-        "or without .mean() at the end.",
+        "backward: the loss is one number, and a mean or a sum no longer tells the samples apart;",
     ),
     "a number for each token": (
         lambda: used(inside=lambda record, each: record.backward(each[:, None].expand(B, 7))),
         ValueError,
-        "backward: the losses have shape (5, 7); give one number for each sample, shape (B,): sum "
-        "or average what belongs to one sample, such as losses.flatten(1).mean(1).",
+        "backward: the losses have shape (5, 7); give one number for each sample, shape (B,): sum",
     ),
     "empty batch": (
         lambda: used(x=torch.randn(0, 4)),
@@ -227,64 +226,42 @@ ERRORS = {
         "backward: the batch is empty; give at least one sample.",
     ),
     "no gradient": (
-        lambda: used(inside=without_grad),
+        lambda: used(inside=lambda record, each: record.backward(each.detach())),
         RuntimeError,
-        "backward: the losses carry no gradient; compute them from model(x) with gradients on, "
-        "outside torch.no_grad().",
+        "backward: the losses carry no gradient; compute them from model(x) with gradients on,",
     ),
     "another model's losses": (
         lambda: used(
             inside=lambda record, each: record.backward(linear()(torch.randn(B, 4)).sum(1))
         ),
         RuntimeError,
-        "backward: the losses do not depend on any parameter of the model that requires grad; "
-        "compute them from model(x).",
+        "backward: the losses do not depend on any parameter of the model that requires grad;",
     ),
-    "no backward": (lambda: used(inside=lambda *_: None), RuntimeError, NO_PASS),
-    "a backward of one's own, unannounced": (
-        lambda: used(inside=lambda record, each: each.mean().backward()),
+    "no backward": (
+        lambda: used(inside=lambda *_: None),
         RuntimeError,
-        NO_PASS,
+        "record: no backward pass was recorded; call record.backward(losses) with one loss for",
     ),
     "a second backward": (
-        lambda: used(
-            inside=lambda record, each: (
-                record.backward(each, retain_graph=True),
-                record.backward(each),
-            )
-        ),
+        lambda: used(inside=twice),
         RuntimeError,
-        SECOND,
+        "backward: this record has its backward pass already, and one record holds one pass; add",
     ),
     # A backward pass of one's own
     "both ways": (
         lambda: used(reduction="sum"),
         RuntimeError,
-        "backward: the block was opened with reduction='sum', for a backward pass of your own, "
-        "loss.backward(); open it with record(model) for record.backward(losses).",
-    ),
-    "a second backward of one's own": (
-        lambda: used(
-            inside=lambda record, each: (
-                each.sum().backward(retain_graph=True),
-                each.sum().backward(),
-            ),
-            reduction="sum",
-        ),
-        RuntimeError,
-        SECOND,
+        "backward: the block was opened with reduction='sum', for a backward pass of your own,",
     ),
     "a penalty": (
-        lambda: own(lambda model, each: each.mean() + model.weight.square().sum()),
+        lambda: own(PENALTY),
         NotImplementedError,
-        "record: the loss is made by AddBackward0" + NOT_PROVED,
+        "record: the loss is made by AddBackward0, so it is not proved to be the mean of one",
     ),
     "a penalty alone": (
         lambda: own(lambda model, each: model.weight.square().sum()),
         RuntimeError,
-        "backward: the loss does not come from an output of the model that was called inside the "
-        "with block; call the model there, or give record.backward(losses) one loss for each "
-        "sample.",
+        "backward: the loss does not come from an output of the model that was called inside the",
     ),
     "called before": (
         nothing_called,
@@ -294,8 +271,7 @@ ERRORS = {
     "outputs of several lengths": (
         several_outputs,
         ValueError,
-        "backward: the outputs of the model have the shapes (5, 3), (2, 3), so axis 0 cannot "
-        "count the samples in all; give record.backward(losses) one loss for each sample.",
+        "backward: the outputs of the model have the shapes (5, 3), (2, 3), so axis 0 cannot",
     ),
     "one's own, empty": (
         lambda: own(lambda model, each: each.sum(), x=torch.randn(0, 4)),
@@ -305,9 +281,7 @@ ERRORS = {
     "re-entrant checkpointing": (
         lambda: used(Made(checkpointed, a=nn.Linear(3, 4), b=linear())),
         NotImplementedError,
-        "record: a part of the model is under activation checkpointing with "
-        "use_reentrant=True, which hides its graph; call torch.utils.checkpoint.checkpoint with "
-        "use_reentrant=False.",
+        "record: a part of the model is under activation checkpointing with use_reentrant=True,",
     ),
     "a function that may hide a parameter": (
         lambda: used(Made(lambda m, x: Squared.apply(x, m.w), w=own_function().w, l=linear())),
@@ -318,27 +292,23 @@ ERRORS = {
     "a hook on a parameter": (
         hooked,
         NotImplementedError,
-        "record: the parameter weight has a hook (register_hook), which would change the gradient "
-        "of the whole batch and not the rows; remove it, and do to the rows what it does.",
+        "record: the parameter weight has a hook (register_hook), which would change the gradient",
     ),
     # Reading
     "an input overwritten": (
         overwritten,
         RuntimeError,
-        "record: what weight was applied to was changed in place after the forward pass; read "
-        "the record before its tensors are overwritten.",
+        "record: what weight was applied to was changed in place after the forward pass; read",
     ),
     "a step before autograd runs again": (
         stepped,
         RuntimeError,
-        "record: the rows of w need autograd a second time, and a tensor it needs was changed "
-        "in place after the backward pass; read the record before the optimiser's step.",
+        "record: the rows of w need autograd a second time, and a tensor it needs was changed",
     ),
     "buffers without an entry": (
         with_buffers(lambda out: {"weight": out["weight"]}),
         ValueError,
-        "rows: out is no dict with the names weight, bias; give the rows of an earlier call, or "
-        "no out.",
+        "rows: out is no dict with the names weight, bias; give the rows of an earlier call, or",
     ),
     "buffers of another size": (
         with_buffers(lambda out: {k: g[:2] for k, g in out.items()}),
@@ -352,13 +322,12 @@ ERRORS = {
         "rows: out['weight'] is of shape and type (torch.Size([5, 3, 4]), torch.float64); the",
     ),
     "a copy": (
-        lambda: copy.deepcopy(LINEAR_RECORD()),
+        of_linear(copy.deepcopy),
         TypeError,
-        "record: a record holds the graph of its pass and can be neither copied nor pickled; keep "
-        "what it gives, such as record.rows().",
+        "record: a record holds the graph of its pass and can be neither copied nor pickled; keep",
     ),
     "weights of another number": (
-        lambda: LINEAR_RECORD().weighted_sum([1.0, 2.0]),
+        of_linear(lambda record: record.weighted_sum([1.0, 2.0])),
         ValueError,
         "weighted_sum: the weights have shape (2,); give one number for each sample, (5,).",
     ),
@@ -370,42 +339,38 @@ ERRORS = {
     "a row that is not finite": (
         lambda: record_of(linear(), torch.full((B, 4), torch.inf)).clipped_sum(1.0),
         ValueError,
-        "clipped_sum: the row of sample 0 is not finite (5 in all); find the cause, or leave such "
-        "samples out: weighted_sum(w) with weight 0.",
+        "clipped_sum: the row of sample 0 is not finite (5 in all); find the cause, or leave such",
     ),
     "a norm below 0": (
-        lambda: LINEAR_RECORD().clipped_sum(-1.0),
+        of_linear(lambda record: record.clipped_sum(-1.0)),
         ValueError,
         "clipped_sum: max_norm=-1.0; give the largest norm of a row, a number above 0.",
     ),
     "a norm that is none": (
-        lambda: LINEAR_RECORD().clipped_sum("1"),
+        of_linear(lambda record: record.clipped_sum("1")),
         ValueError,
         "clipped_sum: max_norm='1'; give the largest norm of a row, a number above 0.",
     ),
     "chunks of nothing": (
-        lambda: LINEAR_RECORD().chunks(0),
+        of_linear(lambda record: record.chunks(0)),
         ValueError,
         "chunks: chunk_size=0; give a number of samples, 1 or more.",
     ),
     "inner products with another model": (
-        lambda: two_records(nn.Linear(4, 2)),
+        of_linear(lambda record: record.gram(record_of(nn.Linear(4, 2), torch.randn(B, 4)))),
         ValueError,
-        "gram: the two records have different parameters; give one of the same model, with the "
-        "same trained parameters, shapes and types.",
+        "gram: the two records have different parameters; give one of the same model, with the",
     ),
     "inner products with what is no record": (
-        lambda: LINEAR_RECORD().gram(torch.ones(B)),
+        of_linear(lambda record: record.gram(torch.ones(B))),
         TypeError,
-        "gram: other is of type Tensor; give the record of another pass, what `with "
-        "ps.record(model) as record` gives.",
+        "gram: other is of type Tensor; give the record of another pass, what `with",
     ),
     # Checking
     "a check without a graph": (
         lambda: checked(linear(), keep=False),
         RuntimeError,
-        "check: the graph of the pass is gone; call record.backward(losses, retain_graph=True) "
-        "before you check.",
+        "check: the graph of the pass is gone; call record.backward(losses, retain_graph=True)",
     ),
     "a check of no sample": (
         lambda: checked(linear(), samples=(B,)),
@@ -441,19 +406,3 @@ def test_every_raise_of_the_package_has_a_row():
     for line in raised:
         words = re.split(r"[{\"]", line.removeprefix("f").removeprefix('"'))[0]
         assert any(text.startswith(words) for text in texts), line
-
-
-def fails(model, x):
-    with ps.record(model, reduction="sum"):
-        model(x).sum().backward()
-        raise RuntimeError
-
-
-@pytest.mark.parametrize("width", [3, 4])
-def test_the_model_is_as_before_after_an_error(width):
-    model = linear()
-    with pytest.raises(RuntimeError):
-        fails(model, torch.randn(B, width))
-    assert not model._forward_hooks
-    assert not model._forward_pre_hooks
-    assert not torch.overrides._len_torch_function_stack()

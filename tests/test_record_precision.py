@@ -1,4 +1,4 @@
-"""Norms, clipped sums and moments where rows are near the ends of their type's range."""
+"""Norms, clipped sums, moments and products where rows are near the ends of their type's range."""
 
 import pytest
 import torch
@@ -6,22 +6,10 @@ from torch import nn
 
 import persample as ps
 
-from .layer_models import VOCABULARY, TiedLanguage, losses
+from .layer_models import VOCABULARY, TiedLanguage, alone, flat, losses
 from .tolerances import assert_close
 
 B = 4
-
-
-def record_of(model, x, losses_of=lambda y: y.flatten(1).sum(1)):
-    with ps.record(model) as record:
-        record.backward(losses_of(model(x)))
-    return record
-
-
-def flat(rows):
-    return torch.cat([g.double().flatten(1) for g in rows.values()], 1)
-
-
 MODELS = {
     "Linear": (lambda: nn.Linear(8, 6), (8,)),
     "Linear, T = 5": (lambda: nn.Linear(8, 6), (5, 8)),
@@ -35,39 +23,40 @@ SCALES = {  # dtype -> factors of the losses: rows and their squares beyond the 
     torch.float32: (1.0, 1e25, 1e-28),
     torch.float64: (1.0, 1e200, 1e-200),
 }
+# The rows, which are rounded to 16 bits, are less exact than what is made of them.
+TOLERANCE = {2: 4e-2, 4: 1e-5, 8: 1e-9}
+
+
+def record_of(model, x, losses_of=lambda y: y.flatten(1).sum(1)):
+    with ps.record(model) as record:
+        record.backward(losses_of(model(x)))
+    return record
+
+
+def wide(rows):
+    return flat({name: g.double() for name, g in rows.items()})
 
 
 @pytest.mark.parametrize("dtype", SCALES, ids=str)
 @pytest.mark.parametrize("name", MODELS)
-def test_clipped_sums_neither_overflow_nor_vanish(name, dtype):
+def test_neither_overflow_nor_vanish(name, dtype):
     torch.manual_seed(0)
-    model, x = MODELS[name][0]().to(dtype), torch.randn(B, *MODELS[name][1])
-    wide = torch.promote_types(dtype, torch.float32)
-    for scale in SCALES[dtype]:
-        weigh = lambda y, scale=scale: losses(y.to(wide)) * scale  # noqa: E731
-        record = record_of(model, x.to(dtype), weigh)
-        rows = flat(record.rows())
+    model, x = MODELS[name][0]().to(dtype), torch.randn(B, *MODELS[name][1]).to(dtype)
+    work = torch.promote_types(dtype, torch.float32)
+    for scale, squares in zip(SCALES[dtype], (None, float("inf"), 0.0), strict=True):
+        weigh = lambda y, scale=scale: losses(y.to(work)) * scale  # noqa: E731
+        record = record_of(model, x, weigh)
+        rows = wide(record.rows())
         assert bool(rows.isfinite().all())
-        largest = rows.abs().max()
-        norms = largest * (rows / largest).square().sum(1).sqrt()
+        norms = rows.abs().max() * (rows / rows.abs().max()).square().sum(1).sqrt()
         max_norm = float(norms.median())
         expected = ((max_norm / norms).clip(max=1)[:, None] * rows).sum(0) / max_norm
         clipped = record.clipped_sum(max_norm)
-        assert {g.dtype for g in clipped.values()} == {wide}
+        assert {g.dtype for g in clipped.values()} == {work}
         got = torch.cat([g.double().flatten() for g in clipped.values()]) / max_norm
-        # the rows, which are rounded to 16 bits, are the less exact ones
-        assert_close(got, expected, {2: 4e-2, 4: 1e-5, 8: 1e-9}[dtype.itemsize])
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-@pytest.mark.parametrize("name", MODELS)
-def test_squared_norms_beyond_the_range_are_infinite_and_those_below_it_zero(name, dtype):
-    torch.manual_seed(0)
-    model, x = MODELS[name][0]().to(dtype), torch.randn(B, *MODELS[name][1]).to(dtype)
-    for scale, wanted in zip(SCALES[dtype][1:], (float("inf"), 0.0), strict=True):
-        record = record_of(model, x, lambda y, scale=scale: losses(y) * scale)
-        assert bool(flat(record.rows()).isfinite().all())
-        assert record.squared_norms().tolist() == [wanted] * B
+        assert_close(got, expected, TOLERANCE[dtype.itemsize])
+        if dtype == work and squares is not None:
+            assert record.squared_norms().tolist() == [squares] * B
 
 
 def test_a_row_whose_norm_is_beyond_the_range_is_clipped_all_the_same():
@@ -82,20 +71,25 @@ def test_a_row_whose_norm_is_beyond_the_range_is_clipped_all_the_same():
     assert bool(clipped.isfinite().all())
 
 
+@pytest.mark.parametrize("shape", [(8,), (2, 8)])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-def test_norms_and_moments_of_16_bits_are_worked_out_in_32(dtype):
+def test_what_is_made_of_16_bits_is_worked_out_in_32(dtype, shape):
     torch.manual_seed(0)
-    model, x = nn.Linear(8, 6).to(dtype), torch.randn(B, 8).mul(2000).to(dtype)
+    model, x = nn.Linear(8, 6).to(dtype), torch.randn(B, *shape).mul(1000).to(dtype)
     record = record_of(model, x)
-    rows = flat(record.rows())
-    norms = record.squared_norms()
-    assert norms.dtype == torch.float32
-    assert float(norms.max()) > 65504  # the largest float16
-    assert_close(norms.double() / 1e8, rows.square().sum(1) / 1e8, 1e-2)
+    rows, norms, gram = wide(record.rows()), record.squared_norms(), record.gram()
     mean, second = record.moments()
-    assert {g.dtype for g in (*mean.values(), *second.values())} == {torch.float32}
+    numbers = record.project(24)
+    assert float(norms.max()) > 65504  # the largest float16
+    answers = (norms, gram, numbers, *mean.values(), *second.values())
+    assert {x.dtype for x in answers} == {torch.float32}
+    assert_close(norms.double() / 1e8, rows.square().sum(1) / 1e8, 1e-2)
+    assert_close(gram.double() / 1e7, rows @ rows.T / 1e7, 2e-2)
     got = torch.cat([g.double().flatten() for g in second.values()])
     assert_close(got / 1e7, rows.square().mean(0) / 1e7, 1e-2)
+    of_rows = ps.statistics.project(record.rows(), 24)
+    assert of_rows.dtype == torch.float32
+    assert_close(numbers / 1e3, of_rows / 1e3, 2e-2)
 
 
 def test_second_moments_whose_factors_lie_far_apart():
@@ -110,6 +104,18 @@ def test_a_sample_of_zeros_beside_a_large_one():
     model = nn.Linear(2, 1, bias=False)
     record = record_of(model, torch.tensor([[0.0, 0.0], [3e25, 4e25]]))
     assert_close(record.clipped_sum(1.0)["weight"], torch.tensor([[0.6, 0.8]]), 1e-5)
+
+
+def test_parameters_of_two_types():
+    class Widened(nn.Module):
+        def forward(self, x):
+            return x.double()
+
+    model = nn.Sequential(nn.Linear(4, 6), Widened(), nn.Linear(6, 3).double())
+    record = record_of(model, torch.randn(B, 4))
+    rows = wide(record.rows())
+    assert record.gram().dtype == torch.float64
+    assert_close(record.gram(), rows @ rows.T, 1e-5)
 
 
 def test_a_check_under_autocast_allows_for_its_rounding(monkeypatch):
@@ -139,7 +145,4 @@ def test_autocast_and_a_scaled_loss(dtype):
         record.backward(each, retain_graph=True)
     rows = record.rows()
     assert {g.dtype for g in rows.values()} == {torch.float32}
-    for i in range(B):
-        alone = torch.autograd.grad(each[i], list(model.parameters()), retain_graph=True)
-        for g, expected in zip(rows.values(), alone, strict=True):
-            assert_close(g[i] / 256, expected / 256, 2e-2)
+    assert_close(flat(rows) / 256, flat(alone(model, each)) / 256, 2e-2)

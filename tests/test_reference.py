@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -21,7 +23,8 @@ def test_the_code_of_the_notes_holds():
 
 
 def test_every_work_has_a_line_on_the_bibliography_page():
-    keys = re.findall(r"^@\w+\{(\w+),", (ROOT / "references.bib").read_text(), re.MULTILINE)
+    (file,) = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["bibtex_bibfiles"]
+    keys = re.findall(r"^@\w+\{(\w+),", (ROOT / file).read_text(), re.MULTILINE)
     lines = re.findall(r"^- \{cite:t\}`(\w+)`: \S", text("bibliography"), re.MULTILINE)
     assert sorted(lines) == sorted(keys)
 

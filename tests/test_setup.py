@@ -9,47 +9,31 @@ from matplotlib.figure import Figure
 
 from persample_book import notebook
 
-
-def fresh(program: str) -> str:
-    """Run a program in a new interpreter, as `setup` changes the one it runs in."""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_importing_changes_nothing():
-    program = (
-        "import os, sys, warnings, numpy as np\n"
-        "state = lambda: (dict(os.environ), np.get_printoptions(), warnings.formatwarning)\n"
-        "before = state()\n"
-        "import persample_book.notebook\n"
-        "print(state() == before, 'torch' in sys.modules, 'jax' in sys.modules)\n"
-    )
-    assert fresh(program).split() == ["True", "False", "False"]
+PROGRAM = """
+import os, sys, warnings, numpy as np
+state = lambda: (dict(os.environ), np.get_printoptions(), warnings.formatwarning)
+before = state()
+from persample_book import notebook
+print(state() == before, "torch" in sys.modules, "jax" in sys.modules)
+notebook.setup(())
+print("torch" in sys.modules, "jax" in sys.modules)
+notebook.setup()
+import jax.numpy as jnp, torch
+print(torch.tensor(0.1).dtype, torch.get_num_threads(), jnp.asarray(0.1).dtype)
+"""
 
 
-def test_setup_makes_every_framework_use_float64():
+def test_importing_changes_nothing_and_setup_what_is_asked_for():
     pytest.importorskip("jax")
     pytest.importorskip("torch")
-    program = (
-        "from persample_book import notebook\n"
-        "notebook.setup()\n"
-        "import jax.numpy as jnp, torch\n"
-        "print(torch.tensor(0.1).dtype, torch.get_num_threads(), jnp.asarray(0.1).dtype)\n"
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False
     )
-    assert fresh(program).split() == ["torch.float64", "1", "float64"]
-
-
-def test_setup_imports_only_what_is_asked_for():
-    program = (
-        "import sys\n"
-        "from persample_book import notebook\n"
-        "notebook.setup(())\n"
-        "print('torch' in sys.modules, 'jax' in sys.modules)\n"
-    )
-    assert fresh(program).split() == ["False", "False"]
+    assert done.stdout.splitlines() == [
+        "True False False",
+        "False False",
+        "torch.float64 1 float64",
+    ], done.stderr
 
 
 def test_setup_names_the_frameworks_it_knows():
@@ -73,19 +57,10 @@ def plot(values, **labels):
     return notebook.fingerprint(figure)
 
 
-VALUES = np.array([1 / 6, 2 / 6, 0.5])
-
-
-def test_a_fingerprint_forgives_rounding_errors():
-    assert plot(VALUES) == plot(VALUES + 1e-12) == plot(VALUES - 1e-12)
-
-
-def test_a_fingerprint_notices_data_and_labels():
-    assert plot(VALUES) != plot(VALUES + np.array([0, 0, 0.001]))
-    assert plot(VALUES) != plot(VALUES, title="Values")
-    assert plot(VALUES) != plot(VALUES, xlabel="state")
-    assert plot(VALUES) != plot(VALUES, yscale="log")
-
-
-def test_a_fingerprint_takes_what_cannot_be_drawn():
+def test_a_fingerprint_forgives_rounding_errors_and_notices_data_and_labels():
+    values = np.array([1 / 6, 2 / 6, 0.5])
+    assert plot(values) == plot(values + 1e-12) == plot(values - 1e-12)
+    assert plot(values) != plot(values + np.array([0, 0, 0.001]))
+    for labels in ({"title": "Values"}, {"xlabel": "state"}, {"yscale": "log"}):
+        assert plot(values) != plot(values, **labels)
     assert plot(np.array([1.0, np.nan, np.inf])) != plot(np.array([1.0, np.inf, np.nan]))

@@ -56,16 +56,16 @@ def test_a_tree_is_one_long_row(name):
 
 
 LARGE = [
-    ("float16", 300.0, 400),  # the sum of squares is above 65504
-    ("float16", 2.0**-20, 400),  # the squares vanish
-    ("float32", 1e25, 9),
-    ("float32", 1e-30, 9),
-    ("float64", 1e200, 9),
+    ("numpy", "float16", 300.0, 400),  # the sum of squares is above 65504
+    ("torch", "float16", 300.0, 400),
+    ("numpy", "float16", 2.0**-20, 400),  # the squares vanish
+    ("torch", "float32", 1e25, 9),
+    ("jax", "float32", 1e-30, 9),
+    ("numpy", "float64", 1e200, 9),
 ]
 
 
-@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-@pytest.mark.parametrize(("dtype", "entry", "count"), LARGE)
+@pytest.mark.parametrize(("name", "dtype", "entry", "count"), LARGE)
 def test_norms_and_clipping_neither_overflow_nor_vanish(name, dtype, entry, count):
     rows = np.full((2, count), entry, dtype) * np.array([[1], [0]], dtype)
     exact = float(rows[0, 0]) * count**0.5
@@ -77,9 +77,16 @@ def test_norms_and_clipping_neither_overflow_nor_vanish(name, dtype, entry, coun
     np.testing.assert_allclose(clipped, rows / 2, rtol=2e-3)
 
 
-@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-@pytest.mark.parametrize(("dtype", "norm"), [("float16", "float32"), ("float64", "float64")])
+@pytest.mark.parametrize(
+    ("name", "dtype", "norm"),
+    [
+        ("numpy", "float16", "float32"),
+        ("torch", "float64", "float64"),
+        ("jax",) + 2 * ("float64",),
+    ],
+)
 def test_rows_without_entries_have_norm_zero(name, dtype, norm):
+    assert_close(statistics.clip(np.zeros((2, 3)), 1.0), np.zeros((2, 3)))
     for shape in [(3, 0), (3, 2, 0), (3, 0, 2)]:
         empty = ps.backend(name).asarray(np.zeros(shape, dtype))
         for rows in (empty, {"a": empty, "b": empty}):
@@ -105,10 +112,6 @@ def test_two_samples_are_enough():
 def test_a_row_with_an_infinity_or_a_nan_has_no_finite_norm():
     rows = np.array([[np.inf, 1.0], [np.nan, 1.0], [3.0, 4.0]])
     np.testing.assert_array_equal(statistics.norms(rows), [np.inf, np.nan, 5.0])
-
-
-def test_a_zero_row_stays_zero():
-    assert_close(statistics.clip(np.zeros((2, 3)), 1.0), np.zeros((2, 3)))
 
 
 def test_the_estimates_are_unbiased():

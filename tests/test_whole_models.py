@@ -5,39 +5,39 @@ import json
 import re
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from reading import prose
+from notebook_rules import prose
 from torch import nn
 
-import persample as ps
-from persample_book import layer_table, measured, small_gpt
-
-from .layer_models import replayed
+from persample_book import layer_table, small_gpt
 
 ROOT = Path(__file__).resolve().parents[1]
-BENCHMARKS, PAGE = ROOT / "benchmarks", ROOT / "chapters" / "10_whole_models.ipynb"
+BENCHMARKS, PAGE = ROOT / "benchmarks", ROOT / "chapters" / "11_whole_models.ipynb"
 sys.path.insert(0, str(BENCHMARKS))
 
 import contenders  # noqa: E402, beside the tests
-import gpt2_memory  # noqa: E402
 import model_traits  # noqa: E402
 import networks  # noqa: E402
 import rows  # noqa: E402
-import whole_models  # noqa: E402
 
 # What has parameters and no line of its own in the table: what others of it are made of.
 BASES = {"Container", "Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList"}
 BASES |= {"Sequential", "RNNBase", "RNNCellBase", "DataParallel"}
 
 
+source = cache(inspect.getsource)
+
+
+@cache
 def has_parameters(layer):
     """Say whether a class of torch.nn makes parameters, from the source of it and its bases."""
     return any(
-        "Parameter(" in inspect.getsource(base)
+        "Parameter(" in source(base)
         for base in layer.__mro__
         if issubclass(base, nn.Module) and base is not nn.Module
     )
@@ -45,7 +45,7 @@ def has_parameters(layer):
 
 def is_built_of_layers(layer):
     """Say whether its source makes a layer of torch.nn that has parameters, or clones of one."""
-    made = re.findall(r"= (\w+)\(", inspect.getsource(layer))
+    made = re.findall(r"= (\w+)\(", source(layer))
     made = [getattr(nn, name, None) for name in made]
     made = [other for other in made if inspect.isclass(other) and issubclass(other, nn.Module)]
     return any(map(has_parameters, made)) or "Transformer" in layer.__name__
@@ -108,21 +108,13 @@ def test_the_contenders_of_the_benchmark_agree(name):
 TRAITS = json.loads(model_traits.RESULT.read_text(encoding="utf-8"))
 
 
-def test_the_stored_traits_are_those_of_the_program():
-    assert set(TRAITS["traits"]) == set(model_traits.TRAITS)
-    for ways in TRAITS["traits"].values():
-        assert set(ways) == set(model_traits.WAYS)
-        assert ways["ps.record"]["result"] == "right"
-        for outcome in ways.values():
-            assert outcome["result"] in ("right", "wrong", "misshapen", "refused")
-            assert "text" in outcome or outcome["error"] >= 0
-
-
 @pytest.mark.parametrize("way", ["ps.record", "torch.func"])
 @pytest.mark.parametrize("trait", model_traits.TRAITS)
 @pytest.mark.filterwarnings("ignore")
 def test_the_stored_traits_are_found_here(trait, way):
-    assert model_traits.outcome(way, trait)["result"] == TRAITS["traits"][trait][way]["result"]
+    found = model_traits.outcome(way, trait)["result"]
+    assert found == TRAITS["traits"][trait][way]["result"]
+    assert found == "right" or way != "ps.record"
 
 
 def test_wrong_norms_are_called_wrong(monkeypatch):
@@ -131,55 +123,19 @@ def test_wrong_norms_are_called_wrong(monkeypatch):
     assert model_traits.outcome("x", "layers only")["result"] == "wrong"
 
 
-def test_the_stored_memory_has_every_way_and_model():
-    models = list(whole_models.CPU)
-    text = str(measured.memory_and_time(BENCHMARKS / "results", {m: m[:3] for m in models}))
-    titles = [f"{m[:3]}, {unit}" for unit in ("MiB", "passes") for m in models]
-    assert text.splitlines()[0] == "|  | " + " | ".join(titles) + " |"
-    cells = [line.split("|")[2:-1] for line in text.splitlines()[2:]]
-    assert {len(line) for line in cells} == {2 * len(models)}
-    assert all(float(cell) > 1 for line in cells[1:] for cell in line)
-    record = json.loads((BENCHMARKS / "results" / "whole_models_memory.json").read_text("utf-8"))
-    assert {"date", "machine", "versions"} <= record.keys()
-    for model, peaks in record["cases"].items():  # rows are at least their own numbers
-        case = whole_models.CPU[model]
-        rows_alone = 4 * case.size * sum(p.numel() for p in case.model().parameters()) / 2**20
-        assert peaks["record, fresh"] > 0.9 * rows_alone
-
-
 def test_what_the_page_says_of_memory_is_in_the_file():
     cases = json.loads((BENCHMARKS / "results" / "whole_models_memory.json").read_text("utf-8"))
     cases = [cases["cases"][model] for model in ("GPT, medium", "ViT")]
     page = prose(PAGE)
-    assert "clipped sums with `ps.record` took 1.4 to 1.5 times the memory" in page
     little = [
         peaks[way] / peaks["ordinary pass"]
         for peaks in cases
         for way in ("record norms", "record clipped sum")
     ]
-    assert (f"{min(little):.1f}", f"{max(little):.1f}") == ("1.4", "1.5")
-    assert "all rows 2.3 to 2.4 times" in page
     much = [peaks["record, fresh"] / peaks["ordinary pass"] for peaks in cases]
-    assert {f"{times:.1f}" for times in much} == {"2.3", "2.4"}
-    assert "Opacus takes slightly less here than `ps.record`, for rows and for clipped" in page
-    for peaks in cases:
-        assert peaks["Opacus hooks"] < peaks["record, fresh"]
-        assert peaks["Opacus ghost clipping"] < peaks["record clipped sum"]
-
-
-def test_the_stored_peaks_at_the_size_of_gpt2_are_those_of_the_program():
-    found = measured.gpt2_memory(BENCHMARKS / "results")
-    assert list(found["peaks"]) == list(gpt2_memory.WAYS)
-    assert {"date", "machine", "versions"} <= found.keys()
-    assert found["samples"] == gpt2_memory.CASE.size
-    assert tuple(found["sizes"]) == gpt2_memory.CASE.sizes
-    words, length, d, _, depth = found["sizes"]
-    parts = (2 * words + length) * d + depth * (12 * d**2 + 13 * d) + 2 * d
-    assert found["parameters"] == parts
-    kept = length * (16 * d * depth + 2 * d + words)
-    needed = {"record norms": 2, "record clipped sum": 3}
-    for way, times in needed.items():  # no peak is lower than what the page adds up
-        assert found["peaks"][way] > 4 * (times * parts + 2 * kept) / 1e9
+    said = f"clipped sums with `ps.record` took {min(little):.1f} to {max(little):.1f} times the"
+    assert said in page
+    assert f"all rows {min(much):.1f} to {max(much):.1f} times" in page
 
 
 def test_the_small_gpt_looks_back_only_and_has_one_table():
@@ -192,46 +148,3 @@ def test_the_small_gpt_looks_back_only_and_has_one_table():
     scores, changed = model(tokens), model(other)
     assert torch.equal(scores[:, :4], changed[:, :4])
     assert not torch.isclose(scores[:, 4:], changed[:, 4:]).all()
-
-
-class Packed(nn.Module):
-    """One layer of attention within each of the texts that share a sequence."""
-
-    def __init__(self):
-        super().__init__()
-        self.token, self.qkv = nn.Embedding(9, 4), nn.Linear(4, 12)
-        self.head = nn.Linear(4, 9)
-
-    def forward(self, x, text):
-        before = torch.arange(x.shape[1])
-        mask = (text[:, :, None] == text[:, None]) & (before[:, None] >= before)
-        q, k, v = self.qkv(self.token(x)).chunk(3, -1)
-        return self.head(nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask))
-
-
-@pytest.mark.parametrize("sequences", [1, 2])
-def test_packed_texts_are_right_by_rows(sequences):
-    model, rng = Packed().double(), np.random.default_rng(0)
-    x, y = torch.tensor(rng.integers(0, 9, (2, sequences, 8)))
-    text = torch.tensor([0, 0, 0, 1, 1, 2, 2, 2]) + 3 * torch.arange(sequences)[:, None]
-    own = nn.functional.one_hot(text.flatten()).double()
-    with replayed("MmBackward0"), ps.record(model) as record:
-        each = nn.functional.cross_entropy(model(x, text).mT, y, reduction="none")
-        losses = each.flatten() @ own / own.sum(0)
-        record.backward(losses, retain_graph=True)
-    assert set(record.forms().values()) == {"rows, sample by sample from MmBackward0"}
-    rows, norms = record.rows(), record.squared_norms()
-    for i, loss in enumerate(losses):
-        alone = torch.autograd.grad(loss, list(model.parameters()), retain_graph=True)
-        for row, g in zip(rows.values(), alone, strict=True):
-            torch.testing.assert_close(row[i], g)
-        torch.testing.assert_close(norms[i], sum(g.square().sum() for g in alone))
-
-
-def test_the_table_of_outcomes_marks_what_is_wrong():
-    text = str(measured.outcomes(BENCHMARKS / "results"))
-    assert text.splitlines()[0].endswith("| torch.func | ps.record |")  # the rightest are last
-    assert text.count("**wrong**") == sum(
-        found["result"] == "wrong" for ways in TRAITS["traits"].values() for found in ways.values()
-    )
-    assert len(text.splitlines()) == 2 + len(model_traits.TRAITS)

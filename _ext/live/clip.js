@@ -1,4 +1,6 @@
 /* Rows, mean, clip: four points and a line; the row of each point, and what clipping does. */
+"use strict";
+{
 const {make, set, fixed, pair} = live;
 const LINE = [0, 0.5];
 const MEANS = [
@@ -12,6 +14,8 @@ const OTHERS = [
   ["bound", "#666", 1, "2 3"],
 ];
 let last = 3; // the point that was moved last
+const shorten = (row, bound) => row.map((v) => v * Math.min(1, bound / Math.hypot(...row)));
+const average = (rows) => [0, 1].map((k) => rows.reduce((sum, row) => sum + row[k], 0) / rows.length);
 const at = (list, i, value) => list.map((old, j) => (j === i ? value : old));
 
 live.figure("clip", {
@@ -19,16 +23,18 @@ live.figure("clip", {
   limits: {bound: [0.1, 4], t: [-1.2, 1.2], y: [-2, 2]},
 
   compute({bound, t, y}) {
-    const x = t.flatMap((v) => [1, v]);
-    const [rows, clipped, mean, last, first] = programs.clippedRows(LINE, x, y, bound);
-    return {rows, clipped, means: [mean, last, first]};
+    const errors = t.map((v, i) => LINE[0] + LINE[1] * v - y[i]);
+    const rows = t.map((v, i) => [errors[i], errors[i] * v]);
+    const clipped = rows.map((row) => shorten(row, bound));
+    const mean = average(rows);
+    return {rows, clipped, means: [mean, shorten(mean, bound), average(clipped)]};
   },
 
   describe({bound}, {rows, clipped, means: [mean, final, first]}) {
     const cosine = (mean[0] * first[0] + mean[1] * first[1]) / Math.hypot(...mean) / Math.hypot(...first);
     const angle = Math.acos(Math.min(1, Math.max(-1, cosine))) * (180 / Math.PI);
     const turned = Number.isNaN(angle) ? "" : ` Clipping each row first turns the mean by ${fixed(angle, 0)}\u00b0.`;
-    const part = (list) => [list[2 * last] / 4, list[2 * last + 1] / 4];
+    const part = (list) => list[last].map((v) => v / 4);
     const cut = part(clipped);
     return `Mean ${pair(mean)}, clipped last ${pair(final)}, clipped first ${pair(first)}.${turned} `
       + `Point ${last + 1} puts ${pair(part(rows))} into the mean, and ${pair(cut)}, norm ${fixed(Math.hypot(...cut))}, `
@@ -104,12 +110,12 @@ live.figure("clip", {
         const [u, v] = [data.px(t), data.py(y)];
         set(dot, {
           transform: `translate(${u} ${v})`, "aria-valuenow": y,
-          "aria-valuetext": `t ${fixed(t)}, y ${fixed(y)}, row ${pair(values.rows.slice(2 * i, 2 * i + 2))}`,
+          "aria-valuetext": `t ${fixed(t)}, y ${fixed(y)}, row ${pair(values.rows[i])}`,
         });
         set(error, {d: `M${u} ${v}V${data.py(LINE[0] + LINE[1] * t)}`});
-        const whole = [plane.px(values.rows[2 * i]), plane.py(values.rows[2 * i + 1])];
+        const [whole, short] = [values.rows[i], values.clipped[i]].map(([a, b]) => [plane.px(a), plane.py(b)]);
         row(ox, oy, ...whole);
-        clipped(ox, oy, plane.px(values.clipped[2 * i]), plane.py(values.clipped[2 * i + 1]));
+        clipped(ox, oy, ...short);
         const length = Math.hypot(whole[0] - ox, whole[1] - oy) || 1;
         set(name, {
           x: whole[0] + (11 * (whole[0] - ox)) / length,
@@ -120,3 +126,4 @@ live.figure("clip", {
     };
   },
 });
+}

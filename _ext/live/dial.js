@@ -1,7 +1,9 @@
 /* A cost dial: one linear layer, and what its rows, norms and clipped sum cost. */
+"use strict";
+{
 const {make, set} = live;
 const GREY = "#767676", GRAM = "#009E73", DIRECT = "#0072B2", SUM = "#C2679A", KEPT = "#D55E00";
-const SPAN = 2; // of both axes; a longer bar ends in an arrow
+const SPAN = 2; // of both axes; a longer bar is cut, and its number ends in an arrow
 
 const grouped = (n) => `${n}`.replace(/\B(?=(\d{3})+$)/g, ",");
 const power = (exponent) => grouped(2 ** exponent);
@@ -24,9 +26,10 @@ function panels(samples, [pass, gram, direct, sum], [weights, kept, grams, rows]
   const best = gram > direct ? [DIRECT, direct] : [GRAM, gram];
   const bar = (name, ...parts) => {
     const added = parts.reduce((all, [, length]) => all + length, 0) / pass;
-    return [name, added ? total(added) : "1", [[GREY, pass], ...parts].map(([c, v]) => [c, v / pass])];
+    const long = added > SPAN - 1 ? " \u2192" : "";
+    return [name, `${added ? total(added) : "1"}${long}`, [[GREY, pass], ...parts].map(([c, v]) => [c, v / pass])];
   };
-  const room = (name, colour, bytes) => [name, memory(bytes), [[colour, bytes / rows]]];
+  const room = (name, colour, bytes) => [name, `${memory(bytes)}${bytes > SPAN * rows ? " \u2192" : ""}`, [[colour, bytes / rows]]];
   return [
     ["Multiplications", ["0", "1 pass", "2 passes"], [
       bar("ordinary pass"),
@@ -47,9 +50,15 @@ live.figure("dial", {
   start: {samples: 5, positions: 7, width: 9},
   limits: {samples: [0, 12, 1], positions: [0, 14, 1], width: [4, 14, 1]},
 
+  /* Multiplications of a pass, of the norms in both forms, of the clipped sum once they are known;
+     bytes of the weights, of inputs and cotangents, of two Gram matrices a sample, of all rows. */
   compute({samples, positions, width}) {
-    const [work, numbers] = programs.layerCosts(2 ** samples, 2 ** positions, 2 ** width);
-    return {work, room: numbers.map((n) => 4 * n)};
+    const [b, t, d] = [samples, positions, width].map((exponent) => 2 ** exponent);
+    const product = b * t * d * d;
+    return {
+      work: [3 * product, 2 * b * t * t * d, product, product],
+      room: [d * d, 2 * b * t * d, 2 * b * t * t, b * d * d].map((numbers) => 4 * numbers),
+    };
   },
 
   describe({positions, width}, {work: [pass, gram, direct, sum], room: [, kept, , rows]}) {
@@ -69,44 +78,42 @@ live.figure("dial", {
     place.before(place.parentNode.querySelector(".live-words")); // the answer first, then the bars
     const wide = width >= 560;
     const half = wide ? (width - 30) / 2 : width;
-    const tall = 190;
-    const svg = make("svg:svg", {width, height: wide ? tall : 2 * tall + 10, role: "img", class: "live-plain"});
+    const svg = make("svg:svg", {width, height: wide ? 190 : 390, role: "img", class: "live-plain"});
+    const word = (x, y, attributes) => {
+      const made = make("svg:text", {x, y, ...attributes});
+      svg.append(made);
+      return made;
+    };
+    const unit = (half - 16) / SPAN;
     const draw = [0, 1].map((k) => {
-      const left = 1 + (wide ? k * (half + 30) : 0);
-      const top = wide ? 0 : k * (tall + 10);
-      const unit = (half - 16) / SPAN;
-      const title = make("svg:text", {x: left, y: top + 16, class: "live-title"});
-      svg.append(title);
+      const [left, top] = wide ? [1 + k * (half + 30), 0] : [1, k * 200];
+      const title = word(left, top + 16, {class: "live-title"});
       const ticks = [0, 1, 2].map((p) => {
         const x = left + p * unit;
-        const word = make("svg:text", {x, y: top + 187, "text-anchor": ["start", "middle", "end"][p], class: "live-small"});
         const line = p === 1 ? [0, 1, 2, 3].map((i) => `M${x} ${top + 48 + 36 * i}v16`).join("") : `M${x} ${top + 28}v144`;
-        svg.append(make("svg:path", {d: line, class: p === 1 ? "live-zero" : "live-grid"}), word);
-        return word;
+        svg.append(make("svg:path", {d: line, class: p === 1 ? "live-zero" : "live-grid"}));
+        return word(x, top + 187, {"text-anchor": ["start", "middle", "end"][p], class: "live-small"});
       });
       const bars = [0, 1, 2, 3].map((i) => {
         const y = top + 32 + 36 * i;
         const parts = [0, 1, 2].map(() => make("svg:rect", {y: y + 16, height: 12}));
-        const beyond = make("svg:path", {d: `M${left + half - 12} ${y + 16}l10 6l-10 6z`});
-        const word = make("svg:text", {x: left, y: y + 11, class: "live-name"});
-        svg.append(...parts, beyond, word);
-        return ([name, said, lengths]) => {
+        svg.append(...parts);
+        return [parts, word(left, y + 11, {class: "live-name"})];
+      });
+      return ([name, words, lines]) => {
+        title.textContent = name;
+        ticks.forEach((tick, p) => (tick.textContent = words[p]));
+        bars.forEach(([parts, text], i) => {
+          const [line, said, lengths] = lines[i];
           let from = 0;
           parts.forEach((part, p) => {
             const [fill, length] = lengths[p] ?? ["none", 0];
             const cut = Math.min(length, SPAN - from);
             set(part, {x: left + from * unit + 1.5 * p, width: p < lengths.length ? Math.max(1, cut * unit) : 0, fill});
             from += cut;
-            if (length > cut) set(beyond, {fill});
           });
-          set(beyond, {visibility: lengths.reduce((all, [, length]) => all + length, 0) > SPAN ? "visible" : "hidden"});
-          word.textContent = `${name}: ${said}`;
-        };
-      });
-      return ([name, words, lines]) => {
-        title.textContent = name;
-        ticks.forEach((tick, p) => (tick.textContent = words[p]));
-        bars.forEach((bar, i) => bar(lines[i]));
+          text.textContent = `${line}: ${said}`;
+        });
         return `${name}: ${lines.map(([line, said]) => `${line} ${said}`).join("; ")}.`;
       };
     });
@@ -115,11 +122,6 @@ live.figure("dial", {
       live.slider(figure, "positions", "positions T", [0, 14, 1], 0, power),
       live.slider(figure, "width", "width d", [4, 14, 1], 0, power),
     ];
-    const mark = make("span", {class: "live-mark", "aria-hidden": "true"}, "d/2");
-    const input = sliders[1].row.children[1];
-    const track = make("span", {class: "live-track"}, mark);
-    input.replaceWith(track);
-    track.prepend(input);
     const note = "The direct form makes all rows, a few at a time. Counts are not times: writing memory costs too.";
     let before; // a swipe that begins on a slider and scrolls the page changes nothing
     const swipe = {pointerdown: () => (before = {...figure.state}), pointercancel: () => figure.set(before)};
@@ -128,8 +130,8 @@ live.figure("dial", {
 
     return (state, {work, room}) => {
       sliders.forEach((slider) => slider.update(state));
-      mark.style.left = `calc(8px + ${(state.width - 1) / 14} * (100% - 16px))`;
       set(svg, {"aria-label": panels(state.samples, work, room).map((panel, k) => draw[k](panel)).join(" ")});
     };
   },
 });
+}

@@ -1,23 +1,75 @@
 /* Forward and backward through a graph, box by box: values and derivatives on the edges. */
+"use strict";
+{
 const {make, set} = live;
-const graphs = programs.graphs.map((graph) => {
-  const leaves = graph.start.length;
-  const boxes = graph.boxes.map(([name, formula, place, ready, back, reads, slopes], i) => (
-    {name, formula, place, ready, back, reads, slopes, leaf: i < leaves, mark: `mark_${name}`}));
-  const root = boxes.at(-1);
-  return {...graph, boxes, leaves, root, last: 2 * root.back - 1};
-});
+
+/* Apply a function to numbers, or to each element of lists of two. */
+const each = (f, ...args) => (args.some(Array.isArray)
+  ? [0, 1].map((i) => f(...args.map((v) => (Array.isArray(v) ? v[i] : v))))
+  : f(...args));
+
+/* A leaf has a value and a mark; a result its formula, as text and as a function, and so its
+   derivative for each box that it reads. `at` is column and row. */
+const GRAPHS = [
+  {
+    title: "the sum",
+    limits: [-99, 99, 1],
+    moral: "Change the numbers: v_res changes, .grad stays [5, 5], as the slope is 5 in each element.",
+    leaves: {v1: {start: [1, 1], mark: 1, at: [0, -0.5]}, v2: {start: [2, 2], mark: 0, at: [0, 0.5]}},
+    results: {
+      v_sum: {at: [1, 0], formula: "v1 + v2", f: ({v1, v2}) => each((a, b) => a + b, v1, v2),
+        slopes: {v1: ["1", () => 1], v2: ["1", () => 1]}},
+      product: {at: [2, 0], formula: "v_sum * 5", f: ({v_sum}) => each((a) => a * 5, v_sum),
+        slopes: {v_sum: ["5", () => 5]}},
+      v_res: {at: [3, 0], formula: "product.sum()", f: ({product}) => product[0] + product[1],
+        slopes: {product: ["1", () => 1]}},
+    },
+  },
+  {
+    title: "a small network",
+    limits: [-9, 9, 0.1],
+    moral: "A marked weight's .grad is the derivative at the box that it leads to, times its input there: x for w1, h for w2, 1 for b1.",
+    leaves: {
+      x: {start: 2, mark: 0, at: [0, -1]}, w1: {start: 1, mark: 1, at: [0, 0]}, b1: {start: -1, mark: 1, at: [0, 1]},
+      w2: {start: 2, mark: 1, at: [2, -1]}, y: {start: 1, mark: 0, at: [3, -1]},
+    },
+    results: {
+      z: {at: [1, 0], formula: "w1 * x + b1", f: ({w1, x, b1}) => w1 * x + b1,
+        slopes: {w1: ["x", ({x}) => x], x: ["w1", ({w1}) => w1], b1: ["1", () => 1]}},
+      h: {at: [2, 0], formula: "tanh(z)", f: ({z}) => Math.tanh(z), slopes: {z: ["(1 - h\u00b2)", ({h}) => 1 - h * h]}},
+      p: {at: [3, 0], formula: "w2 * h", f: ({w2, h}) => w2 * h,
+        slopes: {w2: ["h", ({h}) => h], h: ["w2", ({w2}) => w2]}},
+      loss: {at: [4, 0], formula: "(p - y)\u00b2 / 2", f: ({p, y}) => (p - y) ** 2 / 2,
+        slopes: {p: ["(p - y)", ({p, y}) => p - y], y: ["(y - p)", ({p, y}) => y - p]}},
+    },
+  },
+];
+
 const start = {graph: 0, step: 0};
-const limits = {graph: [0, graphs.length - 1, 1], step: [0, Math.max(...graphs.map(({last}) => last)), 1]};
-for (const graph of graphs) {
-  graph.start.forEach(([value, marked], i) => {
-    const {name, mark} = graph.boxes[i];
-    [start[name], start[mark]] = [value, marked];
-    [limits[name], limits[mark]] = [graph.limits.slice(0, 2), [0, 1, 1]];
+const limits = {graph: [0, GRAPHS.length - 1, 1], step: [0, 0, 1]};
+for (const graph of GRAPHS) {
+  const names = Object.keys({...graph.leaves, ...graph.results});
+  const leaves = Object.keys(graph.leaves).length;
+  const count = names.length - leaves;
+  graph.boxes = names.map((name, i) => {
+    const slopes = Object.entries(graph.results[name]?.slopes ?? {});
+    const reads = slopes.map(([input]) => names.indexOf(input));
+    return {name, leaf: i < leaves, reads, ...graph.leaves[name], ...graph.results[name], slopes};
   });
+  graph.boxes.forEach((box, i) => {
+    const reader = graph.boxes.findIndex(({reads}) => reads.includes(i));
+    box.ready = Math.max(0, i + 1 - leaves); // the step at which it has its value,
+    box.back = count + 1 + (reader < 0 ? 0 : names.length - reader); // and its derivative
+  });
+  graph.last = 2 * count + 1;
+  limits.step[1] = Math.max(limits.step[1], graph.last);
+  for (const [name, leaf] of Object.entries(graph.leaves)) {
+    [start[name], start[`mark_${name}`]] = [leaf.start, leaf.mark];
+    [limits[name], limits[`mark_${name}`]] = [graph.limits.slice(0, 2), [0, 1, 1]];
+  }
 }
 const short = (v) => `${Number(v.toFixed(2))}`.replace("-", "\u2212");
-const shown = (v) => (typeof v === "number" ? short(v) : `[${Array.from(v, short).join(", ")}]`);
+const shown = (v) => (typeof v === "number" ? short(v) : `[${v.map(short).join(", ")}]`);
 const named = (boxes) => boxes.map(({name}) => name).join(", ") || "none";
 
 live.figure("graph", {
@@ -25,26 +77,32 @@ live.figure("graph", {
   limits,
 
   compute(state) {
-    const {name, boxes, leaves, root, last} = graphs[state.graph];
-    const given = boxes.slice(0, leaves).map((box) => state[box.name]);
-    const found = programs[name](...given);
-    const cotangents = found.splice(boxes.length - leaves);
+    const {boxes, last} = GRAPHS[state.graph];
+    const known = {};
+    for (const {name, leaf, f} of boxes) known[name] = leaf ? state[name] : f(known);
+    const cotangents = boxes.map(() => 1);
+    for (const [i, {reads, slopes}] of [...boxes.entries()].reverse()) {
+      reads.forEach((input, k) => { // the value gives the shape
+        cotangents[input] = each((ct, slope) => ct * slope, cotangents[i], slopes[k][1][1](known), known[boxes[input].name]);
+      });
+    }
     const needs = [];
-    for (const {leaf, mark, reads} of boxes) needs.push(leaf ? state[mark] > 0 : reads.some((i) => needs[i]));
+    for (const {leaf, name, reads} of boxes) needs.push(leaf ? state[`mark_${name}`] > 0 : reads.some((i) => needs[i]));
     const step = Math.min(state.step, last);
-    const refused = step >= root.back && !needs.at(-1);
+    const refused = step >= boxes.at(-1).back && !needs.at(-1);
     const reached = boxes.map(({back}, i) => !refused && needs[i] && step >= back);
-    return {step, values: [...given, ...found], cotangents, needs, refused, reached};
+    return {step, values: Object.values(known), cotangents, needs, refused, reached, boxes};
   },
 
-  describe(state, {step, values, cotangents, needs, refused}) {
-    const {boxes, leaves, root, last, moral} = graphs[state.graph];
+  describe(state, {step, values, cotangents, needs, refused, boxes}) {
+    const {last, moral} = GRAPHS[state.graph];
+    const root = boxes.at(-1);
     const turn = root.back;
     if (refused) return "RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn. No leaf is marked, so nothing was recorded.";
     const marked = (yes) => named(boxes.filter(({leaf}, i) => leaf && needs[i] === yes));
     if (!step) return `Parameters: ${marked(true)}. Data: ${marked(false)}.`;
     if (step === turn) return `Backward: the derivative of ${root.name} with respect to itself is 1.`;
-    const here = leaves - 1 + (step < turn ? step : last + 1 - step);
+    const here = boxes.findIndex(({ready}) => ready === (step < turn ? step : last + 1 - step));
     const {name, formula, reads, slopes} = boxes[here];
     if (step < turn) {
       const recorded = needs[here] ? "Recorded, for an input requires grad." : "Not recorded: no input requires grad.";
@@ -53,18 +111,18 @@ live.figure("graph", {
     const sent = reads.map((i, k) => {
       const {name, leaf} = boxes[i];
       if (!needs[i]) return `${name} gets nothing: ${leaf ? "it is data" : "it requires no grad"}`;
-      return `${name} gets ${shown(cotangents[here])} \u00d7 ${slopes[k]} = ${shown(cotangents[i])}, ${leaf ? "kept as its .grad" : "passed on, not kept"}`;
+      return `${name} gets ${shown(cotangents[here])} \u00d7 ${slopes[k][1][0]} = ${shown(cotangents[i])}, ${leaf ? "kept as its .grad" : "passed on, not kept"}`;
     });
     const said = needs[here] ? ` through ${name} = ${formula}: ${sent.join("; ")}` : `: ${name} requires no grad, and its derivative is not computed`;
     return `Backward${said}.${step === last ? ` ${moral}` : ""}`;
   },
 
   build(figure, place, width) {
-    const choice = live.choice(figure, "graph", "graph", graphs.map(({title}) => title), {step: 0});
+    const choice = live.choice(figure, "graph", "graph", GRAPHS.map(({title}) => title), {step: 0});
     const go = (change) => figure.set({step: figure.values.step + change});
     const back = live.button("Back", () => go(-1));
     const next = live.button("Step", () => go(+!figure.values.refused));
-    const parts = graphs.map((graph) => [draw(graph, width), fields(figure, graph)]);
+    const parts = GRAPHS.map((graph) => [draw(graph, width), fields(figure, graph)]);
     const row = (...children) => make("div", {class: "live-controls"}, ...children);
     place.append(
       row(choice.row),
@@ -75,7 +133,7 @@ live.figure("graph", {
     return (state, values) => {
       choice.update(state);
       live.allow(back, values.step > 0);
-      live.allow(next, values.step < graphs[state.graph].last && !values.refused);
+      live.allow(next, values.step < GRAPHS[state.graph].last && !values.refused);
       parts.forEach((part, i) => part.forEach(({element, update}) => {
         element.style.display = i === state.graph ? "" : "none";
         if (i === state.graph) update(values, state);
@@ -85,10 +143,10 @@ live.figure("graph", {
 });
 
 /* For each leaf its numbers, and a box to tick. */
-function fields(figure, {boxes, leaves, limits: [low, high, step]}) {
+function fields(figure, {boxes, limits: [low, high, step]}) {
   const element = make("div", {class: "live-controls"});
-  const updates = boxes.slice(0, leaves).map(({name, mark}) => {
-    const one = typeof figure.state[name] === "number";
+  const updates = boxes.filter(({leaf}) => leaf).map(({name}) => {
+    const one = typeof start[name] === "number";
     const list = () => [figure.state[name]].flat();
     const inputs = list().map((_, i) => make("input", {
       type: "number", step, "data-key": `${name} ${i}`, "aria-label": one ? name : `${name}[${i}]`,
@@ -98,7 +156,7 @@ function fields(figure, {boxes, leaves, limits: [low, high, step]}) {
         if (Number.isFinite(value)) figure.set({[name]: one ? value : list().map((old, j) => (j === i ? value : old))}, true, note);
       },
     }));
-    const toggle = live.toggle(figure, mark, "requires grad", `${name} requires grad`);
+    const toggle = live.toggle(figure, `mark_${name}`, "requires grad", `${name} requires grad`);
     const label = make("span", {class: "live-value"}, `${name} =`);
     element.append(make("span", {class: "live-numbers"}, label, ...inputs, toggle.row));
     return (state) => {
@@ -111,51 +169,35 @@ function fields(figure, {boxes, leaves, limits: [low, high, step]}) {
   return {element, update: (_, state) => updates.forEach((update) => update(state))};
 }
 
-/* A graph: from left to right, or from top to bottom where there is no room for that. */
-function draw({boxes, leaves, root, last}, room) {
-  const width = room - 4;
-  const wide = width >= 560;
-  const rows = boxes.map(({place: [level, row]}) => (wide || !level ? row : -Math.abs(row)));
-  const low = Math.min(...rows);
-  const [levels, lanes] = [root.place[0], Math.max(...rows) - low];
-  const [w, h] = [Math.min(104, wide ? (0.64 * width) / (levels + 1) : width / (lanes + 1) - 8), 62];
-  const pitch = wide ? (width - w) / levels : h + 56;
-  const lane = wide ? 112 : Math.min(220, (width - w) / lanes);
-  const places = boxes.map(({place: [level]}, i) => wide
-    ? [level * pitch, (rows[i] - low) * lane]
-    : [(width - w) / 2 + rows[i] * lane, 20 + level * pitch]);
-  const program = boxes.slice(leaves).map(({name, formula}) => `${name} = ${formula}`).join(", ");
+/* A graph, from top to bottom. */
+function draw({boxes, results, last}, width) {
+  const rows = boxes.map(({at}) => at[1]);
+  const [levels, lanes] = [boxes.at(-1).at[0], Math.max(...rows) - Math.min(...rows)];
+  const [w, h] = [Math.min(104, width / (lanes + 1) - 8), 62];
+  const lane = Math.min(220, (width - w - 4) / lanes);
+  const places = boxes.map(({at: [level, row]}) => [(width - w) / 2 + row * lane, 22 + level * (h + 56)]);
+  const program = Object.entries(results).map(([name, {formula}]) => `${name} = ${formula}`).join(", ");
   const element = make("svg:svg", {
-    width: room, height: (wide ? lanes * lane : levels * pitch) + 86,
-    role: "img", "aria-label": `The graph of ${program}; its state is said below.`,
+    width, height: levels * (h + 56) + 88, role: "img", "aria-label": `The graph of ${program}; its state is said below.`,
   });
-  const drawn = make("svg:g", {transform: "translate(2 2)"});
-  element.append(drawn);
 
   const edges = boxes.flatMap(({ready, reads}, to) => reads.map((from) => {
-    const [[x0, y0], [x1, y1]] = [places[from], places[to]];
-    const row = rows[from];
-    const side = Math.sign(row);
-    const inside = wide ? side : row > 0 ? -1 : 1; // where derivatives are written
-    const [sx, sy, ex, ey] = wide
-      ? [x0 + w, y0 + h / 2, x1, y1 + h / 2 + 24 * row]
-      : [x0 + w / 2, y0 + h, x1 + w / 2 + 22 * side, y1];
+    const side = Math.sign(rows[from]);
+    const inside = rows[from] > 0 ? -1 : 1; // where derivatives are written
+    const [sx, sy] = [places[from][0] + w / 2, places[from][1] + h];
+    const [ex, ey] = [places[to][0] + w / 2 + 22 * side, places[to][1]];
     const part = (way, stroke, dashes) => {
-      const [dx, dy] = wide ? [0, 5 * way] : [5 * way * inside, 0];
-      const ends = [[sx + dx, sy + dy], [ex + dx, ey + dy]];
+      const right = way * inside;
+      const ends = [[sx + 5 * right, sy], [ex + 5 * right, ey]];
       const group = make("svg:g");
       live.arrow(group, {stroke, "stroke-width": 1.5, "stroke-dasharray": dashes})(...(way < 0 ? ends : ends.reverse()).flat());
-      const right = way * inside;
-      const t = !side || (wide && right > 0) ? 0.5 : wide ? 0.7 : 0.35;
-      const beside = wide ? 5 + side * (right > 0 ? 17 : 14 * Math.abs(row) - 21) : way < 0 ? 14 : -3; // of a slope
-      const straight = wide ? 6 + 17 * way : 5;
+      const t = side ? 0.35 : 0.5;
       const word = make("svg:text", {
-        x: sx + t * (ex - sx) + (wide ? 5 : 12) * right,
-        y: sy + t * (ey - sy) + (side ? beside : straight),
-        "text-anchor": ["end", "middle", "start"][1 + right], fill: stroke, class: "live-name",
+        x: sx + t * (ex - sx) + 12 * right, y: sy + t * (ey - sy) + (!side ? 5 : way < 0 ? 14 : -3),
+        "text-anchor": right < 0 ? "end" : "start", fill: stroke, class: "live-name",
       });
       group.append(word);
-      drawn.append(group);
+      element.append(group);
       return [group, word];
     };
     return {from, ready, parts: [part(-1, "#0072B2", "none"), part(1, "#B34700", "5 3")]};
@@ -167,11 +209,10 @@ function draw({boxes, leaves, root, last}, room) {
     const word = (dy, text, attributes) =>
       make("svg:text", {x: x + w / 2, y: y + dy, "text-anchor": "middle", ...attributes}, text);
     const small = {class: "live-small"};
-    const kind = word(36, formula, small);
+    const kind = word(36, formula ?? "", small);
     const value = word(54, "");
-    const grad = wide ? word(h + 15, "", small)
-      : leaf ? word(-8, "", small) : word(36, "", {...small, x: x + w + 8, "text-anchor": "start"});
-    drawn.append(frame, word(18, name, {"font-weight": 600}), kind, value, grad);
+    const grad = leaf ? word(-8, "", small) : word(36, "", {...small, x: x + w + 8, "text-anchor": "start"});
+    element.append(frame, word(18, name, {"font-weight": 600}), kind, value, grad);
     return {frame, kind, value, grad};
   });
 
@@ -197,4 +238,5 @@ function draw({boxes, leaves, root, last}, room) {
     }
   };
   return {element, update};
+}
 }

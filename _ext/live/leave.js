@@ -1,4 +1,6 @@
 /* Leave one out: six points and a line; the line without one of them, and its estimate. */
+"use strict";
+{
 const {make, set, fixed} = live;
 const [COUNT, MOST] = [6, 10];
 const LINES = [
@@ -8,13 +10,28 @@ const LINES = [
 ];
 const at = (list, i, value) => list.map((old, j) => (j === i ? value : old));
 
+/* The line [a, b] of least squares, and its matrix of second derivatives, inverted. */
+function fitted(x, y, weights) {
+  const sum = (of) => weights.reduce((all, weight, i) => all + weight * of(x[i], y[i]), 0);
+  const [n, sx, sxx] = [sum(() => 1), sum((x) => x), sum((x) => x * x)];
+  const solve = ([u, v]) => [sxx * u - sx * v, n * v - sx * u].map((w) => w / (n * sxx - sx * sx));
+  return [solve([sum((x, y) => y), sum((x, y) => x * y)]), solve];
+}
+
 live.figure("leave", {
   start: {out: 6, x: [0.5, 1.5, 2.5, 3.5, 4.5, 9.5], y: [2, 3.2, 3, 4.6, 5.2, 4]},
   limits: {out: [1, COUNT, 1], x: [0, MOST], y: [0, MOST]},
 
   compute({out, x, y}) {
-    const one = x.map((_, i) => +(i === out - 1));
-    const [all, without, estimate, leverage] = programs.lineWithout(x.flatMap((v) => [1, v]), y, one);
+    const [all, solve] = fitted(x, y, x.map(() => 1));
+    const [without] = fitted(x, y, x.map((_, i) => +(i !== out - 1)));
+    const at = x[out - 1];
+    const error = all[0] + all[1] * at - y[out - 1];
+    const estimate = solve([error, error * at]).map((v, k) => all[k] + v);
+    const leverage = x.map((v) => {
+      const [a, b] = solve([1, v]);
+      return a + b * v;
+    });
     return {lines: [all, without, estimate], leverage};
   },
 
@@ -106,3 +123,4 @@ live.figure("leave", {
     };
   },
 });
+}

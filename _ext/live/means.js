@@ -1,4 +1,6 @@
 /* A mean of means: the weight of each token, for two sequences of any length. */
+"use strict";
+{
 const {make, set, fixed} = live;
 const MOST = 12;
 const COLOURS = ["#D55E00", "#0072B2"];
@@ -9,9 +11,8 @@ live.figure("means", {
   limits: {first: [1, MOST, 1], second: [1, MOST, 1], by: [0, 1, 1]},
 
   compute({first, second}) {
-    const keep = [first, second].flatMap((n) => Array.from({length: MOST}, (_, i) => +(i < n)));
-    const [weights, right] = programs.tokenWeights(keep);
-    return {weights, right};
+    const tokens = (of) => [first, second].flatMap((n) => Array.from({length: MOST}, (_, i) => (i < n ? of(n) : 0)));
+    return {weights: tokens((n) => 1 / n / 2), right: tokens(() => 1 / (first + second))};
   },
 
   describe({first, second, by}, {weights, right}) {
@@ -75,3 +76,4 @@ live.figure("means", {
     };
   },
 });
+}

@@ -1,10 +1,11 @@
 /* TD(0), move by move: one walker, its values, and the row of each move. */
+"use strict";
+{
 const {make, set, fixed} = live;
 const STATES = ["A", "B", "C", "D", "E"];
 const MOST = 3000;
 const SHOWN = 3;
 const [FALLS, RISES] = ["#8073AC", "#E08214"]; // the value of a state, by minus the row
-const one = (state) => STATES.map((_, i) => (i === state ? 1 : 0));
 
 /* The moves of a walk: +1 or -1, from whole numbers only, so that each machine walks alike. */
 function* steps(walk) {
@@ -47,14 +48,15 @@ live.figure("td", {
     for (const move of transitions(walk)) {
       if (n++ >= moves) break;
       old = theta;
-      let row;
-      [row, theta] = programs.tdStep(theta, one(move.from), move.reward, one(move.to), alpha);
+      const error = move.reward + (move.ends ? 0 : theta[move.to]) - theta[move.from];
+      const row = theta.map((_, i) => (i === move.from ? -error : 0));
+      theta = theta.map((v, i) => v - alpha * row[i]);
       rows.unshift({...move, row});
       rows.length = Math.min(rows.length, SHOWN);
       at = move.ends ? 2 : move.to;
       episode += move.ends;
     }
-    const errors = Array.from(theta, (v, i) => (v - (i + 1) / 6) ** 2);
+    const errors = theta.map((v, i) => (v - (i + 1) / 6) ** 2);
     const error = Math.sqrt(errors.reduce((sum, e) => sum + e, 0) / 5);
     return {theta, old, rows, at, episode, error};
   },
@@ -181,4 +183,5 @@ live.figure("td", {
 
 function named({from, to, ends}) {
   return ends ? `${STATES[from]}, out` : `${STATES[from]} to ${STATES[to]}`;
+}
 }

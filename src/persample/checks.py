@@ -5,7 +5,7 @@
 
 from collections.abc import Callable
 from dataclasses import is_dataclass
-from numbers import Integral, Number
+from numbers import Integral, Number, Real
 from typing import Any
 
 from .arrays import backend_of
@@ -52,6 +52,11 @@ def check_chunk_size(where: str, chunk_size: Any) -> None:
             f"{where}: chunk_size={chunk_size!r}; give a number of samples, 1 or more, or None "
             "for all at once."
         )
+
+
+def is_number(x: Any) -> bool:
+    """Say whether x is one real number."""
+    return isinstance(x, Real) and not isinstance(x, bool)
 
 
 def is_count(n: Any) -> bool:

@@ -5,13 +5,14 @@ them. The accounting, from noise and steps to (epsilon, delta), is left to maint
 """
 
 import math
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from . import statistics
 from .arrays import array_namespace, leaves, tree_map
+from .checks import is_number
 from .recorder import Record
 
 __all__ = ["noisy_mean", "poisson_batch"]
@@ -28,11 +29,6 @@ def poisson_batch(rng: "np.random.Generator", size: int, rate: float) -> np.ndar
     -------
     (B,) indices, ascending.
 
-    Raises
-    ------
-    ValueError : a ``rate`` that is not above 0 and at most 1, a ``size`` that is no count.
-    TypeError : an ``rng`` that is no ``np.random.Generator``.
-
     Example
     -------
     >>> rng = np.random.default_rng(0)
@@ -42,7 +38,7 @@ def poisson_batch(rng: "np.random.Generator", size: int, rate: float) -> np.ndar
     Source: Abadi et al. (2016), algorithm 1 and section 3.1; Mironov et al. (2019).
     """
     _check_generator("poisson_batch", rng)
-    if not _is_number(rate) or not 0 < rate <= 1:
+    if not is_number(rate) or not 0 < rate <= 1:
         raise ValueError(
             f"poisson_batch: rate={rate!r}; give the probability of a sample to be drawn, above 0 "
             "and at most 1."
@@ -73,10 +69,8 @@ def noisy_mean(
     most, up to rounding. What is *not* guaranteed: (epsilon, delta) of a whole training, which an
     accountant computes from all steps; privacy where one row depends on other samples (batch
     normalisation), where ``divisor`` or ``max_norm`` depends on which samples were drawn or are in
-    the data set, or where ``rng`` can be guessed. NumPy's generators are not cryptographic.
-    Floating-point noise is not exactly normal, and is rounded away where it is far smaller than
-    the sum. An entry that is not finite raises, and that too tells something about the samples.
-    For real data take a maintained library.
+    the data set, or where ``rng`` can be guessed. NumPy's generators are not cryptographic, and
+    floating-point noise is not exactly normal. For real data take a maintained library.
 
     In n processes that add their results up, each gives its own rows, an ``rng`` of its own, the
     one ``divisor`` of all, and noise_multiplier / sqrt(n): the noise of the sum is then as here.
@@ -97,10 +91,8 @@ def noisy_mean(
 
     Raises
     ------
-    ValueError : a bound or a divisor that is not a finite number above 0, a negative
-        multiplier, arrays of different numbers of samples, rows with entries that are not finite.
-    TypeError : an ``rng`` that is no ``np.random.Generator``, rows that are not real
-        floating-point numbers.
+    ValueError : numbers that are not finite, rows with different numbers of samples.
+    TypeError : an ``rng`` that is no ``np.random.Generator``, rows that are not real.
 
     Example
     -------
@@ -115,9 +107,9 @@ def noisy_mean(
     """
     _check_generator("noisy_mean", rng)
     for name, number in (("max_norm", max_norm), ("divisor", divisor)):
-        if not _is_number(number) or not 0 < number < math.inf:
+        if not is_number(number) or not 0 < number < math.inf:
             raise ValueError(f"noisy_mean: {name}={number!r}; give a finite number above 0.")
-    if not _is_number(noise_multiplier) or not 0 <= noise_multiplier < math.inf:
+    if not is_number(noise_multiplier) or not 0 <= noise_multiplier < math.inf:
         raise ValueError(
             f"noisy_mean: noise_multiplier={noise_multiplier!r}; give the standard deviation of "
             "the noise in units of max_norm, a finite number, 0 or more."
@@ -170,7 +162,3 @@ def _check_generator(where, rng):
             f"{where}: rng is of type {type(rng).__name__}; give a np.random.Generator, made "
             "once and used for all steps."
         )
-
-
-def _is_number(x):
-    return isinstance(x, Real) and not isinstance(x, bool)

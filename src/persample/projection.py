@@ -24,19 +24,7 @@ def project(rows: Any, dim: int, seed: int = 0) -> Any:
     of z_i . z_j is at most 3 |g_i| |g_j| / sqrt(dim), however many parameters there are. Two
     calls with one ``seed``, and rows of the same parameters, draw the same signs: products
     between their results count, too. The projections of 16-bit rows are float32.
-
-    It needs the rows, and works on a few samples at a time; `record`'s ``record.project``
-    gives the same numbers without rows.
-
-    Parameters
-    ----------
-    rows : a tree of arrays, (B, \\*shape) each.
-    dim : how many numbers to keep of each row.
-    seed : of the signs, an integer from 0 on.
-
-    Raises
-    ------
-    ValueError : ``dim`` below 1, a ``seed`` that is no integer from 0 on.
+    ``record.project`` gives the same numbers without rows.
 
     Example
     -------

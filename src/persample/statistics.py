@@ -53,10 +53,6 @@ def clip(rows: Any, max_norm: float) -> Any:
 
     The whole row keeps its direction: one factor for all arrays of the tree.
 
-    Raises
-    ------
-    ValueError : a ``max_norm`` that is not positive.
-
     Example
     -------
     >>> import numpy as np
@@ -87,10 +83,6 @@ def clipped_sum(rows: Any, max_norm: float) -> Any:
     To add or remove one sample moves it by ``max_norm`` at most. Alone it is not private: it is
     an exact answer. `privacy.noisy_mean` adds the noise.
 
-    Raises
-    ------
-    ValueError : a ``max_norm`` that is not positive.
-
     Example
     -------
     >>> import numpy as np
@@ -113,10 +105,6 @@ def variance(rows: Any, correction: int = 1) -> Any:
     sum_i (g_i - mean)^2 / (B - correction): with 1 the unbiased estimate for the distribution
     that the samples came from, with 0 the plain average over these B samples.
 
-    Raises
-    ------
-    ValueError : not more samples than ``correction``.
-
     Example
     -------
     >>> import numpy as np
@@ -137,10 +125,6 @@ def signal_and_noise(rows: Any) -> tuple[Any, Any]:
     G is the expected row, Sigma the covariance of one row. The square of the mean row is too
     large by the noise that is left in it, so |G|^2 is estimated by |mean|^2 - tr(Sigma) / B,
     which may come out negative. Average both over many batches *before* you divide them.
-
-    Raises
-    ------
-    ValueError : fewer than two samples.
 
     Source: McCandlish et al. (2018), appendix A, with batches of size 1 and B.
     """

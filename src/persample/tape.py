@@ -38,13 +38,10 @@ def _recording() -> bool:
 
 
 class TapeNode(Node):
-    """A node of the engine that also knows which tensor keeps its gradient.
+    """A node of the engine that also knows which tensor keeps its gradient (``keeper``).
 
-    Attributes
-    ----------
-    keeper : the Tensor whose ``grad`` receives this node's cotangent, or None
-    versions : for each input and the output, the counter of its in-place changes, and the count
-        when the node was made
+    ``versions`` holds, for each input and the output, the counter of its in-place changes, and
+    the count when the node was made.
     """
 
     __slots__ = ("keeper", "versions")

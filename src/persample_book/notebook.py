@@ -72,7 +72,7 @@ def setup(frameworks: Iterable[str] = ("torch", "jax")) -> None:
     # Six digits: what a reader compares, and short of where the order of additions shows.
     np.set_printoptions(precision=6, suppress=True, linewidth=88)
     if importlib.util.find_spec("matplotlib") is not None:
-        _prepare_figures()
+        prepare_figures()
 
 
 def _prepare_torch() -> None:
@@ -100,7 +100,8 @@ def _short_warning(message, category, filename, lineno, line=None) -> str:
     return f"{category.__name__}: {without_place(message)}\n"
 
 
-def _prepare_figures() -> None:
+def prepare_figures() -> None:
+    """Draw in the book's style from here on, and show each figure's fingerprint to the tests."""
     import matplotlib.pyplot as plt
     from cycler import cycler
     from matplotlib.figure import Figure

@@ -35,8 +35,8 @@ COMPILER = {
 APART = ["__init__", "namespace", "numpy_functions", "vjps_more"]
 FUNCTIONS = ["__init__", "along_axes", "creation", "elementwise", "linalg", "products", "shapes"]
 FUNCTIONS = [f"functions/{name}" for name in [*FUNCTIONS, "steps"]]
-_CALLS = ["__init__", "curves", "elementwise", "joining", "making", "matrices", "order"]
-FUNCTIONS += [f"numpy_calls/{name}" for name in [*_CALLS, "products", "reductions", "shapes"]]
+_CALLS = ["__init__", "elementwise", "products", "reductions", "shapes"]
+FUNCTIONS += [f"numpy_calls/{name}" for name in _CALLS]
 
 
 def files(names: Iterable[str]) -> list[Path]:

@@ -44,7 +44,6 @@ class Jax(Backend):
         return jnp.asarray(wanted, kind)
 
     def map_axes(self, f: Callable, axes: Any, tree: Any) -> Any:
-        """Apply f to (axis, subtree) for each entry of ``axes``, a prefix of ``tree``."""
         return jax.tree.map(f, axes, tree, is_leaf=lambda x: x is None)
 
     def refusal(self, x: Any) -> str | None:
@@ -52,7 +51,6 @@ class Jax(Backend):
         return None if self.is_traced(x) or not x.is_deleted() else "a deleted JAX array"
 
     def is_traced(self, x: Any) -> bool:
-        """Say whether x stands for an array inside a transform."""
         return isinstance(x, jax.core.Tracer)
 
     def empty(self, shape: tuple, like: Any) -> jax.Array:

@@ -19,15 +19,12 @@ class NumPy(Backend):
     vmap = staticmethod(engine.vmap)
 
     def asarray(self, x: Any, dtype: str | None = None) -> np.ndarray:
-        """Return x as an array; ``dtype`` by name, "float64"; floats are float64 by default."""
         return np.asarray(x, dtype)
 
     def to_numpy(self, x: Any) -> np.ndarray:
-        """Return one array as a NumPy array, detached from any graph."""
         return np.asarray(x.concrete() if isinstance(x, Tracer) else x)
 
     def namespace(self, x: Any) -> Any:
-        """Return the Array API namespace of an array."""
         return np if isinstance(x, np.generic) else x.__array_namespace__()
 
     def stop_gradient(self, x: Any) -> Any:
@@ -70,7 +67,6 @@ class NumPy(Backend):
         return run
 
     def is_traced(self, x: Any) -> bool:
-        """Say whether x stands for an array inside a transform."""
         return isinstance(x, Tracer)
 
     def empty(self, shape: tuple, like: Any) -> np.ndarray:

@@ -30,7 +30,6 @@ class Torch(Backend):
         return torch.from_numpy(np.array(x, dtype))
 
     def to_numpy(self, x: Any) -> np.ndarray:
-        """Return one array as a NumPy array, detached from any graph."""
         return x.detach().cpu().numpy()
 
     def namespace(self, x: Any) -> Any:
@@ -38,7 +37,6 @@ class Torch(Backend):
         return array_api_compat.torch
 
     def stop_gradient(self, x: Any) -> Any:
-        """Return x with the same value and derivative zero."""
         return x.detach()
 
     def refusal(self, x: Any) -> str | None:
@@ -82,8 +80,6 @@ class Torch(Backend):
         return run
 
     def vmap(self, f: Callable, in_axes: Any = 0) -> Callable:
-        """Map f over the axes of its arguments that ``in_axes`` names, as ``jax.vmap``."""
-
         def run(*args):
             axes = tuple(in_axes if isinstance(in_axes, tuple | list) else [in_axes] * len(args))
             found = leaf_axes("vmap", axes, args)
@@ -150,7 +146,6 @@ class Torch(Backend):
                 self.grad(loss, has_aux=has_aux)(*self.samples(arguments, axes, 0))
 
     def is_traced(self, x: Any) -> bool:
-        """Say whether x stands for an array inside a transform."""
         return torch._C._functorch.is_functorch_wrapped_tensor(x)
 
     def empty(self, shape: tuple, like: Any) -> torch.Tensor:

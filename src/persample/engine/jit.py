@@ -47,9 +47,7 @@ class Jitted:
     """A function compiled once for each signature: the arguments' structure, shapes and dtypes,
     and the values of those that are no arrays.
 
-    Call it like the function. ``graph(*args)`` returns the optimised Graph, ``source(*args)`` the
-    generated program, ``program(*args)`` that program compiled, and ``traces`` counts how often
-    the function has been traced. Results share memory with nothing.
+    ``traces`` counts how often the function has been traced. Results share memory with nothing.
     """
 
     def __init__(self, f: Callable, passes: Iterable[str] = tuple(PASSES)):
@@ -123,18 +121,11 @@ def jit(f: Callable, passes: Iterable[str] = tuple(PASSES)) -> Jitted:
 
     ``f`` itself runs only while it is traced. What it reads besides its arguments is fixed at
     that moment, as in JAX: variables that it closes over, globals, attributes of objects, arrays
-    from outside, and numbers drawn from ``np.random``. If one of them changes, later calls of a
-    signature seen before do not notice; pass it as an argument. Side effects, a print say, happen
-    once for each trace.
+    from outside, and numbers drawn from ``np.random``. Pass as an argument what changes. Side
+    effects, a print say, happen once for each trace. ``passes`` are names of the optimiser's.
 
-    The program has the name of the innermost function that was transformed. What it computes is
-    what was transformed: ``jit(grad(loss)).source(...)`` prints ``def loss``, and that function
-    returns the gradient of the loss.
-
-    Parameters
-    ----------
-    f : callable of arrays, trees of arrays, and Python values; a program holds for these values.
-    passes : names of the optimiser's passes to run, all by default.
+    The program has the name of the innermost function that was transformed:
+    ``jit(grad(loss)).source(...)`` prints ``def loss``, which returns the gradient of the loss.
 
     Example
     -------

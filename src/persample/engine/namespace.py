@@ -1,13 +1,14 @@
-"""The engine's Array API: what ``ps.array_namespace(x)`` is for a tracer, as a list of names.
+"""The engine's Array API: what ``ps.array_namespace(x)`` is for a tracer.
 
-Grouped as the standard groups them; where a function is written says the import. What the standard
-has and the engine has not stands in ``MISSING``, with the reason.
+Each module lists in ``__all__`` what of it belongs here. What the standard has and the engine has
+not stands in ``MISSING``, with the reason.
 """
 
 import numpy as np
 from numpy import (
     arange,
     bool,
+    broadcast_shapes,
     e,
     empty,
     eye,
@@ -19,6 +20,7 @@ from numpy import (
     int16,
     int32,
     int64,
+    isdtype,
     linspace,
     nan,
     newaxis,
@@ -32,142 +34,15 @@ from numpy import (
 )
 
 from .functions import linalg
-from .functions.along_axes import (
-    all,
-    any,
-    argmax,
-    argmin,
-    argsort,
-    count_nonzero,
-    cumulative_prod,
-    cumulative_sum,
-    diff,
-    isin,
-    mean,
-    prod,
-    searchsorted,
-    sort,
-    std,
-    var,
-)
-from .functions.creation import (
-    __array_namespace_info__,
-    broadcast_arrays,
-    broadcast_shapes,
-    can_cast,
-    empty_like,
-    finfo,
-    full,
-    full_like,
-    iinfo,
-    isdtype,
-    meshgrid,
-    ones_like,
-    result_type,
-    tril,
-    triu,
-    zeros_like,
-)
-from .functions.elementwise import (
-    abs,
-    acos,
-    acosh,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    clip,
-    copysign,
-    cos,
-    cosh,
-    exp,
-    expm1,
-    hypot,
-    log,
-    log1p,
-    log2,
-    log10,
-    logaddexp,
-    positive,
-    reciprocal,
-    remainder,
-    sin,
-    sinh,
-    sqrt,
-    square,
-    tan,
-    tanh,
-)
-from .functions.elementwise import real as _real
-from .functions.products import einsum, tensordot, vecdot
-from .functions.shapes import (
-    expand_dims,
-    flip,
-    matrix_transpose,
-    moveaxis,
-    one_hot,
-    repeat,
-    roll,
-    squeeze,
-    stack,
-    take_along_axis,
-    tile,
-    unstack,
-)
-from .functions.steps import (
-    bitwise_and,
-    bitwise_invert,
-    bitwise_left_shift,
-    bitwise_or,
-    bitwise_right_shift,
-    bitwise_xor,
-    ceil,
-    floor,
-    floor_divide,
-    greater,
-    greater_equal,
-    isfinite,
-    isinf,
-    isnan,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    nextafter,
-    round,
-    sign,
-    signbit,
-    trunc,
-)
-from .operations import (
-    add,
-    asarray,
-    astype,
-    broadcast_to,
-    concat,
-    divide,
-    equal,
-    less,
-    less_equal,
-    matmul,
-    max,
-    maximum,
-    min,
-    minimum,
-    multiply,
-    negative,
-    not_equal,
-    permute_dims,
-    pow,
-    reshape,
-    stop_gradient,
-    subtract,
-    sum,
-    take,
-    where,
-)
-from .primitives import PRIMITIVES, apply
+from .functions.along_axes import *  # noqa: F403 (the names that each module lists)
+from .functions.creation import *  # noqa: F403
+from .functions.elementwise import *  # noqa: F403
+from .functions.elementwise import of_one as _of_one
+from .functions.products import *  # noqa: F403
+from .functions.shapes import *  # noqa: F403
+from .functions.steps import *  # noqa: F403
+from .operations import *  # noqa: F403
+from .primitives import PRIMITIVES
 
 __array_api_version__ = "2025.12"
 
@@ -191,17 +66,11 @@ def __getattr__(name: str):
     ufunc = getattr(PRIMITIVES.get(name), "numpy", None)
     if getattr(ufunc, "nin", 0) == 1:
         takes_integers = "l" in {types[0] for types in ufunc.types}
-
-        def function(x, /):
-            return apply(name, asarray(x if takes_integers else _real(x)))
-
-        function.__name__ = name
-        function.__doc__ = f"Return {name}(x) for each element."
-        return function
+        return _of_one(name, f"Return {name}(x) for each element.", takes_integers)
     if name in MISSING:
         raise AttributeError(f"the NumPy engine has no function {name!r}: {MISSING[name]}.")
     raise AttributeError(
         f"the NumPy engine has no function {name!r}: write it with those that it has. To add it: "
         "a ufunc of one input needs a row in persample/engine/primitives.py; another function "
-        "also a function in persample/engine/functions and its name in namespace.py."
+        "also a function in persample/engine/functions and its name in __all__ there."
     )

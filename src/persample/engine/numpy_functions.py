@@ -2,7 +2,8 @@
 
 ``np.tanh(w)`` reaches ``answer_ufunc``, ``np.sum(w)`` reaches ``answer_function``: NumPy hands
 both over, with all of their arguments. The answers are functions of the engine, so each holds in
-every transform and at any depth. A function without a row is refused by its name.
+every transform and at any depth. A function without a row is refused by its name, and so is an
+argument that the answer does not name.
 """
 
 import inspect
@@ -11,56 +12,18 @@ from functools import cache
 import numpy as np
 
 from . import namespace as xp
-from .numpy_calls import (
-    Fixed,
-    curves,
-    elementwise,
-    joining,
-    making,
-    matrices,
-    order,
-    products,
-    reductions,
-    refuse,
-    shapes,
-)
+from .numpy_calls import elementwise, products, reductions, refuse, shapes
 from .primitives import PRIMITIVES
 
 # Name of a function of NumPy, as behind ``np.``, -> what answers it.
 ANSWERS = {
     **reductions.ANSWERS,
-    **order.ANSWERS,
     **shapes.ANSWERS,
-    **joining.ANSWERS,
     **products.ANSWERS,
-    **matrices.ANSWERS,
     **elementwise.ANSWERS,
-    **curves.ANSWERS,
-    **making.ANSWERS,
 }
-UFUNCS = {**elementwise.UFUNCS, **products.UFUNCS}
-
-
-def _logaddexp_reduce(a, axis=None, dtype: Fixed = None, keepdims=False):
-    """Return log(sum(exp(a))) without overflow: the largest element is taken out before."""
-    top = xp.stop_gradient(xp.max(a, axis, True))
-    top = xp.where(xp.isfinite(top), top, 0.0)
-    total = xp.log(xp.sum(xp.exp(xp.subtract(a, top)), axis, keepdims))
-    return xp.add(total, xp.reshape(top, total.shape))
-
-
-# Methods of ufuncs: (name, method) -> what answers it. Their axis is 0 unless it is given.
-METHODS = {
-    ("add", "reduce"): reductions.sum,
-    ("multiply", "reduce"): reductions.prod,
-    ("maximum", "reduce"): reductions.max,
-    ("minimum", "reduce"): reductions.min,
-    ("logical_and", "reduce"): reductions.all,
-    ("logical_or", "reduce"): reductions.any,
-    ("logaddexp", "reduce"): _logaddexp_reduce,
-    ("add", "accumulate"): reductions.cumsum,
-    ("multiply", "accumulate"): reductions.cumprod,
-}
+UFUNCS = elementwise.UFUNCS
+METHODS = reductions.METHODS  # ufunc.method -> what answers it
 
 # What is refused: the reason, what to write instead, and the functions.
 _BY_VALUE = "the shape of its result depends on values, which vmap and jit cannot follow"
@@ -68,7 +31,8 @@ _IN_PLACE = "it changes an array in place, which no transform can follow"
 _PRINTS = "it writes the numbers down, and a tracer need not have any yet"
 _SPECTRAL = "it needs eigenvalues or singular values, whose derivatives fail where values tie"
 _LIKE = "it makes an array of plain numbers, which like= a tracer does not change"
-_COMPLEX = "its result may be complex, and the engine computes with real numbers"
+_REAL = "the engine computes with real numbers"
+_NONE = "the engine has no such function"
 REFUSED = {
     (_BY_VALUE, "keep every element and choose with np.where(condition, x, y)"): (
         "argwhere bincount compress extract flatnonzero histogram histogram2d "
@@ -91,32 +55,70 @@ REFUSED = {
         "fromfile fromfunction fromiter fromstring full genfromtxt identity loadtxt ones require "
         "tri zeros"
     ),
-    (_COMPLEX, "use np.sqrt, np.log and their like, which stay real"): (
+    (_REAL, "use np.sqrt, np.log and their like, which stay real"): (
         "emath.arccos emath.arcsin emath.arctanh emath.log emath.log10 emath.log2 emath.logn "
         "emath.power emath.sqrt"
     ),
-    ("the engine has no such function", "use np.sort or np.argsort"): (
-        "argpartition partition lexsort sort_complex nanmedian nanquantile nanpercentile"
+    (_REAL, "write x for np.real(x), 0.0 for np.imag(x), np.arctan2 for an angle"): (
+        "angle imag iscomplex iscomplexobj isreal isrealobj real real_if_close"
     ),
-    ("which values are NaN would decide it", "use np.argmax(np.nan_to_num(x, nan=-np.inf))"): (
-        "nanargmax nanargmin"
+    (_NONE, "use np.sort or np.argsort"): "argpartition lexsort partition sort_complex",
+    (_NONE, "fill the gaps with np.where(np.isnan(x), value, x), then call it without nan"): (
+        "nancumprod nancumsum nanmax nanmedian nanmin nanpercentile nanprod nanquantile nanstd "
+        "nanvar"
     ),
-    ("the engine has no such function", "choose with np.where or np.select"): "choose piecewise",
-    ("the engine has no such function", "join the parts with np.concatenate"): "insert",
+    (_NONE, "use np.argmax(np.where(np.isnan(x), -np.inf, x))"): "nanargmax nanargmin",
+    (_NONE, "choose with np.where or np.select"): "choose fmax fmin heaviside piecewise",
+    (_NONE, "join the parts that stay with np.concatenate"): "block delete insert resize",
+    (_NONE, "use np.split with axis="): "dsplit hsplit vsplit",
+    (_NONE, "use np.stack, np.reshape, np.moveaxis, np.swapaxes or np.flip"): (
+        "atleast_3d dstack rollaxis rot90"
+    ),
+    (_NONE, "use vmap, or np.stack over the rows"): "apply_along_axis apply_over_axes",
+    (_NONE, "give the length, as in np.diag_indices(n), np.tril_indices(n)"): (
+        "diag_indices_from tril_indices_from triu_indices_from"
+    ),
+    (_NONE, "write low + (high - low) * np.linspace(0, 1, n)"): "geomspace linspace logspace",
+    (_NONE, "write the sum of powers"): "polyadd polyder polyint polysub polyval vander",
+    (_NONE, "write it with slices, as x[1:] - x[:-1]"): "ediff1d gradient trapezoid",
+    (_NONE, "use np.matmul, as in a @ b @ c, or x @ x.T of centred rows"): (
+        "corrcoef cov linalg.multi_dot matvec vecmat"
+    ),
+    (_NONE, "use np.take(x, places) @ y, with a row of places for each window"): (
+        "convolve correlate lib.stride_tricks.sliding_window_view"
+    ),
+    (_NONE, "use np.searchsorted(bins, x)"): "digitize",
+    (_NONE, "use np.diag(np.ravel(x))"): "diagflat",
+    (_NONE, "use np.reshape(x[:, None, :, None] * y[None, :, None, :], shape)"): "kron",
+    (_NONE, "use np.searchsorted and np.take for the ends, then a + (b - a) * share"): "interp",
+    (_NONE, "use np.trunc, np.floor_divide and np.remainder"): "divmod fix fmod modf",
+    (_NONE, "write x == np.inf, x == -np.inf"): "isneginf isposinf",
+    (_NONE, "write x * 2.0**n, np.power(x, n), np.logaddexp(x, y)"): (
+        "float_power ldexp logaddexp2"
+    ),
+    (_NONE, "use np.all(x == y), np.abs(x - y) < tolerance"): (
+        "allclose array_equal array_equiv isclose"
+    ),
+    (_NONE, "ask x.dtype"): "can_cast common_type",
     ("a method of an array brought it here", "write np.clip(x, low, high)"): "clip",
 }
 # ``at`` is the method of every ufunc, ``clip`` the ufunc behind the method of an array.
-# ``at`` is the method of every ufunc, ``clip`` the ufunc behind the method of an array.
 REASONS = {name: why for why, names in REFUSED.items() for name in names.split()}
-OTHERS = (
-    "the engine has no such function",
-    "write it with functions that it has, or compute it outside of the transform",
-)
+OTHERS = (_NONE, "write it with functions that it has, or compute it outside of the transform")
 
 # Arguments of a ufunc that say nothing unless they differ from this; ``dtype`` may be a float's.
 NEUTRAL = {"out": None, "where": True, "casting": "same_kind", "order": "K", "subok": True}
 NEUTRAL |= {"dtype": None, "signature": None}
-INSTEAD = {"out": "use the result (a = a + x for a += x)", "where": "choose with np.where"}
+# What to write in place of an argument.
+INSTEAD = {
+    "out": "use the result (a = a + x for a += x)",
+    "where": "choose with np.where",
+    "dtype": "convert with np.astype",
+    "initial": "join it to the result, as in np.maximum(np.max(x), initial)",
+}
+# Arguments that change no value, and those that must be known when a program is traced.
+IDLE = {"kind", "stable", "optimize", "assume_unique"}
+KNOWN = {"repeats", "reps", "shift", "q", "indices_or_sections", "pad_width", "constant_values"}
 
 
 def named(function):
@@ -143,7 +145,7 @@ def answer_function(x, function, args, kwargs):
     name = _NAMES.get(function)
     if name is None:
         _refuse(named(function), x)
-    return _call(name, ANSWERS[name], args, kwargs)
+    return _call(name, ANSWERS[name], function, args, kwargs)
 
 
 def answer_ufunc(x, ufunc, method, inputs, kwargs):
@@ -153,8 +155,11 @@ def answer_ufunc(x, ufunc, method, inputs, kwargs):
         return function(*inputs)  # ndarray * tracer comes here as well
     if getattr(PRIMITIVES.get(name), "numpy", None) is ufunc:
         function = function or getattr(xp, name)  # a primitive just added
-    if (name, method) in METHODS:
-        return _call(f"{name}.{method}", METHODS[name, method], inputs, {"axis": 0, **kwargs})
+    if f"{name}.{method}" in METHODS:
+        like = np.sum if method == "reduce" else np.cumsum  # their arguments have this order
+        kwargs = kwargs if len(inputs) > 1 else {"axis": 0, **kwargs}
+        name = f"{name}.{method}"
+        return _call(name, METHODS[name], like, inputs, kwargs)
     if function and method == "outer" and ufunc.nin == 2 and not ufunc.signature:
         left, right = map(xp.asarray, inputs)
         inputs = xp.reshape(left, left.shape + (1,) * right.ndim), right
@@ -169,36 +174,58 @@ def answer_ufunc(x, ufunc, method, inputs, kwargs):
     return function(*[x if dtype is None else xp.astype(x, dtype) for x in inputs])
 
 
-def _call(name, function, args, kwargs):
-    """Call an answer, once every argument is one that it honours."""
-    names, fixed = _arguments(function)
-    kwargs = {key: value for key, value in kwargs.items() if value is not np._NoValue}
-    for key, place, default in fixed:
-        value = args[place] if place < len(args) else kwargs.get(key, default)
-        if not _same(value, default):
+def _call(name, answer, like, args, kwargs):
+    """Call an answer with the arguments that differ from the defaults of NumPy's ``like``."""
+    names, leading, defaults, own = _plan(answer, like)
+    given = dict(zip(names, args, strict=False)) | kwargs
+    for key, value in [*given.items()]:
+        if key in IDLE or (key in defaults and _same(value, defaults[key])):
+            del given[key]
+        elif key in KNOWN:
+            given[key] = _known(name, key, value)
+    inputs = [given.pop(key) for key in leading if key in given] if names else args
+    for key, value in given.items():
+        if key not in own:
             _refuse_argument(name, key, value)
-    for key, value in kwargs.items():
-        if names and key not in names:
-            _refuse_argument(name, key, value)
-    return function(*args, **kwargs)
+    return answer(*inputs, **given)
 
 
 @cache
-def _arguments(function):
-    """Return the names of a function's arguments (none if any will do), and the Fixed ones."""
-    parameters = inspect.signature(function).parameters.values()
-    places = {p.name: i for i, p in enumerate(parameters) if p.kind is p.POSITIONAL_OR_KEYWORD}
-    fixed = [p for p in parameters if p.annotation is Fixed]
-    open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
-    names = () if open_ended else tuple([p.name for p in parameters])
-    return names, [(p.name, places.get(p.name, np.inf), p.default) for p in fixed]
+def _plan(answer, like):
+    """Return NumPy's names (none for ``*arrays``), those given by place, defaults, and our names.
+
+    NumPy has checked the call itself: what is here has arguments that fit.
+    """
+    own = inspect.signature(answer).parameters
+    try:
+        its = inspect.signature(like).parameters
+    except ValueError:  # a function in C of an older NumPy
+        its = own
+    spread = any(p.kind is p.VAR_POSITIONAL for p in its.values())
+    names = () if spread else tuple(its)
+    leading = names[: sum(p.kind is p.POSITIONAL_ONLY for p in own.values())]
+    return names, leading, {key: p.default for key, p in its.items()}, tuple(own)
+
+
+def _known(name, key, value):
+    """Return an argument that must be known before, as Python's numbers."""
+    for x in value if isinstance(value, list | tuple) else [value]:
+        if hasattr(x, "_trace"):
+            refuse(
+                name,
+                f"{key} is {x!r}, and the program must know it before it runs",
+                "give numbers from outside the transform",
+            )
+    return np.asarray(value).tolist()
 
 
 def _same(value, default):
     """Say whether an argument has its default: one object, or two equal numbers or texts."""
     if isinstance(value, str | int | float):
         return type(value) is type(default) and value == default
-    return value is default or (isinstance(value, tuple) and all(v is default for v in value))
+    if isinstance(value, tuple) and value:  # the ``out`` of a ufunc
+        return all(v is default for v in value)
+    return value is default or value is np._NoValue
 
 
 def _refuse(name, x, where="np."):

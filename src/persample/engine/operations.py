@@ -14,6 +14,12 @@ import numpy as np
 
 from .primitives import apply
 
+# What namespace has of it.
+__all__ = ["add", "asarray", "astype", "broadcast_to", "concat", "divide", "equal", "less"]
+__all__ += ["less_equal", "matmul", "max", "maximum", "min", "minimum", "multiply", "negative"]
+__all__ += ["not_equal", "permute_dims", "pow", "reshape", "stop_gradient", "subtract", "sum"]
+__all__ += ["take", "where"]
+
 
 def asarray(x, /, dtype=None, *, device=None, copy=None):
     """Return x as an array; a tracer stays what it is."""
@@ -112,24 +118,32 @@ def binary(name, x1, x2):
     return elementwise(name, *promote(x1, x2))
 
 
-def add(x1, x2, /):
-    """Return x1 + x2 for each element."""
-    return binary("add", x1, x2)
+def titled(function, name, says):
+    """Give a function its name and its docstring, and return it."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = says
+    return function
 
 
-def subtract(x1, x2, /):
-    """Return x1 - x2 for each element."""
-    return binary("subtract", x1, x2)
+def pair(name, says):
+    """Return the function of an elementwise primitive with two inputs, with its docstring."""
+
+    def function(x1, x2, /):
+        return binary(name, x1, x2)
+
+    return titled(function, name, says)
 
 
-def multiply(x1, x2, /):
-    """Return x1 * x2 for each element."""
-    return binary("multiply", x1, x2)
-
-
-def divide(x1, x2, /):
-    """Return x1 / x2 for each element, a real number also for integers."""
-    return binary("divide", x1, x2)
+add = pair("add", "Return x1 + x2 for each element.")
+subtract = pair("subtract", "Return x1 - x2 for each element.")
+multiply = pair("multiply", "Return x1 * x2 for each element.")
+divide = pair("divide", "Return x1 / x2 for each element, a real number also for integers.")
+maximum = pair("maximum", "Return the larger for each element; in a tie each has slope 1/2.")
+minimum = pair("minimum", "Return the smaller for each element; in a tie each has slope 1/2.")
+equal = pair("equal", "Say for each element whether x1 equals x2.")
+not_equal = pair("not_equal", "Say for each element whether x1 differs from x2.")
+less = pair("less", "Say for each element whether x1 < x2.")
+less_equal = pair("less_equal", "Say for each element whether x1 <= x2.")
 
 
 def pow(x1, x2, /):
@@ -138,36 +152,6 @@ def pow(x1, x2, /):
     if only_number(y) == 2:
         return broadcast_to(multiply(x, x), _common_shape([x, y]))
     return elementwise("power", x, y)
-
-
-def maximum(x1, x2, /):
-    """Return the larger of x1 and x2 for each element; where they tie, each has slope 1/2."""
-    return binary("maximum", x1, x2)
-
-
-def minimum(x1, x2, /):
-    """Return the smaller of x1 and x2 for each element; where they tie, each has slope 1/2."""
-    return binary("minimum", x1, x2)
-
-
-def equal(x1, x2, /):
-    """Say for each element whether x1 equals x2."""
-    return binary("equal", x1, x2)
-
-
-def not_equal(x1, x2, /):
-    """Say for each element whether x1 differs from x2."""
-    return binary("not_equal", x1, x2)
-
-
-def less(x1, x2, /):
-    """Say for each element whether x1 < x2."""
-    return binary("less", x1, x2)
-
-
-def less_equal(x1, x2, /):
-    """Say for each element whether x1 <= x2."""
-    return binary("less_equal", x1, x2)
 
 
 def where(condition, x1, x2, /):

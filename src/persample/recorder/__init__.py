@@ -38,23 +38,21 @@ def record(model: Any, *, reduction: str | None = None) -> Iterator[Record]:
     Row i is g_i = d loss_i / d params, without a factor 1/B: for a Linear layer delta_i h_i^T,
     with h_i its input and delta_i the cotangent of its output.
 
-    Give ``record.backward`` the losses of the batch, (B,): one number for each sample. The rows
-    are then those of exactly these numbers, also where samples mix. Where the samples lie in the
-    model's arrays is proved from autograd's graph at every pass, and nothing is kept for the next
-    one. What cannot be proved is worked out sample by sample, with a warning.
+    Run the forward pass inside the block, and give ``record.backward`` the losses of the batch,
+    (B,): one number for each sample. The rows are then those of exactly these numbers, also where
+    samples mix. Where the samples lie in the model's arrays is proved from autograd's graph at
+    every pass; what cannot be proved is worked out sample by sample, with a warning. ``.grad`` is
+    left alone: ``record.add_clipped_sum(max_norm)`` adds to it what a step of clipped rows needs.
 
-    ``.grad`` is left alone: ``record.add_clipped_sum(max_norm)`` adds to it what a step of clipped
-    rows needs, for one batch or several micro-batches.
-
-    The forward pass has to run inside the block. Hooks on parameters (``register_hook``) are
-    refused; hooks on tensors that are registered inside the block make the rows slow and
-    exact. Changes that PyTorch does not count (``.data``) go unnoticed between the forward
-    pass and the reading of the record.
+    Hooks on parameters (``register_hook``) are refused; hooks on tensors that are registered
+    inside the block make the rows slow and exact. Changes that PyTorch does not count (``.data``)
+    go unnoticed between the forward pass and the reading of the record.
 
     In several processes (``DistributedDataParallel``) a record has the rows of its own process.
     Open the block under ``model.no_sync()``, and add up over processes, by ``all_reduce``, the
     arrays of ``clipped_sum``; of ``moments`` those times the process's number of samples, and
-    these numbers. Parameters that are themselves divided (``fully_shard``) are refused.
+    these numbers. Parameters that are themselves divided (``fully_shard``) are refused, also
+    while they are fetched for a pass.
 
     Parameters
     ----------
@@ -67,15 +65,11 @@ def record(model: Any, *, reduction: str | None = None) -> Iterator[Record]:
 
     Returns
     -------
-    context manager that gives a `Record`: ``backward(losses)``, then ``rows()``, ``chunks(n)``,
-        ``squared_norms()``, ``clipped_sum(max_norm)``, ``add_clipped_sum(max_norm)``,
-        ``weighted_sum(w)``, ``noise_scale()``, ``moments()``, ``gram(other)``, ``project(dim)``,
-        ``forms()`` and ``check(samples)``.
+    context manager that gives a `Record`.
 
     Raises
     ------
     ValueError, TypeError, NotImplementedError : a model or a batch that has no rows.
-    RuntimeError : no backward pass, or a second one.
 
     Example
     -------

@@ -272,6 +272,19 @@ def rolled(p: Passed) -> Along | None:
     return None if not p.saved("dims") or p.along.axis in p.axes("dims") else elementwise(p)
 
 
+def strided(p: Passed) -> Along | None:
+    """Numbers read by strides, as `adaptive_avg_pool2d` does of its mean in ``channels_last``.
+
+    The node does not tell how its input lies in memory. A mean is written in the order of its
+    axes; read so again, it stays as it was, whatever the strides of axes of length 1.
+    """
+    own = [prod(p.into[axis + 1 :]) for axis in range(len(p.into))]
+    pairs = zip(p.into, own, p.saved("stride"), strict=False)
+    in_order = all(length == 1 or stride == given for length, stride, given in pairs)
+    of_mean = p.node.next_functions[p.slot][0].name() == "MeanBackward1"
+    return p.along if p.into == p.out and in_order and of_mean else None
+
+
 def windows(p: Passed) -> Along | None:
     """Windows of one axis, which become the last axis."""
     if p.along.axis in p.axes("dimension") or p.along.axis == len(p.out) - 1:
@@ -386,6 +399,7 @@ RULES: dict[str, Rule] = {
     **_rows("Slice SliceBackward", sliced),
     "Repeat": tiled,
     "ConstantPadNd": padded,
+    "AsStrided": strided,
     "Unfold": windows,
     **_rows("ViewAsComplex ViewAsReal", ahead),
     "Mm": product(0),

@@ -6,7 +6,6 @@ Nothing of the model changes, and nothing is kept for the next pass: the graph i
 import math
 import sys
 import warnings
-from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
@@ -19,8 +18,7 @@ from torch.utils import _pytree as pytree
 from torch.utils.hooks import RemovableHandle
 
 from .axes import Along
-from .check import check_rows
-from .forms import Formed, Part, squares_once
+from .forms import Formed, Part
 from .graph import Graph
 from .model import (
     check_losses,
@@ -145,7 +143,14 @@ class TorchCapture:
         refuse_hooks(self.parameters)
 
     def _has_hooks(self):
-        return RemovableHandle.next_id != self.hooks
+        """Say whether the block saw a new hook that is no forward hook of a module.
+
+        Such a hook may change a cotangent; what a forward hook does is in the graph.
+        """
+        new = set(range(self.hooks, RemovableHandle.next_id))
+        for _, module in self.modules if new else ():
+            new -= module._forward_hooks.keys() | module._forward_pre_hooks.keys()
+        return bool(new)
 
     def _proved(self, roots, size):
         """Return the graph of a pass, its cut, and what the forward pass saved for the rules."""
@@ -180,7 +185,7 @@ class TorchCapture:
         def read(name, place, need):
             if (place, need) not in known:
                 x = getattr(graph.nodes[place], f"_saved_{need}")
-                known[place, need] = self._watched(name, x) if isinstance(x, Tensor) else x
+                known[place, need] = self._watched(name, x)
             return known[place, need]
 
         saved = {}
@@ -194,7 +199,11 @@ class TorchCapture:
         return saved
 
     def _watched(self, what, x):
-        """Return a saved tensor, which may not change in place before the record is read."""
+        """Return what was saved; a tensor may not change in place before the record is read."""
+        if isinstance(x, tuple):
+            return tuple([self._watched(what, part) for part in x])
+        if not isinstance(x, Tensor):
+            return x
         x = x.detach()
         if not x.is_inference():
             self.versions.append((what, x, x._version))
@@ -258,25 +267,11 @@ class TorchCapture:
         """Return the type to work in: numbers of 16 bits are too short for sums and squares."""
         return torch.promote_types(dtype, torch.float32)
 
-    def formed(self, rows: Tensor) -> Formed:
-        """Return the form of rows that are there."""
-        return Formed(rows)
-
-    def squares_once(self) -> Callable:
-        """Return the function of `forms.squares_once` for one answer."""
-        return squares_once()
-
-    def check(self, row: Callable, samples: tuple[int, ...]) -> dict[str, float]:
-        """Compare ``row(i)`` with the gradient of sample i's loss."""
-        return check_rows(self, row, samples)
-
     def empty(self, shape: tuple[int, ...], like: Tensor, dtype: torch.dtype) -> Tensor:
-        """Return memory for rows; large ones from NumPy, whose pages are large as well.
+        """Return memory for rows; large ones from NumPy, which asks Linux for pages of 2 MiB.
 
-        Fresh memory costs a page fault a page, and Linux gives pages of 2 MiB instead of 4 KiB
-        to a program that asks: NumPy does; PyTorch with THP_MEM_ALLOC_ENABLE=1 alone. But NumPy
-        begins 16 bytes behind a cache line, and vector stores across two lines take half as
-        long again.
+        PyTorch does so with THP_MEM_ALLOC_ENABLE=1 alone. But NumPy begins 16 bytes behind a
+        cache line, and vector stores across two lines take half as long again.
         """
         size = math.prod(shape) * dtype.itemsize
         if like.device.type != "cpu" or size < HUGE:
@@ -288,6 +283,12 @@ class TorchCapture:
     def accumulate(self, name: str, total: Tensor) -> None:
         """Add to a parameter's ``.grad``."""
         p = self.parameters[name]
+        if self.model.get_parameter(name) is not p:  # fetched for the pass, by a module around it
+            raise RuntimeError(
+                f"add_clipped_sum: the model has another parameter {name} by now, and .grad of "
+                "the one that was recorded would be lost; under fully_shard take the rows of a "
+                "model whose parameters are whole."
+            )
         total = total.to(p.dtype)
         p.grad = total if p.grad is None else p.grad + total
 

@@ -1,5 +1,6 @@
 """What of a PyTorch model takes part, and what is said of models and losses without rows."""
 
+import sys
 from typing import Any
 
 import torch
@@ -24,13 +25,8 @@ def trainable(model: nn.Module, modules: list[tuple[str, nn.Module]]) -> dict[st
             f"record: the model, a {type(model).__name__}, has no parameter that requires "
             "grad; give one that is to be trained, or call requires_grad_() on its parameters."
         )
+    refuse_divided(named, modules)
     for name, p in named.items():
-        if hasattr(p, "full_tensor"):  # a DTensor, without loading torch.distributed.tensor
-            raise TypeError(
-                f"record: the parameter {name} is a DTensor, which fully_shard and others make "
-                "and of which each process holds a part; take the rows of a model whose "
-                "parameters are whole, such as one with p.full_tensor() of each."
-            )
         lazy = nn.parameter.is_lazy(p)
         if lazy or p.is_complex():
             raise TypeError(
@@ -39,6 +35,32 @@ def trainable(model: nn.Module, modules: list[tuple[str, nn.Module]]) -> dict[st
                 "a batch."
             )
     return named
+
+
+def refuse_divided(parameters: dict[str, Tensor], modules: list[tuple[str, nn.Module]]) -> None:
+    """Refuse parameters of which each process holds a part, fetched for the moment or not.
+
+    A part is a DTensor, and known without loading torch.distributed.tensor. What is fetched for a
+    pass is not: it looks whole, and its ``.grad`` would be lost with it.
+    """
+    for name, p in parameters.items():
+        if hasattr(p, "full_tensor"):
+            raise TypeError(
+                f"record: the parameter {name} is a DTensor, which fully_shard and others make "
+                "and of which each process holds a part; take the rows of a model whose "
+                "parameters are whole, such as one with p.full_tensor() of each."
+            )
+    fsdp = sys.modules.get("torch.distributed.fsdp")  # not loaded, no module is under it
+    if fsdp is None:
+        return
+    for where, module in modules:
+        if isinstance(module, (fsdp.FSDPModule, fsdp.FullyShardedDataParallel)):
+            raise TypeError(
+                f"record: {where or 'the model'} is under fully_shard (or FSDP), so its "
+                "parameters are whole for a pass only, and so would be their .grad; take the "
+                "rows of a model whose parameters are whole, such as one with p.full_tensor() "
+                "of each."
+            )
 
 
 def refuse_script(model: nn.Module, reduction: str) -> None:

@@ -1,7 +1,8 @@
 """What one recorded pass tells about each sample: rows, norms, clipped sum, moments, products.
 
 `Record` puts the forms of a pass together, parameter by parameter; where a parameter has no
-closed form, or is used twice, it forms rows a few samples at a time.
+closed form, or is used twice, it forms rows a few samples at a time. What needs PyTorch is
+imported by its methods: the package is imported without.
 """
 
 import math
@@ -9,11 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
-from numbers import Real
 from operator import add
 from typing import Any, NamedTuple
 
-from ..checks import is_count
+from ..checks import is_count, is_number
 from ..projection import Signs, contracted
 from .buffers import slices
 
@@ -61,11 +61,8 @@ class Record:
     """One forward and backward pass, read sample by sample.
 
     Row i is g_i = d loss_i / d params. Rows have the dtype of their parameter; norms, sums and
-    moments are worked out and returned in float32 where that is float16 or bfloat16.
-
-    ``source`` is what collects the pass; it has ``xp`` (torch), ``parameters`` (name -> tensor),
-    ``wide(dtype)``, ``empty(shape, like, dtype)`` for fresh memory, and ``collect()`` ->
-    (B, name -> forms, one for each use of the parameter).
+    moments are worked out and returned in float32 where that is float16 or bfloat16. ``source``
+    collects the pass: ``collect()`` gives (B, name -> forms, one for each use of the parameter).
     """
 
     def __init__(self, source: Any, reduction: str | None) -> None:
@@ -84,10 +81,9 @@ class Record:
     ) -> None:
         """Run the backward pass of a batch from its losses, (B,): one number for each sample.
 
-        What a loss does inside a sample, such as a mean over the tokens that count, is yours to
-        write; nothing is divided by B. ``.grad`` stays as it is; with ``accumulate=True`` the sum
-        of the rows is added to it, as ``losses.sum().backward()`` does. ``retain_graph=True``
-        keeps what `check` needs.
+        Nothing is divided by B. ``.grad`` stays as it is; with ``accumulate=True`` the sum of the
+        rows is added to it, as by ``losses.sum().backward()``. ``retain_graph=True`` keeps what
+        `check` needs.
 
         Raises
         ------
@@ -99,9 +95,8 @@ class Record:
     def rows(self, out: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return parameter name -> (B, \\*shape): the gradient of each sample's own loss.
 
-        ``out`` is the dict of an earlier call with these shapes: it is overwritten and returned,
-        and no fresh memory is touched, which is most of what rows cost. As everywhere in PyTorch
-        and NumPy, it may share no memory with what is read.
+        ``out`` is the dict of an earlier call with these shapes: it is overwritten and returned.
+        Fresh memory is most of what rows cost. It may share no memory with what is read.
         """
         size, forms = self._source.collect()
         if out is None:
@@ -112,13 +107,13 @@ class Record:
         return out
 
     def _check_out(self, out, size):
-        names = self._source.parameters.keys()
-        if not isinstance(out, dict) or out.keys() != names:
+        parameters = self._source.parameters
+        if not isinstance(out, dict) or out.keys() != parameters.keys():
             raise ValueError(
-                f"rows: out is no dict with the names {', '.join(names)}; give the rows of an "
-                "earlier call, or no out."
+                f"rows: out is no dict with the names {', '.join(parameters)}; give the rows of "
+                "an earlier call, or no out."
             )
-        for name, p in self._source.parameters.items():
+        for name, p in parameters.items():
             x = out[name]
             given = getattr(x, "shape", None), getattr(x, "dtype", None)
             if given != ((size, *p.shape), p.dtype):
@@ -171,13 +166,9 @@ class Record:
     def clipped_sum(self, max_norm: float) -> dict[str, Any]:
         """Return sum_i g_i min(1, max_norm / ||g_i||): name -> (\\*shape), without the rows.
 
-        The norm is over all parameters together, so a clipped row keeps its direction; nothing
-        is added to the denominator. Alone it is not private: it is an exact answer, and
+        The norm is over all parameters together, so a clipped row keeps its direction. A row that
+        is not finite raises ValueError. Alone it is not private: it is an exact answer, and
         `privacy.noisy_mean` adds the noise. Source: Abadi et al. (2016); Lee & Kifer (2020).
-
-        Raises
-        ------
-        ValueError : a ``max_norm`` that is no number above 0; a row that is not finite.
         """
         size, forms = self._source.collect()
         if self._norms is None:
@@ -187,34 +178,30 @@ class Record:
 
     def _keep_rows(self, size, forms):
         """Form rows that the norms need anyway, while they are small: the sum needs them again."""
+        from .forms import Formed
+
         left = KEPT
         for name, uses in forms.items():
             nbytes = size * self._source.parameters[name].nbytes
             if nbytes <= left and any(use.needs_rows for use in uses):
                 rows = self._work(name, size)
                 self._add_up(uses, slice(0, size), rows, 1.0)
-                self._kept[name] = [self._source.formed(rows)]
+                self._kept[name] = [Formed(rows)]
                 left -= nbytes
 
     def add_clipped_sum(self, max_norm: float, scale: float = 1.0) -> None:
         """Add ``scale`` times the clipped sum to each parameter's ``.grad``, for any optimiser.
 
         Once for each micro-batch; with ``scale`` = 1 / (size of the whole batch) the step has the
-        mean of the clipped rows. The parameters' ``.grad`` holds nothing else of the pass, unless
-        it was run with ``accumulate=True``.
+        mean of the clipped rows.
         """
         for name, total in self.clipped_sum(max_norm).items():
             self._source.accumulate(name, total * scale)
 
     def weighted_sum(self, weights: Any) -> dict[str, Any]:
-        """Return sum_i w_i g_i: name -> (\\*shape), without the rows.
+        """Return sum_i w_i g_i for weights (B,): name -> (\\*shape), without the rows.
 
-        A sample of weight 0 has no part in it, whatever its row holds: so samples are dropped,
-        and a batch that was filled up is cut to its size.
-
-        Parameters
-        ----------
-        weights : (B,) numbers, one for each sample.
+        A sample of weight 0 has no part in it, whatever its row holds.
         """
         (size, forms), xp = self._source.collect(), self._source.xp
         like = self._work(next(iter(forms)), size, ())
@@ -231,7 +218,7 @@ class Record:
         """Return (B,) the factors that clip the rows, unscaled."""
         if getattr(max_norm, "shape", None) == ():
             max_norm = float(max_norm)
-        if not isinstance(max_norm, Real) or isinstance(max_norm, bool) or not max_norm > 0:
+        if not is_number(max_norm) or not max_norm > 0:
             raise ValueError(
                 f"clipped_sum: max_norm={max_norm!r}; give the largest norm of a row, a number "
                 "above 0."
@@ -267,8 +254,8 @@ class Record:
     def moments(self) -> Moments:
         """Return mean and second moment of the rows, elementwise; variance is their difference.
 
-        variance = second_moment - mean^2 (divided by B, not B - 1). A weight used at several
-        positions has no closed second moment: its rows are formed a few samples at a time.
+        variance = second_moment - mean^2 (divided by B, not B - 1). Of a weight used at several
+        positions rows are formed, a few samples at a time.
         """
         size, forms = self._source.collect()
         scale, xp = self._scale(size), self._source.xp
@@ -289,23 +276,13 @@ class Record:
         """Return (B, B'): g_i . g'_j for each row of this record and each row of ``other``.
 
         The products are over all parameters together and of each sample's own loss: nothing is
-        divided by B or B', whatever ``reduction`` says. Frozen parameters are no part of them.
-        Their dtype is the parameters', float32 where that is float16 or bfloat16.
+        divided by B or B', whatever ``reduction`` says. ``other`` is a record of the same model,
+        of a batch of any size; without it the squared norms are on the diagonal.
 
         Most products need no row. For a weight used once by each sample they are those of two
         Gram matrices, (delta_i . delta'_j) (h_i . h'_j); for a weight used at T positions, sums of
         T x T' such products, where that is cheaper than rows. Otherwise rows are formed a few
         samples at a time, as for convolutions, tables, and a parameter used twice.
-
-        Parameters
-        ----------
-        other : a record of the same model, of a batch of any size B'; this record if left out.
-            Then the squared norms are on the diagonal (unless a product overflows).
-
-        Raises
-        ------
-        TypeError : ``other`` is no record.
-        ValueError : its parameters have other names, shapes or types, or fewer are trained.
 
         Source: Pruthi et al. (2020) for what the matrix says of losses, Jacot et al. (2018) of
         outputs; Goodfellow (2015) for the factors, Wang et al. (2025) for products of pairs.
@@ -350,19 +327,10 @@ class Record:
         """Return (B, dim): random projections z_i of the rows, with E[z_i . z_j] = g_i . g_j.
 
         The numbers are those of `statistics.project` of these rows: the same signs, so the
-        same error, at most 3 |g_i| |g_j| / sqrt(dim) as a standard deviation. Records of one
-        model, whose trained parameters are the same, may be projected with one ``seed``, kept,
-        and multiplied later. Nothing is divided by B, whatever ``reduction`` says.
-
-        For a layer p x d at T positions they cost about T (p + d) dim multiplications a sample,
-        and no row is formed. Rows are formed, a few samples at a time, where autograd works them
-        out. The signs take (p + d) dim numbers of memory while a parameter is worked on.
-
-        Raises
-        ------
-        ValueError : ``dim`` below 1, a ``seed`` that is no integer from 0 on.
-
-        Source: as for `statistics.project`; Choe et al. (2024) for projections of both factors.
+        same error. Records of one model may be projected with one ``seed``, kept, and multiplied
+        later. Nothing is divided by B, whatever ``reduction`` says. For a layer p x d at T
+        positions they cost about T (p + d) dim multiplications a sample; rows are formed only
+        where autograd works them out. Source: Choe et al. (2024) for projections of both factors.
         """
         signs, total = Signs("project", dim, seed), 0
         size, forms = self._source.collect()
@@ -404,19 +372,14 @@ class Record:
     def check(self, samples: Iterable[int] = (0,)) -> dict[str, float]:
         """Compare the rows of a few samples with the gradients of their losses.
 
-        Needs ``record.backward(losses, retain_graph=True)``. Sample i's row must be
-        ``torch.autograd.grad(losses[i], parameters)`` on the same graph, so with the same
-        dropout.
-
-        Returns
-        -------
-        parameter name -> the largest difference found, relative to the norm of the gradient.
-
-        Raises
-        ------
-        RuntimeError : which parameter differs, for which sample and by how much.
+        Sample i's row must be ``torch.autograd.grad(losses[i], parameters)`` on the same graph,
+        kept by ``record.backward(losses, retain_graph=True)``. Returns parameter name -> the
+        largest difference, relative to the norm of the gradient; raises RuntimeError for one that
+        is too large.
         """
-        return self._source.check(self._row, tuple(samples))
+        from .check import check_rows
+
+        return check_rows(self._source, self._row, tuple(samples))
 
     def _row(self, i):
         """Return name -> the row of sample i."""
@@ -478,7 +441,9 @@ class Record:
 
         A square overflows, or is rounded to 0, long before its root does.
         """
-        squares, xp = self._source.squares_once(), self._source.xp
+        from .forms import squares_once
+
+        squares, xp = squares_once(), self._source.xp
         norms = reduce(add, [self._norms_of(name, forms[name], size, squares) for name in forms])
         limits = xp.finfo(norms.dtype)
         fine = (norms >= limits.tiny / limits.eps) & (norms <= limits.max)

@@ -53,18 +53,22 @@ def _on_axis_0(use, output):
     return use.along.axis == 0
 
 
+def _never(node):
+    return False
+
+
 @dataclass(frozen=True)
 class Rule:
     """``make(use, cotangent, saved)`` -> form; ``saved`` has the ``needs`` by name.
 
-    ``fits(use, shape of the output)`` says whether the samples lie as the rule wants them. The
-    rule does not hold where the saved value ``unless`` is set.
+    ``fits(use, shape of the output)`` says whether the samples lie as the rule wants them,
+    ``unless(node)`` whether the rule does not hold for what the operation was told.
     """
 
     make: Callable[[Use, Tensor, dict], Any]
     needs: tuple[str, ...] = ()
     fits: Callable[[Use, Shape], bool] = _repeated
-    unless: str = ""
+    unless: Callable[[Any], bool] = _never
 
     @property
     def forms_rows(self) -> bool:
@@ -189,14 +193,32 @@ def _batch_scale(use, ct, saved):
     return _channels(use, ct * (saved["input"] - mean) * (variance + saved["eps"]).rsqrt(), saved)
 
 
+def _by_frequency(node):
+    return node._saved_scale_grad_by_freq
+
+
 def _lookup(use, ct, saved):
-    index = use.first(saved["indices"]).reshape(use.size, -1)
-    delta = use.first(ct).reshape(*index.shape, -1)
+    index = use.first(saved["indices"]).flatten(1)
+    delta = use.first(ct).reshape(*index.shape, use.shape[1])
     if saved["padding_idx"] >= 0:
         delta = delta.masked_fill((index == saved["padding_idx"])[..., None], 0)
     if saved["scale_grad_by_freq"]:  # how often in the whole batch, as the layer is defined
         delta = delta / index.flatten().bincount()[index][..., None]
     return Lookup(delta, index, use.shape[0])
+
+
+def _indexed(use, ct, saved):
+    index = use.first(saved["indices"][0].to(ct.device, torch.long)).flatten(1)
+    delta = use.first(ct).reshape(*index.shape, use.shape[1])
+    return Lookup(delta, index % use.shape[0], use.shape[0])  # -1 is the last line
+
+
+def _is_no_lookup(node):
+    """Say whether it is not lines of a parameter that numbers choose."""
+    first, *others = node._saved_indices
+    is_mask = first is None or first.dtype in (torch.bool, torch.uint8)
+    is_parameter = hasattr(node.next_functions[0][0], "variable")
+    return not is_parameter or is_mask or any(index is not None for index in others)
 
 
 SUM, MEAN, LARGEST = range(3)  # modes of an EmbeddingBag
@@ -224,8 +246,13 @@ def _one_bag_each(use, output):
     return use.along.axis == 0 and output[0] == use.size
 
 
-def _not_last(use, output):
-    return use.along.axis < len(output) - 1
+def _of_table(use, output):
+    """Say whether lines of a table were chosen, and the samples lie along an axis of the index."""
+    return len(use.shape) == 2 and use.along.axis < len(output) - 1
+
+
+def _of_batch(node):
+    return node._saved_training
 
 
 CONVOLUTION = (
@@ -266,10 +293,11 @@ RULES: dict[str, dict[int, Rule]] = {
     },
     "NativeBatchNormBackward0": {
         1: Rule(
-            _batch_scale, ("input", "running_mean", "running_var", "eps"), _on_axis_0, "training"
+            _batch_scale, ("input", "running_mean", "running_var", "eps"), _on_axis_0, _of_batch
         ),
         2: Rule(_channels, (), _on_axis_0),
     },
-    "EmbeddingBackward0": {0: Rule(_lookup, LOOKUP, _not_last)},
-    "EmbeddingBagBackward0": {0: Rule(_bags, BAGS, _one_bag_each, "scale_grad_by_freq")},
+    "EmbeddingBackward0": {0: Rule(_lookup, LOOKUP, _of_table)},
+    "EmbeddingBagBackward0": {0: Rule(_bags, BAGS, _one_bag_each, _by_frequency)},
+    "IndexBackward0": {0: Rule(_indexed, ("indices",), _of_table, _is_no_lookup)},
 }

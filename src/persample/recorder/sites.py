@@ -106,11 +106,9 @@ def _site(graph, place, slot, leaf):
         return None
     if any(x.dtype.is_complex for x in graph.nodes[place]._input_metadata):
         return None
-    if rule.unless and getattr(graph.nodes[place], f"_saved_{rule.unless}"):
-        return None
     dtype = torch.promote_types(graph.nodes[leaf]._input_metadata[0].dtype, torch.float32)
     use = Use(along, graph.size, graph.shape(*target), dtype)
-    if not rule.fits(use, graph.shape(place)):
+    if not rule.fits(use, graph.shape(place)) or rule.unless(graph.nodes[place]):
         return None
     way = _way(graph, target, leaf)
     if way == "lookup" and not rule.forms_rows:

@@ -296,7 +296,12 @@ def with_fsdp() -> dict:
     own, x, y = share(16)
     wanted = samples.one_process()
     said = {}
-    for name, way in (("vmap", own_rows), ("record", clipped_sum_of_any)):
+    ways = {
+        "vmap": own_rows,
+        "record": clipped_sum_of_any,
+        "record after a forward pass": after_a_forward_pass,
+    }
+    for name, way in ways.items():
         model = divided_network(mesh)
         try:
             way(model, x, y)
@@ -333,6 +338,15 @@ def clipped_sum_of_any(model, x, y):
     with ps.record(model) as record:
         record.backward(cross_entropy(model(x), y, reduction="none"))
     return record.clipped_sum(1.0)
+
+
+def after_a_forward_pass(model, x, y):
+    """Ask record for a clipped sum where all parameters are still fetched."""
+    with torch.no_grad():
+        model(x)
+    model[0].unshard()
+    model[2].unshard()
+    return clipped_sum_of_any(model, x, y)
 
 
 def work(rank: int, processes: int, meeting: str) -> None:

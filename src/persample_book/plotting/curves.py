@@ -6,7 +6,6 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from ..colours import METHODS
 from .style import finished
 
 
@@ -87,33 +86,3 @@ def name_ends(axes, ends: Mapping[str, tuple[float, float]]) -> None:
             va="center",
             annotation_clip=False,
         )
-
-
-def ladder(times: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
-    """Draw {backend: {rung: {batch size: time}}}, one panel below the other, log-log.
-
-    Rungs are named at their curves' ends. A dotted line marks the unit: one gradient. The figure
-    is narrow, so that a phone shows its text nearly at full size.
-    """
-    figure, panels = plt.subplots(
-        len(times), 1, figsize=(4.5, 1.65 * len(times) + 0.3), sharex=True, sharey=True
-    )
-    for axes, (backend, rungs) in zip(panels, times.items(), strict=True):
-        ends = {}
-        for rung, points in rungs.items():
-            sizes, values = [int(size) for size in points], list(points.values())
-            name = "vmap + jit" if rung == "jit" else rung
-            axes.plot(sizes, values, label=name, color=METHODS[name])
-            ends[name] = sizes[-1], values[-1]
-        axes.axhline(1, color="grey", linewidth=1, linestyle=":")
-        axes.set(xscale="log", yscale="log")
-        axes.set_title(backend, loc="left")
-        name_ends(axes, ends)
-    place = {"xy": (0.01, 1), "xycoords": ("axes fraction", "data")}
-    panels[-1].annotate(  # below the line, where the last panel has room
-        "one gradient", **place, xytext=(0, -2), textcoords="offset points",
-        ha="left", va="top", color="#555",
-    )  # fmt: skip
-    panels[-1].set_xlabel("batch size B")
-    figure.supylabel("time of all rows / time of one gradient", fontsize=12)
-    return finished(figure)

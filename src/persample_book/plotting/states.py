@@ -11,13 +11,6 @@ from .style import ARROW, INK, finished
 Place = tuple[float, float]
 
 
-def a_split() -> Figure:
-    """Draw the A-split: from A a coin leads to B or to C; B ends with reward 1, C with 0."""
-    places = {"A": (0, 0), "B": (2, 0.6), "C": (2, -0.6)}
-    moves = [("A", "B", "1/2"), ("A", "C", "1/2")]
-    return _states(places, moves, {"B": "reward 1", "C": "reward 0"})
-
-
 def a_presplit() -> Figure:
     """Draw the A-presplit: the coin falls before A, in two states that share one feature."""
     places = {"A1": (0, 0.6), "A2": (0, -0.6), "B": (2, 0.6), "C": (2, -0.6)}

@@ -11,48 +11,6 @@ from .curves import name_ends
 from .style import finished
 
 
-def chain(names: Sequence[str], left: str, right: str) -> Figure:
-    """Draw a row of states with steps to both sides and, at either end, an exit of no return."""
-    figure, axes = plt.subplots(figsize=(5.6, 1.1))
-    for i, name in enumerate(["", *names, ""]):
-        inner = 0 < i <= len(names)
-        style = {"facecolor": "white" if inner else "#555", "edgecolor": "#222"}
-        size = 0.3 if inner else 0.2
-        kind = (
-            plt.Circle
-            if inner
-            else lambda c, s, **k: plt.Rectangle((c[0] - s / 2, -s / 2), s, s, **k)
-        )
-        axes.add_patch(kind((i, 0), size, zorder=2, **style))
-        axes.text(i, 0, name, ha="center", va="center", zorder=3)
-    arrow = {"color": "#555", "shrinkA": 13, "shrinkB": 13}
-    for i in range(len(names) + 1):
-        head = "<-" if i == 0 else "->" if i == len(names) else "<->"
-        axes.annotate("", (i + 1, 0), (i, 0), arrowprops={**arrow, "arrowstyle": head})
-    axes.text(0, -0.62, left, ha="center", va="center")
-    axes.text(len(names) + 1, -0.62, right, ha="center", va="center")
-    axes.set(xlim=(-0.7, len(names) + 1.7), ylim=(-0.85, 0.45), aspect="equal")
-    axes.axis("off")
-    return finished(figure)
-
-
-def values_of_states(names: Sequence[str], truth: Sequence[float], learned: Mapping) -> Figure:
-    """Draw true values of states as short lines, and {name: values} learned as points on them."""
-    figure, axes = plt.subplots(figsize=(5.6, 2.7))
-    places = np.arange(len(names))
-    axes.hlines(truth, places - 0.32, places + 0.32, color="#22262b", linewidth=1.5)
-    for (name, values), marker, colour in zip(learned.items(), "os", COLOURS, strict=False):
-        axes.plot(places, values, marker, color=colour, markersize=7, linestyle="none")
-        axes.annotate(name, (places[0], values[0]), (0, 11), textcoords="offset points",
-                      ha="center", color=colour)  # fmt: skip
-    axes.annotate("true value", (places[-1], truth[-1]), (0, -8), textcoords="offset points",
-                  ha="center", va="top", color="#22262b")  # fmt: skip
-    axes.set_xticks(places, names)
-    axes.set_yticks(truth, [f"{i}/{len(truth) + 1}" for i in range(1, len(truth) + 1)])
-    axes.set(xlabel="state", ylabel="value", ylim=(0, 1))
-    return finished(figure)
-
-
 def against_truth(counted: np.ndarray, learned: np.ndarray, what: str) -> Figure:
     """Draw what was learned against what was counted, one point each, and where they are equal."""
     figure, axes = plt.subplots(figsize=(4.6, 4.2))

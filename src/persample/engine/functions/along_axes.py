@@ -28,6 +28,10 @@ from .elementwise import real, sqrt
 from .shapes import expand_dims, flip, take_along_axis
 from .steps import logical_not
 
+# What namespace has of it.
+__all__ = ["all", "any", "argmax", "argmin", "argsort", "count_nonzero", "cumulative_prod"]
+__all__ += ["cumulative_sum", "diff", "isin", "mean", "prod", "searchsorted", "sort", "std", "var"]
+
 
 def prod(x, /, axis=None, keepdims=False, *, dtype=None):
     """Multiply the elements along axes (all by default)."""

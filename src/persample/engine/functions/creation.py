@@ -9,6 +9,11 @@ import numpy as np
 from ..operations import asarray, broadcast, broadcast_to, where
 from .shapes import expand_dims
 
+# What namespace has of it.
+__all__ = ["__array_namespace_info__", "broadcast_arrays", "can_cast", "empty_like", "finfo"]
+__all__ += ["full", "full_like", "iinfo", "meshgrid", "ones_like", "result_type", "tril", "triu"]
+__all__ += ["zeros_like"]
+
 NUMPY_INFO = np.__array_namespace_info__()
 
 
@@ -43,13 +48,13 @@ def empty_like(x, /, *, dtype=None, device=None):
 def tril(x, /, *, k=0):
     """Return x with zeros above diagonal k of the last two axes."""
     x = asarray(x)
-    return where(np.tri(*x.shape[-2:], k, dtype=np.bool), x, full_like(x, 0))
+    return where(np.tri(*x.shape[-2:], k=k, dtype=np.bool), x, full_like(x, 0))
 
 
 def triu(x, /, *, k=0):
     """Return x with zeros below diagonal k of the last two axes."""
     x = asarray(x)
-    return where(np.tri(*x.shape[-2:], k - 1, dtype=np.bool), full_like(x, 0), x)
+    return where(np.tri(*x.shape[-2:], k=k - 1, dtype=np.bool), full_like(x, 0), x)
 
 
 def meshgrid(*arrays, indexing="xy"):
@@ -73,11 +78,6 @@ def broadcast_arrays(*arrays):
     return tuple(broadcast(*map(asarray, arrays)))
 
 
-def broadcast_shapes(*shapes):
-    """Return the shape that arrays of these shapes broadcast to."""
-    return np.broadcast_shapes(*shapes)
-
-
 def _dtype(x):
     """Return the dtype of an array; a dtype or a number is returned as it is."""
     return x if isinstance(x, type) else getattr(x, "dtype", x)
@@ -91,11 +91,6 @@ def result_type(*arrays_and_dtypes):
 def can_cast(from_, to, /):
     """Say whether every number of one dtype is one of another."""
     return np.can_cast(_dtype(from_), to)
-
-
-def isdtype(dtype, kind):
-    """Say whether a dtype is of a kind: "real floating", "integral", ..., or a dtype."""
-    return np.isdtype(dtype, kind)
 
 
 def finfo(type, /):

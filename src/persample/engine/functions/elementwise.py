@@ -10,17 +10,23 @@ import numpy as np
 from ..operations import (
     asarray,
     astype,
-    binary,
     broadcast,
     divide,
     elementwise,
     less,
     multiply,
     negative,
+    pair,
     promote,
+    titled,
     where,
 )
 from ..primitives import apply
+
+# What namespace has of it.
+__all__ = ["abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "clip", "copysign"]
+__all__ += ["cos", "cosh", "exp", "expm1", "hypot", "log", "log1p", "log2", "log10", "logaddexp"]
+__all__ += ["positive", "reciprocal", "remainder", "sin", "sinh", "sqrt", "square", "tan", "tanh"]
 
 
 def real(x):
@@ -37,108 +43,53 @@ def real_pair(x1, x2):
     return [real(x) for x in promote(*pair)]
 
 
-def _of_real(name, x):
-    return apply(name, asarray(real(x)))
+def of_one(name, says, of_integers=False):
+    """Return the function of a primitive with one input, which ``says`` what it returns.
+
+    Unless it is there for integers too, they become real numbers first.
+    """
+
+    def function(x, /):
+        return apply(name, asarray(x if of_integers else real(x)))
+
+    return titled(function, name, says)
 
 
-def exp(x, /):
-    """Return e ** x."""
-    return _of_real("exp", x)
+exp = of_one("exp", "Return e ** x.")
+expm1 = of_one("expm1", "Return e ** x - 1, exact also for small x.")
+log = of_one("log", "Return the natural logarithm.")
+log1p = of_one("log1p", "Return log(1 + x), exact also for small x.")
+log2 = of_one("log2", "Return the logarithm to base 2.")
+log10 = of_one("log10", "Return the logarithm to base 10.")
+sqrt = of_one("sqrt", "Return the square root.")
+sin = of_one("sin", "Return the sine of x, in radians.")
+cos = of_one("cos", "Return the cosine of x, in radians.")
+tan = of_one("tan", "Return the tangent of x, in radians.")
+asin = of_one("asin", "Return the angle between -pi/2 and pi/2 whose sine is x.")
+acos = of_one("acos", "Return the angle between 0 and pi whose cosine is x.")
+atan = of_one("atan", "Return the angle between -pi/2 and pi/2 whose tangent is x.")
+sinh = of_one("sinh", "Return the hyperbolic sine.")
+cosh = of_one("cosh", "Return the hyperbolic cosine.")
+tanh = of_one("tanh", "Return the hyperbolic tangent.")
+asinh = of_one("asinh", "Return the inverse of sinh.")
+acosh = of_one("acosh", "Return the inverse of cosh, for x >= 1.")
+atanh = of_one("atanh", "Return the inverse of tanh, for -1 < x < 1.")
+abs = of_one("abs", "Return |x|; its slope at 0 is 0.", of_integers=True)
 
 
-def expm1(x, /):
-    """Return e ** x - 1, exact also for small x."""
-    return _of_real("expm1", x)
+def pair_of_real(name, says):
+    """Return the function of a primitive with two inputs that become real numbers first."""
+
+    def function(x1, x2, /):
+        return elementwise(name, *real_pair(x1, x2))
+
+    return titled(function, name, says)
 
 
-def log(x, /):
-    """Return the natural logarithm."""
-    return _of_real("log", x)
-
-
-def log1p(x, /):
-    """Return log(1 + x), exact also for small x."""
-    return _of_real("log1p", x)
-
-
-def log2(x, /):
-    """Return the logarithm to base 2."""
-    return _of_real("log2", x)
-
-
-def log10(x, /):
-    """Return the logarithm to base 10."""
-    return _of_real("log10", x)
-
-
-def sqrt(x, /):
-    """Return the square root."""
-    return _of_real("sqrt", x)
-
-
-def sin(x, /):
-    """Return the sine of x, in radians."""
-    return _of_real("sin", x)
-
-
-def cos(x, /):
-    """Return the cosine of x, in radians."""
-    return _of_real("cos", x)
-
-
-def tan(x, /):
-    """Return the tangent of x, in radians."""
-    return _of_real("tan", x)
-
-
-def asin(x, /):
-    """Return the angle between -pi/2 and pi/2 whose sine is x."""
-    return _of_real("asin", x)
-
-
-def acos(x, /):
-    """Return the angle between 0 and pi whose cosine is x."""
-    return _of_real("acos", x)
-
-
-def atan(x, /):
-    """Return the angle between -pi/2 and pi/2 whose tangent is x."""
-    return _of_real("atan", x)
-
-
-def sinh(x, /):
-    """Return the hyperbolic sine."""
-    return _of_real("sinh", x)
-
-
-def cosh(x, /):
-    """Return the hyperbolic cosine."""
-    return _of_real("cosh", x)
-
-
-def tanh(x, /):
-    """Return the hyperbolic tangent."""
-    return _of_real("tanh", x)
-
-
-def asinh(x, /):
-    """Return the inverse of sinh."""
-    return _of_real("asinh", x)
-
-
-def acosh(x, /):
-    """Return the inverse of cosh, for x >= 1."""
-    return _of_real("acosh", x)
-
-
-def atanh(x, /):
-    """Return the inverse of tanh, for -1 < x < 1."""
-    return _of_real("atanh", x)
-
-
-def abs(x, /):
-    """Return |x|; its slope at 0 is 0."""
-    return apply("abs", asarray(x))
+atan2 = pair_of_real("atan2", "Return the angle of the point (x2, x1), from -pi to pi.")
+hypot = pair_of_real("hypot", "Return sqrt(x1 ** 2 + x2 ** 2) without overflow.")
+logaddexp = pair_of_real("logaddexp", "Return log(exp(x1) + exp(x2)) without overflow.")
+remainder = pair("remainder", "Return x1 - x2 floor(x1 / x2), which has the sign of x2.")
 
 
 def positive(x, /):
@@ -156,31 +107,11 @@ def reciprocal(x, /):
     return divide(1.0, real(x))
 
 
-def remainder(x1, x2, /):
-    """Return x1 - x2 floor(x1 / x2), which has the sign of x2."""
-    return binary("remainder", x1, x2)
-
-
-def atan2(x1, x2, /):
-    """Return the angle of the point with ordinate x1 and abscissa x2, from -pi to pi."""
-    return elementwise("atan2", *real_pair(x1, x2))
-
-
-def hypot(x1, x2, /):
-    """Return sqrt(x1 ** 2 + x2 ** 2) without overflow."""
-    return elementwise("hypot", *real_pair(x1, x2))
-
-
 def copysign(x1, x2, /):
     """Return x1 with the sign of x2."""
     x1, x2 = real_pair(x1, x2)
     same = apply("equal", *broadcast(apply("signbit", x1), apply("signbit", x2)))
     return where(same, x1, negative(x1))
-
-
-def logaddexp(x1, x2, /):
-    """Return log(exp(x1) + exp(x2)) without overflow."""
-    return elementwise("logaddexp", *real_pair(x1, x2))
 
 
 def clip(x, /, min=None, max=None):

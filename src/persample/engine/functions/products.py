@@ -6,6 +6,9 @@ from string import ascii_letters
 from ..operations import asarray, broadcast, multiply, permute_dims, product, promote, reshape, sum
 from .shapes import moveaxis
 
+# What namespace has of it.
+__all__ = ["einsum", "tensordot", "vecdot"]
+
 
 def einsum(subscripts, /, *operands):
     """Multiply arrays and sum over the letters that are not behind the arrow.
@@ -109,6 +112,7 @@ def tensordot(x1, x2, /, *, axes=2):
     x1, x2 = promote(x1, x2)
     if isinstance(axes, int):
         axes = range(x1.ndim - axes, x1.ndim), range(axes)
+    axes = [[named] if isinstance(named, int) else named for named in axes]
     pairs = [(a % x1.ndim, b % x2.ndim) for a, b in zip(*axes, strict=True)]
     left = list(ascii_letters[: x1.ndim])
     right = list(ascii_letters[x1.ndim : x1.ndim + x2.ndim])

@@ -17,12 +17,17 @@ from ..operations import (
 )
 from ..primitives import apply
 
+# What namespace has of it.
+__all__ = ["expand_dims", "flip", "matrix_transpose", "moveaxis", "one_hot", "repeat", "roll"]
+__all__ += ["squeeze", "stack", "take_along_axis", "tile", "unstack"]
+
 
 def expand_dims(x, /, axis=0):
-    """Insert an axis of length 1."""
+    """Insert an axis of length 1, or several, at these places of the result."""
     x = asarray(x)
-    axis = axis_of(x.ndim + 1, axis)
-    return reshape(x, x.shape[:axis] + (1,) + x.shape[axis:])
+    ndim = x.ndim + (len(axis) if isinstance(axis, tuple | list) else 1)
+    places, rest = axes_named(np.empty((1,) * ndim), axis), iter(x.shape)
+    return reshape(x, tuple([1 if a in places else next(rest) for a in range(ndim)]))
 
 
 def matrix_transpose(x, /):

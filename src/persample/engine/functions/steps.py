@@ -2,64 +2,30 @@
 
 import numpy as np
 
-from ..operations import asarray, astype, binary, elementwise, less, less_equal
+from ..operations import asarray, astype, binary, less, less_equal, pair, titled
 from ..primitives import apply
-from .elementwise import real, real_pair
+from .elementwise import of_one, pair_of_real
 
+# What namespace has of it.
+__all__ = ["bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or"]
+__all__ += ["bitwise_right_shift", "bitwise_xor", "ceil", "floor", "floor_divide", "greater"]
+__all__ += ["greater_equal", "isfinite", "isinf", "isnan", "logical_and", "logical_not"]
+__all__ += ["logical_or", "logical_xor", "nextafter", "round", "sign", "signbit", "trunc"]
 
-def sign(x, /):
-    """Return -1, 0 or 1, the sign of x; its derivative is zero."""
-    return apply("sign", asarray(x))
-
-
-def floor(x, /):
-    """Return the largest integer that is not above x; its derivative is zero."""
-    return apply("floor", asarray(x))
-
-
-def ceil(x, /):
-    """Return the smallest integer that is not below x; its derivative is zero."""
-    return apply("ceil", asarray(x))
-
-
-def trunc(x, /):
-    """Return x without its fraction; the derivative is zero."""
-    return apply("trunc", asarray(x))
-
-
-def round(x, /):
-    """Return the nearest integer, the even one of two; its derivative is zero."""
-    return apply("round", asarray(x))
-
-
-def isfinite(x, /):
-    """Say for each element whether it is neither infinite nor NaN."""
-    return apply("isfinite", asarray(x))
-
-
-def isinf(x, /):
-    """Say for each element whether it is infinite."""
-    return apply("isinf", asarray(x))
-
-
-def isnan(x, /):
-    """Say for each element whether it is NaN."""
-    return apply("isnan", asarray(x))
-
-
-def signbit(x, /):
-    """Say for each element whether its sign is minus, that of -0.0 included."""
-    return apply("signbit", asarray(real(x)))
-
-
-def floor_divide(x1, x2, /):
-    """Return the largest integer that is not above x1 / x2; its derivative is zero."""
-    return binary("floor_divide", x1, x2)
-
-
-def nextafter(x1, x2, /):
-    """Return the number next to x1 in the direction of x2; its derivative is zero."""
-    return elementwise("nextafter", *real_pair(x1, x2))
+# Of integers as well, but for the sign of a zero.
+sign = of_one("sign", "Return -1, 0 or 1, the sign of x; its derivative is zero.", True)
+floor = of_one("floor", "Return the largest integer not above x; its derivative is zero.", True)
+ceil = of_one("ceil", "Return the smallest integer not below x; its derivative is zero.", True)
+trunc = of_one("trunc", "Return x without its fraction; the derivative is zero.", True)
+round = of_one("round", "Return the nearest integer, or the even one; its slope is zero.", True)
+isfinite = of_one("isfinite", "Say for each element whether it is neither infinite nor NaN.", True)
+isinf = of_one("isinf", "Say for each element whether it is infinite.", True)
+isnan = of_one("isnan", "Say for each element whether it is NaN.", True)
+signbit = of_one("signbit", "Say for each element whether its sign is minus, also that of -0.0.")
+floor_divide = pair("floor_divide", "Return the floor of x1 / x2; its derivative is zero.")
+nextafter = pair_of_real(
+    "nextafter", "Return the number next to x1 towards x2; its slope is zero."
+)
 
 
 def greater(x1, x2, /):
@@ -79,34 +45,31 @@ def _of_bits(name, *xs):
     return binary(name, *xs) if len(xs) == 2 else apply(name, asarray(*xs))
 
 
-def bitwise_and(x1, x2, /):
-    """Return the bits set in both; of booleans: both hold."""
-    return _of_bits("bitwise_and", x1, x2)
+def _pair_of_bits(name, says):
+    def function(x1, x2, /):
+        return _of_bits(name, x1, x2)
+
+    return titled(function, name, says)
 
 
-def bitwise_or(x1, x2, /):
-    """Return the bits set in x1 or x2; of booleans: one holds."""
-    return _of_bits("bitwise_or", x1, x2)
-
-
-def bitwise_xor(x1, x2, /):
-    """Return the bits that differ; of booleans: just one holds."""
-    return _of_bits("bitwise_xor", x1, x2)
+bitwise_and = _pair_of_bits("bitwise_and", "Return the bits set in both; of booleans: both hold.")
+bitwise_or = _pair_of_bits(
+    "bitwise_or", "Return the bits set in x1 or x2; of booleans: one holds."
+)
+bitwise_xor = _pair_of_bits(
+    "bitwise_xor", "Return the bits that differ; of booleans: just one holds."
+)
+bitwise_left_shift = _pair_of_bits(
+    "bitwise_left_shift", "Return x1 with its bits moved to the left by x2 places."
+)
+bitwise_right_shift = _pair_of_bits(
+    "bitwise_right_shift", "Return x1 with its bits moved to the right by x2 places."
+)
 
 
 def bitwise_invert(x, /):
     """Return x with every bit inverted; of booleans: it does not hold."""
     return _of_bits("bitwise_invert", x)
-
-
-def bitwise_left_shift(x1, x2, /):
-    """Return x1 with its bits moved to the left by x2 places."""
-    return _of_bits("bitwise_left_shift", x1, x2)
-
-
-def bitwise_right_shift(x1, x2, /):
-    """Return x1 with its bits moved to the right by x2 places."""
-    return _of_bits("bitwise_right_shift", x1, x2)
 
 
 def _boolean(x):

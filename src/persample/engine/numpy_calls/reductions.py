@@ -1,117 +1,51 @@
-"""Sums, means, extremes, counts and running sums, with and without NaN."""
+"""Sums, means, running sums, order and quantiles."""
 
-import math
+import numpy as np
 
 from .. import namespace as xp
-from ..functions.elementwise import real
-from ..operations import axes_named, promote
-from . import Fixed, refuse
+from ..functions.elementwise import real, real_pair
+from . import refuse
 
 
-def _begun(f, total, initial):
-    return total if initial is None else f(total, xp.asarray(initial, total.dtype))
+def along(a, axis):
+    """Return an array and the axis to go along: all elements in a row where it is None."""
+    return (xp.reshape(a, (-1,)), 0) if axis is None else (a, axis)
 
 
-def _as(x, dtype):
-    return x if dtype is None else xp.astype(x, dtype)
-
-
-def sum(a, axis=None, dtype=None, out: Fixed = None, keepdims=False, initial=None, where=True):
+def sum(a, /, axis=None, dtype=None, keepdims=False, where=True):
     x = a if where is True else xp.where(where, a, 0)
-    return _begun(xp.add, xp.sum(x, axis, keepdims, dtype=dtype), initial)
+    return xp.sum(x, axis, keepdims, dtype=dtype)
 
 
-def prod(a, axis=None, dtype=None, out: Fixed = None, keepdims=False, initial=None, where=True):
-    x = a if where is True else xp.where(where, a, 1)
-    return _begun(xp.multiply, xp.prod(x, axis, keepdims, dtype=dtype), initial)
-
-
-def _extreme(name, a, axis, keepdims, initial, where):
-    if where is not True and initial is None:
-        refuse(name, "where= was given without initial=", "give initial= as well")
-    x = a if where is True else xp.where(where, a, xp.asarray(initial, a.dtype))
-    both = xp.maximum if name == "max" else xp.minimum
-    return _begun(both, getattr(xp, name)(x, axis, keepdims), initial)
-
-
-def max(a, axis=None, out: Fixed = None, keepdims=False, initial=None, where=True):
-    return _extreme("max", a, axis, keepdims, initial, where)
-
-
-def min(a, axis=None, out: Fixed = None, keepdims=False, initial=None, where=True):
-    return _extreme("min", a, axis, keepdims, initial, where)
-
-
-def ptp(a, axis=None, out: Fixed = None, keepdims=False):
-    return xp.subtract(xp.max(a, axis, keepdims), xp.min(a, axis, keepdims))
-
-
-def all(a, axis=None, out: Fixed = None, keepdims=False, *, where=True):
-    holds = a if where is True else xp.logical_or(a, xp.logical_not(where))
-    return xp.all(holds, axis, keepdims)
-
-
-def any(a, axis=None, out: Fixed = None, keepdims=False, *, where=True):
-    holds = a if where is True else xp.logical_and(a, where)
-    return xp.any(holds, axis, keepdims)
-
-
-def count_nonzero(a, axis=None, *, keepdims=False):
-    return xp.count_nonzero(a, axis, keepdims)
+def mean(a, /, axis=None, keepdims=False, where=True):
+    x = real(a)
+    return xp.mean(x, axis, keepdims) if where is True else _mean_of(x, where, axis, keepdims)
 
 
 def _mean_of(x, counted, axis, keepdims):
     """Average the elements that are counted."""
     total = xp.sum(xp.where(counted, x, 0.0), axis, keepdims)
-    many = xp.sum(xp.broadcast_to(xp.astype(counted, x.dtype), x.shape), axis, keepdims)
-    return xp.divide(total, many)
+    counted = xp.broadcast_to(xp.astype(counted, x.dtype), x.shape)
+    return xp.divide(total, xp.sum(counted, axis, keepdims))
 
 
-def mean(a, axis=None, dtype=None, out: Fixed = None, keepdims=False, *, where=True):
-    x = real(_as(a, dtype))
-    if where is True:
-        return xp.mean(x, axis, keepdims)
-    return _mean_of(x, xp.asarray(where), axis, keepdims)
+def var(a, /, axis=None, ddof=0, keepdims=False, correction=None):
+    correction = ddof if correction is None else correction
+    return xp.var(a, axis, correction=correction, keepdims=keepdims)
 
 
-def var(
-    a,
-    axis=None,
-    dtype=None,
-    out: Fixed = None,
-    ddof=0,
-    keepdims=False,
-    *,
-    where: Fixed = True,
-    mean: Fixed = None,
-    correction=None,
-):
-    ddof = ddof if correction is None else correction
-    return xp.var(_as(a, dtype), axis, correction=ddof, keepdims=keepdims)
+def std(a, /, axis=None, ddof=0, keepdims=False, correction=None):
+    return xp.sqrt(var(a, axis, ddof, keepdims, correction))
 
 
-def std(
-    a,
-    axis=None,
-    dtype=None,
-    out: Fixed = None,
-    ddof=0,
-    keepdims=False,
-    *,
-    where: Fixed = True,
-    mean: Fixed = None,
-    correction=None,
-):
-    ddof = ddof if correction is None else correction
-    return xp.std(_as(a, dtype), axis, correction=ddof, keepdims=keepdims)
+def ptp(a, /, axis=None, keepdims=False):
+    return xp.subtract(xp.max(a, axis, keepdims), xp.min(a, axis, keepdims))
 
 
-def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
-    x = real(a)
+def average(a, /, axis=None, weights=None, keepdims=False):
     if weights is None:
-        mean, many = xp.mean(x, axis, keepdims), math.prod(x.shape[i] for i in axes_named(x, axis))
-        return (mean, xp.full_like(mean, many)) if returned else mean
-    weights = xp.asarray(weights)
+        return xp.mean(a, axis, keepdims)
+    x, weights = real_pair(a, weights)
     if weights.ndim == 1 and x.ndim > 1 and isinstance(axis, int):
         weights = xp.moveaxis(xp.reshape(weights, (-1,) + (1,) * (x.ndim - 1)), 0, axis)
     elif weights.shape != x.shape:
@@ -120,134 +54,92 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
             f"weights of shape {weights.shape} for an array of shape {x.shape}",
             "give weights of that shape, or a vector and the axis that it goes along",
         )
-    x, weights = promote(x, weights)
     total = xp.sum(xp.broadcast_to(weights, x.shape), axis, keepdims)
-    mean = xp.divide(xp.sum(xp.multiply(x, weights), axis, keepdims), total)
-    return (mean, total) if returned else mean
+    return xp.divide(xp.sum(xp.multiply(x, weights), axis, keepdims), total)
 
 
-def argmax(a, axis=None, out: Fixed = None, *, keepdims=False):
-    return xp.argmax(a, axis, keepdims=keepdims)
+def cumsum(a, /, axis=None, dtype=None):
+    return xp.cumulative_sum(*along(a, axis), dtype=dtype)
 
 
-def argmin(a, axis=None, out: Fixed = None, *, keepdims=False):
-    return xp.argmin(a, axis, keepdims=keepdims)
+def cumprod(a, /, axis=None, dtype=None):
+    return xp.cumulative_prod(*along(a, axis), dtype=dtype)
 
 
-def _along(a, axis):
-    return (xp.reshape(a, (-1,)), 0) if axis is None else (a, axis)
+def nansum(a, /, axis=None, keepdims=False):
+    return sum(a, axis, None, keepdims, where=xp.logical_not(xp.isnan(a)))
 
 
-def cumsum(a, axis=None, dtype=None, out: Fixed = None):
-    a, axis = _along(a, axis)
-    return xp.cumulative_sum(a, axis=axis, dtype=dtype)
+def nanmean(a, /, axis=None, keepdims=False):
+    return mean(a, axis, keepdims, where=xp.logical_not(xp.isnan(a)))
 
 
-def cumprod(a, axis=None, dtype=None, out: Fixed = None):
-    a, axis = _along(a, axis)
-    return xp.cumulative_prod(a, axis=axis, dtype=dtype)
+def sort(a, /, axis=-1):
+    """Whatever ``kind`` is, the sort is stable, which each kind allows."""
+    return xp.sort(*along(a, axis))
 
 
-def cumulative_sum(x, /, *, axis=None, dtype=None, out: Fixed = None, include_initial=False):
-    return xp.cumulative_sum(x, axis=axis, dtype=dtype, include_initial=include_initial)
+def argsort(a, /, axis=-1):
+    """Whatever ``kind`` is, equal elements keep their order."""
+    return xp.argsort(*along(a, axis))
 
 
-def cumulative_prod(x, /, *, axis=None, dtype=None, out: Fixed = None, include_initial=False):
-    return xp.cumulative_prod(x, axis=axis, dtype=dtype, include_initial=include_initial)
+def quantile(a, /, q, axis=None):
+    x, axis = along(real(a), axis)
+    x = xp.sort(xp.moveaxis(x, axis, -1), -1)
+    place = np.asarray(q, np.float64) * (x.shape[-1] - 1)
+    if not np.all((place >= 0) & (place <= x.shape[-1] - 1)):
+        raise ValueError(
+            "np.quantile: q has a number outside of [0, 1] (np.percentile: outside of [0, 100]); "
+            "give quantiles there."
+        )
+    low, high = np.floor(place).astype(int), np.ceil(place).astype(int)
+    below, above = xp.take(x, low, axis=-1), xp.take(x, high, axis=-1)
+    share = place - low if place.ndim else float(place - low)  # a number takes x's dtype
+    between = xp.add(below, xp.multiply(xp.subtract(above, below), share))
+    last = xp.take(x, np.full(place.shape, -1), axis=-1)  # NaN if there is one
+    between = xp.where(xp.isnan(last), xp.nan, between)
+    return xp.moveaxis(between, -1, 0) if place.ndim else between
 
 
-# Without the elements that are NaN ---------------------------------------------------------------
+def percentile(a, /, q, axis=None):
+    return quantile(a, np.asarray(q) / 100.0, axis)
 
 
-def _filled(a, value):
-    """Return a with a number in place of every NaN; integers have none."""
-    return xp.where(xp.isnan(a), value, a) if a.dtype.kind == "f" else a
+def median(a, /, axis=None):
+    return quantile(a, 0.5, axis)
 
 
-def nansum(a, axis=None, dtype=None, out: Fixed = None, keepdims=False, initial=None, where=True):
-    return sum(_filled(a, 0.0), axis, dtype, None, keepdims, initial, where)
+def logsumexp(a, /, axis=None, keepdims=False):
+    """What ``np.logaddexp.reduce`` gives: the largest element is taken out before."""
+    top = xp.stop_gradient(xp.max(a, axis, True))
+    top = xp.where(xp.isfinite(top), top, 0.0)
+    total = xp.log(xp.sum(xp.exp(xp.subtract(a, top)), axis, keepdims))
+    return xp.add(total, xp.reshape(top, total.shape))
 
 
-def nanprod(a, axis=None, dtype=None, out: Fixed = None, keepdims=False, initial=None, where=True):
-    return prod(_filled(a, 1.0), axis, dtype, None, keepdims, initial, where)
-
-
-def nancumsum(a, axis=None, dtype=None, out: Fixed = None):
-    return cumsum(_filled(a, 0.0), axis, dtype)
-
-
-def nancumprod(a, axis=None, dtype=None, out: Fixed = None):
-    return cumprod(_filled(a, 1.0), axis, dtype)
-
-
-def _nan_extreme(f, a, axis, keepdims, worst):
-    if a.dtype.kind != "f":
-        return f(a, axis, keepdims)
-    empty = xp.all(xp.isnan(a), axis, keepdims)
-    return xp.where(empty, xp.nan, f(_filled(a, worst), axis, keepdims))
-
-
-def nanmax(
-    a, axis=None, out: Fixed = None, keepdims=False, initial: Fixed = None, where: Fixed = True
-):
-    return _nan_extreme(xp.max, a, axis, keepdims, -xp.inf)
-
-
-def nanmin(
-    a, axis=None, out: Fixed = None, keepdims=False, initial: Fixed = None, where: Fixed = True
-):
-    return _nan_extreme(xp.min, a, axis, keepdims, xp.inf)
-
-
-def nanmean(a, axis=None, dtype=None, out: Fixed = None, keepdims=False, *, where=True):
-    x = real(_as(a, dtype))
-    return _mean_of(x, xp.logical_and(xp.logical_not(xp.isnan(x)), where), axis, keepdims)
-
-
-def nanvar(
-    a,
-    axis=None,
-    dtype=None,
-    out: Fixed = None,
-    ddof=0,
-    keepdims=False,
-    *,
-    where: Fixed = True,
-    mean: Fixed = None,
-    correction=None,
-):
-    ddof, x = ddof if correction is None else correction, real(_as(a, dtype))
-    there = xp.logical_not(xp.isnan(x))
-    off = xp.where(there, xp.subtract(x, _mean_of(x, there, axis, True)), 0.0)
-    many = xp.subtract(xp.sum(xp.astype(there, x.dtype), axis, keepdims), float(ddof))
-    many = xp.where(xp.less(0.0, many), many, xp.nan)
-    return xp.divide(xp.sum(xp.multiply(off, off), axis, keepdims), many)
-
-
-def nanstd(
-    a,
-    axis=None,
-    dtype=None,
-    out: Fixed = None,
-    ddof=0,
-    keepdims=False,
-    *,
-    where: Fixed = True,
-    mean: Fixed = None,
-    correction=None,
-):
-    return xp.sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, correction=correction))
-
-
-# Rows for numpy_functions.ANSWERS.
+# Rows for numpy_functions.ANSWERS: those of the engine under the same name, and those made here.
+SAME = "all any count_nonzero max min prod argmax argmin cumulative_sum cumulative_prod"
+SAME += " searchsorted isin"
+OWN = [ptp, sum, mean, average, var, std, cumsum, cumprod, nansum, nanmean, sort, argsort]
+OWN += [quantile, percentile, median]
 ANSWERS = {
-    **{"all": all, "any": any, "sum": sum, "prod": prod, "count_nonzero": count_nonzero},
-    **{"max": max, "min": min, "amax": max, "amin": min, "ptp": ptp},
-    **{"mean": mean, "average": average, "var": var, "std": std},
-    **{"argmax": argmax, "argmin": argmin},
-    **{"cumsum": cumsum, "cumprod": cumprod},
-    **{"cumulative_sum": cumulative_sum, "cumulative_prod": cumulative_prod},
-    **{"nansum": nansum, "nanprod": nanprod, "nancumsum": nancumsum, "nancumprod": nancumprod},
-    **{"nanmax": nanmax, "nanmin": nanmin, "nanmean": nanmean, "nanvar": nanvar},
-    "nanstd": nanstd,
+    **{name: getattr(xp, name) for name in SAME.split()},
+    **{function.__name__: function for function in OWN},
+    "amax": xp.max,
+    "amin": xp.min,
+}
+
+
+# Rows for numpy_functions.METHODS. Their axis is 0 unless it is given.
+METHODS = {
+    "add.reduce": sum,
+    "multiply.reduce": xp.prod,
+    "maximum.reduce": xp.max,
+    "minimum.reduce": xp.min,
+    "logical_and.reduce": xp.all,
+    "logical_or.reduce": xp.any,
+    "logaddexp.reduce": logsumexp,
+    "add.accumulate": cumsum,
+    "multiply.accumulate": cumprod,
 }

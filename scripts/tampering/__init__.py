@@ -1,1 +1,0 @@
-"""What `make tamper` is made of: spoiled outputs, altered asserts, and who notices."""

@@ -1,0 +1,111 @@
+"""What the chapter on dynamic and static graphs says in prose and does not run on its page."""
+
+import json
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pytest
+import torch
+from torch.func import grad, vmap
+
+STORED = Path(__file__).parents[1] / "benchmarks" / "results" / "graph_costs.json"
+
+
+@pytest.fixture
+def graphs():
+    """The graphs that `keep` was given, from a compiler that knows nothing."""
+    torch.compiler.reset()
+    yield []
+    torch.compiler.reset()
+
+
+def keep_in(graphs):
+    def keep(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    return keep
+
+
+def tanh_of(weight, x):
+    return torch.tanh(weight @ x)
+
+
+def test_torch_compile_inside_vmap_or_grad_compiles_nothing(graphs):
+    keep, w, x = keep_in(graphs), torch.ones(2), torch.ones(3, 2)
+    vmap(torch.compile(tanh_of, backend=keep), (None, 0))(w, x)
+    grad(torch.compile(tanh_of, backend=keep))(w, x[0])
+    assert graphs == []
+    torch.compiler.reset()  # PyTorch leaves the function uncompiled from then on
+    torch.compile(vmap(grad(tanh_of), (None, 0)), backend=keep)(w, x)
+    assert len(graphs) == 1
+
+
+def test_torch_compile_notices_a_changed_value_from_outside(graphs):
+    def scaled(x):
+        return scale * x
+
+    compiled, x = torch.compile(scaled, backend=keep_in(graphs)), torch.ones(1)
+    scale = 0.5
+    assert compiled(x).item() == 0.5
+    scale = 1.0
+    assert compiled(x).item() == 1.0
+    assert len(graphs) == 2
+
+
+def test_fullgraph_refuses_an_if_on_a_value(graphs):
+    def halved(x):
+        return x / 2 if x[0] > 0 else x
+
+    with pytest.raises(Exception, match="Data-dependent branching"):
+        torch.compile(halved, backend=keep_in(graphs), fullgraph=True)(torch.ones(2))
+
+
+def test_the_nan_through_where_and_its_cure_in_torch():
+    def root(square):
+        return torch.where(square > 0, square.sqrt(), 0.0)
+
+    def safe_root(square):
+        return torch.where(square > 0, torch.where(square > 0, square, 1.0).sqrt(), 0.0)
+
+    squares = torch.tensor([4.0, 0.0])
+    assert vmap(grad(root))(squares).isnan().tolist() == [False, True]
+    assert vmap(grad(safe_root))(squares).tolist() == [0.25, 0.0]
+
+
+def test_grad_alone_accepts_an_if_and_disable_jit_runs_python():
+    calls = []
+
+    @jax.jit
+    def bent(x):
+        calls.append(x)
+        return x[0] ** 2 if x[0] > 0 else x[1]
+
+    assert jax.grad(bent.__wrapped__)(jnp.array([3.0, 1.0])).tolist() == [6.0, 0.0]
+    calls.clear()
+    with jax.disable_jit():
+        bent(jnp.ones(2))
+        bent(jnp.ones(2))
+    assert len(calls) == 2
+
+
+def test_a_new_lambda_in_each_step_is_traced_in_each_step():
+    calls = []
+
+    def double(x):
+        calls.append(x)
+        return 2 * x
+
+    for _ in range(3):
+        jax.jit(lambda x: double(x))(1.0)
+    assert len(calls) == 3
+    for _ in range(3):
+        jax.jit(double)(1.0)
+    assert len(calls) == 4
+
+
+def test_the_stored_break_even():
+    costs = json.loads(STORED.read_text())["costs"]
+    assert costs["jax"]["break_even"] == 34
+    assert round(costs["torch"]["break_even"], -3) == 6000

@@ -1,0 +1,136 @@
+"""The book's figures: each is drawn by a page, and what they compute themselves is right.
+
+That a page's figure is the stored one is nbval's to say; here stand only the numbers that a
+plotting function works out from what it is given.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from contrast import contrast, on_a_dark_page
+from matplotlib.colors import to_rgb
+from notebook_rules import chapters
+
+from persample_book import measured, plotting
+from persample_book.colours import METHODS
+from persample_book.plotting.style import for_text
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def texts(axes) -> list[str]:
+    return [text.get_text() for text in axes.texts if text.get_text()]
+
+
+def test_every_figure_is_drawn_by_a_page_or_by_the_script_of_pictures():
+    cells = [
+        "".join(cell["source"])
+        for path in chapters(ROOT)
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
+    ]
+    drawn = "\n".join([*cells, (ROOT / "scripts/draw_pictures.py").read_text(encoding="utf-8")])
+    functions = [name for name in plotting.__all__ if callable(getattr(plotting, name))]
+    assert [name for name in functions if not re.search(rf"plotting\.{name}\b", drawn)] == []
+
+
+DARK = to_rgb("#14181d")  # the ground of a dark page
+
+
+def test_names_in_a_curves_colour_can_be_read_on_a_light_and_a_dark_page():
+    for colour in {*METHODS.values(), *map(measured.COLOURS.get, measured.PEAKS)}:
+        assert contrast(for_text(colour), (1, 1, 1)) >= 4.5
+        assert contrast(on_a_dark_page(for_text(colour)), DARK) >= 4.5
+
+
+def test_a_dot_is_as_far_from_the_start_as_its_sum_is_long():
+    rng = np.random.default_rng(0)
+    terms = {"a": rng.normal(size=(7, 40)), "b": 1 + 0.1 * rng.normal(size=(7, 40))}
+    for axes, of in zip(plotting.sum_of_terms(terms).axes, terms.values(), strict=True):
+        places = axes.lines[0].get_xydata()
+        typical = np.sqrt(np.mean([np.sum(term**2) for term in of]))
+        sums = [np.linalg.norm(of[:n].sum(0)) / typical for n in range(8)]
+        np.testing.assert_allclose(np.hypot(*places.T), sums, atol=1e-12)
+        assert texts(axes) == [f"{sums[-1]:.1f}"]
+
+
+def test_outer_products_shows_each_product_and_the_mean():
+    z_bar, images = np.array([[1.0, -2.0], [0.5, 3.0]]), np.arange(12.0).reshape(2, 2, 3)
+    grid = np.array(plotting.outer_products(z_bar, images, "ab").axes).reshape(3, 3)
+    shown = [[axes.images[0].get_array() for axes in line[1:]] for line in grid]
+    np.testing.assert_allclose(shown[1][1], 3.0 * images[1])
+    np.testing.assert_allclose(shown[2][0], (images[0] + 0.5 * images[1]) / 2)
+
+
+def test_equal_rows_of_devices_are_one_arrow_with_all_their_samples():
+    rows = np.array([[1.0, 2], [3, 1], [-1, -2], [0, -3]])  # two on each device
+    sums = np.array([[0.0, 0], [3, -2], [0, 0], [3, -2]])
+    places = []
+    for axes in plotting.rows_by_devices(rows, sums, chosen=1).axes:
+        named = [text for text in axes.texts if hasattr(text, "xy") and text.get_text()]
+        places.append({text.get_text(): tuple(text.xy) for text in named})
+    assert places[0] == {str(k): tuple(row) for k, row in enumerate(rows)}
+    assert places[1] == {"0, 2": (0, 0), "1, 3": (3, -2), "1": (3, 1), "3": (0, -3)}
+
+
+def test_what_does_not_fit_into_memory_begins_where_the_curve_meets_the_limit():
+    lines = {"rows": [2000.0, 200, 20], "sum": [0.5, 0.05, 0.005]}
+    (axes,) = plotting.memory_by_devices([8, 80, 800], lines, 70).axes
+    np.testing.assert_allclose(axes.lines[-1].get_xydata(), [[8 * 2000 / 70, 70]])
+    assert "229 devices" in texts(axes)
+
+
+def test_bars_of_pulls_are_the_numbers_and_the_last_is_their_sum():
+    panels = {"one": np.array([-0.2, 0.5]), "two": np.array([0.1, -0.4])}
+    figure = plotting.pulls(["a", "b"], panels, [True, False])
+    for axes, values in zip(figure.axes, panels.values(), strict=True):
+        widths = [bar.get_width() for bar in axes.patches]
+        np.testing.assert_allclose(widths, [*values, values.sum()])
+
+
+def test_coloured_points_are_those_of_opposite_sign():
+    x, y = np.linspace(-1, 1, 41), np.linspace(-1, 1, 31)
+    truth, values = y[:, None] - 0.5 * x, y[:, None] + 0 * x  # two lines through the origin
+    axes = plotting.sign_map(x, y, truth, {"a": values}, "x", "y", (0.3, 0.2)).axes[0]
+    paths = [path for path in axes.collections[0].get_paths() if len(path.vertices)]
+    for point, turned in (((0.8, 0.2), True), ((-0.8, -0.2), True), ((0.8, 0.7), False)):
+        assert any(path.contains_point(point) for path in paths) == turned
+    with pytest.raises(ValueError, match=r"sign_map: 'a' has 1 numbers that are NaN or infinite"):
+        plotting.sign_map([0], [0, 1], np.ones((2, 1)), {"a": [[1], [np.nan]]}, "x", "y", (0, 0))
+
+
+def test_rewards_are_drawn_as_a_mean_and_the_range_of_the_seeds():
+    totals = {"a": np.array([[-4, -2, 0, 0], [-8, -6, 0, -4]])}  # means over two: -3, 0; -7, -2
+    (axes,) = plotting.rewards(totals, 2, (-1.0, "best")).axes
+    assert list(axes.lines[0].get_ydata()) == [-5, -1]
+    area = axes.collections[0].get_paths()[0].vertices
+    assert {tuple(corner) for corner in area} >= {(2, -7), (2, -3), (4, -2), (4, 0)}
+
+
+def test_clouds_show_mean_and_noise():
+    points = np.array([[0.0, 0], [2, 4]])
+    panels = plotting.clouds({"a": points, "b": -3 * points}, "x", "y").axes
+    for axes, factor in zip(panels, (1, -3), strict=True):
+        circle, arrow = (line.get_xydata() for line in axes.lines)
+        assert np.array_equal(arrow, [[0, 0], [factor, 2 * factor]])
+        assert np.allclose(np.hypot(*(circle - arrow[1]).T), abs(factor) * np.sqrt(5))
+
+
+def test_spread_draws_the_median_between_the_quartiles():
+    runs = np.arange(5.0)[:, None] * np.ones(3)
+    (axes,) = plotting.spread([0, 1, 2], {"a": runs}, "x", "y").axes
+    assert np.array_equal(axes.lines[0].get_ydata(), [2, 2, 2])
+    heights = axes.collections[0].get_paths()[0].vertices[:, 1]
+    assert (heights.min(), heights.max()) == (1, 3)
+
+
+@pytest.mark.parametrize("log", ["", "y"])
+def test_names_at_the_ends_of_curves_stand_apart(log):
+    lines = {"high": [1, 9.9], "low": [1, 2.0], "highest": [1, 10.0]}
+    figure = plotting.curves([1, 5], lines, "x", "y", log=log, legend="ends")
+    figure.canvas.draw()
+    boxes = {text.get_text(): text.get_window_extent() for text in figure.axes[0].texts}
+    assert not boxes["high"].overlaps(boxes["highest"])
+    assert boxes["low"].y1 < boxes["high"].y0 < boxes["highest"].y0

@@ -1,0 +1,244 @@
+"""The problems of the pages, each computed by another route: PyTorch, Gymnasium, enumeration."""
+
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+import persample as ps
+from persample_book import portable
+from persample_book.problems import answers, cart_pole, mistyped, softmax, wide
+
+# Answers of a small policy, and groups of them -----------------------------------------------
+
+
+@pytest.mark.parametrize(("words", "limit"), [(1, 1), (2, 3), (3, 2)])
+def test_every_answer_is_there_once(words, limit):
+    found = answers.listed(words, limit)
+    complete = set()
+    for tokens in product(range(words + 1), repeat=limit):  # cut after the first END
+        complete.add(tokens[: tokens.index(0) + 1] if 0 in tokens else tokens)
+    assert len(found) == len(set(found))
+    assert set(found) == complete
+
+
+def test_groups_are_those_of_all_orders():
+    p = [Fraction(3, 8), Fraction(15, 64), Fraction(75, 512), Fraction(125, 512)]
+    wanted = Counter()
+    for group in product(range(4), repeat=4):
+        chance = Fraction(1)
+        for answer in group:
+            chance *= p[answer]
+        wanted[tuple(sorted(group))] += chance
+    members, chance = answers.groups(np.array([float(x) for x in p]), 4)
+    assert {tuple(group) for group in members.tolist()} == set(wanted)
+    for group, found in zip(members.tolist(), chance, strict=True):
+        assert abs(found - float(wanted[tuple(group)])) < 1e-15
+    with pytest.raises(ValueError, match="must be at least 0 and add up to 1, got a sum of"):
+        answers.groups(np.array([1.5, -0.5]), 2)
+
+
+# The cart pole -------------------------------------------------------------------------------
+
+
+def test_episodes_are_padded_with_zeros_and_end_by_the_rules():
+    s, a, reward = cart_pole.episodes(np.zeros((20, 4)), seed=3, limit=30)
+    lengths = reward.sum(1).astype(int)
+    assert lengths.max() == 30 > lengths.min()  # some reach the limit
+    for i, length in enumerate(lengths):
+        assert np.all(reward[i, :length] == 1)
+        assert not any(np.any(x[i, length:]) for x in (reward, s, a))
+        assert np.all(np.abs(s[i, :length, 0]) <= 2.4)
+        assert np.all(np.abs(s[i, :length, 2]) <= np.deg2rad(12) + 1e-6)
+
+
+def test_a_step_is_gymnasiums_to_half_a_unit():
+    task = gymnasium.make("CartPole-v1").unwrapped
+    rng = np.random.default_rng(0)
+    largest = [cart_pole.TRACK, 30_000, cart_pole.FALLEN, 30_000]
+    states = rng.integers(-np.array(largest), largest, (200, 4))
+    right = rng.random(200) < 0.5
+    for state, push, later in zip(states, right, cart_pole.step(states, right), strict=True):
+        task.reset(seed=0)
+        task.state = state * cart_pole.UNITS
+        fallen = task.step(int(push))[2]
+        assert fallen == np.any(abs(later[[0, 2]]) > [largest[0], largest[2]])
+        apart = np.abs(later * cart_pole.UNITS - task.state) / cart_pole.UNITS
+        assert np.all(apart <= [1e-6, 0.5 + 1e-6, 1e-6, 0.5 + 1e-6])
+
+
+def test_reward_to_go_and_baseline():
+    reward = np.array([[1.0, 1, 1], [1, 1, 0], [1, 0, 0]])
+    to_go = cart_pole.to_go(reward)
+    assert np.array_equal(to_go, [[3, 2, 1], [2, 1, 0], [1, 0, 0]])
+    baseline = cart_pole.mean_of_others(to_go)
+    assert np.array_equal(baseline, [[1.5, 0.5, 0], [2, 1, 0.5], [2.5, 1.5, 0.5]])
+
+
+def episode_loss(theta, s, a, weight):
+    return ps.array_namespace(theta).sum(weight * ps.logistic_loss(theta, s, a))
+
+
+def test_what_no_action_can_change_adds_nothing_on_average():
+    """Fails if the actions share their random numbers with the start states."""
+    s, a, reward = cart_pole.episodes(np.zeros((4000, 4)), seed=0, limit=200)
+    to_go = cart_pole.to_go(reward)
+    for weight in (to_go[:, :1] - to_go, cart_pole.mean_of_others(to_go)):
+        rows = ps.per_sample_grad(episode_loss)(np.zeros(4), s, a, weight * reward)
+        errors = rows.std(axis=0, ddof=1) / np.sqrt(len(rows))
+        assert np.all(np.abs(rows.mean(0)) < 4 * errors)
+
+
+def nearby(array, rng):
+    """Return the array with its last bits changed: by up to 8 units in the last place."""
+    return array + rng.integers(-8, 9, np.shape(array)) * np.spacing(array)
+
+
+class AnotherMachine:
+    """NumPy, but with other last bits wherever those differ between machines."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def __getattr__(self, name):
+        function = getattr(np, name)
+        if name not in ("sin", "cos", "exp", "sum"):
+            return function
+        return lambda *args, **options: nearby(function(*args, **options), self.rng)
+
+
+def train(machine=None, updates=6, runs=3, batch=8):
+    """Learn as the chapter does; return all that was seen, with the weights it ended at."""
+    rows_of, seen = ps.per_sample_grad(episode_loss, in_axes=(0, 0, 0, 0)), []
+    theta = np.zeros((runs, 4))
+    for update in range(updates):
+        lanes = np.repeat(theta, batch, axis=0)
+        s, a, reward = cart_pole.episodes(lanes, seed=update, limit=100)
+        rows = rows_of(lanes, s, a, cart_pole.to_go(reward))
+        step = 0.02 * rows.reshape(runs, batch, 4).mean(1)
+        step = nearby(step, machine.rng) if machine else step
+        theta = portable.rounded(theta - step, 0.01)
+        seen += [s, a, reward]
+    return [*seen, theta]
+
+
+def test_another_machine_plays_and_learns_the_same_to_the_last_bit(monkeypatch):
+    here, machine = train(), AnotherMachine(0)
+    assert not np.array_equal(machine.exp(np.ones(20)), np.exp(np.ones(20)))
+    monkeypatch.setattr(cart_pole, "np", machine)
+    there = train(machine)
+    assert here[-1].any()  # it has learnt something
+    assert all(np.array_equal(x, y) for x, y in zip(here, there, strict=True))
+
+
+# Wrong labels --------------------------------------------------------------------------------
+
+
+def test_the_scores_along_a_training_are_those_of_one_image_alone():
+    """By autograd, one image at a time, over three steps."""
+    given, found = mistyped.along(3, steps=3)
+    x, y = torch.from_numpy(given.images / 16), torch.from_numpy(given.labels)
+    rng = mistyped.draw(3).rng
+    model = mistyped.new_model(rng)
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.5)
+
+    def seen(model, i):
+        scores = model(x[i : i + 1])
+        loss = cross_entropy(scores, y[i : i + 1])
+        row = torch.cat([g.flatten() for g in torch.autograd.grad(loss, [*model.parameters()])])
+        error = cross_entropy(leaf := scores.detach().requires_grad_(), y[i : i + 1])
+        return loss.item(), torch.autograd.grad(error, leaf)[0].norm().item(), row @ row
+
+    images, passed = (0, 5, 1796), []
+    for _ in range(3):
+        passed.append([seen(model, i) for i in images])
+        optimiser.zero_grad()
+        cross_entropy(model(x), y).backward()
+        optimiser.step()
+    starts = [mistyped.new_model(rng) for _ in range(5)]
+    for k, i in enumerate(images):
+        loss, error, square = seen(model, i)
+        wanted = {
+            "loss": loss,
+            "loss, mean of all steps": np.mean([p[k][0] for p in passed]),
+            "EL2N": error,
+            "row norm": square**0.5,
+            "TracIn with itself": sum(p[k][2] for p in passed),
+            "GraNd, untrained": np.mean([seen(start, i)[2] ** 0.5 for start in starts]),
+        }
+        assert found.keys() == wanted.keys()
+        for name, value in wanted.items():
+            np.testing.assert_allclose(found[name][i], float(value), rtol=1e-8, err_msg=name)
+
+
+# Softmax regression --------------------------------------------------------------------------
+
+
+def test_softmax_fit_hessian_and_influence_are_those_of_refits():
+    """Influence by weights: an integer weight is a repeated sample, here one part in 400."""
+    rng, decay = np.random.default_rng(0), 0.5
+    x, labels = rng.normal(size=(40, 3)), rng.integers(4, size=40)
+    theta = softmax.fit(x, labels, decay, classes=4)
+
+    def gradient(t):
+        rows = ps.per_sample_grad(lambda t, a, b: ps.cross_entropy_loss(t @ a, b))(t, x, labels)
+        return rows.sum(0).ravel() + decay * t.ravel()
+
+    assert np.abs(gradient(theta)).max() < 1e-9
+    off, size = theta + 0.3, 1e-6
+    steps = size * np.eye(12).reshape(12, 4, 3)
+    columns = [(gradient(off + s) - gradient(off - s)) / (2 * size) for s in steps]
+    np.testing.assert_allclose(softmax.hessian(off, x, decay), np.stack(columns, 1), atol=1e-7)
+
+    kept = np.ones((1, 40), bool)
+    kept[0, 10:20] = False
+    wanted = softmax.fit(x[kept[0]], labels[kept[0]], decay, classes=4)
+    np.testing.assert_allclose(softmax.refits(theta, x, labels, decay, kept)[0], wanted, atol=1e-8)
+
+    asked, asked_y = np.array([[0.3, -1.0, 0.5], [1.0, 0.0, 2.0]]), np.array([1, 3])
+    found = softmax.influence(theta, x, labels, decay, asked, asked_y)
+    for i in (0, 39):
+        losses = []
+        for more in (1, -1):
+            counts = np.full(40, 400)
+            counts[i] += more
+            many = np.repeat(np.arange(40), counts)
+            fitted = softmax.fit(x[many], labels[many], 400 * decay, classes=4)
+            losses.append(-np.log(softmax.probabilities(fitted, asked)[[0, 1], asked_y]))
+        np.testing.assert_allclose(-found[i], (losses[0] - losses[1]) * 200, rtol=1e-4, atol=1e-6)
+
+
+# Wide networks -------------------------------------------------------------------------------
+
+
+def test_the_kernel_is_the_gram_matrix_of_outputs_and_its_limit_the_mean_of_many():
+    w, a = wide.draw(256, 0)
+    hidden, out = torch.tensor(w, requires_grad=True), torch.tensor(a, requires_grad=True)
+    outputs = torch.tensor(wide.INPUTS) @ hidden.T
+    outputs = outputs.relu() @ out / 256**0.5
+    rows = [torch.autograd.grad(f, (hidden, out), retain_graph=True) for f in outputs]
+    rows = torch.stack([torch.cat([g.flatten() for g in row]) for row in rows])
+    np.testing.assert_allclose(wide.kernel(w, a), rows @ rows.T, rtol=0, atol=1e-10)
+    kernels = np.array([wide.kernel(*wide.draw(2000, seed)) for seed in range(100)])
+    spread = kernels.std(axis=0, ddof=1) / 10
+    assert (np.abs(kernels.mean(axis=0) - wide.limit()) < 5 * spread).all()
+
+
+@pytest.mark.parametrize(("power", "size"), [(0.5, 1.0), (1.0, 16.0)])
+def test_training_is_gradient_descent_on_the_mean_of_half_the_squared_errors(power, size):
+    w, a = wide.draw(16, 3)
+    hidden, out = torch.tensor(w, requires_grad=True), torch.tensor(a, requires_grad=True)
+    optimiser = torch.optim.SGD([hidden, out], lr=size)
+    for _ in range(7):
+        optimiser.zero_grad()
+        outputs = (torch.tensor(wide.INPUTS) @ hidden.T).relu() @ out / 16**power
+        ((outputs - torch.tensor(wide.GOAL)).square() / 2).mean().backward()
+        optimiser.step()
+    w_end, a_end = wide.trained(w, a, steps=7, power=power)
+    np.testing.assert_allclose(w_end, hidden.detach(), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(a_end, out.detach(), rtol=0, atol=1e-12)

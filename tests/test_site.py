@@ -1,0 +1,242 @@
+"""The built book as files: links, pictures, heads, live figures, and what can be downloaded."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import nbformat
+import numpy
+import pytest
+import yaml
+from browser import HTML, ROOT, pages
+from bs4 import BeautifulSoup
+from PIL import Image
+
+sys.path.insert(0, str(ROOT / "_ext"))
+
+import book_files
+import book_live
+import book_search
+import book_sharing
+
+pytestmark = pytest.mark.site
+SAID = book_sharing.settings(ROOT)
+WHEEL, ARCHIVE = book_files.names(book_files.version(ROOT))
+
+
+def parsed(folder: Path) -> dict[str, BeautifulSoup]:
+    """Return every page of a site."""
+    texts = {name: (folder / name).read_text(encoding="utf-8") for name in pages(folder)}
+    return {name: BeautifulSoup(text, "html.parser") for name, text in texts.items()}
+
+
+@pytest.fixture(scope="module")
+def soups():
+    return parsed(HTML)
+
+
+def links(folder: Path, soups: dict[str, BeautifulSoup]) -> list[str]:
+    """List the links of a site that lead nowhere inside it."""
+    broken = []
+    anchors = {
+        name: {tag.get("id") or tag.get("name") for tag in soup.find_all(True)}
+        for name, soup in soups.items()
+    }
+    for name, soup in soups.items():
+        for tag in soup.find_all(["a", "img", "link", "script"]):
+            target = urlsplit(tag.get("href") or tag.get("src") or "")
+            if target.scheme or target.netloc:
+                continue
+            path = unquote(target.path)
+            file = ((folder / name).parent / path if path else folder / name).resolve()
+            inside = file.relative_to(folder.resolve()).as_posix()
+            if not file.is_file():
+                broken.append(f"{name}: {target.geturl()} is not there")
+            elif unquote(target.fragment) not in anchors.get(inside, {target.fragment}) | {""}:
+                broken.append(f"{name}: {target.geturl()} has no such place")
+    return broken
+
+
+def test_every_link_inside_the_book_leads_somewhere(soups):
+    assert links(HTML, soups) == []
+
+
+def test_a_broken_link_is_found_out(tmp_path):
+    (tmp_path / "a.html").write_text(
+        "<a href='b.html'></a><a href='b.html#there'></a><a href='#x'></a><a href='c.html'></a>"
+    )
+    (tmp_path / "b.html").write_text("<p id=there>")
+    found = links(tmp_path, parsed(tmp_path))
+    assert found == ["a.html: #x has no such place", "a.html: c.html is not there"]
+
+
+def test_no_id_stands_twice_on_a_page(soups):
+    twice = {}
+    for name, soup in soups.items():
+        ids = [tag["id"] for tag in soup.find_all(id=True)]
+        if repeated := {one for one in ids if ids.count(one) > 1}:
+            twice[name] = repeated
+    assert twice == {}
+
+
+def test_a_page_asks_for_what_it_uses_and_every_picture_has_a_size(soups):
+    wrong = []
+    for name, soup in soups.items():
+        asked = " ".join(tag["src"] for tag in soup.find_all("script", src=True))
+        found = [file for file in ("fontawesome", "mathjax", "searchindex") if file in asked]
+        allowed = ["mathjax"] if soup.select(".math") else []
+        wrong += [f"{name} asks for {file}" for file in found if file not in allowed]
+        for number, picture in enumerate(soup.select("article img")):
+            if not (picture.get("width") and picture.get("height")):
+                wrong.append(f"{name}: {picture['src']} has no size")
+            if number and picture.get("loading") != "lazy":
+                wrong.append(f"{name}: {picture['src']} is loaded at once")
+    assert wrong == ["search.html asks for searchindex"]
+
+
+def test_every_live_figure_stands_beside_a_static_figure_or_output(soups):
+    found = []
+    for name, soup in soups.items():
+        mine = [box["id"].removeprefix("live-") for box in soup.select(".live")]
+        found += mine
+        for box in soup.select(".live"):
+            assert box.has_attr("hidden")
+            assert len(box.get_text().split()) > 10
+            assert box.find_parent("section").select("figure, .cell_output")
+        used = [tag["src"].partition("?")[0] for tag in soup.find_all("script", src=True)]
+        known = {*book_live.FIGURES, *book_live.COMMON}
+        here = [path.stem for path in map(Path, used) if path.stem in known]
+        assert set(here) == {part for one in mine for part in book_live.scripts(one)}, name
+    assert sorted(found) == book_live.FIGURES
+
+
+def test_every_page_has_words_and_a_picture_of_its_own(soups):
+    contents = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    assert set(SAID) == {"index", *re.findall(r"file: (\S+)", contents)}
+    words = [mine["description"] for mine in SAID.values()]
+    assert len(set(words)) == len(words)
+    assert [text for text in words if not 80 <= len(text) <= 180] == []
+    for docname, mine in SAID.items():
+        head = soups[f"{docname}.html"].head
+        tags: dict[str, list[str]] = {}
+        for tag in head.find_all("meta"):
+            tags.setdefault(tag.get("property") or tag.get("name"), []).append(tag.get("content"))
+        assert tags["description"] == tags["og:description"] == [mine["description"]]
+        assert len(tags["og:title"]) == 1
+        parts = head.title.get_text().split(" — ")
+        assert len(set(parts)) == len(parts)
+        ((picture,), (alt,)) = tags["og:image"], tags["og:image:alt"]
+        assert alt
+        if not picture.startswith("http"):
+            with Image.open((HTML / docname).parent / picture) as card:
+                assert [*card.size] == [1200, 630]
+                assert len(card.convert("RGB").getcolors(2**24)) > 10
+
+
+def test_what_a_host_looks_for_is_there(soups):
+    assert (HTML / ".nojekyll").is_file()
+    assert (HTML / "robots.txt").read_text(encoding="utf-8").startswith("User-agent: *\nAllow: /")
+    assert soups["404.html"].select("a[href='reference/errors.html']")
+    number = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    assert f"Version {number}, " in soups["index.html"].get_text()
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(r"^## (\S+)", changes, re.MULTILINE)[1] == number
+
+
+def test_no_button_leads_out_of_a_book_that_has_no_address(soups):
+    """With one, to its repository and to those who run it."""
+    known = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["repository"]["url"]
+    hosts = ("https://colab.research.google.com/", "https://mybinder.org/")
+    wrong = []
+    for name, soup in soups.items():
+        for link in soup.select(".article-header-buttons a[href], .bd-sidebar-primary a[href]"):
+            if "://" in link["href"] and not (known and link["href"].startswith((known, *hosts))):
+                wrong.append((name, link["href"]))
+    assert wrong == []
+
+
+def test_every_entry_of_the_error_index_has_a_place_and_a_wording():
+    found = book_search.entries((HTML / book_search.INDEX).read_text(encoding="utf-8"))
+    assert len({entry["place"] for entry in found}) == len(found) > 80
+    assert [entry for entry in found if not all(entry["wordings"])] == []
+
+
+# What can be downloaded ----------------------------------------------------------------------
+
+PROGRAM = """
+import sys
+sys.path.append(sys.argv[1])    # NumPy and array-api-compat only come from here
+import numpy as np, persample as ps
+assert "site-packages" in ps.__file__ and sys.prefix in ps.__file__, ps.__file__
+rows = ps.per_sample_grad(lambda t, x, y: 0.5 * (x @ t - y) ** 2)(
+    np.array([1.0, 2.0]), np.array([[1.0, 1.0], [2.0, 1.0]]), np.array([2.0, 3.0]))
+print(rows.tolist())
+"""
+
+
+def test_the_wheel_installs_without_a_network_and_runs(tmp_path):
+    assert (HTML / "files" / WHEEL).stat().st_size < 500_000
+    venv.create(tmp_path / "empty", with_pip=True)
+    python = tmp_path / "empty/bin/python"
+    install = [python, "-m", "pip", "install", "-q", "--no-index", "--no-deps"]
+    subprocess.run([*install, HTML / "files" / WHEEL], check=True)
+    packages = str(Path(numpy.__file__).parents[1])
+    done = subprocess.run(
+        [python, "-I", "-c", PROGRAM, packages], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "[[1.0, 1.0], [2.0, 1.0]]\n", done.stderr
+
+
+RUN = """
+import sys
+import nbclient, nbformat
+notebook = nbformat.read(sys.argv[1], as_version=4)
+notebook.cells.append(nbformat.v4.new_code_cell("import persample as p; print(p.__file__)"))
+nbclient.NotebookClient(notebook, allow_errors=True, timeout=300).execute()
+for cell in notebook.cells:
+    for output in cell.get("outputs", []):
+        if output.output_type == "error":
+            print(output.ename, cell.source.splitlines()[0])
+print(notebook.cells[-1].outputs[0].text)
+"""
+
+
+def test_the_archive_holds_the_book_and_a_chapter_of_it_runs(tmp_path):
+    """In an environment that has what requirements.txt names, with the archive's own packages."""
+    assert (HTML / "files" / ARCHIVE).stat().st_size < 8_000_000
+    with zipfile.ZipFile(HTML / "files" / ARCHIVE) as archive:
+        archive.extractall(tmp_path)
+    folder = tmp_path / Path(ARCHIVE).stem
+    (folder / ".venv/lib").mkdir(parents=True)
+    (folder / ".venv/lib/x.py").touch()
+    held = {path.relative_to(folder) for path in book_files.files(folder)}
+    assert held == {path.relative_to(ROOT) for path in book_files.files(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, "03_leaf_tensors.ipynb"],
+        cwd=folder / "chapters",
+        env={**os.environ, "PYTHONPATH": str(folder / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (where,) = done.stdout.split()
+    assert where.startswith(str(folder / "src")), done.stderr
+
+
+def test_every_page_offers_both_and_a_notebook_says_how_to_run_it(soups):
+    for docname in SAID:
+        found = soups[f"{docname}.html"].select(".dropdown-download-buttons a")
+        offered = {link["href"].rpartition("/")[2]: link for link in found}
+        assert {WHEEL, ARCHIVE} <= set(offered), docname
+        assert f"pip install {WHEEL}" in offered[WHEEL]["title"]
+    for path in (HTML / "_sources").rglob("*.ipynb"):
+        first, *rest = nbformat.read(path, as_version=4).cells
+        assert all(word in first.source for word in (WHEEL, ARCHIVE, "make lab"))
+        original = nbformat.read(ROOT / path.relative_to(HTML / "_sources"), as_version=4)
+        assert rest == original.cells

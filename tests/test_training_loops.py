@@ -1,0 +1,375 @@
+"""Each training loop ends where a loop over single samples ends; a mistake in it is noticed."""
+
+import json
+import math
+from functools import cache
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+import torch
+from notebook_rules import LONGEST_LOOP, LOOP
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from persample_book import processes
+from persample_book.devices.sharded_rows import clip_into_grad
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "reference" / "training_loops.ipynb"
+CELLS = {
+    cell.id: cell
+    for cell in nbformat.read(PAGE, as_version=4).cells
+    if LOOP in cell.metadata.get("tags", [])
+}
+ADAMW, PRIVATE = (CELLS[name].source for name in ("loop-adamw", "loop-private"))
+SHARDED = (ROOT / "src/persample_book/devices/sharded_rows.py").read_text("utf-8")
+DIGITS, LABELS = map(torch.tensor, load_digits(return_X_y=True))
+
+# What stands in a loop, and a mistake in its place.
+SPOILED = {
+    "adamw": [
+        ("scale=1 / size", "scale=1 / len(part)"),  # AdamW undoes nearly all of it
+        ("optimizer.zero_grad()", "pass"),
+        ("schedule.step()", "pass"),
+        ("steps, size, max_norm = 100, 64, 1.0", "steps, size, max_norm = 100, 64, 1e9"),
+    ],
+    "private": [
+        ("noise_multiplier=sigma", "noise_multiplier=0.0"),
+        ("noise_multiplier=sigma", "noise_multiplier=sigma * len(i)"),
+        ("divisor=rate * N", "divisor=max(len(i), 1)"),
+        ("rows, 1.0, noise", "rows, 1e9, noise"),
+    ],
+    "accountant": [
+        ("+ k * (k - 1) /", "+ k * k /"),
+        ("+ log1p(-1 / a)", ""),
+        ("log(comb(a, k)) + ", ""),
+        ("steps * renyi", "renyi"),
+    ],
+    "sharded": [
+        ("+ (m.bias is not None)", ""),
+        ("[Partial()]", "[Replicate()]"),
+        ("scale * max_norm / sq", "max_norm / sq"),
+        ("clamp(min=max_norm)", "clamp(min=1e9)"),
+        ("squares = squares + ", "squares = "),
+    ],
+}
+
+
+def replaced(source: str, old: str, new: str) -> str:
+    assert source.count(old) == 1
+    return source.replace(old, new)
+
+
+@pytest.fixture(autouse=True)
+def _in_double():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def clipped_mean(model, x, y, divisor, max_norm=1.0):
+    """Return the parameters that are trained, and the sum of their clipped rows over divisor."""
+    trained = [p for p in model.parameters() if p.requires_grad]
+    total = [torch.zeros_like(p) for p in trained]
+    for one, label in zip(x, y, strict=True):
+        row = torch.autograd.grad(cross_entropy(model(one[None]), label[None]), trained)
+        norm = math.sqrt(sum((g**2).sum().item() for g in row))
+        factor = min(1.0, max_norm / norm)
+        total = [t + factor * g for t, g in zip(total, row, strict=True)]
+    return trained, [t / divisor for t in total]
+
+
+@cache
+def adamw_by_hand():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(64, 32), nn.Tanh(), nn.Linear(32, 10))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    for t in range(100):
+        for group in optimizer.param_groups:
+            group["lr"] = 0.005 * (1 + math.cos(math.pi * t / 100))
+        batch = torch.randint(1797, (64,))
+        trained, mean = clipped_mean(model, DIGITS[batch] / 16, LABELS[batch], 64)
+        for p, g in zip(trained, mean, strict=True):
+            p.grad = g
+        optimizer.step()
+    return model
+
+
+@cache
+def private_by_hand(rate=0.04, frozen=False):
+    """Return the model, and how many batches had no samples."""
+    torch.manual_seed(1)
+    model, empty = nn.Linear(64, 10), 0
+    model.bias.requires_grad_(not frozen)
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        batch = [i for i, u in enumerate(rng.random(1500)) if u < rate]
+        empty += not batch
+        trained, mean = clipped_mean(model, DIGITS[batch] / 16, LABELS[batch], rate * 1500)
+        with torch.no_grad():
+            for p, g in reversed([*zip(trained, mean, strict=True)]):  # bias, weight: by name
+                noise = torch.tensor(1.5 * rng.normal(size=tuple(p.shape)))
+                p -= g + noise / (rate * 1500)
+    return model, empty
+
+
+def run(source: str) -> dict:
+    """Run a cell; return its names."""
+    names: dict = {}
+    exec(compile(source, "loop", "exec"), names)
+    return names
+
+
+def apart(found: dict, wanted: dict) -> float:
+    """Return the largest difference of two models' parameters, relative to the parameter."""
+    assert found.keys() == wanted.keys()
+    return max(((found[k] - p).norm() / p.norm()).item() for k, p in wanted.items())
+
+
+def error_of(source: str, wanted: nn.Module) -> float:
+    return apart(run(source)["model"].state_dict(), wanted.state_dict())
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_a_loop_is_short(name):
+    assert len(CELLS[name].source.splitlines()) <= LONGEST_LOOP < 40
+    assert len(SHARDED.splitlines()) < 60
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_no_printed_digit_depends_on_rounding(name, capsys):
+    run(CELLS[name].source)  # in double; the page has float32
+    assert capsys.readouterr().out == "".join(out.text for out in CELLS[name].outputs) != ""
+
+
+def test_adamw_ends_where_a_loop_over_samples_ends():
+    assert error_of(ADAMW, adamw_by_hand()) < 1e-6
+
+
+def test_private_training_ends_where_a_loop_over_samples_ends():
+    model, empty = private_by_hand()
+    assert error_of(PRIVATE, model) < 1e-6
+    assert not empty
+
+
+def test_empty_batches_are_steps_of_noise():
+    model, empty = private_by_hand(rate=0.0005)
+    assert 100 < empty < 200
+    assert error_of(replaced(PRIVATE, "300, 0.04", "300, 0.0005"), model) < 1e-6
+
+
+def test_a_frozen_parameter_gets_no_noise():
+    model, empty = private_by_hand(rate=0.0005, frozen=True)
+    source = replaced(PRIVATE, "300, 0.04", "300, 0.0005")
+    frozen = "model = torch.nn.Linear(64, 10)\nmodel.bias.requires_grad_(False)"
+    assert error_of(replaced(source, "model = torch.nn.Linear(64, 10)", frozen), model) < 1e-6
+
+
+@pytest.mark.parametrize("mistake", SPOILED["adamw"], ids=str)
+def test_a_mistake_in_the_loop_is_noticed(mistake):
+    assert error_of(replaced(ADAMW, *mistake), adamw_by_hand()) > 1e-4
+
+
+@pytest.mark.parametrize("mistake", SPOILED["private"], ids=str)
+def test_a_mistake_in_the_private_loop_is_noticed(mistake):
+    assert error_of(replaced(PRIVATE, *mistake), private_by_hand()[0]) > 1e-4
+
+
+@cache
+def accountant(source: str):
+    """Return epsilon_of, from the source of the cell."""
+    return run(source.partition("x, y =")[0])["epsilon_of"]
+
+
+def epsilon_by_integral(rate, sigma, steps, delta, orders=range(2, 65)):
+    """Return the smallest bound; the divergence of each order by numerical integration."""
+    z, width = np.linspace(-20 * sigma, 80 + 20 * sigma, 200_001, retstep=True)
+    log_p = -(z**2) / (2 * sigma**2) - 0.5 * math.log(2 * math.pi * sigma**2)
+    ratio = np.log1p(rate * np.expm1((2 * z - 1) / (2 * sigma**2)))  # mixture over p
+    bounds = []
+    for a in orders:
+        one = (math.log(width) + np.logaddexp.reduce(log_p + a * ratio)) / (a - 1)
+        least = math.log1p(-1 / a) - math.log(a * delta) / (a - 1)
+        bounds.append(steps * one + least)
+    return min(bounds)
+
+
+SETTINGS = [(0.04, 1.5, 300, 1e-5), (0.5, 3.0, 20, 1e-6), (0.001, 0.8, 5000, 1e-7)]
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_the_accountant_integrates_the_divergence(setting):
+    assert accountant(PRIVATE)(*setting) == pytest.approx(epsilon_by_integral(*setting), rel=1e-6)
+
+
+def stored() -> tuple[tuple, float]:
+    """Return a setting, and what two maintained libraries say of it."""
+    peers = json.loads((ROOT / "benchmarks/results/private_peers.json").read_text("utf-8"))
+    s, said = peers["settings"]["sampled"], peers["epsilon"]["sampled"]
+    assert said["RDP, dp-accounting"] == said["RDP, Opacus"]
+    setting = s["rate"], s["noise_multiplier"], s["steps"], peers["delta"]
+    return setting, said["RDP, Opacus"]
+
+
+def test_the_accountant_agrees_with_maintained_libraries():
+    setting, wanted = stored()
+    found = accountant(PRIVATE)(*setting)
+    assert wanted - 1e-4 < found < wanted + 1e-3  # they try more orders
+    text = " ".join(c.source for c in nbformat.read(PAGE, as_version=4).cells)
+    assert f"it gives {found:.3f}" in text
+    assert f"say {wanted:.3f}" in text
+
+
+@pytest.mark.parametrize("mistake", SPOILED["accountant"], ids=str)
+def test_a_mistake_in_the_accountant_is_noticed(mistake):
+    setting, wanted = stored()
+    found = accountant(replaced(PRIVATE, *mistake))(*setting)
+    assert not wanted - 1e-4 < found < wanted + 1e-3
+
+
+# Processes that meet in files, so that no port is needed, and run programs one after the other.
+PROCESSES = '''
+import json
+import sys
+import tempfile
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+END = "    dist.destroy_process_group()\\n"
+ANSWER = """
+    whole = {k: p.full_tensor().tolist() for k, p in model.named_parameters()}
+    answer = [whole, sum(p.to_local().numel() for p in model.parameters())]
+"""
+
+
+def work(rank, processes, sources, folder):
+    torch.set_num_threads(1)
+    torch.set_default_dtype(torch.float64)
+    begin, answers = dist.init_process_group, []
+    for number, source in enumerate(sources):
+        dist.init_process_group = lambda backend: begin(
+            backend, init_method=f"file://{folder}/{number}", rank=rank, world_size=processes
+        )
+        assert source.count(END) == 1
+        names = {"__name__": "__main__"}
+        exec(compile(source.replace(END, ANSWER + END), "sharded", "exec"), names)
+        answers.append(names["answer"])
+    if rank == 0:
+        print(json.dumps(answers), flush=True)
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1]) as file, tempfile.TemporaryDirectory() as folder:
+        mp.start_processes(work, (2, json.load(file), folder), 2, start_method="spawn")
+'''
+# Ways in which the processes may have samples, and inputs of several positions.
+CHANGES = {
+    "as it stands": [],
+    "unequal shares": [("batch[rank::n]", "batch.split([10, 6])[rank]")],
+    "a process without samples": [("batch[rank::n]", "batch[:16 * rank]")],
+    "evaluated before": [("    for batch in", "    model(x)\n    for batch in")],
+    "without biases": [
+        ("nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 4)",
+         "nn.Linear(8, 32, bias=False), nn.Tanh(), nn.Linear(32, 4, bias=False)"),
+    ],
+    "five positions": [
+        ("torch.randn(64, 8)", "torch.randn(64, 5, 8)"),
+        ("nn.Linear(32, 4))", "nn.Linear(32, 4), nn.Flatten())"),
+    ],
+}  # fmt: skip
+
+
+def changed(kind: str) -> str:
+    source = SHARDED
+    for change in CHANGES[kind]:
+        source = replaced(source, *change)
+    return source
+
+
+def mistaken(mistake: tuple[str, str]) -> str:
+    source = replaced(SHARDED, "import DTensor, Partial", "import DTensor, Partial, Replicate")
+    return replaced(source, *mistake)
+
+
+@pytest.fixture(scope="module")
+def sharded(tmp_path_factory):
+    """Return way or mistake -> the whole parameters that two processes end with, and a part."""
+    sources = {kind: changed(kind) for kind in CHANGES}
+    sources |= {mistake: mistaken(mistake) for mistake in SPOILED["sharded"]}
+    folder = tmp_path_factory.mktemp("sharded")
+    (folder / "processes.py").write_text(PROCESSES)
+    (folder / "sources.json").write_text(json.dumps([*sources.values()]))
+    answers = processes.run(folder / "processes.py", folder / "sources.json", seconds=300)
+    return {
+        key: ({k: torch.tensor(p, dtype=torch.float64) for k, p in whole.items()}, held)
+        for key, (whole, held) in zip(sources, answers, strict=True)
+    }
+
+
+def one_process(kind: str) -> dict:
+    """Train the program's model without sharding, from the rows of single samples."""
+    torch.manual_seed(0)
+    bias, several = kind != "without biases", kind == "five positions"
+    layers = [nn.Linear(8, 32, bias), nn.Tanh(), nn.Linear(32, 4, bias)]
+    model = nn.Sequential(*layers, *([nn.Flatten()] if several else []))
+    x = torch.randn(64, 5, 8) if several else torch.randn(64, 8)
+    y = torch.randint(4, (64,))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    for batch in torch.arange(64).split(16):
+        trained, mean = clipped_mean(model, x[batch], y[batch], 16)
+        for p, g in zip(trained, mean, strict=True):
+            p.grad = g
+        optimizer.step()
+    return model.state_dict()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", CHANGES)
+def test_two_processes_end_where_one_without_sharding_ends(kind, sharded):
+    (found, held), wanted = sharded[kind], one_process(kind)
+    assert apart(found, wanted) < 1e-6
+    assert held == sum(p.numel() for p in wanted.values()) // 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mistake", SPOILED["sharded"], ids=str)
+def test_a_mistake_in_the_divided_loop_is_noticed(mistake, sharded):
+    assert apart(sharded[mistake][0], one_process("as it stands")) > 1e-4
+
+
+def shared():
+    layer = nn.Linear(3, 3)
+    return nn.Sequential(layer, layer)
+
+
+def frozen():
+    model = nn.Sequential(nn.Linear(3, 3))
+    model[0].bias.requires_grad_(False)
+    return model
+
+
+def tied():
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    model[1].weight = model[0].weight
+    return model
+
+
+@pytest.mark.parametrize(
+    ("made", "error", "said"),
+    [
+        (lambda: nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3)), TypeError, "must be trained"),
+        (frozen, TypeError, "must be trained"),
+        (tied, TypeError, "one nn.Linear's"),
+        (shared, ValueError, "called once"),
+    ],
+)
+def test_what_the_hooks_would_miss_is_refused(made, error, said):
+    model = made()
+    with pytest.raises(error, match=said):
+        clip_into_grad(model, torch.randn(2, 3), torch.tensor([0, 1]), 1.0, 1.0)
+    assert all(p.grad is None for p in model.parameters())
