@@ -117,7 +117,8 @@ def _child(test: str, path: Path, source: str | None, took: dict | None, notes: 
             sys.meta_path.insert(0, _Replaced(path, source))
         signal.alarm(10 * ASLEEP)  # for the imports; a test has its own time
         clock = _Clock(took)
-        code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", test], plugins=[clock])
+        quiet = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow"]
+        code = pytest.main([*quiet, test], plugins=[clock])
         notes.write_text(json.dumps([int(code), clock.failed, clock.seconds]))
     finally:
         os._exit(0)

@@ -92,6 +92,7 @@ def test_to_numpy_converts_every_array_of_a_tree_and_leaves_the_graph_behind(own
     assert type(plain["a"]) is np.ndarray
     assert plain["b"][0].dtype == np.float32
     assert_close(plain, {"a": theta, "b": [2.0]})
+    assert ps.to_numpy({"a": [None], "b": 1}) == {"a": [None], "b": 1}
     for make in (ps.tape.tensor, pytest.importorskip("torch").tensor):
         assert_close(ps.to_numpy(make([1.0, 2.0], requires_grad=True) * 2), [2.0, 4.0])
 

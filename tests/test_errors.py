@@ -83,6 +83,10 @@ ERRORS = {
         lambda: rows(theta, torch_states, rewards),
         "TypeError: per_sample_grad: the arguments mix ... (argument 0) and torch (argument 1);",
     ),
+    "two backends in one tree": (
+        lambda: arrays_module.backend_of({"a": theta, "b": torch_states}),
+        "TypeError: backend_of: the arguments mix ... (argument 0) and torch (argument 0);",
+    ),
     "keywords": (
         lambda: td_rows(theta, states, rewards, states, gamma=0.9),
         "TypeError: per_sample_grad: the call has the keyword arguments gamma;",
@@ -106,7 +110,7 @@ ERRORS = {
     # Arrays that are refused
     "foreign": (
         lambda: rows(theta, states, Series()),
-        "TypeError: per_sample_grad: argument 2 holds a Series of ... no array of a backend",
+        "TypeError: per_sample_grad: argument 2 holds a Series of tests, which is no array",
     ),
     "dataclass": (
         lambda: rows(Weights(theta), states, rewards),

@@ -20,6 +20,7 @@ torch_backend = pytest.importorskip("persample.backends.torch_backend")
 MADE = {
     "float": lambda t, x: float(t[0]) * t[1] * x,
     "math.exp": lambda t, x: math.exp(t[0]) * t[1] * x,
+    "complex": lambda t, x: complex(t[0]).real * t[1] * x,
     "item": lambda t, x: (t[0] * t[1]).item() * t[1] * x,
     "tolist": lambda t, x: t.tolist()[0] * t[1] * x,
     "torch.tensor": lambda t, x: torch.tensor(t[0]) * t[1] * x,
