@@ -118,9 +118,33 @@ def equinox_model():
     return params, loss, lambda p: (p.weight, p.bias)
 
 
-def test_rows_of_a_tree_of_a_jax_library():
+def flax_params():
+    core, linen = pytest.importorskip("flax.core"), pytest.importorskip("flax.linen")
+    params = core.freeze({"params": {"kernel": theta[:, None], "bias": np.array([0.3])}})
+
+    def loss(params, x, y):
+        return 0.5 * (linen.Dense(1, param_dtype=float).apply(params, x)[0] - y) ** 2
+
+    read = lambda p: (p["params"]["kernel"], p["params"]["bias"])  # noqa: E731
+    return jax.tree.map(jax.numpy.asarray, params), loss, read
+
+
+def nnx_state():
+    nnx, jnp = pytest.importorskip("flax.nnx"), jax.numpy
+    model = nnx.Linear(3, 1, param_dtype=float, rngs=nnx.Rngs(0))
+    model.kernel[...], model.bias[...] = jnp.asarray(theta)[:, None], jnp.asarray([0.3])
+    graph, state = nnx.split(model)
+
+    def loss(state, x, y):
+        return 0.5 * (nnx.merge(graph, state)(x)[0] - y) ** 2
+
+    return state, loss, lambda s: (s["kernel"].get_value(), s["bias"].get_value())
+
+
+@pytest.mark.parametrize("make", [equinox_model, flax_params, nnx_state])
+def test_rows_of_a_tree_of_a_jax_library(make):
     pytest.importorskip("jax")
-    params, loss, read = equinox_model()
+    params, loss, read = make()
     given, structure = (params, *arrays((states, rewards), "jax")), jax.tree.structure(params)
     in_chunks = ps.per_sample_value_and_grad(loss, chunk_size=2)
     for rows in (ps.per_sample_grad(loss, jit=True)(*given), in_chunks(*given)[1]):
