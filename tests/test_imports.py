@@ -24,7 +24,7 @@ LAYERS = [
     ["losses"],
     ["recorder"],
     ["recorder.capture"],
-    ["recorder.passes", "recorder.reduction", "recorder.model"],
+    ["recorder.passes", "recorder.model"],
     ["recorder.sites", "recorder.replay"],
     ["recorder.rules"],
     ["recorder.layer_forms", "recorder.recording"],

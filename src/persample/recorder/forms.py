@@ -2,7 +2,7 @@
 
 Each form holds a batch and answers the same questions:
 
-    rows(samples, out, scale)   write ``scale`` times the rows of a slice of samples into ``out``
+    rows(samples, out)          write the rows of a slice of samples into ``out``
     squared_norms(squares)      (B,)      ||g_i||^2                   without forming the rows,
     weighted_sum(weights)       (*shape)  sum_i w_i g_i               or None where only the
     squared_sum()               (*shape)  sum_i g_i^2, elementwise    rows themselves tell
@@ -80,9 +80,8 @@ class Outer(Form):
     delta: Tensor
     h: Tensor
 
-    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+    def rows(self, samples: slice, out: Tensor) -> None:
         delta, h = self.delta[samples], self.h[samples]
-        delta = delta if scale == 1 else delta * scale
         torch.mul(delta[:, :, None], h[:, None, :], out=out)
 
     def squared_norms(self, squares: Callable) -> Tensor:
@@ -136,10 +135,8 @@ class OuterSum(Form):
         _, T, p = self.delta.shape
         return T * (p + self.h.shape[2]) > p * self.h.shape[2]
 
-    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
-        delta, h = self.delta[samples], self.h[samples]
-        delta = delta if scale == 1 else delta * scale
-        torch.matmul(delta.mT, h, out=out)
+    def rows(self, samples: slice, out: Tensor) -> None:
+        torch.matmul(self.delta[samples].mT, self.h[samples], out=out)
 
     def squared_norms(self, squares: Callable) -> Tensor:
         size, T, p = self.delta.shape
@@ -204,8 +201,8 @@ class Formed(Form):
     needs_rows = False
     g: Tensor
 
-    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
-        torch.mul(self.g[samples], scale, out=out)
+    def rows(self, samples: slice, out: Tensor) -> None:
+        out.copy_(self.g[samples])
 
     def squared_norms(self, squares: Callable) -> Tensor:
         return squares(self.g)
@@ -226,11 +223,11 @@ class Formed(Form):
         return contracted(self.g, vectors, torch)
 
 
-def copied_rows(form: Form, samples: slice, out: Tensor, scale: float) -> None:
+def copied_rows(form: Form, samples: slice, out: Tensor) -> None:
     """Write rows into memory that is no block of its own: a part of each line of a table."""
     for part in slices(len(out), out[0].nbytes):
         rows = torch.empty_like(out[part], memory_format=torch.contiguous_format)
-        form.rows(slice(samples.start + part.start, samples.start + part.stop), rows, scale)
+        form.rows(slice(samples.start + part.start, samples.start + part.stop), rows)
         out[part] = rows
 
 
@@ -250,9 +247,9 @@ class Part(Form):
     def needs_rows(self) -> bool:
         return self.form.needs_rows
 
-    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+    def rows(self, samples: slice, out: Tensor) -> None:
         out.zero_()
-        copied_rows(self.form, samples, out[:, self.lines], scale)
+        copied_rows(self.form, samples, out[:, self.lines])
 
     def squared_norms(self, squares: Callable) -> Tensor | None:
         return self.form.squared_norms(squares)
