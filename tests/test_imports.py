@@ -19,7 +19,6 @@ ROOT = Path(persample.__file__).parent
 # Top to bottom; modules of one line are siblings. A package stands for all of its modules.
 LAYERS = [
     ["privacy"],
-    ["statistics"],
     ["per_sample"],
     ["losses"],
     ["recorder"],
@@ -32,6 +31,7 @@ LAYERS = [
     ["recorder.forms", "recorder.graph"],
     ["recorder.axes"],
     ["recorder.buffers"],
+    ["statistics"],
     ["projection"],
     ["checks"],
     ["arrays"],

@@ -3,18 +3,17 @@
 Each form holds a batch and answers the same questions:
 
     rows(samples, out)          write the rows of a slice of samples into ``out``
-    squared_norms(squares)      (B,)      ||g_i||^2                   without forming the rows,
+    squared_norms()             (B,)      ||g_i||^2                   without forming the rows,
     weighted_sum(weights)       (*shape)  sum_i w_i g_i               or None where only the
     squared_sum()               (*shape)  sum_i g_i^2, elementwise    rows themselves tell
     products(other)             (B, B')   g_i . g'_j, another batch
     project(vectors)            (B, k)    a_k^T g_i c_k, or a_k . g_i
     inner(other)                (B,)      g_i . g'_i, another use of the parameter
 
-``squares`` is a function x -> ||x_i||^2 of `squares_once`. ``kind`` is what a record calls it.
+``kind`` is what a record calls it.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -26,21 +25,12 @@ from . import buffers
 from .buffers import slices
 
 
-def squares_once() -> Callable[[Tensor], Tensor]:
-    """Return a function x -> sum of squares over all axes but the first, (B,).
+def squares(x: Tensor) -> Tensor:
+    """Return the sums of squares over all axes but the first, (B,).
 
-    It works out each array once: the delta of a layer is in the norms of its weight and its bias.
+    Without memory for the squares, which costs more than they do.
     """
-    known: dict = {}
-
-    def squares(x):
-        key = x.data_ptr(), x.dtype, x.shape, x.stride()
-        if key not in known:  # without memory for the squares, which costs more than they do
-            total = torch.linalg.vector_norm(x.reshape(len(x), -1), dim=1).square_()
-            known[key] = x, total  # with x, so that its key stays its own
-        return known[key][1]
-
-    return squares
+    return torch.linalg.vector_norm(x.reshape(len(x), -1), dim=1).square_()
 
 
 class Form:
@@ -49,23 +39,10 @@ class Form:
     kind: ClassVar[str] = "rows"
     needs_rows = True  # for its norms, or they are the cheapest way to them
 
-    def squared_norms(self, squares: Callable) -> Tensor | None:
-        return None
+    def only_rows_tell(self, *_: Any) -> None:
+        """Answer None to whatever is asked."""
 
-    def weighted_sum(self, weights: Tensor) -> Tensor | None:
-        return None
-
-    def squared_sum(self) -> Tensor | None:
-        return None
-
-    def products(self, other: Any) -> Tensor | None:
-        return None
-
-    def project(self, vectors: list) -> Tensor | None:
-        return None
-
-    def inner(self, other: Any) -> Tensor | float | None:
-        return None
+    squared_norms = weighted_sum = squared_sum = products = project = inner = only_rows_tell
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +61,7 @@ class Outer(Form):
         delta, h = self.delta[samples], self.h[samples]
         torch.mul(delta[:, :, None], h[:, None, :], out=out)
 
-    def squared_norms(self, squares: Callable) -> Tensor:
+    def squared_norms(self) -> Tensor:
         return squares(self.delta) * squares(self.h)
 
     def weighted_sum(self, weights: Tensor) -> Tensor:
@@ -112,9 +89,9 @@ def _scaled_squares(x):
     """Return (x / m)^2 and m, the largest magnitude in x: no square overflows or vanishes."""
     largest = max(float(x.max()), -float(x.min())) if x.numel() else 1.0
     largest = largest if largest and math.isfinite(largest) else 1.0
-    squares = x / largest
-    squares *= squares
-    return squares, largest
+    scaled = x / largest
+    scaled *= scaled
+    return scaled, largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +115,7 @@ class OuterSum(Form):
     def rows(self, samples: slice, out: Tensor) -> None:
         torch.matmul(self.delta[samples].mT, self.h[samples], out=out)
 
-    def squared_norms(self, squares: Callable) -> Tensor:
+    def squared_norms(self) -> Tensor:
         size, T, p = self.delta.shape
         d, gram = self.h.shape[2], not self.needs_rows
         count = 2 * T * T if gram else p * d
@@ -204,7 +181,7 @@ class Formed(Form):
     def rows(self, samples: slice, out: Tensor) -> None:
         out.copy_(self.g[samples])
 
-    def squared_norms(self, squares: Callable) -> Tensor:
+    def squared_norms(self) -> Tensor:
         return squares(self.g)
 
     def weighted_sum(self, weights: Tensor) -> Tensor:
@@ -251,8 +228,8 @@ class Part(Form):
         out.zero_()
         copied_rows(self.form, samples, out[:, self.lines])
 
-    def squared_norms(self, squares: Callable) -> Tensor | None:
-        return self.form.squared_norms(squares)
+    def squared_norms(self) -> Tensor | None:
+        return self.form.squared_norms()
 
     def weighted_sum(self, weights: Tensor) -> Tensor | None:
         return self._among_zeros(self.form.weighted_sum(weights))

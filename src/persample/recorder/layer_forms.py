@@ -3,7 +3,6 @@
 They answer the questions that `forms` states; None where only the rows tell.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -61,9 +60,9 @@ class Convolution(Form):
     def _geometry(self) -> tuple:
         return self.kernel, self.stride, self.dilation, self.groups, self.shape
 
-    def squared_norms(self, squares: Callable) -> Tensor:
+    def squared_norms(self) -> Tensor:
         norms = [
-            OuterSum(delta.mT, windows.mT).squared_norms(squares).view(-1, self.groups).sum(1)
+            OuterSum(delta.mT, windows.mT).squared_norms().view(-1, self.groups).sum(1)
             for _, delta, windows in self._parts()
         ]
         return torch.cat(norms)
@@ -120,7 +119,7 @@ class Lookup(Form):
         sums = self.delta.new_zeros(len(places), self.delta.shape[2])
         return places, sums.index_add_(0, inverse, self.delta.flatten(0, 1))
 
-    def squared_norms(self, squares: Callable) -> Tensor:
+    def squared_norms(self) -> Tensor:
         places, sums = self._looked_up()
         norms = sums.new_zeros(len(self.delta))
         return norms.index_add_(0, places // self.count, sums.square_().sum(1))

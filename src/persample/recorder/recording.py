@@ -13,6 +13,7 @@ from itertools import combinations
 from operator import add
 from typing import Any, NamedTuple
 
+from .. import statistics
 from ..checks import is_count, is_number
 from ..projection import Signs, contracted
 from .buffers import slices
@@ -302,7 +303,7 @@ class Record:
         total = None
         for name in forms:
             part = self._products(name, (size, forms[name]), other, (count, others[name]))
-            total = part if total is None else _added(total, part)
+            total = part if total is None else total + part
         return total
 
     def _products(self, name, mine, other, theirs):
@@ -432,33 +433,21 @@ class Record:
 
         A square overflows, or is rounded to 0, long before its root does.
         """
-        from .forms import squares_once
-
-        squares, xp = squares_once(), self._source.xp
-        norms = reduce(add, [self._norms_of(name, forms[name], size, squares) for name in forms])
+        xp = self._source.xp
+        norms = reduce(add, [self._norms_of(name, forms[name], size) for name in forms])
         limits = xp.finfo(norms.dtype)
         fine = (norms >= limits.tiny / limits.eps) & (norms <= limits.max)
         return norms, () if bool(fine.all()) else [i for i in range(size) if not bool(fine[i])]
 
     def _careful_norm(self, i, forms):
-        """Return ||g_i|| as m ||g_i / m|| with m the largest entry of g_i.
-
-        A norm that its type cannot hold is given as the largest number that it can.
-        """
-        xp, parts = self._source.xp, []
+        """Return ||g_i||, of a row that is formed."""
+        row = {name: self._work(name, 1) for name in forms}
         for name, uses in forms.items():
-            row = self._work(name, 1)
-            self._add_up(uses, slice(i, i + 1), row)
-            parts.append(row)
-        tops = [float(abs(row).max()) for row in parts if 0 not in row.shape]
-        largest = math.nan if any(map(math.isnan, tops)) else max(tops, default=0.0)
-        if largest == 0 or not math.isfinite(largest):
-            return largest
-        norm = largest * math.sqrt(sum(float(xp.square(row / largest).sum()) for row in parts))
-        return min(norm, float(xp.finfo(parts[0].dtype).max))
+            self._add_up(uses, slice(i, i + 1), row[name])
+        return statistics.norms(row)[0]
 
-    def _norms_of(self, name, uses, size, squares):
-        norms = _closed_norms(uses, squares)
+    def _norms_of(self, name, uses, size):
+        norms = _closed_norms(uses)
         if norms is None:
             norms = self._source.xp.zeros_like(self._work(name, size, ()))
             for samples, rows in self._few(name, uses, size):
@@ -488,13 +477,13 @@ class Record:
         return total
 
 
-def _closed_norms(uses, squares):
+def _closed_norms(uses):
     """Return (B,): ||sum of a parameter's uses||^2 without rows, or None where rows are needed.
 
     With several uses it is the sum of their squares and of twice their inner products. Where
     these nearly cancel, too few digits are left, and rows are needed as well.
     """
-    parts = [use.squared_norms(squares) for use in uses]
+    parts = [use.squared_norms() for use in uses]
     if not parts or any(part is None for part in parts):
         return None
     apart = norms = reduce(add, parts)
@@ -505,14 +494,6 @@ def _closed_norms(uses, squares):
             return None
         norms = norms + 2 * product
     return norms if len(uses) == 1 or bool((norms >= CANCELLED * apart).all()) else None
-
-
-def _added(total, part):
-    """Return the sum of two fresh arrays, in the memory of the first where the types agree."""
-    if total.dtype != part.dtype:
-        return total + part
-    total += part
-    return total
 
 
 def _within(samples, part):
