@@ -13,7 +13,6 @@ Each form holds a batch and answers the same questions:
 ``kind`` is what a record calls it.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -68,8 +67,7 @@ class Outer(Form):
         return (self.delta * weights[:, None]).T @ self.h
 
     def squared_sum(self) -> Tensor:
-        (delta, largest), (h, other) = _scaled_squares(self.delta), _scaled_squares(self.h)
-        return delta.T @ h * (largest * other) ** 2
+        return self.delta.square().T @ self.h.square()
 
     def products(self, other: Any) -> Tensor | None:
         if not isinstance(other, Outer):
@@ -83,15 +81,6 @@ class Outer(Form):
         numbers = self.delta @ lines
         numbers *= self.h @ columns
         return numbers
-
-
-def _scaled_squares(x):
-    """Return (x / m)^2 and m, the largest magnitude in x: no square overflows or vanishes."""
-    largest = max(float(x.max()), -float(x.min())) if x.numel() else 1.0
-    largest = largest if largest and math.isfinite(largest) else 1.0
-    scaled = x / largest
-    scaled *= scaled
-    return scaled, largest
 
 
 @dataclass(frozen=True, eq=False)
