@@ -57,10 +57,8 @@ SMOOTH += ["sin", "cos", "tan", "asin", "acos", "atan"]
 SMOOTH += ["sinh", "cosh", "tanh", "asinh", "acosh", "atanh"]
 STEPS = ["sign", "floor", "ceil", "trunc", "isfinite", "isinf", "isnan", "signbit"]
 STEPS += ["bitwise_invert"]
-PAIRS = ["add", "subtract", "multiply", "divide", "power", "maximum", "minimum"]
-PAIRS += ["remainder", "atan2", "hypot", "logaddexp"]
-PAIR_STEPS = ["equal", "not_equal", "less", "less_equal", "floor_divide", "nextafter"]
-PAIR_STEPS += ["bitwise_and", "bitwise_or", "bitwise_xor"]
+PAIRS = ["remainder", "atan2", "hypot", "logaddexp"]
+PAIR_STEPS = ["floor_divide", "nextafter", "bitwise_and", "bitwise_or", "bitwise_xor"]
 PAIR_STEPS += ["bitwise_left_shift", "bitwise_right_shift"]
 
 PRIMITIVES = {
@@ -73,8 +71,19 @@ PRIMITIVES = {
         Primitive("astype", lambda x, dtype: x.astype(dtype), ELEMENTWISE),
         # Inputs of one call have one dtype (but for the condition of ``where``) and one shape;
         # only a constant number, a NumPy scalar, stays unbroadcast.
-        *[Primitive(name, getattr(np, name), ELEMENTWISE) for name in PAIRS + PAIR_STEPS],
+        Primitive("add", np.add, ELEMENTWISE),
+        Primitive("subtract", np.subtract, ELEMENTWISE),
+        Primitive("multiply", np.multiply, ELEMENTWISE),
+        Primitive("divide", np.divide, ELEMENTWISE),
+        Primitive("power", np.power, ELEMENTWISE),
+        Primitive("maximum", np.maximum, ELEMENTWISE),
+        Primitive("minimum", np.minimum, ELEMENTWISE),
+        Primitive("equal", np.equal, ELEMENTWISE),
+        Primitive("not_equal", np.not_equal, ELEMENTWISE),
+        Primitive("less", np.less, ELEMENTWISE),
+        Primitive("less_equal", np.less_equal, ELEMENTWISE),
         Primitive("where", np.where, ELEMENTWISE),
+        *[Primitive(name, getattr(np, name), ELEMENTWISE) for name in PAIRS + PAIR_STEPS],
         # Every product and sum of products: matmul, dot, outer. Letters as in np.einsum.
         Primitive("einsum", lambda x, y, subscripts: contract(subscripts)(x, y), OTHER),
         Primitive("sum", lambda x, axes: np.sum(x, axis=axes), OTHER),

@@ -91,6 +91,10 @@ vjp_rules = {
     "power": (_power_base, _power_exponent),
     "maximum": (lambda ct, out, x, y: ct * _wins(x, y), lambda ct, out, x, y: ct * _wins(y, x)),
     "minimum": (lambda ct, out, x, y: ct * _wins(y, x), lambda ct, out, x, y: ct * _wins(x, y)),
+    "equal": (None, None),
+    "not_equal": (None, None),
+    "less": (None, None),
+    "less_equal": (None, None),
     "where": (
         None,
         lambda ct, out, c, x, y: xp.where(c, ct, 0.0),

@@ -90,16 +90,32 @@ ANSWERS = {
     "around": round,
 }
 
-# Rows for numpy_functions.UFUNCS: those that the engine has under one of NumPy's names for them
-# (np.power is np.pow), and those made here.
+# Rows for numpy_functions.UFUNCS: those of the engine under the same name, under another, and
+# those made here. A name that NumPy has twice (degrees, rad2deg) stands here twice.
+SAME = "add subtract multiply divide negative positive exp expm1 log log1p log2 log10 sqrt square"
+SAME += " sin cos tan sinh cosh tanh hypot logaddexp copysign nextafter maximum minimum remainder"
+SAME += " floor_divide sign floor ceil trunc isfinite isinf isnan signbit equal not_equal less"
+SAME += " less_equal greater greater_equal logical_and logical_or logical_xor logical_not"
+SAME += " bitwise_and bitwise_or bitwise_xor matmul vecdot"
+RENAMED = {
+    "absolute": "abs",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "conjugate": "positive",
+    "invert": "bitwise_invert",
+    "left_shift": "bitwise_left_shift",
+    "power": "pow",
+    "right_shift": "bitwise_right_shift",
+}
 UFUNCS = {
-    **{
-        ufunc.__name__: getattr(xp, name)
-        for name, ufunc in vars(np).items()
-        if isinstance(ufunc, np.ufunc) and name in vars(xp)
-    },
+    **{name: getattr(xp, name) for name in SAME.split()},
+    **{name: getattr(xp, own) for name, own in RENAMED.items()},
     **{f.__name__: f for f in (cbrt, exp2, fabs, rint, reciprocal, degrees, radians)},
-    "conjugate": xp.positive,
     "rad2deg": degrees,
     "deg2rad": radians,
 }
