@@ -1,5 +1,6 @@
 """On the pages of the core the program is the text: they run without what a reader cannot see."""
 
+import json
 import re
 import zipfile
 from pathlib import Path
@@ -102,7 +103,7 @@ used, where = set(), os.path.dirname(persample.__file__)
 def noting(*settings, original=persample.per_sample_grad, **more):
     rows_of = original(*settings, **more)
     def noted(*arrays, **rest):
-        used.add(persample.array_namespace(*arrays).__name__.split(".")[0])
+        used.add(type(arrays[-1]).__module__.split(".")[0])
         return rows_of(*arrays, **rest)
     return noted
 
@@ -131,3 +132,19 @@ def test_what_is_in_sight_runs_by_itself_and_prints_the_same(path, reader, monke
     for cell, again in zip(cells, fresh.cells[1:-1], strict=True):
         if "nbval-ignore-output" not in cell.metadata.get("tags", []):
             assert texts(again) == texts(cell), cell.source
+
+
+def test_the_table_of_chapter_1_is_what_was_measured():
+    stored = json.loads((ROOT / "benchmarks/results/broken_inputs.json").read_text())["networks"]
+    text = "\n".join(c.source for c in read(PAGES[0]).cells if c.cell_type == "markdown")
+    rows = re.findall(r"^\| (plain|each loss|rows)(.*?) \|(.*)\|$", text, re.MULTILINE)
+    shown = {word + rest: cells.split("|") for word, rest, cells in rows}
+    assert len(shown) == 4
+    for way, cells in shown.items():
+        name = way.replace("plain training", "plain").replace("each ", "")
+        found = [stored[network][name]["10%"] for network in ("linear", "MLP", "GroupNorm")]
+        assert [c.strip() for c in cells] == [f"{c['mean']:.1f} ± {c['error']:.1f}" for c in found]
+    price = [
+        n["plain"]["0%"]["mean"] - n["rows clipped at 4"]["0%"]["mean"] for n in stored.values()
+    ]
+    assert "is {:.1f}, {:.1f} and {:.1f} points".format(*price) in text
