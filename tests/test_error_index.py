@@ -154,20 +154,6 @@ def test_one_key_gives_every_sample_the_same_mask():
     assert [len(np.unique(masks, axis=0)) for masks in (same, own)] == [1, 4]
 
 
-def test_torch_compile_inside_another_transform_compiles_nothing():
-    compiled = []
-
-    def compiler(graph, example_inputs):
-        compiled.append(graph)
-        return graph.forward
-
-    inside = torch.compile(lambda x: x * x, backend=compiler)
-    torch.vmap(torch.func.grad(inside))(torch.ones(3))
-    assert compiled == []
-    torch.compile(torch.vmap(torch.func.grad(lambda x: x * x)), backend=compiler)(torch.ones(3))
-    assert len(compiled) == 1
-
-
 def test_jax_traces_for_every_batch_size():
     traced = []
 
