@@ -15,7 +15,6 @@ from browser import HTML, pages, settle
 
 pytestmark = pytest.mark.site
 PAGE = "chapters/07_grad_troubles.html"
-SCROLLED = 0.1  # of a page's cells with code may scroll sideways on a phone
 
 # Every place that the Tab key comes to, and whether a ring shows there.
 RINGS = """
@@ -88,46 +87,6 @@ def test_a_finger_sees_copy_buttons_and_permalinks(chromium, address):
     context.close()
 
 
-def scrolled(page) -> tuple[int, int]:
-    """Return how many cells of the open page have code or output that scrolls, of how many."""
-    return tuple(
-        page.evaluate("""() => {
-          for (const e of document.querySelectorAll("details")) e.open = true;
-          const wide = (e) => e.scrollWidth > e.clientWidth + 1;
-          const cells = [...document.querySelectorAll("article .cell")];
-          return [cells.filter((c) => [...c.querySelectorAll("pre")].some(wide)).length,
-            cells.length];
-        }""")
-    )
-
-
-def too_wide(chromium, address: str, names: list[str]) -> dict[str, object]:
-    """Return what scrolls sideways on a phone: pages, and pages with too many such cells."""
-    context = chromium.new_context(viewport={"width": 390, "height": 844})
-    page = context.new_page()
-    found: dict[str, object] = {}
-    for name in names:
-        page.goto(f"{address}/{name}")
-        settle(page)
-        wide, cells = scrolled(page)
-        if wide > SCROLLED * cells:
-            found[name] = f"{wide} of {cells} cells scroll"
-        page.set_viewport_size({"width": 320, "height": 640})
-        over = page.evaluate(
-            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        )
-        if over > 0:
-            found[f"{name} at 320"] = f"{over} px too wide"
-        page.set_viewport_size({"width": 390, "height": 844})
-    context.close()
-    return found
-
-
-@pytest.mark.slow
-def test_a_phone_shows_every_page_without_scrolling(chromium, address):
-    assert too_wide(chromium, address, pages()) == {}
-
-
 BLOCK = (
     '<div class="highlight-ipython3 notranslate"><div class="highlight"><pre><span></span>'
     '<span class="k">if</span> x:\n    y\n\n</pre></div></div>'
@@ -135,7 +94,7 @@ BLOCK = (
 
 
 def test_links_to_terms_say_what_they_mean():
-    text = "".join((HTML / name).read_text(encoding="utf-8") for name in pages())
+    text = "".join((HTML / name).read_text(encoding="utf-8") for name in pages() if "/" in name)
     links = re.findall(r"<a [^>]*glossary[.]html#term-[^>]*>", text)
     said = [link for link in links if re.search(r' title="[^"]{30,}"', link)]
     assert len(said) > 0.7 * len(links) > 20  # a formula in TeX is not said

@@ -270,17 +270,6 @@ def test_clip_draws_what_it_computes_and_says_what_the_bound_does(opened):
     assert said(page).endswith("never more than bound/4 = 0.175.")
 
 
-def test_dividing_by_all_tokens_flattens_the_bars(opened):
-    page = opened("means")
-    tops = """() => [...document.querySelectorAll("#live-means rect")]
-      .filter((e) => +e.getAttribute("height")).map((e) => e.getAttribute("y"))"""
-    assert len(set(page.evaluate(tops))) == 2
-    page.get_by_role("radio", name="all tokens").check()
-    level = page.locator("#live-means line[stroke-dasharray]").get_attribute("y1")
-    assert page.evaluate(tops) == [level] * 13
-    assert "1/13 = 0.077, on the dashed line" in said(page)
-
-
 INSIDE = """(close) => {
   const all = [...document.querySelectorAll(".live svg")].filter((e) => e.checkVisibility());
   return all.flatMap((svg) => {
@@ -354,22 +343,6 @@ def test_the_keyboard_reaches_everything(opened, name):
     assert focused(page) == "BODY"
 
 
-def test_the_keyboard_walks(opened):
-    page = opened("td")
-    back = page.get_by_role("button", name="Back")
-    assert back.get_attribute("aria-disabled") == "true"
-    assert "stands at C" in said(page)
-    press(page, "button", "Step")
-    assert "no surprise: 0 + 0.50 − 0.50." in said(page)
-    assert back.get_attribute("aria-disabled") == "false"
-    press(page, "button", "Episode")
-    assert "Episode 1 has ended." in said(page)
-    press(page, "button", "100 episodes")
-    assert "Episode 101 has ended." in said(page)
-    press(page, "button", "Another walk")
-    assert state(page, "td")["walk"] == 2
-
-
 def test_the_graph_is_stepped_marked_and_refused(opened):
     page = opened("graph")
     press(page, "button", "Step")
@@ -388,27 +361,6 @@ def test_the_graph_is_stepped_marked_and_refused(opened):
     field.fill("100")
     assert said(page).startswith("Out of range: v1 takes −99 to 99. ")
     assert field.input_value() == "99"
-
-
-def test_the_network_is_chosen_and_frozen(opened):
-    page = opened("graph")
-    page.get_by_role("radio", name="the sum").press("ArrowRight")
-    assert (state(page, "graph")["graph"], focused(page)) == (1, "a small network")
-    for leaf in ("w1", "b1"):
-        press(page, "checkbox", f"{leaf} requires grad", "Space")
-    sentences = []
-    for _ in range(9):
-        press(page, "button", "Step")
-        sentences.append(said(page))
-    assert sentences[0] == "Forward: z = w1 * x + b1 is 1. Not recorded: no input requires grad."
-    assert sentences[4:7] == [
-        "Backward: the derivative of loss with respect to itself is 1.",
-        "Backward through loss = (p - y)² / 2: p gets 1 × (p - y) = 0.52, passed on, not kept;"
-        " y gets nothing: it is data.",
-        "Backward through p = w2 * h: w2 gets 0.52 × h = 0.4, kept as its .grad;"
-        " h gets nothing: it requires no grad.",
-    ]
-    assert sentences[7] == "Backward: h requires no grad, and its derivative is not computed."
 
 
 def centre(page, name):
