@@ -64,7 +64,9 @@ def test_the_file_is_the_cells_of_the_chapter():
 def test_the_file_has_at_most_200_lines_of_code():
     """Counted as everywhere in the book: without blank lines, comments and docstrings."""
     text = write_small_engine.FILE.read_text(encoding="utf-8")
-    assert 150 < sources.code_lines(text) <= 200
+    count = sources.code_lines(text)
+    assert 150 < count <= 200
+    assert f"in {count} lines of NumPy" in NOTEBOOK.cells[0].source
 
 
 def test_the_cells_pasted_in_order_run_with_numpy_alone(tmp_path):
