@@ -1,5 +1,8 @@
 """Fixtures that several test files share, and what is skipped where a framework is missing."""
 
+import shutil
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -37,7 +40,8 @@ def pytest_terminal_summary(terminalreporter) -> None:
         terminalreporter.write_line(f"generated calls: {words}")
 
 
-BUILT = (Path(__file__).resolve().parents[1] / "_build/html/index.html").is_file()
+ROOT = Path(__file__).resolve().parents[1]
+BUILT = (ROOT / "_build/html/index.html").is_file()
 
 
 def pytest_collection_modifyitems(items) -> None:
@@ -74,6 +78,20 @@ def light_compiler(monkeypatch):
     from persample.backends import torch_backend
 
     monkeypatch.setattr(torch_backend.BACKEND, "compiler", lambda: "aot_eager")
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory) -> Path:
+    """Build the wheel that `pip install .` installs."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"  # a build leaves files behind
+    shutil.copytree(ROOT / "src/persample", source / "src/persample")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    command = f"import setuptools.build_meta as b; b.build_wheel({str(folder)!r})"
+    subprocess.run([sys.executable, "-c", command], cwd=source, capture_output=True, check=True)
+    (built,) = folder.glob("*.whl")
+    return built
 
 
 # A browser at a time, so for each module: the next one starts its own.

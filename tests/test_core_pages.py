@@ -1,0 +1,151 @@
+"""On the pages of the core the program is the text: they run without what a reader cannot see."""
+
+import json
+import re
+import zipfile
+from pathlib import Path
+
+import nbformat
+import pytest
+from execute_notebooks import run
+from nbformat.v4 import new_code_cell, new_notebook
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted(ROOT.glob("chapters/0[1-6]_*.ipynb"))
+# Cells with these tags are folded on the page, or left out of it.
+UNSEEN = {"hide-input", "hide-cell", "remove-cell", "remove-input"}
+MOST_SECTIONS, MOST_WORDS, MOST_LINES, MOST_FOLDED = 5, 2_500, 160, 0.15
+
+
+def read(path):
+    return nbformat.read(path, as_version=4)
+
+
+def seen(cell):
+    return not UNSEEN & set(cell.metadata.get("tags", []))
+
+
+def before_the_exercises(notebook):
+    """Return the cells up to the heading of the exercises, the last one cut there."""
+    cells = []
+    for cell in notebook.cells:
+        text, exercises, _ = cell.source.partition("## Exercises")
+        cells.append(nbformat.from_dict({**cell, "source": text}))
+        if cell.cell_type == "markdown" and exercises:
+            return cells
+    raise ValueError("no exercises")
+
+
+def sections(cells):
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    return [h for h in re.findall(r"^## (.*)$", text, re.MULTILINE) if h != "Summary"]
+
+
+def words(cells):
+    """Count the words of the running text; a fold with an answer is not part of it."""
+    text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    text = re.sub(r"^```\{admonition\}.*?\n:class: dropdown.*?^```$", "", text, flags=re.M | re.S)
+    text = re.sub(
+        r"^\|.*\|$|^\(.*\)=$|^:[\w-]+:.*$|^```.*$", "", text, flags=re.M
+    )  # tables, marks
+    text = re.sub(r"\]\([^)]*\)|\{[\w:]+\}", "", text)
+    return len(re.findall(r"[\w$`][^\s]*", text))
+
+
+def code_lines(cells):
+    """Return how many lines of code are visible, and how many are folded."""
+    counts = {True: 0, False: 0}
+    for cell in cells:
+        if cell.cell_type == "code" and "remove-cell" not in cell.metadata.get("tags", []):
+            counts[seen(cell)] += sum(bool(line.strip()) for line in cell.source.splitlines())
+    return counts[True], counts[False]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_a_page_is_short_and_in_sight(path):
+    cells = before_the_exercises(read(path))
+    visible, folded = code_lines(cells)
+    assert len(sections(cells)) <= MOST_SECTIONS
+    assert words(cells) <= MOST_WORDS
+    assert visible <= MOST_LINES
+    assert folded <= MOST_FOLDED * (visible + folded)
+
+
+def texts(cell):
+    """Return what a cell printed or showed, as text, without addresses and without figures."""
+    found = []
+    for out in cell.outputs:
+        if out.output_type == "stream":
+            found.append((out.name, out.text))
+        elif out.output_type == "error":
+            found.append((out.ename, out.evalue))
+        elif not any(kind.startswith("image/") for kind in out.data):
+            found.append(("shown", out.data.get("text/plain", "")))
+    return [(kind, re.sub(r"0x[0-9a-f]{6,}", "ADDRESS", text)) for kind, text in found]
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory, wheel):
+    """Return a folder as a reader's kernel has it: the wheel, and no package of the book."""
+    folder = tmp_path_factory.mktemp("reader")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "site")
+    (folder / "site/persample_book.py").write_text("raise ImportError('not of a reader')\n")
+    return folder
+
+
+# Run before a page: notes of which library the arrays are that its rows are computed from.
+NOTE = """
+import os
+import persample
+
+used, where = set(), os.path.dirname(persample.__file__)
+
+def noting(*settings, original=persample.per_sample_grad, **more):
+    rows_of = original(*settings, **more)
+    def noted(*arrays, **rest):
+        used.add(type(arrays[-1]).__module__.split(".")[0])
+        return rows_of(*arrays, **rest)
+    return noted
+
+persample.per_sample_grad = noting"""
+REPORT = "print(where, *sorted(used))"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_what_is_in_sight_runs_by_itself_and_prints_the_same(path, reader, monkeypatch):
+    """And with it the package computes rows in three backends."""
+    stored = read(path)
+    cells = [c for c in stored.cells if c.cell_type == "code" and seen(c)]
+    assert not any("persample_book" in cell.source for cell in cells)
+    copies = [
+        new_code_cell(c.source, metadata={"tags": c.metadata.get("tags", [])}) for c in cells
+    ]
+    fresh = new_notebook(
+        metadata=stored.metadata, cells=[new_code_cell(NOTE), *copies, new_code_cell(REPORT)]
+    )
+    monkeypatch.setenv("PYTHONPATH", str(reader / "site"))
+    run(fresh, reader)
+    package, *used = fresh.cells[-1].outputs[0].text.split()
+    assert Path(package) == reader / "site/persample"
+    assert len(used) == 3, f"rows are computed in {used}"
+    for cell, again in zip(cells, fresh.cells[1:-1], strict=True):
+        if "nbval-ignore-output" not in cell.metadata.get("tags", []):
+            assert texts(again) == texts(cell), cell.source
+
+
+def test_the_table_of_chapter_1_is_what_was_measured():
+    stored = json.loads((ROOT / "benchmarks/results/broken_inputs.json").read_text())["networks"]
+    text = "\n".join(c.source for c in read(PAGES[0]).cells if c.cell_type == "markdown")
+    rows = re.findall(r"^\| (plain|each loss|rows)(.*?) \|(.*)\|$", text, re.MULTILINE)
+    shown = {word + rest: cells.split("|") for word, rest, cells in rows}
+    assert len(shown) == 4
+    for way, cells in shown.items():
+        name = way.replace("plain training", "plain").replace("each ", "")
+        found = [stored[network][name]["10%"] for network in ("linear", "MLP", "GroupNorm")]
+        assert [c.strip() for c in cells] == [f"{c['mean']:.1f} ± {c['error']:.1f}" for c in found]
+    price = [
+        n["plain"]["0%"]["mean"] - n["rows clipped at 4"]["0%"]["mean"] for n in stored.values()
+    ]
+    assert "is {:.1f}, {:.1f} and {:.1f} points".format(*price) in text
