@@ -27,7 +27,6 @@ JS, JR, JTHETA = arrays((states, rewards, theta), "jax")
 # The name on the page, where it is not that of the row with hyphens.
 OF_RECORDER = {
     "no-tensor": "no tensor",
-    "several-outputs": "outputs of several lengths",
     "lazy": "a lazy layer",
     "divided": "divided parameters",
     "fetched": "parameters fetched for a pass",
@@ -35,16 +34,13 @@ OF_RECORDER = {
     "batch-norm": "batch norm",
     "scalar": "one number",
     "tokens": "a number for each token",
-    "not-proved": "a penalty",
     "hook": "a hook on a parameter",
     "hidden": "a function that may hide a parameter",
     "not-finite": "a row that is not finite",
     "copy": "a copy",
-    "not-from-output": "called before",
     "other-model": "another model's losses",
     "no-gradient": "no gradient",
     "none": "no backward",
-    "both": "both ways",
     "second": "a second backward",
     "overwritten": "an input overwritten",
     "stepped": "a step before autograd runs again",
@@ -53,7 +49,6 @@ OF_RECORDER = {
     "reentrant": "re-entrant checkpointing",
     "model": "no model",
     "frozen": "nothing to train",
-    "reduction": "unknown reduction",
     "norm": "a norm below 0",
 }
 

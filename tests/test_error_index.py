@@ -14,7 +14,7 @@ import torch
 
 import persample as ps
 
-from .cases import CASES, inputs, rewards, states, theta
+from .cases import rewards, states, theta
 from .error_triggers import TRIGGERS, message
 from .precision import enable_x64
 from .tolerances import assert_close
@@ -176,34 +176,6 @@ def test_one_key_gives_every_sample_the_same_mask():
     assert [len(np.unique(masks, axis=0)) for masks in (same, own)] == [1, 4]
 
 
-def test_torch_compile_inside_another_transform_compiles_nothing():
-    compiled = []
-
-    def compiler(graph, example_inputs):
-        compiled.append(graph)
-        return graph.forward
-
-    inside = torch.compile(lambda x: x * x, backend=compiler)
-    torch.vmap(torch.func.grad(inside))(torch.ones(3))
-    assert compiled == []
-    torch.compile(torch.vmap(torch.func.grad(lambda x: x * x)), backend=compiler)(torch.ones(3))
-    assert len(compiled) == 1
-
-
-def test_jax_traces_for_every_batch_size():
-    traced = []
-
-    def loss(theta, x, y):
-        traced.append(x.shape)
-        return ps.squared_loss(theta, x, y)
-
-    rows = ps.per_sample_grad(loss, jit=True)
-    theta, *sample = inputs(CASES["squared_loss"], "jax")
-    for size in (4, 5, 4, 3, 5):
-        rows(theta, *(x[:size] for x in sample))
-    assert len(traced) == 3
-
-
 def test_equal_samples_and_averages_hide_wrong_rows():
     right = ps.per_sample_grad(ps.squared_loss)
     wrong = lambda theta, x, y: right(theta, x[:1], y[:1]).repeat(len(x), axis=0)  # noqa: E731
@@ -212,27 +184,3 @@ def test_equal_samples_and_averages_hide_wrong_rows():
     assert np.abs(wrong(theta, states, rewards) - rows).max() > 0.1
     over_batch = lambda theta, x, y: ps.squared_loss(theta, x, y) / len(states)  # noqa: E731
     assert_close(ps.per_sample_grad(over_batch)(theta, states, rewards) * len(states), rows)
-
-
-def test_chunks_kept_in_a_list_hold_the_last_rows():
-    layer = torch.nn.Linear(3, 2).double()
-    with ps.record(layer) as record:
-        record.backward((layer(torch.as_tensor(states)) ** 2).sum(1))
-    first, last = [part["weight"] for part in record.chunks(3)]
-    rows = record.rows()["weight"]
-    assert_close(first[:2], last)
-    assert_close(last, rows[3:])
-    assert not torch.allclose(first, rows[:3])
-
-
-def test_record_gets_the_rows_of_a_recurrent_layer():
-    """The cure for vmap's missing batching rule, by another route: each sample alone."""
-    gru = torch.nn.GRU(3, 2, batch_first=True).double()
-    x = torch.from_numpy(np.random.default_rng(0).normal(size=(4, 6, 3)))
-    with ps.record(gru) as record:
-        record.backward(gru(x)[0][:, -1].square().sum(1))
-    for i, one in enumerate(x):
-        gru.zero_grad()
-        gru(one[None])[0][:, -1].square().sum().backward()
-        for name, p in gru.named_parameters():
-            assert_close(record.rows()[name][i], p.grad)

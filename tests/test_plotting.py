@@ -101,31 +101,6 @@ def test_coloured_points_are_those_of_opposite_sign():
         plotting.sign_map([0], [0, 1], np.ones((2, 1)), {"a": [[1], [np.nan]]}, "x", "y", (0, 0))
 
 
-def test_rewards_are_drawn_as_a_mean_and_the_range_of_the_seeds():
-    totals = {"a": np.array([[-4, -2, 0, 0], [-8, -6, 0, -4]])}  # means over two: -3, 0; -7, -2
-    (axes,) = plotting.rewards(totals, 2, (-1.0, "best")).axes
-    assert list(axes.lines[0].get_ydata()) == [-5, -1]
-    area = axes.collections[0].get_paths()[0].vertices
-    assert {tuple(corner) for corner in area} >= {(2, -7), (2, -3), (4, -2), (4, 0)}
-
-
-def test_clouds_show_mean_and_noise():
-    points = np.array([[0.0, 0], [2, 4]])
-    panels = plotting.clouds({"a": points, "b": -3 * points}, "x", "y").axes
-    for axes, factor in zip(panels, (1, -3), strict=True):
-        circle, arrow = (line.get_xydata() for line in axes.lines)
-        assert np.array_equal(arrow, [[0, 0], [factor, 2 * factor]])
-        assert np.allclose(np.hypot(*(circle - arrow[1]).T), abs(factor) * np.sqrt(5))
-
-
-def test_spread_draws_the_median_between_the_quartiles():
-    runs = np.arange(5.0)[:, None] * np.ones(3)
-    (axes,) = plotting.spread([0, 1, 2], {"a": runs}, "x", "y").axes
-    assert np.array_equal(axes.lines[0].get_ydata(), [2, 2, 2])
-    heights = axes.collections[0].get_paths()[0].vertices[:, 1]
-    assert (heights.min(), heights.max()) == (1, 3)
-
-
 @pytest.mark.parametrize("log", ["", "y"])
 def test_names_at_the_ends_of_curves_stand_apart(log):
     lines = {"high": [1, 9.9], "low": [1, 2.0], "highest": [1, 10.0]}

@@ -11,7 +11,6 @@ import torch
 from torch.nn.functional import cross_entropy
 
 import persample as ps
-from persample_book import portable
 from persample_book.problems import answers, cart_pole, mistyped, softmax, wide
 
 # Answers of a small policy, and groups of them -----------------------------------------------
@@ -92,48 +91,6 @@ def test_what_no_action_can_change_adds_nothing_on_average():
         rows = ps.per_sample_grad(episode_loss)(np.zeros(4), s, a, weight * reward)
         errors = rows.std(axis=0, ddof=1) / np.sqrt(len(rows))
         assert np.all(np.abs(rows.mean(0)) < 4 * errors)
-
-
-def nearby(array, rng):
-    """Return the array with its last bits changed: by up to 8 units in the last place."""
-    return array + rng.integers(-8, 9, np.shape(array)) * np.spacing(array)
-
-
-class AnotherMachine:
-    """NumPy, but with other last bits wherever those differ between machines."""
-
-    def __init__(self, seed):
-        self.rng = np.random.default_rng(seed)
-
-    def __getattr__(self, name):
-        function = getattr(np, name)
-        if name not in ("sin", "cos", "exp", "sum"):
-            return function
-        return lambda *args, **options: nearby(function(*args, **options), self.rng)
-
-
-def train(machine=None, updates=6, runs=3, batch=8):
-    """Learn as the chapter does; return all that was seen, with the weights it ended at."""
-    rows_of, seen = ps.per_sample_grad(episode_loss, in_axes=(0, 0, 0, 0)), []
-    theta = np.zeros((runs, 4))
-    for update in range(updates):
-        lanes = np.repeat(theta, batch, axis=0)
-        s, a, reward = cart_pole.episodes(lanes, seed=update, limit=100)
-        rows = rows_of(lanes, s, a, cart_pole.to_go(reward))
-        step = 0.02 * rows.reshape(runs, batch, 4).mean(1)
-        step = nearby(step, machine.rng) if machine else step
-        theta = portable.rounded(theta - step, 0.01)
-        seen += [s, a, reward]
-    return [*seen, theta]
-
-
-def test_another_machine_plays_and_learns_the_same_to_the_last_bit(monkeypatch):
-    here, machine = train(), AnotherMachine(0)
-    assert not np.array_equal(machine.exp(np.ones(20)), np.exp(np.ones(20)))
-    monkeypatch.setattr(cart_pole, "np", machine)
-    there = train(machine)
-    assert here[-1].any()  # it has learnt something
-    assert all(np.array_equal(x, y) for x, y in zip(here, there, strict=True))
 
 
 # Wrong labels --------------------------------------------------------------------------------
