@@ -1,6 +1,6 @@
 """What decides whether a rule is right: finite differences for VJPs, a loop for batching.
 
-Each check raises AssertionError on a wrong rule; the mutation tests show that it does.
+Each check raises AssertionError on a wrong rule; test_engine_rules.py shows that it does.
 """
 
 import itertools

@@ -39,6 +39,20 @@ def test_batch_rule(name, case):
     check_batching(name, case, size=1)
 
 
+@pytest.mark.parametrize("name", ["tanh", "multiply", "einsum", "take", "cholesky", "max"])
+def test_a_spoiled_rule_is_noticed(name, monkeypatch):
+    """Else the two tests above would prove nothing: by 0.05 %, or with the samples reversed."""
+    case, rules, batched = SPECS[name][0], vjp_rules[name], batch_rules[name]
+    for i in differentiable(name, case.draw()):
+        wrong = lambda *args, i=i, **p: rules[i](*args, **p) * 1.0005  # noqa: E731
+        monkeypatch.setitem(vjp_rules, name, [*rules[:i], wrong, *rules[i + 1 :]])
+        with pytest.raises(AssertionError):
+            check_vjp(name, case)
+    monkeypatch.setitem(batch_rules, name, lambda *args, **p: batched(*args, **p)[::-1])
+    with pytest.raises(AssertionError):
+        check_batching(name, case)
+
+
 @every_case
 def test_nested_vmap_against_two_loops(name, case):
     """Every way to batch the inputs in the outer vmap, times two ways in the inner one."""
