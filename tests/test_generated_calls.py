@@ -6,17 +6,36 @@ Hypothesis draws the same calls on every machine, and makes one that fails as sm
 
 from typing import Any
 
+import jax
 import numpy as np
 import optree
 import pytest
+import torch
 from generated_calls import Pair, oracle, problems
-from generated_runs import WAYS, WITH_OPTIONS, calls, converted, quick, run_all  # noqa: F401
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from precision import enable_x64
 from tolerances import OF_DTYPE
 
 import persample as ps
 
-pytestmark = pytest.mark.usefixtures("quick")
+from .cases import arrays
+
+pytestmark = pytest.mark.usefixtures("quick", "light_compiler")
+WITH_OPTIONS = ("per_sample_grad", "per_sample_value_and_grad")
+WAYS = (*WITH_OPTIONS * 3, "loop_grad", "mean_grad")
+
+
+@pytest.fixture
+def quick():
+    """One thread for small arrays, no time spent on making compiled programs fast."""
+    threads, effort = torch.get_num_threads(), jax.config.jax_exec_time_optimization_effort
+    torch.set_num_threads(1)
+    jax.config.update("jax_exec_time_optimization_effort", -1.0)
+    with enable_x64(True), np.errstate(all="ignore"):
+        yield
+    jax.config.update("jax_exec_time_optimization_effort", effort)
+    torch.set_num_threads(threads)
 
 
 @st.composite
@@ -71,8 +90,11 @@ def arguments(backend, problem, values):
     for x in values:
         if isinstance(x, np.ndarray):
             x.flags.writeable = False
-    given = values if backend == "numpy" else [converted(backend, x) for x in values]
-    return optree.tree_map(given.__getitem__, problem.arguments)
+    if backend != "numpy":
+        values = [
+            arrays(x, backend, x.dtype.name) if isinstance(x, np.ndarray) else x for x in values
+        ]
+    return optree.tree_map(values.__getitem__, problem.arguments)
 
 
 def taken_apart(way, options, found):
@@ -94,14 +116,18 @@ def close(what, actual, expected, kept, tolerance):
     np.testing.assert_allclose(actual, expected, rtol=0, atol=scale, err_msg=what)
 
 
-@calls(numpy=(150, 6000), torch=(40, 1900), jax=(6, 150))
-def test_rows_are_those_of_the_oracle(name, count, record_property):
-    strategy = right_calls(name, name != "torch")
-    check = lambda *call: check_right(name, *call)  # noqa: E731
-    run_all(record_property, "right", count, strategy, check)
+# Many for `make check`: the backend, whether compiled, few and many.
+COUNTS = [("numpy", True, 100, 6000), ("torch", False, 25, 1900), ("jax", True, 3, 150)]
+COUNTS += [("torch", True, 1, 12)]
+RUNS = [(name, jit, few) for name, jit, few, _ in COUNTS]
+RUNS += [pytest.param(name, jit, many, marks=pytest.mark.slow) for name, jit, _, many in COUNTS]
 
 
-@calls(torch=(2, 12))
-def test_rows_of_compiled_functions(name, count, record_property):
-    check = lambda *call: check_right(name, *call)  # noqa: E731
-    run_all(record_property, "right", count, right_calls(name, True), check)
+@pytest.mark.parametrize(("name", "jit", "count"), RUNS)
+def test_rows_are_those_of_the_oracle(name, jit, count):
+    @settings(max_examples=count)
+    @given(right_calls(name, jit))
+    def each(call):
+        check_right(name, *call)
+
+    each()
