@@ -1,7 +1,7 @@
 """Programs that mislead whoever looks at shapes or numbers: name -> model, and its batches.
 
-They have as many positions as samples, samples on another axis, folded into one; weights used
-where no layer sees it; layers changed from outside; batches that look like another program.
+Weights are used where no layer sees it; layers are changed from outside; batches look like those
+of another program, or have as many positions as samples; samples mix.
 """
 
 import threading
@@ -72,10 +72,6 @@ def derivative(m, x):
     return torch.func.grad(lambda t: m.b(torch.tanh(m.a(t))).sum())(x)
 
 
-def derivative_of_each(m, x):
-    return torch.vmap(torch.func.grad(lambda t: m.b(torch.tanh(m.a(t))).sum()))(x)
-
-
 def derivative_by_autograd(m, x):
     x = x.requires_grad_()
     y = m.b(torch.tanh(m.a(x)))
@@ -112,17 +108,6 @@ class Rounded(torch.autograd.Function):
         return ct
 
 
-def unused_expert(m, x):
-    first = torch.zeros(len(x), dtype=torch.bool)
-    out = torch.zeros(len(x), 3, dtype=x.dtype).index_put((first.nonzero()[:, 0],), m.a(x[first]))
-    return out.index_put(((~first).nonzero()[:, 0],), m.b(x[~first]))
-
-
-def windows(m, x):
-    parts = x.view(B, 2, 2, 2, 2, 4).permute(0, 1, 3, 2, 4, 5).reshape(-1, 4, 4)
-    return m.l(parts * m.g).view(B, -1)
-
-
 def exchanged(m, x):
     """Two samples of a large batch change places."""
     parts = list(m.l(x).unbind(0))
@@ -136,24 +121,9 @@ def mixed_at_once(m, x):
     return (h + 0.5 * h.flip(0))[:, None]
 
 
-def mixed_first(m, x):
-    """On its way back to h the path that mixes is the shorter one."""
-    h = m.l(x).sin().sum(1)
-    return (h.cos().sin().exp().tanh() + h.flip(0))[:, None]
-
-
 def told_another_n(m, x):
     y = F.linear(x, m.w)
     return torch.native_group_norm(y, None, None, 1, x.shape[0] * 4, 1, 1, 1e-5)[0].sin()
-
-
-def complex_on_the_way(m, x):
-    return torch.fft.irfft(torch.fft.rfft(m.a(x)) * torch.view_as_complex(m.w), n=4)
-
-
-def batch_statistics(m, x):
-    kept = torch.zeros(12).double(), torch.ones(12).double()
-    return F.batch_norm(x, *kept, m.w, m.w.sin(), True)
 
 
 def linear(*parts, width=3):
@@ -168,12 +138,6 @@ MIX = torch.tensor([[1.0, 2, -1], [0.5, -2, 3], [2, 1, 0.7]], dtype=torch.float6
 ONES = torch.ones(4, 5).double()
 
 PROGRAMS = {
-    # As many positions as samples, other axes
-    "windows": (lambda: Made(windows, l=nn.Linear(4, 4), g=p(4, 4)), r(B, 4, 4, 4)),
-    "GRU, last state": (
-        lambda: Made(lambda m, x: m.l(x)[1][0], l=nn.GRU(4, 3, batch_first=True)),
-        r(B, 5, 4),
-    ),
     # What no layer shows
     "a hook with a value": (hooked, r(B, 4)),
     "spectral_norm, a hook": (lambda: spectral_norm(nn.Linear(4, 3)), r(B, 4)),
@@ -193,7 +157,7 @@ PROGRAMS = {
             lambda function=function: Made(function, a=nn.Linear(4, 5), b=nn.Linear(5, 1)),
             r(B, 4),
         )
-        for function in (derivative, derivative_of_each, derivative_by_autograd)
+        for function in (derivative, derivative_by_autograd)
     },
     "a gradient inside, of classes": (lambda: Made(derivative_of_classes, w=p(12)), r(6, 12)),
     "checkpointing with dropout": (
@@ -205,20 +169,7 @@ PROGRAMS = {
         ),
         r(B, 4),
     ),
-    "complex numbers": (lambda: Made(complex_on_the_way, a=nn.Linear(3, 4), w=p(3, 2)), r(2, 3)),
     # Weights on their own
-    "a dict of parameters": (
-        lambda: Made(
-            lambda m, x: (x @ m.w["a"] + m.w["b"]) * m.w["c"],
-            w=nn.ParameterDict({"a": p(4, 3), "b": p(3), "c": p()}),
-        ),
-        r(B, 7, 4),
-    ),
-    "a weight on the left": (lambda: Made(lambda m, x: (m.w @ x.mT).mT, w=p(3, 4)), r(B, 7, 4)),
-    "einsum with heads": (
-        lambda: Made(lambda m, x: torch.einsum("bthd,hdk->bthk", x, m.w), w=p(2, 4, 3)),
-        r(B, 7, 2, 4),
-    ),
     "an entry for each sample": (
         lambda: Made(lambda m, x: m.l(x + m.p), p=p(B, 4), **linear("l")),
         r(B, 4),
@@ -228,20 +179,11 @@ PROGRAMS = {
         r(B, 7, 4),
     ),
     "by frequency": (lambda: nn.Embedding(9, 3, scale_grad_by_freq=True), i(B, 3)),
-    "sparse": (lambda: nn.Embedding(9, 3, sparse=True), i(B, 5)),
     "sparse, mixed": (
         lambda: Made(
             lambda m, i: m.e(i) - 0.1 * m.e(i).mean(0), e=nn.Embedding(9, 3, sparse=True)
         ),
         i(B, 5),
-    ),
-    "an expert that no sample has chosen": (
-        lambda: Made(unused_expert, **linear("a", "b")),
-        r(B, 4),
-    ),
-    "a vector, turned": (
-        lambda: Made(lambda m, x: (x + m.w.t()) * torch.arange(16.0).view(4, 4).sin(), w=p(4)),
-        r(4, 4),
     ),
     "beyond the start": (lambda: Made(lambda m, x: x[:, None] * m.w[-9:2], w=p(4, 4)), r(4, 4)),
     "told another n": (lambda: Made(told_another_n, w=p(4, 4)), r(4, 4)),
@@ -265,7 +207,6 @@ PROGRAMS = {
         }.items()
     },
     # The first batch misleads
-    "running sum": (lambda: Made(lambda m, x: F.linear(x, m.w.cumsum(0)), w=p(3, 3)), MISLEADING),
     "rounded": (lambda: Made(lambda m, x: F.linear(x, Rounded.apply(m.w)), w=p(4, 3)), MISLEADING),
     "frequencies": (
         lambda: Made(lambda m, x: F.linear(x, torch.fft.rfft(m.w).abs()), w=p(4, 4)),
@@ -282,22 +223,15 @@ PROGRAMS = {
     # Samples mix
     "exchanged": (lambda: Made(exchanged, **linear("l")), r(40, 4)),
     "mixed at once": (lambda: Made(mixed_at_once, **linear("l")), r(B, 4)),
-    "mixed first": (lambda: Made(mixed_first, **linear("l")), r(B, 4)),
-    "batch statistics": (lambda: Made(batch_statistics, w=p(12)), r(6, 12)),
 }
 # Program -> the operations from which some of its rows are worked out one sample at a time.
 REPLAYED = {
-    "einsum with heads": "BmmBackward0",
     "an entry for each sample": "AddBackward0",
     "in place, on a view": "AsStridedBackward0",  # what was done to it does not show
     "a function of our own": "SquaredBackward",
     "a gradient inside, of classes": "SliceBackward0",
-    "complex numbers": "MulBackward0",
-    "an expert that no sample has chosen": "IndexPutBackward0",
     "told another n": "NativeGroupNormBackward0",
     "repeated, and the samples inside": "RepeatBackward0",
     "exchanged": "StackBackward0",
     "mixed at once": "AddBackward0, FlipBackward0",
-    "mixed first": "CosBackward0, FlipBackward0",
-    "batch statistics": "NativeBatchNormBackward0",
 }
