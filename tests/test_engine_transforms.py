@@ -94,17 +94,6 @@ def test_in_axes_means_what_it_means_in_jax(in_axes, shapes):
     assert_close(jit(vmap(f, in_axes))(*args), expected)
 
 
-def test_vmap_of_vmap():
-    g = lambda a, b: xp.sum(a * xp.tanh(b)) + a[0] * b  # noqa: E731
-    table = vmap(vmap(g, (None, 0)), (0, None))(X, y3)
-    assert_close(table, np.stack([np.stack([g(a, b) for b in y3]) for a in X]), FLOAT64)
-    assert_close(vmap(vmap(g, (0, None)), (None, 0))(X, y3), table.T, FLOAT64)
-    T = rng.normal(size=(2, 3, 4))
-    deep = vmap(vmap(vmap(lambda s: xp.tanh(s) * s)))
-    peer = lambda T: torch.sum((torch.tanh(T) * T) ** 2)  # noqa: E731
-    as_in_torch(grad(lambda T: xp.sum(deep(T) ** 2)), slope_of(peer), T)
-
-
 # Perturbation confusion: programs that go wrong if levels are mixed up --------------------------
 
 
