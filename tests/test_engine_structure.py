@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from rule_checks import check_batching, check_vjp, differentiable, subsets
 from specs import CASE_IDS, CASES, SPECS, case, real
 from tolerances import FLOAT64, assert_close
 
@@ -26,6 +25,8 @@ from persample_book.sources import (
     files,
     size,
 )
+
+from .test_engine_rules import check_batching, check_vjp, differentiable, subsets
 
 FILES = sorted(Path(engine.__file__).parent.glob("*.py"))
 DERIVED = sorted(Path(engine.__file__).parent.glob("*/*.py"))
