@@ -17,8 +17,8 @@ import persample as ps
 from persample import recorder
 
 from .layer_models import B, Made, losses, record_of
-from .layer_programs import Squared, as_script
 from .raised import check_errors
+from .test_record_programs import Squared, as_script
 
 
 def linear():
