@@ -118,17 +118,6 @@ def equinox_model():
     return params, loss, lambda p: (p.weight, p.bias)
 
 
-def flax_params():
-    core, linen = pytest.importorskip("flax.core"), pytest.importorskip("flax.linen")
-    params = core.freeze({"params": {"kernel": theta[:, None], "bias": np.array([0.3])}})
-
-    def loss(params, x, y):
-        return 0.5 * (linen.Dense(1, param_dtype=float).apply(params, x)[0] - y) ** 2
-
-    read = lambda p: (p["params"]["kernel"], p["params"]["bias"])  # noqa: E731
-    return jax.tree.map(jax.numpy.asarray, params), loss, read
-
-
 def nnx_state():
     nnx, jnp = pytest.importorskip("flax.nnx"), jax.numpy
     model = nnx.Linear(3, 1, param_dtype=float, rngs=nnx.Rngs(0))
@@ -141,7 +130,7 @@ def nnx_state():
     return state, loss, lambda s: (s["kernel"].get_value(), s["bias"].get_value())
 
 
-@pytest.mark.parametrize("make", [equinox_model, flax_params, nnx_state])
+@pytest.mark.parametrize("make", [equinox_model, nnx_state])
 def test_rows_of_a_tree_of_a_jax_library(make):
     pytest.importorskip("jax")
     params, loss, read = make()
