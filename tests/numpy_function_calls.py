@@ -8,24 +8,8 @@ import re
 
 import numpy as np
 
-from .specs import (
-    Input,
-    about_one,
-    above_one,
-    condition,
-    count,
-    definite,
-    few,
-    fractional,
-    index,
-    inside,
-    invertible,
-    nonzero,
-    positive,
-    real,
-    remote,
-    spaced,
-)
+from . import specs
+from .specs import Input
 
 
 def broken(*shape):
@@ -50,23 +34,20 @@ def rising(*shape):
 
 
 def near(*shape):
-    return spaced(0.0, *shape)
+    return specs.spaced(0.0, *shape)
 
 
 def apart(*shape):
     """Numbers that are no two the same, and none that of ``near``."""
-    return spaced(0.03, *shape)
+    return specs.spaced(0.03, *shape)
 
 
-DOMAINS = {
-    **dict.fromkeys("xyz", real),
-    **dict.fromkeys("nm", nonzero),
-    **dict.fromkeys("fg", few),
-    **dict.fromkeys("rs", rising),
-    **{"a": about_one, "b": broken, "c": condition, "d": near, "e": apart, "h": count},
-    **{"i": index, "j": invertible, "k": fractional, "l": definite, "o": above_one},
-    **{"p": positive, "q": remote, "t": inside, "u": extreme},
-}
+# Letters, and what of tests/specs.py or of the above is drawn for them.
+NAMES = """xyz real, nm nonzero, fg few, rs rising, a about_one, b broken, c condition, d near,
+e apart, h count, i index, j invertible, k fractional, l definite, o above_one, p positive,
+q remote, t inside, u extreme"""
+NAMES = [pair.split() for pair in NAMES.split(",")]
+DOMAINS = {a: globals().get(name) or getattr(specs, name) for some, name in NAMES for a in some}
 
 # Name: arguments; arguments. What has the name in it is a whole expression.
 CALLS = """
