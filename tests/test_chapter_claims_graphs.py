@@ -109,3 +109,69 @@ def test_the_stored_break_even():
     costs = json.loads(STORED.read_text())["costs"]
     assert costs["jax"]["break_even"] == 34
     assert round(costs["torch"]["break_even"], -3) == 6000
+
+
+def if_or_where(choose, tanh):
+    """The chapter's loss; `choose` takes the condition and the two results."""
+
+    def loss(weight, x, y):
+        h = choose(x[0] > 0, tanh(weight @ tanh(weight @ x)), weight @ x)
+        return 0.5 * ((h - y) ** 2).sum()
+
+    return loss
+
+
+def by_if(condition, yes, no):
+    return yes if condition else no
+
+
+def test_torch_compile_cuts_at_an_if_and_leaves_the_decision_to_python(graphs):
+    loss = if_or_where(by_if, torch.tanh)
+    compiled, w = torch.compile(loss, backend=keep_in(graphs)), torch.eye(2)
+    for x in (torch.tensor([1.0, 2.0]), torch.tensor([-1.0, 2.0])) * 2:
+        assert torch.equal(compiled(w, x, torch.ones(2)), loss(w, x, torch.ones(2)))
+    assert len(graphs) == 3
+
+
+def test_sizes_4_5_6_9_make_two_programs_in_torch_and_four_in_jax(graphs):
+    calls = []
+
+    def counted(*arrays):
+        calls.append("called")
+        return if_or_where(jnp.where, jnp.tanh)(*arrays)
+
+    in_jax = jax.jit(jax.vmap(jax.grad(counted), (None, 0, 0)))
+    in_torch = torch.compile(
+        vmap(grad(if_or_where(torch.where, torch.tanh)), (None, 0, 0)), backend=keep_in(graphs)
+    )
+    for size in (4, 5, 6, 9):
+        in_jax(jnp.eye(2), jnp.ones((size, 2)), jnp.ones((size, 2)))
+        in_torch(torch.eye(2), torch.ones(size, 2), torch.ones(size, 2))
+    assert (len(graphs), len(calls)) == (2, 4)
+
+
+def test_vmap_refuses_an_if_on_a_value_in_both():
+    batch = jnp.eye(2), jnp.ones((3, 2)), jnp.ones((3, 2))
+    with pytest.raises(jax.errors.TracerBoolConversionError):
+        jax.vmap(if_or_where(by_if, jnp.tanh), (None, 0, 0))(*batch)
+    with pytest.raises(RuntimeError, match="data-dependent control flow"):
+        vmap(if_or_where(by_if, torch.tanh), (None, 0, 0))(*(torch.ones(2, 2),) * 3)
+
+
+def test_cond_stays_for_one_sample_and_becomes_a_select_under_vmap():
+    def bent(x):
+        return jax.lax.cond(x > 0, jnp.tanh, jnp.cos, x)
+
+    one = str(jax.make_jaxpr(bent)(1.0))
+    many = str(jax.make_jaxpr(jax.vmap(bent))(jnp.ones(3)))
+    assert [name in one for name in ("cond[", "select_n")] == [True, False]
+    assert [name in many for name in ("cond[", "select_n")] == [False, True]
+
+
+def test_the_first_program_keeps_its_value_when_a_new_shape_reads_the_new_one():
+    scale = 0.5
+    scaled = jax.jit(lambda x: scale * x.sum())
+    assert scaled(jnp.ones(2)) == 1.0
+    scale = 1.0
+    assert scaled(jnp.ones(3)) == 3.0
+    assert scaled(jnp.ones(2)) == 1.0
