@@ -15,7 +15,7 @@ from persample import cross_entropy_loss, td_loss
 from persample.engine import PASSES, grad, jit, make_graph, optimise, vmap
 from persample.engine import namespace as xp
 from persample.engine.core import bind
-from persample.engine.primitives import PRIMITIVES
+from persample.engine.primitives import PRIMITIVES, apply
 from persample.engine.staging import Var
 
 
@@ -411,3 +411,14 @@ def test_the_same_function_gives_the_same_program_every_time():
     for n in range(40):
         kept.append([object() for _ in range(n)])
         assert jit(f).source(a, b) == first
+
+
+def test_a_graph_prints_every_parameter_and_every_output():
+    def spread(x):
+        return apply("pad", x, shape=(5,), slices=((0, None, 2),)), 2.5
+
+    assert str(make_graph(spread)(np.ones(3))) == (
+        "spread(x: float64[3]):\n"
+        "    a: float64[5] = pad[shape=(5,), slices=((0, None, 2),)] x\n"
+        "    return a, 2.5"
+    )
