@@ -245,7 +245,7 @@ ERRORS = {
     "a hook on a parameter": (hooked, NotImplementedError, "has a hook (register_hook)"),
     # Reading
     "an input overwritten": (overwritten, RuntimeError, "what weight was applied to was"),
-    "a step before autograd runs again": (stepped, RuntimeError, "need autograd a second time"),
+    "a step before autograd runs again": (stepped, RuntimeError, "the rows of w need autograd"),
     "buffers without an entry": (with_buffers(first), ValueError, "no dict with the names weight"),
     "buffers of another size": (
         with_buffers(smaller),
