@@ -136,7 +136,7 @@ def test_buffers_are_used_again_and_may_be_parts_of_one_array(name):
     _, other = build(name, seed=1)
     for buffer in (first, out):
         places = {k: g.data_ptr() for k, g in buffer.items()}
-        again = record_of(model, other, "sum").rows(buffer)
+        again = record_of(model, other).rows(buffer)
         assert again is buffer
         assert {k: g.data_ptr() for k, g in again.items()} == places
         assert_close(again, oracle(model, other))
@@ -148,7 +148,7 @@ def test_buffers_are_used_again_and_may_be_parts_of_one_array(name):
 def test_large_fresh_rows_have_huge_pages_at_a_cache_line_and_the_right_type(dtype):
     model = nn.Linear(200, 400).to(getattr(torch, dtype))
     x = torch.randn(50, 200).to(getattr(torch, dtype))
-    rows = record_of(model, x, "sum").rows()["weight"]
+    rows = record_of(model, x).rows()["weight"]
     assert rows.nbytes > buffers.SCRATCH or rows.nbytes > 2**22
     assert rows.data_ptr() % 64 == 0
     assert rows.shape == (50, 400, 200)
