@@ -109,23 +109,6 @@ def test_rewards_are_drawn_as_a_mean_and_the_range_of_the_seeds():
     assert {tuple(corner) for corner in area} >= {(2, -7), (2, -3), (4, -2), (4, 0)}
 
 
-def test_clouds_show_mean_and_noise():
-    points = np.array([[0.0, 0], [2, 4]])
-    panels = plotting.clouds({"a": points, "b": -3 * points}, "x", "y").axes
-    for axes, factor in zip(panels, (1, -3), strict=True):
-        circle, arrow = (line.get_xydata() for line in axes.lines)
-        assert np.array_equal(arrow, [[0, 0], [factor, 2 * factor]])
-        assert np.allclose(np.hypot(*(circle - arrow[1]).T), abs(factor) * np.sqrt(5))
-
-
-def test_spread_draws_the_median_between_the_quartiles():
-    runs = np.arange(5.0)[:, None] * np.ones(3)
-    (axes,) = plotting.spread([0, 1, 2], {"a": runs}, "x", "y").axes
-    assert np.array_equal(axes.lines[0].get_ydata(), [2, 2, 2])
-    heights = axes.collections[0].get_paths()[0].vertices[:, 1]
-    assert (heights.min(), heights.max()) == (1, 3)
-
-
 @pytest.mark.parametrize("log", ["", "y"])
 def test_names_at_the_ends_of_curves_stand_apart(log):
     lines = {"high": [1, 9.9], "low": [1, 2.0], "highest": [1, 10.0]}

@@ -21,7 +21,6 @@ from .pulls import pulls, sign_map, valley
 from .states import a_presplit, seven_states
 from .style import INK
 from .traces import stack_of_traces
-from .vectors import clouds, spread
 from .worlds import against_truth, grid_paths, grid_policy, rewards
 
 __all__ = [
@@ -35,7 +34,6 @@ __all__ = [
     "against_truth",
     "blamed_by",
     "conflicts",
-    "clouds",
     "curves",
     "dots",
     "equations",
@@ -58,7 +56,6 @@ __all__ = [
     "rows_by_devices",
     "running_total",
     "seven_states",
-    "spread",
     "stack_of_traces",
     "steps_of_a_line",
     "sign_map",
