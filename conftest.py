@@ -6,6 +6,7 @@ This reaches into nbval 0.11, so its version is pinned; the tests prove that eac
 
 import base64
 import io
+import os
 
 import numpy as np
 from nbval.plugin import IPyNbCell, IPyNbFile
@@ -34,10 +35,13 @@ _setup_sanitize_files = IPyNbFile.setup_sanitize_files
 
 
 def pytest_configure(config):
-    """Set what every run of the notebooks needs, so that `pytest --nbval` is all there is to say.
+    """Set what every run needs, so that `pytest --nbval` is all there is to say.
 
-    The kernel is that of the Python that runs pytest, whatever others are installed.
+    One thread for each worker and kernel: on two cores, two workers of two threads each wait for
+    one another, and some tests take ten times as long. The kernel is that of the Python that runs
+    pytest, whatever others are installed.
     """
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     if getattr(config.option, "nbval", False):
         config.option.nbval_current_env = True
         if config.option.nbval_cell_timeout == 2000:

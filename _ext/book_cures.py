@@ -7,7 +7,6 @@ of the theme is mended in `templates/`, what screen readers are told wrongly in 
 import itertools
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from docutils import nodes
@@ -15,6 +14,7 @@ from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 from sphinx.util.images import get_image_size
 
+GLOSSARY = "reference/glossary"
 PHONE = 44  # letters in a line of a table, at 390 pixels
 IMAGE = re.compile(r'<img [^>]*?src="([^"]*)"[^>]*?(?= ?/?>)')
 STYLE = re.compile(r' style="width: (\d+)px; height: (\d+)px;"')
@@ -104,6 +104,22 @@ def drop_repeated_ids(app, doctree, docname):
             section["ids"] = []
 
 
+def explain_terms(app, doctree, docname):
+    """Let a link to the glossary say what the term means, unless that takes a formula in TeX."""
+    if GLOSSARY not in app.env.all_docs:
+        return
+    meanings = {
+        place: " ".join(item[-1].astext().split())
+        for item in app.env.get_doctree(GLOSSARY).findall(nodes.definition_list_item)
+        for term in item.findall(nodes.term)
+        for place in term["ids"]
+    }
+    for link in doctree.findall(nodes.reference):
+        text = meanings.get(link.get("refuri", "").partition("glossary.html#")[2], "\\")
+        if "\\" not in text:
+            link["reftitle"] = text
+
+
 def size_pictures(app, pagename, templatename, context, doctree):
     """Give pictures their size as attributes; load all but the first when they come near.
 
@@ -125,39 +141,13 @@ def size_pictures(app, pagename, templatename, context, doctree):
         context["body"] = IMAGE.sub(attributes, context["body"])
 
 
-def pages(folder: Path) -> list[Path]:
-    """Return the pages of a built book."""
-    return [
-        page
-        for page in sorted(folder.rglob("*.html"))
-        if page.relative_to(folder).parts[0] not in {"_static", "_sources"}
-    ]
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file if it changes, so that its date says when it did."""
-    if path.read_text(encoding="utf-8") != text:
-        path.write_text(text, encoding="utf-8")
-
-
-def on_every_page(mend: Callable[[str], str]) -> Callable:
-    """Return what Sphinx calls when it has finished: it mends the HTML of every page."""
-
-    def finish(app, exception) -> None:
-        if exception or app.builder.format != "html":
-            return
-        for page in pages(Path(app.outdir)):
-            write(page, mend(page.read_text(encoding="utf-8")))
-
-    return finish
-
-
 def setup(app):
     app.add_transform(Lab)
     app.connect("config-inited", add_files)
     app.connect("config-inited", set_address, priority=900)
     app.connect("doctree-resolved", wrap_tables)
     app.connect("doctree-resolved", drop_repeated_ids)
+    app.connect("doctree-resolved", explain_terms)
     app.connect("html-page-context", drop_scripts, priority=900)
     app.connect("html-page-context", size_pictures)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

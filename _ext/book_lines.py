@@ -7,8 +7,7 @@ not wrapped, or its columns would no longer stand below each other, unless it ha
 
 import re
 from html import unescape
-
-from book_cures import on_every_page
+from pathlib import Path
 
 CODE = re.compile(
     r'(<div class="highlight-(?!text|none|myst-ansi)[\w-]+ notranslate"><div class="highlight">'
@@ -55,6 +54,14 @@ def mend(html: str) -> str:
     return PRINTED.sub(measured, CODE.sub(in_lines, html))
 
 
+def finish(app, exception) -> None:
+    """Mend every page; write it if that changes it, so that its date says when it did."""
+    for page in [] if exception else Path(app.outdir).rglob("*.html"):
+        html = page.read_text(encoding="utf-8")
+        if (mended := mend(html)) != html:
+            page.write_text(mended, encoding="utf-8")
+
+
 def setup(app):
-    app.connect("build-finished", on_every_page(mend), priority=810)
+    app.connect("build-finished", finish, priority=810)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

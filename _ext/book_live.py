@@ -13,9 +13,8 @@
     ````
 
 JupyterLab shows the box as it stands. The built page drops its title and first paragraph. What
-the figure computes and draws is `live/NAME.js`, on top of `live/live.js` and, for points in a
-plane, `live/chart.js`. Without JavaScript, and in print, the page shows none of it: the static
-figure beside it says the same.
+the figure computes and draws is `live/NAME.js`, on top of `live/live.js`. Without JavaScript, and
+in print, the page shows none of it: the static figure beside it says the same.
 """
 
 import html
@@ -26,16 +25,10 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
 SCRIPTS = Path(__file__).with_name("live")
-COMMON = ("live", "chart")  # what figures share, in the order in which a page loads it
-FIGURES = sorted({path.stem for path in SCRIPTS.glob("*.js")} - set(COMMON))
+COMMON = "live"  # what figures share
+FIGURES = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {COMMON})
 CLASS = "live-"
 logger = logging.getLogger(__name__)
-
-
-def scripts(name: str) -> list[str]:
-    """Return the names of the scripts that a figure needs, in order."""
-    own = (SCRIPTS / f"{name}.js").read_text(encoding="utf-8")
-    return [*(part for part in COMMON if f"{part}." in own), name]
 
 
 class live_figure(nodes.General, nodes.Element):
@@ -77,9 +70,6 @@ def opening(name: str) -> str:
     )
 
 
-CLOSING = "</div></div>\n"
-
-
 def visit_html(translator, node):
     """Write the words, in a box that stays hidden until its script runs."""
     translator.body.append(opening(node["name"]))
@@ -87,12 +77,7 @@ def visit_html(translator, node):
 
 def depart_html(translator, node):
     """Close the box."""
-    translator.body.append(CLOSING)
-
-
-def skip(translator, node):
-    """Leave the figure out where there is no script."""
-    raise nodes.SkipNode
+    translator.body.append("</div></div>\n")
 
 
 def add_folder(app):
@@ -103,16 +88,12 @@ def add_folder(app):
 def add_scripts(app, pagename, templatename, context, doctree):
     """Name the scripts of a page's figures; they run when the page has been read."""
     figures = [node["name"] for node in doctree.findall(live_figure)] if doctree else []
-    for part in dict.fromkeys(part for name in figures for part in scripts(name)):
-        app.add_js_file(f"{part}.js", loading_method="defer")
+    for name in [COMMON, *figures] if figures else []:
+        app.add_js_file(f"{name}.js", loading_method="defer")
 
 
 def setup(app):
-    app.add_node(
-        live_figure,
-        html=(visit_html, depart_html),
-        **dict.fromkeys(("latex", "text", "man", "texinfo"), (skip, None)),
-    )
+    app.add_node(live_figure, html=(visit_html, depart_html))
     app.add_transform(Live)
     app.connect("builder-inited", add_folder)
     app.connect("html-page-context", add_scripts)

@@ -1,6 +1,6 @@
 /* The page of search results: a pasted error message finds its entry of the error index, whatever
-   its numbers, shapes and names; full-text hits open where the words stand. `bookMessages`, written
-   above at build time, has for each entry its place, its title and the wordings it is known by. */
+   its numbers, shapes and names. `bookMessages`, written above at build time, has for each entry its
+   place, its title and the wordings it is known by. */
 (() => {
   const words = (text) => text.toLowerCase().replace(/[’']/g, "").match(/[a-z_]{2,}/g) ?? [];
   const pairs = (list) => list.slice(1).map((word, i) => `${list[i]} ${word}`);
@@ -64,16 +64,6 @@
       }
       results.prepend(box);
     }
-    // A hit in the text of a page opens at the words, where the browser can do that.
-    const typed = query.split(/\s+/).filter((word) => word.length > 2);
-    const places = [query.trim(), ...typed].map((text) => `text=${encodeURIComponent(text).replace(/-/g, "%2D")}`);
-    new MutationObserver(() => {
-      for (const link of results.querySelectorAll("ul.search a:not([href*='#'])"))
-        link.href += `#:~:${places.join("&")}`;
-      const status = results.querySelector(".search-summary");
-      if (found.length && status?.textContent.startsWith("Your search did not match"))
-        status.textContent = "No other page has all of these words.";
-    }).observe(results, {childList: true, subtree: true, characterData: true});
   };
   if (document.readyState === "complete") show();
   else document.addEventListener("DOMContentLoaded", show);

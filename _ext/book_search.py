@@ -1,12 +1,10 @@
-"""The search of the built book: error messages find their entries, and hits open where they are.
+"""The search of the built book: error messages find their entries.
 
 This writes the entries of the error index, as its page shows them, before `book_search.js`, and
 puts both into the page of results only.
 """
 
-import hashlib
 import json
-import re
 from pathlib import Path
 
 from bs4 import BeautifulSoup
@@ -44,10 +42,8 @@ def finish(app, exception) -> None:
     code = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
     script = f"const bookMessages = {data};\n{code}"
     (folder / "_static/book_search.js").write_text(script, encoding="utf-8")
-    digest = hashlib.sha256(script.encode()).hexdigest()[:8]
-    html = page.read_text(encoding="utf-8")
-    html = re.sub(r'<script defer src="_static/book_search\.js[^<]*</script>\n', "", html)
-    tag = f'<script defer src="_static/book_search.js?v={digest}"></script>\n'
+    tag = '<script defer src="_static/book_search.js"></script>\n'
+    html = page.read_text(encoding="utf-8").replace(tag, "")
     page.write_text(html.replace("</head>", f"{tag}</head>", 1), encoding="utf-8")
 
 

@@ -1,7 +1,4 @@
-"""How the book is found and shared: descriptions, pictures, and the files that a host looks for.
-
-The words stand in `chapters/pages.toml`; a picture is the figure that it names there, on white.
-"""
+"""How the book is found and shared: a picture, and descriptions from `chapters/pages.toml`."""
 
 import datetime
 import re
@@ -11,11 +8,10 @@ from html import escape
 from pathlib import Path
 
 from book_files import version
-from docutils import nodes
 from PIL import Image, ImageOps
 
 CARD = 1200, 630
-FOLDER = "_images/share"
+FIGURE, PICTURE = "chapters/images/digits-light.png", "_images/share.png"
 
 
 def settings(root: Path) -> dict[str, dict[str, str]]:
@@ -24,28 +20,16 @@ def settings(root: Path) -> dict[str, dict[str, str]]:
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
-def card(docname: str, said: dict) -> str:
-    """Return the picture of a page, relative to the book's root."""
-    shown = docname if "figure" in said.get(docname, {}) else "index"
-    return f"{FOLDER}/{shown.replace('/', '-')}.png"
-
-
-def figure_of(doctree, name: str) -> str:
-    """Return the file of the picture in the figure of a name."""
-    for figure in doctree.findall(nodes.figure):
-        if name in figure["ids"]:
-            return next(figure.findall(nodes.image))["uri"]
-    raise ValueError(f"pages.toml names the figure {name}, which is not on the page")
-
-
-def draw(figure: Path, target: Path) -> None:
-    """Draw a card: a figure as large as it goes; its own ground is transparent."""
-    target.parent.mkdir(parents=True, exist_ok=True)
+def draw(app, exception) -> None:
+    """Draw the picture: the landing page's figure on white, as its own ground is transparent."""
+    figure = Path(app.srcdir, FIGURE)
+    if exception or app.builder.format != "html" or not figure.is_file():
+        return
     with Image.open(figure) as opened:
         shown = ImageOps.contain(opened.convert("RGBA"), (CARD[0] - 96, CARD[1] - 96))
     image = Image.new("RGB", CARD, "white")
     image.paste(shown, [(a - b) // 2 for a, b in zip(CARD, shown.size, strict=True)], shown)
-    image.quantize(64, dither=Image.Dither.NONE).save(target, optimize=True)
+    image.quantize(64, dither=Image.Dither.NONE).save(Path(app.outdir, PICTURE), optimize=True)
 
 
 def describe(app, pagename, templatename, context, doctree) -> None:
@@ -59,15 +43,10 @@ def describe(app, pagename, templatename, context, doctree) -> None:
     if "title" in mine:
         meta["og:title"] = context["title"] = mine["title"]
         context["docstitle"] = ""  # which the theme would append
-    picture = card(pagename, said)
-    if "figure" in mine:
-        sources = {name: uri for uri, name in app.builder.images.items()}
-        figure = sources[Path(figure_of(doctree, mine["figure"])).name]
-        draw(Path(app.srcdir, figure), Path(app.outdir, picture))
     site = app.config.html_baseurl
     tags = [
         ("name", "description", mine["description"]),
-        ("property", "og:image", site + picture if site else context["pathto"](picture, 1)),
+        ("property", "og:image", site + PICTURE if site else context["pathto"](PICTURE, 1)),
         ("property", "og:image:width", str(CARD[0])),
         ("property", "og:image:height", str(CARD[1])),
         ("property", "og:image:alt", context["title"]),
@@ -98,18 +77,9 @@ def set_footer(app, config) -> None:
     config.html_additional_pages["404"] = "404.html"
 
 
-def write_robots(app, exception) -> None:
-    """Tell search engines where the sitemap is."""
-    if not exception and app.builder.format == "html":
-        site = app.config.html_baseurl
-        known = f"Sitemap: {site}sitemap.xml\n" if site else ""
-        robots = Path(app.outdir, "robots.txt")
-        robots.write_text(f"User-agent: *\nAllow: /\n{known}", encoding="utf-8")
-
-
 def setup(app):
     app.setup_extension("sphinx.ext.githubpages")  # a host then shows folders with underscores
     app.connect("config-inited", set_footer)
     app.connect("html-page-context", describe, priority=100)
-    app.connect("build-finished", write_robots)
+    app.connect("build-finished", draw)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

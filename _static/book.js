@@ -56,59 +56,9 @@
     before = null;
   });
 
-  // Links to the glossary and to sources show what stands there: with the mouse and the keyboard.
-  const showTips = () => {
-    const stored = document.getElementById("book-tips");
-    if (stored === null) return;
-    const tips = JSON.parse(stored.textContent);
-    const tip = Object.assign(document.createElement("div"), {id: "book-tip", className: "book-tip"});
-    tip.setAttribute("role", "tooltip");
-    let link = null, timer = 0;
-    const hide = () => {
-      clearTimeout(timer);
-      link?.removeAttribute("aria-describedby");
-      link = null;
-      tip.remove();
-    };
-    const show = async (wanted) => {
-      hide();
-      link = wanted;
-      tip.innerHTML = tips[wanted.getAttribute("href")];
-      document.querySelector("article").append(tip);
-      if (tip.querySelector(".math")) await window.MathJax?.typesetPromise?.([tip]);
-      if (link !== wanted) return;
-      link.setAttribute("aria-describedby", tip.id);
-      const at = link.getBoundingClientRect(), box = tip.getBoundingClientRect();
-      const from = tip.offsetParent.getBoundingClientRect();
-      const left = Math.max(8, Math.min(at.left, innerWidth - box.width - 16));
-      const above = at.bottom + box.height + 8 > innerHeight && at.top > box.height + 8;
-      tip.style.left = `${left - from.left}px`;
-      tip.style.top = `${(above ? at.top - box.height - 4 : at.bottom + 4) - from.top}px`;
-    };
-    const later = (what, wait) => {
-      clearTimeout(timer);
-      timer = setTimeout(what, wait);
-    };
-    for (const one of document.querySelectorAll("article a[href]")) {
-      if (!(one.getAttribute("href") in tips)) continue;
-      one.addEventListener("pointerenter", (e) => {
-        if (e.pointerType === "mouse") later(() => show(one), 250);
-      });
-      one.addEventListener("pointerleave", () => later(hide, 250));
-      one.addEventListener("focus", () => {
-        if (one.matches(":focus-visible")) show(one);
-      });
-      one.addEventListener("blur", hide);
-    }
-    tip.addEventListener("pointerenter", () => clearTimeout(timer));
-    tip.addEventListener("pointerleave", () => later(hide, 250));
-    addEventListener("keydown", (e) => { if (e.key === "Escape") hide(); });
-  };
-
   const start = () => {
     mend();
     nameToggles();
-    showTips();
   };
   // The theme adds its buttons first.
   if (document.readyState === "complete") start();

@@ -27,7 +27,6 @@ JS, JR, JTHETA = arrays((states, rewards, theta), "jax")
 # The name on the page, where it is not that of the row with hyphens.
 OF_RECORDER = {
     "no-tensor": "no tensor",
-    "several-outputs": "outputs of several lengths",
     "lazy": "a lazy layer",
     "divided": "divided parameters",
     "fetched": "parameters fetched for a pass",
@@ -35,16 +34,13 @@ OF_RECORDER = {
     "batch-norm": "batch norm",
     "scalar": "one number",
     "tokens": "a number for each token",
-    "not-proved": "a penalty",
     "hook": "a hook on a parameter",
     "hidden": "a function that may hide a parameter",
     "not-finite": "a row that is not finite",
     "copy": "a copy",
-    "not-from-output": "called before",
     "other-model": "another model's losses",
     "no-gradient": "no gradient",
     "none": "no backward",
-    "both": "both ways",
     "second": "a second backward",
     "overwritten": "an input overwritten",
     "stepped": "a step before autograd runs again",
@@ -53,7 +49,6 @@ OF_RECORDER = {
     "reentrant": "re-entrant checkpointing",
     "model": "no model",
     "frozen": "nothing to train",
-    "reduction": "unknown reduction",
     "norm": "a norm below 0",
 }
 
@@ -120,6 +115,18 @@ def first_is_zero(theta, x):
 def backward_inside():
     w = torch_leaf()
     torch.vmap(lambda x: (w * x).sum().backward())(S[:, :2])
+
+
+def inference():
+    with torch.inference_mode():
+        constant = torch.ones(2)
+    torch_leaf() * constant
+
+
+def batch_norm_captured():
+    norm = torch.nn.BatchNorm2d(3)
+    loss = lambda s, x: (s * norm(x[None])).sum()  # noqa: E731
+    torch.vmap(torch.func.grad(loss), (None, 0))(torch.ones(()), torch.ones(5, 3, 2, 2))
 
 
 def compile_print():
@@ -195,6 +202,7 @@ TRIGGERS = {
     "torch.in-place-version": in_place_saved,
     "torch.second-backward": lambda: second_backward(torch_leaf()),
     "torch.second-backward-hint": lambda: second_backward(torch_leaf()),
+    "torch.inference": inference,
     "torch.numpy-function": lambda: np.tanh(torch_leaf()),
     # Shapes, dtypes, memory
     "torch.dtype": lambda: S[0].float() @ S[0].double(),
@@ -207,6 +215,7 @@ TRIGGERS = {
     "torch.zero-d": lambda: torch.vmap(torch.mul)(R, R[0]),
     "torch.random": lambda: torch.vmap(lambda x: F.dropout(x, 0.5))(S),
     "torch.batch-norm": lambda: torch.vmap(torch.nn.BatchNorm1d(3))(torch.ones(5, 2, 3)),
+    "torch.batch-norm-captured": batch_norm_captured,
     "torch.backward-inside": backward_inside,
     "torch.recurrent": lambda: torch.vmap(torch.nn.GRU(3, 2).double())(S[:, None]),
     "torch.data-pointer": lambda: torch.vmap(lambda x: x.data_ptr())(S),

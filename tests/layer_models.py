@@ -169,14 +169,10 @@ def replayed(at=""):
     return pytest.warns(UserWarning, match=text)
 
 
-def record_of(model, x, reduction=None):
-    """Record one pass; with a reduction, by a backward pass of one's own."""
-    with ps.record(model, reduction=reduction) as record:
-        each = losses(model(x))
-        if reduction is None:
-            record.backward(each)
-        else:
-            getattr(each, reduction)().backward()
+def record_of(model, x):
+    """Record one pass."""
+    with ps.record(model) as record:
+        record.backward(losses(model(x)))
     return record
 
 

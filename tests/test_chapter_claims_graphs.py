@@ -54,14 +54,6 @@ def test_torch_compile_notices_a_changed_value_from_outside(graphs):
     assert len(graphs) == 2
 
 
-def test_fullgraph_refuses_an_if_on_a_value(graphs):
-    def halved(x):
-        return x / 2 if x[0] > 0 else x
-
-    with pytest.raises(Exception, match="Data-dependent branching"):
-        torch.compile(halved, backend=keep_in(graphs), fullgraph=True)(torch.ones(2))
-
-
 def test_the_nan_through_where_and_its_cure_in_torch():
     def root(square):
         return torch.where(square > 0, square.sqrt(), 0.0)

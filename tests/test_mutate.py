@@ -1,7 +1,6 @@
 """Mutation counts what it should: on a small module whose tests notice some faults only."""
 
 import ast
-import json
 import os
 import subprocess
 import sys
@@ -88,14 +87,6 @@ def test_noticed_and_unnoticed_faults_are_told_apart(toy):
     assert (toy / "toy.py").read_text() == MODULE
 
 
-@pytest.mark.slow
-def test_tests_that_fail_without_a_mutant_are_refused(toy):
-    (toy / "test_toy.py").write_text(TESTS.replace("== 3", "== 4"))
-    done = run(toy)
-    assert done.returncode != 0
-    assert "test_toy.py::test_clamp" in done.stderr
-
-
 def test_prose_annotations_and_guards_are_not_mutated(toy):
     found = {(mutant.before, mutant.after) for mutant in mutants(toy / "toy.py", "toy.py")}
     lines = [line for line, _ in found]
@@ -107,13 +98,3 @@ def test_prose_annotations_and_guards_are_not_mutated(toy):
     changed = {mutant.after for mutant in mutants(toy / "pairs.py", "pairs.py")}
     assert "pairs = list(zip(None, [2], strict=True))" in changed
     assert all("strict=True" in after or "zip" not in after for after in changed)
-
-
-def test_every_module_of_the_package_has_its_tests():
-    import mutate
-
-    assert "engine/core.py" in mutate.modules()
-    found = {mutant.key for mutant in mutants(mutate.PACKAGE / "losses.py", "losses.py")}
-    rows = json.loads(mutate.STORED.read_text(encoding="utf-8"))["mutants"]
-    stored = {tuple(row[:5]) for row in rows if row[0] == "losses.py"}
-    assert len(stored & found) > 0.9 * len(stored)

@@ -9,7 +9,7 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pypdf = pytest.importorskip("pypdf", reason="pypdf is not installed")
 
 import pdf  # noqa: E402
-from browser import HTML, serve, settle  # noqa: E402
+from browser import HTML, settle  # noqa: E402
 
 pytestmark = pytest.mark.site
 
@@ -70,27 +70,6 @@ def looked_at(chromium, address: str, names: list[str]) -> dict[str, list[str]]:
 @pytest.mark.slow
 def test_every_page_is_printed_whole(chromium, address):
     assert looked_at(chromium, address, [name for _, name in pdf.order()]) == {}
-
-
-FAULTS = {
-    "<pre style='width: 90px; overflow: hidden'>a line that is longer</pre>": "cuts a line",
-    "<p style='width: 3000px'>wide</p>": "<p class=",
-    "<button>copy</button>": "is printed",
-}
-
-
-def test_a_page_that_is_cut_is_found_out(chromium, tmp_path):
-    (tmp_path / "favicon.ico").touch()
-    (tmp_path / "page.html").write_text(
-        f"<!doctype html><html data-theme=light><article><h1>Page</h1>{''.join(FAULTS)}</article>"
-    )
-    page = chromium.new_page(viewport={"width": pdf.TEXT, "height": 900})
-    with serve(tmp_path) as at:
-        page.goto(f"{at}/page.html")
-        found = cut(page)
-    page.close()
-    for said in FAULTS.values():
-        assert [text for text in found if said in text], found
 
 
 def entries(outline, depth=0) -> list[tuple[int, str]]:

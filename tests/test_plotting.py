@@ -101,14 +101,6 @@ def test_coloured_points_are_those_of_opposite_sign():
         plotting.sign_map([0], [0, 1], np.ones((2, 1)), {"a": [[1], [np.nan]]}, "x", "y", (0, 0))
 
 
-def test_rewards_are_drawn_as_a_mean_and_the_range_of_the_seeds():
-    totals = {"a": np.array([[-4, -2, 0, 0], [-8, -6, 0, -4]])}  # means over two: -3, 0; -7, -2
-    (axes,) = plotting.rewards(totals, 2, (-1.0, "best")).axes
-    assert list(axes.lines[0].get_ydata()) == [-5, -1]
-    area = axes.collections[0].get_paths()[0].vertices
-    assert {tuple(corner) for corner in area} >= {(2, -7), (2, -3), (4, -2), (4, 0)}
-
-
 @pytest.mark.parametrize("log", ["", "y"])
 def test_names_at_the_ends_of_curves_stand_apart(log):
     lines = {"high": [1, 9.9], "low": [1, 2.0], "highest": [1, 10.0]}

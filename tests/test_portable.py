@@ -6,7 +6,7 @@ import nbformat
 import pytest
 from execute_notebooks import execute
 from nbformat.v4 import new_code_cell, new_notebook
-from portable import NUMERIC, ROOT, compare
+from portable import ROOT, compare
 
 COMPUTED = """\
 import numpy as np
@@ -46,7 +46,3 @@ def test_what_cannot_be_collected_is_no_success(tmp_path):
     (tmp_path / "conftest.py").write_text("raise SystemExit('broken on purpose')")
     with pytest.raises(RuntimeError):
         compare([tmp_path / "none.ipynb"], {}, root=tmp_path)
-
-
-def test_every_pattern_of_numeric_tests_finds_some():
-    assert [name for name in NUMERIC if not [*ROOT.glob(f"tests/test_{name}.py")]] == []

@@ -1,4 +1,4 @@
-"""The problems of the pages, each computed by another route: PyTorch, Gymnasium, enumeration."""
+"""The problems of the pages, each computed by another route: PyTorch, enumeration."""
 
 from collections import Counter
 from fractions import Fraction

@@ -25,12 +25,14 @@ WORKERS = """
         while True:
             time.sleep(0.05)
 
-    if __name__ == "__main__" and sys.argv[2] == "leave":
+    if __name__ == "__main__" and sys.argv[2] in ("leave", "hang"):
         if os.fork() == 0:
             os.close(1), os.close(2)
-            work(0, sys.argv[1], "hang")
+            work(0, *sys.argv[1:])
         while not (pathlib.Path(sys.argv[1]) / "worker0").exists():
             time.sleep(0.01)
+        if sys.argv[2] == "hang":
+            os.wait()
         print("null", flush=True)
         os._exit(0)
     if __name__ == "__main__":
@@ -58,7 +60,7 @@ def alive(pid):
         return False
 
 
-def nobody_left(tmp_path, count=3):
+def nobody_left(tmp_path, count):
     pids = [int(path.read_text()) for path in tmp_path.glob("worker*")]
     assert len(pids) == count
     end = time.monotonic() + 5
@@ -93,21 +95,21 @@ def test_a_program_that_fails_has_the_last_word(tmp_path, program, said):
 
 
 @pytest.mark.parametrize(
-    ("what", "said", "seconds"),
+    ("what", "said", "seconds", "workers"),
     [
-        ("raise", "ValueError: a sample is missing", 60),
-        ("killed", "terminated with signal SIGKILL", 60),
-        ("hang", "had not ended after 8 seconds, and was ended with", 8),
+        ("raise", "ValueError: a sample is missing", 60, 3),
+        ("killed", "terminated with signal SIGKILL", 60, 3),
+        ("hang", "had not ended after 2 seconds, and was ended with", 2, 1),
     ],
 )
-def test_a_worker_that_fails_or_hangs_ends_all_with_a_sentence(tmp_path, what, said, seconds):
+def test_a_worker_that_fails_or_hangs_ends_all(tmp_path, what, said, seconds, workers):
     pytest.importorskip("torch")
     began = time.monotonic()
     with pytest.raises(RuntimeError, match=said) as caught:
         processes.run(written(tmp_path, WORKERS), tmp_path, what, seconds=seconds)
     assert "\n" not in str(caught.value)
     assert time.monotonic() - began < seconds + 12
-    nobody_left(tmp_path)
+    nobody_left(tmp_path, workers)
 
 
 def test_workers_that_outlive_their_program_are_ended(tmp_path):

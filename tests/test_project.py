@@ -37,7 +37,7 @@ def test_projections_without_rows_are_those_of_the_rows_of_the_loop(name):
     """An unused parameter keeps its signs; the uses of one parameter add up."""
     model, x = build(name)
     rows = oracle(model, x)
-    numbers = record_of(model, x, "mean").project(K, seed=3)
+    numbers = record_of(model, x).project(K, seed=3)
     assert numbers.shape == (B, K)
     assert_close(numbers, by_hand(rows, K, 3))
     assert_close(ps.statistics.project(rows, K, seed=3), numbers)

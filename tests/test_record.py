@@ -13,8 +13,8 @@ from conformance.task import Task
 from torch import nn
 
 import persample as ps
-from persample.recorder import REDUCTIONS, buffers, forms
-from persample.recorder.forms import OuterSum, squares_once
+from persample.recorder import buffers, forms
+from persample.recorder.forms import OuterSum
 from persample.recorder.layer_forms import Lookup
 from persample.recorder.recording import _closed_norms
 
@@ -90,14 +90,11 @@ def test_every_answer_about_every_model_of_the_conformance_suite(name):
         assert any("sample by sample" in kind for kind in kinds) == (name in REPLAYED)
 
 
-WAYS = [(None, "float64"), ("mean", "float32"), ("sum", "float64")]
-
-
-@pytest.mark.parametrize(("reduction", "dtype"), WAYS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", MODELS)
-def test_everything_agrees_with_the_loop(name, reduction, dtype):
+def test_everything_agrees_with_the_loop(name, dtype):
     model, x = build(name, dtype)
-    record = record_of(model, x, reduction)
+    record = record_of(model, x)
     agree(record, oracle(model, x), 4 * OF_DTYPE[dtype])
     assert not any("sample by sample" in kind for kind in record.forms().values())
 
@@ -116,20 +113,18 @@ def test_a_record_frees_its_batch_without_the_garbage_collector(name):
         gc.enable()
 
 
-def fails(model, x, reduction):
-    with ps.record(model, reduction=reduction):
+def fails(model, x):
+    with ps.record(model):
         model(x).sum()
         raise ZeroDivisionError
 
 
-@pytest.mark.parametrize("reduction", [None, "mean"])
 @pytest.mark.parametrize(("width", "error"), [(3, RuntimeError), (4, ZeroDivisionError)])
-def test_no_hook_stays_after_an_error_in_the_block(width, error, reduction):
+def test_no_hook_stays_after_an_error_in_the_block(width, error):
     model = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3).eval())
     with pytest.raises(error):
-        fails(model, torch.ones(B, width), reduction)
+        fails(model, torch.ones(B, width))
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
-    assert not torch.overrides._len_torch_function_stack()
 
 
 @pytest.mark.parametrize("name", SOME)
@@ -145,7 +140,7 @@ def test_buffers_are_used_again_and_may_be_parts_of_one_array(name):
     _, other = build(name, seed=1)
     for buffer in (first, out):
         places = {k: g.data_ptr() for k, g in buffer.items()}
-        again = record_of(model, other, "sum").rows(buffer)
+        again = record_of(model, other).rows(buffer)
         assert again is buffer
         assert {k: g.data_ptr() for k, g in again.items()} == places
         assert_close(again, oracle(model, other))
@@ -157,7 +152,7 @@ def test_buffers_are_used_again_and_may_be_parts_of_one_array(name):
 def test_large_fresh_rows_have_huge_pages_at_a_cache_line_and_the_right_type(dtype):
     model = nn.Linear(200, 400).to(getattr(torch, dtype))
     x = torch.randn(50, 200).to(getattr(torch, dtype))
-    rows = record_of(model, x, "sum").rows()["weight"]
+    rows = record_of(model, x).rows()["weight"]
     assert rows.nbytes > buffers.SCRATCH or rows.nbytes > 2**22
     assert rows.data_ptr() % 64 == 0
     assert rows.shape == (50, 400, 200)
@@ -236,31 +231,20 @@ def test_samples_whose_norm_is_zero_are_not_divided_by_it():
     assert_close(record.clipped_sum(1.0)["weight"], torch.tensor([[0.6, 0.8]]), 1e-6)
 
 
-@pytest.mark.parametrize("reduction", REDUCTIONS)
-def test_what_runs_beside_the_pass_does_not_count(reduction):
+def test_what_runs_beside_the_pass_does_not_count():
     (model, x), (other, _) = build("MLP"), build("MLP")
     expected = oracle(model, x)
-    with ps.record(model, reduction=reduction) as record:
+    with ps.record(model) as record:
         with torch.no_grad():
             model(x[:2])
         losses(other(x)).sum().backward()
-        getattr(losses(model(x)), reduction)().backward()
+        record.backward(losses(model(x)))
         assert_close(record.rows(), expected)  # it can be read inside the block
         losses(other(x)).sum().backward()
         with torch.no_grad():
             model(x[:3])
         model[0].weight.square().sum()
     assert_close(record.rows(), expected)
-
-
-def test_a_backward_of_ones_own_takes_its_arguments_by_position():
-    """Only one weight is asked for, and the rows of all are right."""
-    model, x = build("MLP")
-    with ps.record(model, reduction="sum") as record:
-        losses(model(x)).sum().backward(torch.tensor(1.0).double(), True, False, [model[2].weight])
-    assert_close(record.rows(), oracle(model, x))
-    assert_close(model[2].weight.grad, record.rows()["2.weight"].sum(0))
-    assert model[0].weight.grad is None
 
 
 def test_an_optimiser_step_before_reading_changes_no_row_of_a_layer_with_a_rule():
@@ -286,7 +270,7 @@ def test_norms_of_a_tied_table_have_the_cross_terms_without_its_rows(monkeypatch
     monkeypatch.setattr(type(record), "_few", None)
     norms, table = norms_of(expected), {"table.weight": expected["table.weight"]}
     assert_close(record.squared_norms(), norms, 1e-12)
-    apart = sum(use.squared_norms(squares_once()) for use in record._source.forms["table.weight"])
+    apart = sum(use.squared_norms() for use in record._source.forms["table.weight"])
     assert (norms_of(table) / apart - 1).abs().min() > 1e-3  # the cross terms matter
     total = summed(table, (0.3 / norms.sqrt()).clip(max=1))
     assert_close(record.clipped_sum(0.3)["table.weight"], total["table.weight"], 1e-12)
@@ -300,8 +284,8 @@ def test_two_uses_that_cancel_are_added_before_they_are_squared():
     # Lookups whose sum is minus that product but for a millionth of it.
     there = Lookup(-rows * (1 + 1e-6), torch.arange(4).expand(B, 4), 4)
     uses = [there, OuterSum(delta, h)]
-    assert _closed_norms(uses, squares_once()) is None
-    assert _closed_norms([Lookup(torch.randn(B, 3, 6), i, 4), uses[1]], squares_once()) is not None
+    assert _closed_norms(uses) is None
+    assert _closed_norms([Lookup(torch.randn(B, 3, 6), i, 4), uses[1]]) is not None
 
 
 def test_a_record_says_how_each_parameters_rows_are_had():

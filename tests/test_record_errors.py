@@ -18,7 +18,7 @@ import persample as ps
 from persample import recorder
 
 from .layer_models import B, Made, losses, record_of
-from .layer_programs import Squared, as_script
+from .layer_programs import Squared
 
 
 def linear():
@@ -32,12 +32,6 @@ def used(model=None, x=None, *, inside=lambda record, each: record.backward(each
         inside(record, losses(model(x)))
     record.rows()
     return record
-
-
-def own(loss_of, model=None, x=None):
-    """Run a backward pass of one's own."""
-    inside = lambda record, each: loss_of(record._source.model, each).backward()  # noqa: E731
-    return used(model, x, inside=inside, reduction="mean")
 
 
 def twice(record, each):
@@ -95,20 +89,6 @@ def with_buffers(change):
     return run
 
 
-def several_outputs():
-    model = Made(lambda m, x: (m.l(x), m.l(x)[:2]), l=linear())
-    with ps.record(model, reduction="sum"):
-        first, second = model(torch.randn(B, 4))
-        (first.sum() + second.sum()).backward()
-
-
-def nothing_called():
-    model, x = linear(), torch.randn(B, 4)
-    output = model(x)
-    with ps.record(model, reduction="sum"):
-        output.sum().backward()
-
-
 def checkpointed(m, x):
     return m.b(checkpoint(m.a, m.b(x), use_reentrant=True))
 
@@ -141,14 +121,8 @@ def of_linear(answer):
     return lambda: answer(record_of(linear(), torch.randn(B, 4)))
 
 
-PENALTY = lambda model, each: each.mean() + model.weight.square().sum()  # noqa: E731
 BATCH_NORM = "record: 1 is a BatchNorm1d that normalises by the mean and variance of the batch, so"
 ERRORS = {
-    "unknown reduction": (
-        lambda: enter(linear(), reduction="none"),
-        ValueError,
-        "record: reduction='none' is not one of mean, sum; say what the loss does over the batch.",
-    ),
     "no model": (
         lambda: enter(lambda x: x),
         TypeError,
@@ -187,12 +161,6 @@ ERRORS = {
         lambda: enter(nn.ParameterList([torch.ones(2, dtype=torch.complex64)])),
         TypeError,
         "record: the parameter 0 is complex; it must hold real numbers",
-    ),
-    "a scripted model and a backward of one's own": (
-        lambda: enter(as_script(linear()), reduction="mean"),
-        TypeError,
-        "record: reduction='mean' needs the output of the model, and a model compiled by "
-        "torch.jit.script shows it to nobody; give one loss for each sample to",
     ),
     "batch norm": (
         lambda: used(nn.Sequential(linear(), nn.BatchNorm1d(3))),
@@ -246,37 +214,6 @@ ERRORS = {
         lambda: used(inside=twice),
         RuntimeError,
         "backward: this record has its backward pass already, and one record holds one pass; add",
-    ),
-    # A backward pass of one's own
-    "both ways": (
-        lambda: used(reduction="sum"),
-        RuntimeError,
-        "backward: the block was opened with reduction='sum', for a backward pass of your own,",
-    ),
-    "a penalty": (
-        lambda: own(PENALTY),
-        NotImplementedError,
-        "record: the loss is made by AddBackward0, so it is not proved to be the mean of one",
-    ),
-    "a penalty alone": (
-        lambda: own(lambda model, each: model.weight.square().sum()),
-        RuntimeError,
-        "backward: the loss does not come from an output of the model that was called inside the",
-    ),
-    "called before": (
-        nothing_called,
-        RuntimeError,
-        "backward: the loss does not come from an output of the model",
-    ),
-    "outputs of several lengths": (
-        several_outputs,
-        ValueError,
-        "backward: the outputs of the model have the shapes (5, 3), (2, 3), so axis 0 cannot",
-    ),
-    "one's own, empty": (
-        lambda: own(lambda model, each: each.sum(), x=torch.randn(0, 4)),
-        ValueError,
-        "backward: the batch is empty; give at least one sample.",
     ),
     "re-entrant checkpointing": (
         lambda: used(Made(checkpointed, a=nn.Linear(3, 4), b=linear())),

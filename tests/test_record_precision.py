@@ -59,18 +59,6 @@ def test_neither_overflow_nor_vanish(name, dtype):
             assert record.squared_norms().tolist() == [squares] * B
 
 
-def test_a_row_whose_norm_is_beyond_the_range_is_clipped_all_the_same():
-    x = torch.full((2, 4), 3e38)
-    x[1] = 1.0
-    model = nn.Linear(4, 1, bias=False)
-    nn.init.zeros_(model.weight)
-    record = record_of(model, x)
-    (clipped,) = record.clipped_sum(1.0).values()
-    # The norm 6e38 counts as 3.4e38, so the first row keeps 1.76 of its direction, not 1.
-    assert record.squared_norms().tolist() == [float("inf"), 4.0]
-    assert bool(clipped.isfinite().all())
-
-
 @pytest.mark.parametrize("shape", [(8,), (2, 8)])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_what_is_made_of_16_bits_is_worked_out_in_32(dtype, shape):
@@ -90,14 +78,6 @@ def test_what_is_made_of_16_bits_is_worked_out_in_32(dtype, shape):
     of_rows = ps.statistics.project(record.rows(), 24)
     assert of_rows.dtype == torch.float32
     assert_close(numbers / 1e3, of_rows / 1e3, 2e-2)
-
-
-def test_second_moments_whose_factors_lie_far_apart():
-    model = nn.Linear(3, 2, bias=False)
-    with ps.record(model) as record:
-        record.backward(1e-25 * model(torch.ones(B, 3) * 1e25).sum(1))
-    assert_close(record.moments().second_moment["weight"], torch.ones(2, 3), 1e-5)
-    assert_close(record.squared_norms(), torch.full((B,), 6.0), 1e-5)
 
 
 def test_a_sample_of_zeros_beside_a_large_one():

@@ -36,16 +36,6 @@ def test_importing_changes_nothing_and_setup_what_is_asked_for():
     ], done.stderr
 
 
-def test_setup_names_the_frameworks_it_knows():
-    with pytest.raises(ValueError, match="'tf' is no framework of this book; .*'torch', 'jax'"):
-        notebook.setup(("tf",))
-
-
-def test_a_warning_names_no_file():
-    text = notebook._short_warning("rows (Triggered internally at /a/b.h:4.)", UserWarning, "f", 1)
-    assert text == "UserWarning: rows\n"
-
-
 def plot(values, **labels):
     figure = Figure()
     axes = figure.subplots()

@@ -5,15 +5,12 @@ import re
 import subprocess
 import sys
 import tomllib
-import venv
 import zipfile
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import nbformat
-import numpy
 import pytest
-import yaml
 from browser import HTML, ROOT, pages
 from bs4 import BeautifulSoup
 from PIL import Image
@@ -67,15 +64,6 @@ def test_every_link_inside_the_book_leads_somewhere(soups):
     assert links(HTML, soups) == []
 
 
-def test_a_broken_link_is_found_out(tmp_path):
-    (tmp_path / "a.html").write_text(
-        "<a href='b.html'></a><a href='b.html#there'></a><a href='#x'></a><a href='c.html'></a>"
-    )
-    (tmp_path / "b.html").write_text("<p id=there>")
-    found = links(tmp_path, parsed(tmp_path))
-    assert found == ["a.html: #x has no such place", "a.html: c.html is not there"]
-
-
 def test_no_id_stands_twice_on_a_page(soups):
     twice = {}
     for name, soup in soups.items():
@@ -110,13 +98,13 @@ def test_every_live_figure_stands_beside_a_static_figure_or_output(soups):
             assert len(box.get_text().split()) > 10
             assert box.find_parent("section").select("figure, .cell_output")
         used = [tag["src"].partition("?")[0] for tag in soup.find_all("script", src=True)]
-        known = {*book_live.FIGURES, *book_live.COMMON}
-        here = [path.stem for path in map(Path, used) if path.stem in known]
-        assert set(here) == {part for one in mine for part in book_live.scripts(one)}, name
+        known = {*book_live.FIGURES, book_live.COMMON}
+        here = {path.stem for path in map(Path, used) if path.stem in known}
+        assert here == {*mine, book_live.COMMON} if mine else not here, name
     assert sorted(found) == book_live.FIGURES
 
 
-def test_every_page_has_words_and_a_picture_of_its_own(soups):
+def test_every_page_has_words_of_its_own_and_a_picture(soups):
     contents = (ROOT / "_toc.yml").read_text(encoding="utf-8")
     assert set(SAID) == {"index", *re.findall(r"file: (\S+)", contents)}
     words = [mine["description"] for mine in SAID.values()]
@@ -141,24 +129,11 @@ def test_every_page_has_words_and_a_picture_of_its_own(soups):
 
 def test_what_a_host_looks_for_is_there(soups):
     assert (HTML / ".nojekyll").is_file()
-    assert (HTML / "robots.txt").read_text(encoding="utf-8").startswith("User-agent: *\nAllow: /")
     assert soups["404.html"].select("a[href='reference/errors.html']")
     number = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     assert f"Version {number}, " in soups["index.html"].get_text()
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.search(r"^## (\S+)", changes, re.MULTILINE)[1] == number
-
-
-def test_no_button_leads_out_of_a_book_that_has_no_address(soups):
-    """With one, to its repository and to those who run it."""
-    known = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["repository"]["url"]
-    hosts = ("https://colab.research.google.com/", "https://mybinder.org/")
-    wrong = []
-    for name, soup in soups.items():
-        for link in soup.select(".article-header-buttons a[href], .bd-sidebar-primary a[href]"):
-            if "://" in link["href"] and not (known and link["href"].startswith((known, *hosts))):
-                wrong.append((name, link["href"]))
-    assert wrong == []
 
 
 def test_every_entry_of_the_error_index_has_a_place_and_a_wording():
@@ -168,29 +143,6 @@ def test_every_entry_of_the_error_index_has_a_place_and_a_wording():
 
 
 # What can be downloaded ----------------------------------------------------------------------
-
-PROGRAM = """
-import sys
-sys.path.append(sys.argv[1])    # NumPy and array-api-compat only come from here
-import numpy as np, persample as ps
-assert "site-packages" in ps.__file__ and sys.prefix in ps.__file__, ps.__file__
-rows = ps.per_sample_grad(lambda t, x, y: 0.5 * (x @ t - y) ** 2)(
-    np.array([1.0, 2.0]), np.array([[1.0, 1.0], [2.0, 1.0]]), np.array([2.0, 3.0]))
-print(rows.tolist())
-"""
-
-
-def test_the_wheel_installs_without_a_network_and_runs(tmp_path):
-    assert (HTML / "files" / WHEEL).stat().st_size < 500_000
-    venv.create(tmp_path / "empty", with_pip=True)
-    python = tmp_path / "empty/bin/python"
-    install = [python, "-m", "pip", "install", "-q", "--no-index", "--no-deps"]
-    subprocess.run([*install, HTML / "files" / WHEEL], check=True)
-    packages = str(Path(numpy.__file__).parents[1])
-    done = subprocess.run(
-        [python, "-I", "-c", PROGRAM, packages], capture_output=True, text=True, check=False
-    )
-    assert done.stdout == "[[1.0, 1.0], [2.0, 1.0]]\n", done.stderr
 
 
 RUN = """

@@ -9,7 +9,7 @@ import nbformat
 import numpy as np
 import pytest
 import torch
-from notebook_rules import LONGEST_LOOP, LOOP
+from notebook_rules import LOOP
 from sklearn.datasets import load_digits
 from torch import nn
 from torch.nn.functional import cross_entropy
@@ -47,13 +47,6 @@ SPOILED = {
         ("+ log1p(-1 / a)", ""),
         ("log(comb(a, k)) + ", ""),
         ("steps * renyi", "renyi"),
-    ],
-    "sharded": [
-        ("+ (m.bias is not None)", ""),
-        ("[Partial()]", "[Replicate()]"),
-        ("scale * max_norm / sq", "max_norm / sq"),
-        ("clamp(min=max_norm)", "clamp(min=1e9)"),
-        ("squares = squares + ", "squares = "),
     ],
 }
 
@@ -134,12 +127,6 @@ def error_of(source: str, wanted: nn.Module) -> float:
 
 
 @pytest.mark.parametrize("name", CELLS)
-def test_a_loop_is_short(name):
-    assert len(CELLS[name].source.splitlines()) <= LONGEST_LOOP < 40
-    assert len(SHARDED.splitlines()) < 60
-
-
-@pytest.mark.parametrize("name", CELLS)
 def test_no_printed_digit_depends_on_rounding(name, capsys):
     run(CELLS[name].source)  # in double; the page has float32
     assert capsys.readouterr().out == "".join(out.text for out in CELLS[name].outputs) != ""
@@ -150,32 +137,24 @@ def test_adamw_ends_where_a_loop_over_samples_ends():
 
 
 def test_private_training_ends_where_a_loop_over_samples_ends():
-    model, empty = private_by_hand()
-    assert error_of(PRIVATE, model) < 1e-6
-    assert not empty
+    assert error_of(PRIVATE, private_by_hand()[0]) < 1e-6
 
 
-def test_empty_batches_are_steps_of_noise():
-    model, empty = private_by_hand(rate=0.0005)
-    assert 100 < empty < 200
-    assert error_of(replaced(PRIVATE, "300, 0.04", "300, 0.0005"), model) < 1e-6
-
-
-def test_a_frozen_parameter_gets_no_noise():
+def test_an_empty_batch_is_a_step_of_noise_and_a_frozen_parameter_gets_none():
     model, empty = private_by_hand(rate=0.0005, frozen=True)
+    assert 100 < empty < 200
     source = replaced(PRIVATE, "300, 0.04", "300, 0.0005")
     frozen = "model = torch.nn.Linear(64, 10)\nmodel.bias.requires_grad_(False)"
     assert error_of(replaced(source, "model = torch.nn.Linear(64, 10)", frozen), model) < 1e-6
 
 
-@pytest.mark.parametrize("mistake", SPOILED["adamw"], ids=str)
-def test_a_mistake_in_the_loop_is_noticed(mistake):
-    assert error_of(replaced(ADAMW, *mistake), adamw_by_hand()) > 1e-4
-
-
-@pytest.mark.parametrize("mistake", SPOILED["private"], ids=str)
-def test_a_mistake_in_the_private_loop_is_noticed(mistake):
-    assert error_of(replaced(PRIVATE, *mistake), private_by_hand()[0]) > 1e-4
+@pytest.mark.parametrize("mistake", SPOILED["adamw"] + SPOILED["private"], ids=str)
+def test_a_mistake_in_a_loop_is_noticed(mistake):
+    if mistake in SPOILED["adamw"]:
+        source, wanted = ADAMW, adamw_by_hand()
+    else:
+        source, wanted = PRIVATE, private_by_hand()[0]
+    assert error_of(replaced(source, *mistake), wanted) > 1e-4
 
 
 @cache
@@ -270,9 +249,7 @@ if __name__ == "__main__":
 # Ways in which the processes may have samples, and inputs of several positions.
 CHANGES = {
     "as it stands": [],
-    "unequal shares": [("batch[rank::n]", "batch.split([10, 6])[rank]")],
     "a process without samples": [("batch[rank::n]", "batch[:16 * rank]")],
-    "evaluated before": [("    for batch in", "    model(x)\n    for batch in")],
     "without biases": [
         ("nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 4)",
          "nn.Linear(8, 32, bias=False), nn.Tanh(), nn.Linear(32, 4, bias=False)"),
@@ -291,16 +268,10 @@ def changed(kind: str) -> str:
     return source
 
 
-def mistaken(mistake: tuple[str, str]) -> str:
-    source = replaced(SHARDED, "import DTensor, Partial", "import DTensor, Partial, Replicate")
-    return replaced(source, *mistake)
-
-
 @pytest.fixture(scope="module")
 def sharded(tmp_path_factory):
-    """Return way or mistake -> the whole parameters that two processes end with, and a part."""
+    """Return way -> the whole parameters that two processes end with, and a part."""
     sources = {kind: changed(kind) for kind in CHANGES}
-    sources |= {mistake: mistaken(mistake) for mistake in SPOILED["sharded"]}
     folder = tmp_path_factory.mktemp("sharded")
     (folder / "processes.py").write_text(PROCESSES)
     (folder / "sources.json").write_text(json.dumps([*sources.values()]))
@@ -334,12 +305,6 @@ def test_two_processes_end_where_one_without_sharding_ends(kind, sharded):
     (found, held), wanted = sharded[kind], one_process(kind)
     assert apart(found, wanted) < 1e-6
     assert held == sum(p.numel() for p in wanted.values()) // 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mistake", SPOILED["sharded"], ids=str)
-def test_a_mistake_in_the_divided_loop_is_noticed(mistake, sharded):
-    assert apart(sharded[mistake][0], one_process("as it stands")) > 1e-4
 
 
 def shared():

@@ -4,7 +4,6 @@ import inspect
 import json
 import re
 import sys
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -20,10 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS, PAGE = ROOT / "benchmarks", ROOT / "chapters" / "11_whole_models.ipynb"
 sys.path.insert(0, str(BENCHMARKS))
 
-import contenders  # noqa: E402, beside the tests
 import model_traits  # noqa: E402
-import networks  # noqa: E402
-import rows  # noqa: E402
 
 # What has parameters and no line of its own in the table: what others of it are made of.
 BASES = {"Container", "Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList"}
@@ -83,28 +79,6 @@ def test_a_rule_wrong_by_a_thousandth_is_seen_in_the_table(monkeypatch):
     assert layer_table.entry("Linear").error > 1e-4
 
 
-CASES = {
-    "GPT": networks.WholeModel("GPT", 5, "cpu", (11, 6, 8, 2, 2)),
-    "ViT": networks.WholeModel("ViT", 5, "cpu", (8, 4, 8, 2, 1)),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-def test_the_contenders_of_the_benchmark_agree(name):
-    chosen = ["record, fresh", "torch.func vmap(grad)", "jax jit(vmap(grad))", "torch loop"]
-    parts = {
-        "rows": {way: contenders.ROWS[way] for way in chosen},
-        "sums": {"record clipped sum": contenders.SUMS["record clipped sum"]},
-    }
-    rows.agree(CASES[name], parts)
-    spoiled = replace(CASES[name])
-    object.__setattr__(spoiled, "jax_loss", lambda *sample: 1.01 * CASES[name].jax_loss(*sample))
-    object.__setattr__(spoiled, "of_size", lambda size: spoiled)
-    with pytest.raises(AssertionError, match="jax"):
-        rows.agree(spoiled, parts)
-
-
 TRAITS = json.loads(model_traits.RESULT.read_text(encoding="utf-8"))
 
 
@@ -115,12 +89,6 @@ def test_the_stored_traits_are_found_here(trait, way):
     found = model_traits.outcome(way, trait)["result"]
     assert found == TRAITS["traits"][trait][way]["result"]
     assert found == "right" or way != "ps.record"
-
-
-def test_wrong_norms_are_called_wrong(monkeypatch):
-    right = model_traits.by_record
-    monkeypatch.setitem(model_traits.WAYS, "x", lambda *args: right(*args) * 1.001)
-    assert model_traits.outcome("x", "layers only")["result"] == "wrong"
 
 
 def test_what_the_page_says_of_memory_is_in_the_file():

@@ -18,6 +18,74 @@ const shorten = (row, bound) => row.map((v) => v * Math.min(1, bound / Math.hypo
 const average = (rows) => [0, 1].map((k) => rows.reduce((sum, row) => sum + row[k], 0) / rows.length);
 const at = (list, i, value) => list.map((old, j) => (j === i ? value : old));
 
+/* Something to drag, or to move with the arrow keys once it has the focus (with Shift: far).
+   `moved(x, y)` gets pixels, `nudged(right, up)` steps. */
+function handle(parent, key, label, {moved, nudged}) {
+  const steps = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1]};
+  const drag = (event) => {
+    const frame = group.ownerSVGElement.getBoundingClientRect();
+    moved(event.clientX - frame.left, event.clientY - frame.top);
+  };
+  const group = make("svg:g", {
+    class: "live-handle", tabindex: 0, role: "slider", "data-key": key, "aria-label": label,
+    touchstart: (event) => event.preventDefault(),  // or the page would scroll
+    pointerdown: (event) => {
+      group.setPointerCapture(event.pointerId);
+      group.focus({preventScroll: true});
+      event.preventDefault();
+    },
+    pointermove: (event) => {
+      if (group.hasPointerCapture(event.pointerId)) drag(event);
+    },
+    keydown: (event) => {
+      if (!(event.key in steps)) return;
+      const [right, up] = steps[event.key].map((n) => n * (event.shiftKey ? 5 : 1));
+      nudged(right, up);
+      event.preventDefault();
+    },
+  });
+  const ring = make("svg:circle", {r: 22, class: "live-ring"});
+  group.append(ring, make("svg:circle", {r: 11, class: "live-dot"}));
+  parent.append(group);
+  return group;
+}
+
+/* A grid with numbers. Returns where a number lies in pixels, and `back`: what lies at a pixel. */
+function axes(parent, {left, top, right, bottom, x, y, title, xlabel, ylabel}) {
+  const px = (v) => left + ((v - x[0]) / (x[1] - x[0])) * (right - left);
+  const py = (v) => bottom - ((v - y[0]) / (y[1] - y[0])) * (bottom - top);
+  const line = (x1, y1, x2, y2, v) =>
+    make("svg:line", {x1, y1, x2, y2, class: v ? "live-grid" : "live-zero"});
+  const word = (x, y, text, anchor = "middle") =>
+    make("svg:text", {x, y, "text-anchor": anchor, class: "live-small"}, text);
+  for (let v = Math.ceil(x[0]); v <= x[1]; v += 1) {
+    parent.append(line(px(v), top, px(v), bottom, v), word(px(v), bottom + 15, fixed(v, 0)));
+  }
+  for (let v = Math.ceil(y[0]); v <= y[1]; v += 1) {
+    parent.append(line(left, py(v), right, py(v), v), word(left - 5, py(v) + 4, fixed(v, 0), "end"));
+  }
+  parent.append(
+    make("svg:text", {x: left - 20, y: top - 32, class: "live-title"}, title),
+    word((left + right) / 2, bottom + 32, xlabel),
+    word(left - 20, top - 9, ylabel, "start"),
+  );
+  const back = (u, v) => [
+    x[0] + ((u - left) / (right - left)) * (x[1] - x[0]),
+    y[0] + ((bottom - v) / (bottom - top)) * (y[1] - y[0]),
+  ];
+  return {px, py, back};
+}
+
+/* Names beside samples of their lines: [name, colour, width, dashes], one below the other. */
+function key(parent, x, y, entries) {
+  entries.forEach(([name, stroke, thick, dashes = "none"], i) => {
+    parent.append(
+      make("svg:line", {x1: x, x2: x + 18, y1: y + 20 * i, y2: y + 20 * i, stroke, "stroke-width": thick, "stroke-dasharray": dashes}),
+      make("svg:text", {x: x + 25, y: y + 20 * i + 5, fill: stroke, class: "live-name"}, name),
+    );
+  });
+}
+
 live.figure("clip", {
   start: {bound: 0.8, t: [-1, -0.4, 0.4, 1], y: [0.7, 0.7, 1.2, -0.8]},
   limits: {bound: [0.1, 4], t: [-1.2, 1.2], y: [-2, 2]},
@@ -50,15 +118,15 @@ live.figure("clip", {
     const svg = make("svg:svg", {width, height: bottom + 40, role: "group", "aria-label": "Points to move, and their rows"});
     const drawn = make("svg:g", {"aria-hidden": "true"});
     svg.append(drawn);
-    const data = chart.axes(drawn, {
+    const data = axes(drawn, {
       left: 34, top: 50, right: wide ? width - 330 : width - 12, bottom: wide ? 330 : 238,
-      x: [-1.4, 1.4], y: [-2.3, 2.3], every: [1, 1],
+      x: [-1.4, 1.4], y: [-2.3, 2.3],
       title: "Points: drag them", xlabel: "t", ylabel: "y",
     });
     const left = wide ? width - room : 34;
-    const plane = chart.axes(drawn, {
+    const plane = axes(drawn, {
       left, top, right: left + room, bottom,
-      x: [-room / 2 / unit, room / 2 / unit], y: [-2.8, 2.8], every: [1, 1],
+      x: [-room / 2 / unit, room / 2 / unit], y: [-2.8, 2.8],
       title: "Their rows", xlabel: "with respect to \u03b8\u2081", ylabel: "with respect to \u03b8\u2082",
     });
     const frame = make("svg:clipPath", {id: "live-clip-frame"},
@@ -80,7 +148,7 @@ live.figure("clip", {
         last = i;
         figure.set({t: at(figure.state.t, i, t), y: at(figure.state.y, i, y)});
       };
-      const dot = chart.handle(svg, `point ${i + 1}`, `Point ${i + 1}`, {
+      const dot = handle(svg, `point ${i + 1}`, `Point ${i + 1}`, {
         moved: (u, v) => put(...data.back(u, v)),
         nudged: (right, up) => put(figure.state.t[i] + 0.1 * right, figure.state.y[i] + 0.1 * up),
       });
@@ -92,8 +160,8 @@ live.figure("clip", {
     for (const k of [1, 0, 2]) { // the thick arrow below the thin one
       means[k] = live.arrow(inside, {stroke: MEANS[k][1], "stroke-width": MEANS[k][2]});
     }
-    chart.key(inside, left + 12, bottom - 56, MEANS);
-    chart.key(inside, left + room - 112, bottom - 56, OTHERS);
+    key(inside, left + 12, bottom - 56, MEANS);
+    key(inside, left + room - 112, bottom - 56, OTHERS);
     const bound = live.slider(figure, "bound", "bound", [0.1, 4, 0.1], 1);
     const reset = () => {
       last = 3;

@@ -153,7 +153,7 @@ function fields(figure, {boxes, limits: [low, high, step]}) {
       input: (event) => {
         const value = event.target.valueAsNumber;
         const note = value < low || value > high ? `Out of range: ${name} takes ${low} to ${high}. `.replaceAll("-", "\u2212") : "";
-        if (Number.isFinite(value)) figure.set({[name]: one ? value : list().map((old, j) => (j === i ? value : old))}, true, note);
+        if (Number.isFinite(value)) figure.set({[name]: one ? value : list().map((old, j) => (j === i ? value : old))}, note);
       },
     }));
     const toggle = live.toggle(figure, `mark_${name}`, "requires grad", `${name} requires grad`);

@@ -41,20 +41,17 @@ const live = (() => {
     const self = {id: box.id, state: {...start}, values: null, set: change, reset};
     let update = () => {};
     let width = 0;
-    let later = 0;
 
     function tidy(key, value) {
       const [low, high, step = 0.001] = limits[key];
       return Math.round(Math.round(Math.min(high, Math.max(low, value)) / step) * step * 1000) / 1000;
     }
 
-    function change(changes, remembered = true, note = "") {
+    function change(changes, note = "") {
       for (const [key, value] of Object.entries(changes)) {
         self.state[key] = Array.isArray(value) ? value.map((v) => tidy(key, v)) : tidy(key, value);
       }
       refresh(note);
-      clearTimeout(later);
-      if (remembered) later = setTimeout(remember, 200);
     }
 
     function reset() {
@@ -69,30 +66,6 @@ const live = (() => {
       if (words.textContent !== said) words.textContent = said;
     }
 
-    /* The state stands in the address, so that it can be sent: #live-clip?bound=2&y=0,1,2,3 */
-    function remember() {
-      const changed = Object.keys(start).filter((key) => `${self.state[key]}` !== `${start[key]}`);
-      const query = changed.map((key) => `${key}=${self.state[key]}`).join("&");
-      const address = location.href.split("#")[0] + (query && `#${box.id}?${query}`);
-      history.replaceState(history.state, "", address);
-    }
-
-    function recall() {
-      if (!location.hash.startsWith(`#${box.id}?`)) return;
-      const next = {...start};
-      for (const part of location.hash.replaceAll("%2C", ",").split("?")[1].split("&")) {
-        const [key, text = ""] = part.split("=");
-        const numbers = text.split(",").map((word) => (word.trim() ? Number(word) : NaN));
-        if (!Object.hasOwn(start, key) || !numbers.every(Number.isFinite)) continue;
-        if (numbers.length !== [start[key]].flat().length) continue;
-        next[key] = Array.isArray(start[key]) ? numbers : numbers[0];
-      }
-      change(next, false);
-      const show = () => box.scrollIntoView({block: "nearest"});
-      if (document.readyState === "complete") show();
-      else addEventListener("load", show);
-    }
-
     function rebuild() {
       const focused = place.contains(document.activeElement) && document.activeElement.dataset.key;
       width = place.clientWidth;
@@ -105,14 +78,12 @@ const live = (() => {
     box.append(place, words);
     box.hidden = false;
     rebuild();
-    recall();
-    addEventListener("hashchange", recall);
     new ResizeObserver(() => place.clientWidth !== width && rebuild()).observe(place);
     figures[name] = self;
   }
 
-  /* A slider for one number of the state; `shown` writes the number. */
-  function slider(figure, key, label, [min, max, step], digits, shown = (v) => fixed(v, digits)) {
+  /* A slider for one number of the state. */
+  function slider(figure, key, label, [min, max, step], digits) {
     const id = `${figure.id}-${key}`;
     const output = make("span", {class: "live-value", "aria-hidden": "true"});  // the slider says it
     const input = make("input", {
@@ -122,7 +93,7 @@ const live = (() => {
     const row = make("div", {class: "live-slider"}, make("label", {for: id}, label), input, output);
     const update = (state) => {
       input.value = state[key];
-      input.ariaValueText = output.textContent = shown(state[key]);
+      input.ariaValueText = output.textContent = fixed(state[key], digits);
     };
     return {row, update};
   }

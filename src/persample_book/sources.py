@@ -26,7 +26,7 @@ READING = {
 }
 COMPILER = {
     "staging": "the graph; make_graph",
-    "optimise": "five passes over a graph",
+    "optimise": "four passes over a graph",
     "codegen": "a graph to NumPy source",
     "jit": "keeps the programs; jit",
 }

@@ -133,7 +133,8 @@ class Backend:
 
     def empty(self, shape: tuple, like: Any) -> Any:
         """Return fresh memory of an array's dtype, where that array is."""
-        raise NotImplementedError
+        device = getattr(like, "device", None)
+        return self.namespace(like).empty(shape, dtype=like.dtype, device=device)
 
     def write(self, whole: list, part: list, start: int) -> list:
         """Return the arrays ``whole`` with those of ``part`` in their place from ``start`` on."""

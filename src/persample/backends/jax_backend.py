@@ -53,10 +53,6 @@ class Jax(Backend):
     def is_traced(self, x: Any) -> bool:
         return isinstance(x, jax.core.Tracer)
 
-    def empty(self, shape: tuple, like: Any) -> jax.Array:
-        """Return fresh memory of an array's dtype, where that array is."""
-        return jnp.empty(shape, like.dtype, device=getattr(like, "device", None))
-
     def write(self, whole: list, part: list, start: int) -> list:
         """Return ``whole`` with ``part`` from ``start`` on; its memory is given away for it."""
         return _write(whole, part, start)

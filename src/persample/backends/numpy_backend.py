@@ -69,9 +69,5 @@ class NumPy(Backend):
     def is_traced(self, x: Any) -> bool:
         return isinstance(x, Tracer)
 
-    def empty(self, shape: tuple, like: Any) -> np.ndarray:
-        """Return fresh memory of an array's dtype."""
-        return np.empty(shape, like.dtype)
-
 
 BACKEND = NumPy()

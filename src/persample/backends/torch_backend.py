@@ -148,10 +148,6 @@ class Torch(Backend):
     def is_traced(self, x: Any) -> bool:
         return torch._C._functorch.is_functorch_wrapped_tensor(x)
 
-    def empty(self, shape: tuple, like: Any) -> torch.Tensor:
-        """Return fresh memory of an array's dtype, where that array is."""
-        return torch.empty(shape, dtype=like.dtype, device=like.device)
-
 
 def _refilled(tree, left):
     """Return a tree with other leaves, in the order of `batches.tree_leaves`."""

@@ -205,7 +205,8 @@ class Program:
                 names[eq.output] = [*names.get(reused, []), name]
             elif self.memory[eq.output][0] in names:
                 names[self.memory[eq.output][0]].append(name)
-            gone = [name for v in done if v is not reused and _large(v) for name in names[v]]
+            released = [v for v in done if v is not reused and _large(v)]
+            gone = [name for v in released for name in names[v]]
             lines += [f"del {', '.join(sorted(gone))}"] if gone else []
         return [*lines, self.results(outputs)]
 
@@ -245,7 +246,8 @@ def generate(graph: Graph) -> tuple[str, dict]:
     """
     program = Program(graph)
     names = short_names(program.taken)
-    uses = Counter(map(id, [*graph.outputs, *[x for eq in graph.equations for x in eq.inputs]]))
+    read = [x for eq in graph.equations for x in eq.inputs]
+    uses = Counter(map(id, [*graph.outputs, *read]))
     for eq in graph.equations:
         text = program.write(eq)
         small = eq.primitive.kind == VIEW or not _large(eq.output)

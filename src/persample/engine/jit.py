@@ -86,7 +86,7 @@ class Jitted:
         return self._known.get(key) or self._compile(key, args)
 
     def graph(self, *args: Any) -> Graph:
-        """Return the optimised graph for these arguments; print it, or its ``removed``."""
+        """Return the optimised graph for these arguments; print it."""
         return self._compiled(args).graph
 
     def source(self, *args: Any) -> str:
@@ -96,15 +96,6 @@ class Jitted:
         the name of its primitive, an array from outside as ``constant_0``.
         """
         return generate(self._compiled(args).graph)[0]
-
-    def program(self, *args: Any) -> Callable:
-        """Return the compiled program for these arguments, a plain function without any check.
-
-        It takes the arrays among the arguments' leaves, in the order of ``optree.tree_leaves``;
-        they must have the shapes and dtypes of these. It returns one array if the function
-        returns one, else a tuple of the arrays in what it returns.
-        """
-        return self._compiled(args).program
 
 
 def _program(graph: Graph) -> Callable:

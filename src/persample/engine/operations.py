@@ -113,11 +113,6 @@ def elementwise(name, *values):
     return apply(name, *[broadcast_to(x, shape) if n is None else n for x, n in pairs])
 
 
-def binary(name, x1, x2):
-    """Apply an elementwise primitive to two inputs of any shapes and dtypes that fit."""
-    return elementwise(name, *promote(x1, x2))
-
-
 def titled(function, name, says):
     """Give a function its name and its docstring, and return it."""
     function.__name__ = function.__qualname__ = name
@@ -125,11 +120,14 @@ def titled(function, name, says):
     return function
 
 
-def pair(name, says):
-    """Return the function of an elementwise primitive with two inputs, with its docstring."""
+def pair(name, says, settle=promote):
+    """Return the function of an elementwise primitive with two inputs, with its docstring.
+
+    ``settle`` gives the inputs one dtype.
+    """
 
     def function(x1, x2, /):
-        return binary(name, x1, x2)
+        return elementwise(name, *settle(x1, x2))
 
     return titled(function, name, says)
 

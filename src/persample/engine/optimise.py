@@ -14,7 +14,7 @@ import numpy as np
 
 from .contraction import split
 from .core import ELEMENTWISE
-from .operations import constant, only_number
+from .operations import only_number
 from .primitives import PRIMITIVES
 from .staging import Equation, Graph, Var
 
@@ -73,19 +73,6 @@ def common_subexpressions(graph: Graph) -> Graph:
 
 def _constant_key(x):
     return (x.dtype, x.shape, x.tobytes()) if x.size <= 16 else id(x)
-
-
-def constants(graph: Graph) -> Graph:
-    """Compute now what depends on constants only, unless the result is larger than its inputs."""
-
-    def rule(eq, made_by):
-        if Var in map(type, eq.inputs):
-            return eq
-        if np.prod(eq.output.shape) > max(x.size for x in eq.inputs):
-            return eq
-        return constant(eq.primitive.numpy(*eq.inputs, **eq.params))
-
-    return rewrite(graph, rule)
 
 
 def broadcasts(graph: Graph) -> Graph:
@@ -191,23 +178,6 @@ def _add(eq, made_by):
     return _scaling(eq, made_by)  # x + x
 
 
-NEUTRAL = {"subtract": 0, "divide": 1, "power": 1}
-
-
-def _neutral(eq, made_by):
-    """x - 0, x / 1 and x ** 1 are x."""
-    x, y = eq.inputs
-    return x if only_number(y) == NEUTRAL[eq.primitive.name] else eq
-
-
-def _where(eq, made_by):
-    condition, x, y = eq.inputs
-    number = only_number(condition)
-    if number is None:
-        return eq
-    return x if number else y
-
-
 def _stop_gradient(eq, made_by):
     return eq.inputs[0]  # it has done its work: the rules have run
 
@@ -235,15 +205,6 @@ def _same_shape(eq, made_by):
     return _make(eq, eq.primitive.name, inner.inputs[0], **eq.params) if inner else eq
 
 
-def _permute(eq, made_by):
-    axes = eq.params["axes"]
-    inner = _maker(eq.inputs[0], made_by, "permute_dims")
-    if inner:
-        axes = tuple([inner.params["axes"][a] for a in axes])
-        return _make(eq, "permute_dims", inner.inputs[0], axes=axes)
-    return eq.inputs[0] if axes == tuple(range(len(axes))) else eq
-
-
 # One row for each primitive: rule(equation, made_by) returns the equation itself where nothing is
 # gained, else an equation with the same output, a Var or a constant.
 IDENTITIES = {
@@ -251,34 +212,25 @@ IDENTITIES = {
     "multiply": _scaling,
     "negative": _scaling,
     "add": _add,
-    **dict.fromkeys(NEUTRAL, _neutral),
-    "where": _where,
     "einsum": _einsum,
     "reshape": _same_shape,
     "broadcast_to": _same_shape,
-    "permute_dims": _permute,
 }
 
 # By name, in the order in which they run.
-_IN_ORDER = (constants, identities, common_subexpressions, broadcasts, dead_code)
+_IN_ORDER = (identities, common_subexpressions, broadcasts, dead_code)
 PASSES = {function.__name__: function for function in _IN_ORDER}
 
 
 def optimise(graph: Graph, passes: Iterable[str] = tuple(PASSES)) -> Graph:
-    """Run the named passes in turn until none finds anything more.
-
-    ``graph.removed`` of the result says how many equations each pass took away.
-    """
+    """Run the named passes in turn until none finds anything more."""
     passes = tuple(passes)
     unknown = set(passes) - set(PASSES)
     if unknown:
         raise ValueError(f"optimise: no pass {sorted(unknown)}; the passes are {list(PASSES)}.")
-    removed = dict.fromkeys(passes, 0)
     before = None
     while graph is not before:
         before = graph
         for name in passes:
-            smaller = PASSES[name](graph)
-            removed[name] += len(graph.equations) - len(smaller.equations)
-            graph = smaller
-    return replace(graph, removed=removed)
+            graph = PASSES[name](graph)
+    return graph

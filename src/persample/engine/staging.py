@@ -5,7 +5,7 @@ the graph it leaves behind holds for these shapes and dtypes only.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ class Equation:
 class Graph:
     """Equations in an order in which they can run. ``print`` it: one equation on each line.
 
-    ``outputs`` are Vars or constants, the leaves of ``structure``. ``removed``: see `optimise`.
+    ``outputs`` are Vars or constants, the leaves of ``structure``.
     """
 
     name: str
@@ -53,7 +53,6 @@ class Graph:
     equations: list[Equation]
     outputs: list
     structure: Any
-    removed: dict = field(default_factory=dict)
 
     def __str__(self) -> str:
         names = dict(zip(self.inputs, self.names, strict=True))

@@ -100,7 +100,8 @@ class Tracer:
     def transpose(self, *axes):
         """Return the array with its axes in another order, reversed by default."""
         axes = axes[0] if len(axes) == 1 and axes[0] is not None else axes
-        return xp.permute_dims(self, axes if axes and axes != (None,) else range(self.ndim)[::-1])
+        given = axes and axes != (None,)
+        return xp.permute_dims(self, axes if given else range(self.ndim)[::-1])
 
     def flatten(self):
         """Return the elements along one axis."""
@@ -177,7 +178,8 @@ def unshared(values: list, given: list = ()) -> list:
     The arrays of ``given`` come before all values. So a caller may write into every result. A
     NumPy scalar counts as read-only, so it becomes a 0-d array. Tracers stay as they are.
     """
-    taken = set().union(*[_memory_ids(x) for x in given if isinstance(x, np.ndarray)])
+    arrays = [x for x in given if isinstance(x, np.ndarray)]
+    taken = set().union(*map(_memory_ids, arrays))
     result = []
     for x in values:
         if not isinstance(x, Tracer):

@@ -18,8 +18,9 @@ def _prod_vjp(ct, out, x, axes):
     turned = xp.permute_dims(x, order)
     many = math.prod(x.shape[a] for a in axes)
     flat = xp.reshape(turned, (*turned.shape[: x.ndim - len(axes)], many))
+    before = _product_before(flat)
     after = xp.flip(_product_before(xp.flip(flat, axis=-1)), axis=-1)
-    others = xp.reshape(_product_before(flat) * after, turned.shape)
+    others = xp.reshape(before * after, turned.shape)
     return undo_reduce(ct, x, axes) * xp.permute_dims(others, np.argsort(order).tolist())
 
 

@@ -28,11 +28,9 @@ from .recording import Moments, NoiseScale, Record
 
 __all__ = ["Moments", "NoiseScale", "Record", "record"]
 
-REDUCTIONS = ("mean", "sum")
-
 
 @contextmanager
-def record(model: Any, *, reduction: str | None = None) -> Iterator[Record]:
+def record(model: Any) -> Iterator[Record]:
     """Record the per-sample gradients (rows) of a model in one ordinary backward pass.
 
     Row i is g_i = d loss_i / d params, without a factor 1/B: for a Linear layer delta_i h_i^T,
@@ -57,11 +55,6 @@ def record(model: Any, *, reduction: str | None = None) -> Iterator[Record]:
     Parameters
     ----------
     model : a ``torch.nn.Module``, unmodified.
-    reduction : only for a backward pass of your own, ``loss.backward()``: what the loss does with
-        the losses of the samples, "mean" or "sum" over axis 0 of the model's output. The graph
-        between output and loss must prove it. There is no default. A mean with weights (class
-        weights, ``ignore_index``, tokens that do not count) is neither of the two: write it with
-        ``record.backward``.
 
     Returns
     -------
@@ -90,16 +83,11 @@ def record(model: Any, *, reduction: str | None = None) -> Iterator[Record]:
 
     Source: Goodfellow (2015) for the formula and the norm; Li et al. (2021) for sequences.
     """
-    if reduction is not None and reduction not in REDUCTIONS:
-        raise ValueError(
-            f"record: reduction={reduction!r} is not one of {', '.join(REDUCTIONS)}; say what "
-            "the loss does over the batch."
-        )
-    with _capture(model, reduction) as source:
-        yield Record(source, reduction)
+    with _capture(model) as source:
+        yield Record(source)
 
 
-def _capture(model, reduction):
+def _capture(model):
     torch = sys.modules.get("torch")  # a model of a package that is not loaded cannot exist
     if torch is None or not isinstance(model, torch.nn.Module):
         raise TypeError(
@@ -108,4 +96,4 @@ def _capture(model, reduction):
         )
     from .capture import TorchCapture
 
-    return TorchCapture(model, reduction)
+    return TorchCapture(model)

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge
 from torch.nn.modules.batchnorm import _BatchNorm
-from torch.utils import _pytree as pytree
 from torch.utils.hooks import RemovableHandle
 
 from .axes import Along
@@ -25,11 +24,9 @@ from .model import (
     refuse_batch_norm,
     refuse_hooks,
     refuse_opaque,
-    refuse_script,
     trainable,
 )
 from .passes import cotangents, during_a_pass
-from .reduction import OwnBackward, refuse, roots_of
 from .replay import Pulled, Replay, Replayed, looked_up, merged, turned
 from .sites import Cut, cut
 
@@ -42,14 +39,13 @@ class TorchCapture:
 
     xp = torch
 
-    def __init__(self, model: nn.Module, reduction: str | None) -> None:
-        self.model, self.reduction = model, reduction
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
         self.modules = list(model.named_modules())
         self.parameters = trainable(model, self.modules)
         self.names = {id(p): name for name, p in self.parameters.items()}
         self.size: int | None = None  # known once the backward pass has run
         self.losses: Tensor | None = None  # kept for `check`, with their graph
-        self.outputs: list[Tensor] = []  # of all its calls, for a pass of one's own
         self.forms: dict[str, list] = {name: [] for name in self.parameters}
         self.stops: dict[str, str] = {}  # parameter -> the operation that has no rule for it
         self.versions: list[tuple[str, Tensor, int]] = []  # what may not change in place
@@ -61,41 +57,27 @@ class TorchCapture:
             if isinstance(module, _BatchNorm):
                 hook = module.register_forward_pre_hook(partial(refuse_batch_norm, where))
                 self.leave.callback(hook.remove)
-        if self.reduction is not None:
-            refuse_script(self.model, self.reduction)
-            hook = self.model.register_forward_hook(self._called)
-            self.leave.callback(hook.remove)
         if "torch._dynamo" in sys.modules:  # a compiled model runs as it was written
             self.leave.enter_context(torch.compiler.set_stance("force_eager"))
-        if self.reduction is not None:
-            self.leave.enter_context(OwnBackward(self))
         self.hooks = RemovableHandle.next_id  # every hook of PyTorch counts on
         return self
 
     def __exit__(self, *error: object) -> None:
         self.leave.close()
 
-    def _called(self, model, args, output):
-        if torch.is_grad_enabled() and self.size is None:
-            leaves = pytree.tree_leaves(output)
-            self.outputs += [x for x in leaves if isinstance(x, Tensor) and x.requires_grad]
-
     # The backward pass.
     def backward(self, losses: Tensor, retain_graph: bool, accumulate: bool) -> None:
         """Run backward on the sum of the losses, and keep what the rows are made of."""
         check_losses(losses)
-        if self.reduction is not None:
+        if self.size is not None:
             raise RuntimeError(
-                f"backward: the block was opened with reduction={self.reduction!r}, for a "
-                "backward pass of your own, loss.backward(); open it with record(model) for "
-                "record.backward(losses)."
+                "backward: this record has its backward pass already, and one record holds one "
+                "pass; add the losses and call backward once, or open a new with block."
             )
-        self._start()
+        refuse_hooks(self.parameters)
         if losses.grad_fn is None:  # a parameter is its own loss
             losses = losses.clone()
-        ones = torch.ones_like(losses)
-        root = losses.grad_fn, losses.output_nr, Along(0)
-        graph, found, saved = self._proved([root], len(losses))
+        graph, found, saved = self._proved(losses)
         if not graph.leaves:
             raise RuntimeError(
                 "backward: the losses do not depend on any parameter of the model that requires "
@@ -103,44 +85,11 @@ class TorchCapture:
             )
         self._warn(found)
         keep = retain_graph or found.keeps_graph
-        run = partial(losses.backward, ones, retain_graph=keep) if accumulate else None
-        arrived = cotangents(graph, found.edges, losses, ones, keep, run)
+        arrived = cotangents(graph, found.edges, losses, keep, accumulate)
         if found.replayed:  # a hook on the losses has its turn when they are replayed
-            arrived[0, losses.output_nr] = ones
+            arrived[0, losses.output_nr] = torch.ones_like(losses)
         self._keep(graph, found, saved, arrived)
         self.losses = losses if retain_graph else None
-
-    def own_backward(self, loss: Tensor, options: dict) -> None:
-        """Run the user's ``loss.backward(**options)``, and keep what the rows are made of."""
-        graph = Graph([(loss.grad_fn, 0, None)], self.names, 0) if loss.grad_fn else None
-        if graph is None or not graph.leaves:
-            return loss.backward(**options)  # another model's
-        self._start()
-        if self._has_hooks():
-            refuse("a hook was registered inside the block", self.reduction)
-        gradient = options.get("gradient")
-        if loss.ndim or not (gradient is None or bool((gradient == 1).all())):
-            refuse("the loss is not one number with the gradient 1", self.reduction)
-        roots, size = roots_of(loss, graph, self.outputs, self.reduction)
-        graph, found, saved = self._proved(roots, size)
-        self._warn(found)
-        keep = bool(options.get("retain_graph")) or found.keeps_graph
-        run = partial(loss.backward, **options)
-        if options.get("inputs") is None:
-            run = partial(run, retain_graph=keep)
-            arrived = cotangents(graph, found.edges, loss, gradient, keep, run)
-        else:  # it may not come by every site
-            arrived = cotangents(graph, found.edges, loss, gradient, True, None)
-            run(retain_graph=keep)
-        self._keep(graph, found, saved, arrived)
-
-    def _start(self):
-        if self.size is not None:
-            raise RuntimeError(
-                "backward: this record has its backward pass already, and one record holds one "
-                "pass; add the losses and call backward once, or open a new with block."
-            )
-        refuse_hooks(self.parameters)
 
     def _has_hooks(self):
         """Say whether the block saw a new hook that is no forward hook of a module.
@@ -152,11 +101,12 @@ class TorchCapture:
             new -= module._forward_hooks.keys() | module._forward_pre_hooks.keys()
         return bool(new)
 
-    def _proved(self, roots, size):
+    def _proved(self, losses):
         """Return the graph of a pass, its cut, and what the forward pass saved for the rules."""
 
         def read():
-            graph = Graph(roots, self.names, size)
+            root = losses.grad_fn, losses.output_nr, Along(0)
+            graph = Graph([root], self.names, len(losses))
             refuse_opaque(graph, self.parameters)
             found = cut(graph, self._has_hooks())
             return graph, found, self._saved(graph, found)
@@ -297,8 +247,7 @@ class TorchCapture:
         if self.size is None:
             raise RuntimeError(
                 "record: no backward pass was recorded; call record.backward(losses) with one "
-                "loss for each sample. For a backward pass of your own, loss.backward(), say in "
-                'record(model, reduction="mean") or "sum" what the loss does over the batch.'
+                "loss for each sample, in place of loss.backward()."
             )
         for what, x, version in self.versions:
             if x._version != version:

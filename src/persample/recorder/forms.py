@@ -2,19 +2,17 @@
 
 Each form holds a batch and answers the same questions:
 
-    rows(samples, out, scale)   write ``scale`` times the rows of a slice of samples into ``out``
-    squared_norms(squares)      (B,)      ||g_i||^2                   without forming the rows,
+    rows(samples, out)          write the rows of a slice of samples into ``out``
+    squared_norms()             (B,)      ||g_i||^2                   without forming the rows,
     weighted_sum(weights)       (*shape)  sum_i w_i g_i               or None where only the
     squared_sum()               (*shape)  sum_i g_i^2, elementwise    rows themselves tell
     products(other)             (B, B')   g_i . g'_j, another batch
     project(vectors)            (B, k)    a_k^T g_i c_k, or a_k . g_i
     inner(other)                (B,)      g_i . g'_i, another use of the parameter
 
-``squares`` is a function x -> ||x_i||^2 of `squares_once`. ``kind`` is what a record calls it.
+``kind`` is what a record calls it.
 """
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -26,21 +24,12 @@ from . import buffers
 from .buffers import slices
 
 
-def squares_once() -> Callable[[Tensor], Tensor]:
-    """Return a function x -> sum of squares over all axes but the first, (B,).
+def squares(x: Tensor) -> Tensor:
+    """Return the sums of squares over all axes but the first, (B,).
 
-    It works out each array once: the delta of a layer is in the norms of its weight and its bias.
+    Without memory for the squares, which costs more than they do.
     """
-    known: dict = {}
-
-    def squares(x):
-        key = x.data_ptr(), x.dtype, x.shape, x.stride()
-        if key not in known:  # without memory for the squares, which costs more than they do
-            total = torch.linalg.vector_norm(x.reshape(len(x), -1), dim=1).square_()
-            known[key] = x, total  # with x, so that its key stays its own
-        return known[key][1]
-
-    return squares
+    return torch.linalg.vector_norm(x.reshape(len(x), -1), dim=1).square_()
 
 
 class Form:
@@ -49,23 +38,10 @@ class Form:
     kind: ClassVar[str] = "rows"
     needs_rows = True  # for its norms, or they are the cheapest way to them
 
-    def squared_norms(self, squares: Callable) -> Tensor | None:
-        return None
+    def only_rows_tell(self, *_: Any) -> None:
+        """Answer None to whatever is asked."""
 
-    def weighted_sum(self, weights: Tensor) -> Tensor | None:
-        return None
-
-    def squared_sum(self) -> Tensor | None:
-        return None
-
-    def products(self, other: Any) -> Tensor | None:
-        return None
-
-    def project(self, vectors: list) -> Tensor | None:
-        return None
-
-    def inner(self, other: Any) -> Tensor | float | None:
-        return None
+    squared_norms = weighted_sum = squared_sum = products = project = inner = only_rows_tell
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,20 +56,18 @@ class Outer(Form):
     delta: Tensor
     h: Tensor
 
-    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+    def rows(self, samples: slice, out: Tensor) -> None:
         delta, h = self.delta[samples], self.h[samples]
-        delta = delta if scale == 1 else delta * scale
         torch.mul(delta[:, :, None], h[:, None, :], out=out)
 
-    def squared_norms(self, squares: Callable) -> Tensor:
+    def squared_norms(self) -> Tensor:
         return squares(self.delta) * squares(self.h)
 
     def weighted_sum(self, weights: Tensor) -> Tensor:
         return (self.delta * weights[:, None]).T @ self.h
 
     def squared_sum(self) -> Tensor:
-        (delta, largest), (h, other) = _scaled_squares(self.delta), _scaled_squares(self.h)
-        return delta.T @ h * (largest * other) ** 2
+        return self.delta.square().T @ self.h.square()
 
     def products(self, other: Any) -> Tensor | None:
         if not isinstance(other, Outer):
@@ -107,15 +81,6 @@ class Outer(Form):
         numbers = self.delta @ lines
         numbers *= self.h @ columns
         return numbers
-
-
-def _scaled_squares(x):
-    """Return (x / m)^2 and m, the largest magnitude in x: no square overflows or vanishes."""
-    largest = max(float(x.max()), -float(x.min())) if x.numel() else 1.0
-    largest = largest if largest and math.isfinite(largest) else 1.0
-    squares = x / largest
-    squares *= squares
-    return squares, largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,12 +101,10 @@ class OuterSum(Form):
         _, T, p = self.delta.shape
         return T * (p + self.h.shape[2]) > p * self.h.shape[2]
 
-    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
-        delta, h = self.delta[samples], self.h[samples]
-        delta = delta if scale == 1 else delta * scale
-        torch.matmul(delta.mT, h, out=out)
+    def rows(self, samples: slice, out: Tensor) -> None:
+        torch.matmul(self.delta[samples].mT, self.h[samples], out=out)
 
-    def squared_norms(self, squares: Callable) -> Tensor:
+    def squared_norms(self) -> Tensor:
         size, T, p = self.delta.shape
         d, gram = self.h.shape[2], not self.needs_rows
         count = 2 * T * T if gram else p * d
@@ -204,10 +167,10 @@ class Formed(Form):
     needs_rows = False
     g: Tensor
 
-    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
-        torch.mul(self.g[samples], scale, out=out)
+    def rows(self, samples: slice, out: Tensor) -> None:
+        out.copy_(self.g[samples])
 
-    def squared_norms(self, squares: Callable) -> Tensor:
+    def squared_norms(self) -> Tensor:
         return squares(self.g)
 
     def weighted_sum(self, weights: Tensor) -> Tensor:
@@ -226,11 +189,11 @@ class Formed(Form):
         return contracted(self.g, vectors, torch)
 
 
-def copied_rows(form: Form, samples: slice, out: Tensor, scale: float) -> None:
+def copied_rows(form: Form, samples: slice, out: Tensor) -> None:
     """Write rows into memory that is no block of its own: a part of each line of a table."""
     for part in slices(len(out), out[0].nbytes):
         rows = torch.empty_like(out[part], memory_format=torch.contiguous_format)
-        form.rows(slice(samples.start + part.start, samples.start + part.stop), rows, scale)
+        form.rows(slice(samples.start + part.start, samples.start + part.stop), rows)
         out[part] = rows
 
 
@@ -250,12 +213,12 @@ class Part(Form):
     def needs_rows(self) -> bool:
         return self.form.needs_rows
 
-    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+    def rows(self, samples: slice, out: Tensor) -> None:
         out.zero_()
-        copied_rows(self.form, samples, out[:, self.lines], scale)
+        copied_rows(self.form, samples, out[:, self.lines])
 
-    def squared_norms(self, squares: Callable) -> Tensor | None:
-        return self.form.squared_norms(squares)
+    def squared_norms(self) -> Tensor | None:
+        return self.form.squared_norms()
 
     def weighted_sum(self, weights: Tensor) -> Tensor | None:
         return self._among_zeros(self.form.weighted_sum(weights))

@@ -39,7 +39,6 @@ class Graph:
         self.along: list[dict[int, Along | None]] = []
         for node, number, along in roots:
             self.along[self._add(node)][number] = along
-        self.roots = set(self.place.values())
         for here, node in enumerate(self.nodes):  # grows while it is walked
             targets = []
             for slot, (other, number) in enumerate(node.next_functions):

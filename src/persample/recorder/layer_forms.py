@@ -3,7 +3,6 @@
 They answer the questions that `forms` states; None where only the rows tell.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -50,20 +49,20 @@ class Convolution(Form):
     def _taps(self) -> int:
         return self.kernel[0] * self.kernel[1]
 
-    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+    def rows(self, samples: slice, out: Tensor) -> None:
         if not out.is_contiguous():
-            return copied_rows(self, samples, out, scale)
+            return copied_rows(self, samples, out)
         chosen = Convolution(self.delta[samples], self.x[samples], *self._geometry())
         for part, delta, windows in chosen._parts():
             flat = out[part].view(-1, delta.shape[1], windows.shape[1])
-            torch.baddbmm(flat, delta, windows.mT, beta=0, alpha=scale, out=flat)
+            torch.bmm(delta, windows.mT, out=flat)
 
     def _geometry(self) -> tuple:
         return self.kernel, self.stride, self.dilation, self.groups, self.shape
 
-    def squared_norms(self, squares: Callable) -> Tensor:
+    def squared_norms(self) -> Tensor:
         norms = [
-            OuterSum(delta.mT, windows.mT).squared_norms(squares).view(-1, self.groups).sum(1)
+            OuterSum(delta.mT, windows.mT).squared_norms().view(-1, self.groups).sum(1)
             for _, delta, windows in self._parts()
         ]
         return torch.cat(norms)
@@ -101,13 +100,13 @@ class Lookup(Form):
     count: int
     needs_rows: ClassVar[bool] = False
 
-    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+    def rows(self, samples: slice, out: Tensor) -> None:
         if not out.is_contiguous():
-            return copied_rows(self, samples, out, scale)
+            return copied_rows(self, samples, out)
         delta = self.delta[samples]
         out.zero_()
         flat = out.view(-1, delta.shape[2])
-        flat.index_add_(0, self._places(samples), delta.flatten(0, 1), alpha=scale)
+        flat.index_add_(0, self._places(samples), delta.flatten(0, 1))
 
     def _places(self, samples):
         index = self.index[samples]
@@ -120,7 +119,7 @@ class Lookup(Form):
         sums = self.delta.new_zeros(len(places), self.delta.shape[2])
         return places, sums.index_add_(0, inverse, self.delta.flatten(0, 1))
 
-    def squared_norms(self, squares: Callable) -> Tensor:
+    def squared_norms(self) -> Tensor:
         places, sums = self._looked_up()
         norms = sums.new_zeros(len(self.delta))
         return norms.index_add_(0, places // self.count, sums.square_().sum(1))
@@ -166,9 +165,9 @@ class ConvolutionLoop(Form):
     options: tuple  # stride, padding, dilation, transposed, output_padding, groups
     shape: tuple[int, ...]
 
-    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+    def rows(self, samples: slice, out: Tensor) -> None:
         for n, i in enumerate(range(samples.start, samples.stop)):
-            torch.mul(self._gradient(self.delta[i : i + 1], self.x[i : i + 1]), scale, out=out[n])
+            out[n] = self._gradient(self.delta[i : i + 1], self.x[i : i + 1])
 
     def _gradient(self, delta, x):
         weight = x.new_empty(1).expand(self.shape)  # only its shape is read
@@ -188,11 +187,11 @@ class Groups(Form):
     form: Form
     k: int
 
-    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+    def rows(self, samples: slice, out: Tensor) -> None:
         for part in slices(len(out), self.k * out[0].nbytes):
             start, count = samples.start + part.start, part.stop - part.start
             each = out.new_empty(count * self.k, *out.shape[1:])
-            self.form.rows(slice(start * self.k, (start + count) * self.k), each, scale)
+            self.form.rows(slice(start * self.k, (start + count) * self.k), each)
             torch.sum(each.unflatten(0, (count, self.k)), 1, out=out[part])
 
     def weighted_sum(self, weights: Tensor) -> Any:

@@ -3,7 +3,6 @@
 import sys
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from .graph import Graph
@@ -61,16 +60,6 @@ def refuse_divided(parameters: dict[str, Tensor], modules: list[tuple[str, nn.Mo
                 "rows of a model whose parameters are whole, such as one with p.full_tensor() "
                 "of each."
             )
-
-
-def refuse_script(model: nn.Module, reduction: str) -> None:
-    """Refuse a compiled model where its output is needed."""
-    if isinstance(model, torch.jit.RecursiveScriptModule):
-        raise TypeError(
-            f"record: reduction={reduction!r} needs the output of the model, and a model "
-            "compiled by torch.jit.script shows it to nobody; give one loss for each sample to "
-            "record.backward(losses), without reduction=."
-        )
 
 
 def refuse_hooks(parameters: dict[str, Tensor]) -> None:

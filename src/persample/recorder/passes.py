@@ -42,16 +42,16 @@ def during_a_pass(read: Callable) -> Any:
 def cotangents(
     graph: Graph,
     edges: list[tuple[int, int]],
-    loss: Tensor,
-    gradient: Tensor | None,
+    losses: Tensor,
     retain_graph: bool,
-    backward: Callable | None,
+    accumulate: bool,
 ) -> dict[tuple[int, int], Tensor | None]:
-    """Return (place, output) -> cotangent: of a pass that ends there, or of ``backward()``."""
-    if backward is None:
+    """Return (place, output) -> cotangent: of a pass that ends there, or that fills ``.grad``."""
+    ones = torch.ones_like(losses)
+    if not accumulate:
         ends = [GradientEdge(graph.nodes[place], n) for place, n in edges]
         found = torch.autograd.grad(
-            loss, ends, gradient, retain_graph=retain_graph, allow_unused=True
+            losses, ends, ones, retain_graph=retain_graph, allow_unused=True
         )
         return dict(zip(edges, found, strict=True))
     arrived: dict = {}
@@ -60,7 +60,7 @@ def cotangents(
         for place in {place for place, _ in edges}
     ]
     try:
-        backward()
+        losses.backward(ones, retain_graph=retain_graph)
     finally:
         for handle in handles:
             handle.remove()

@@ -13,6 +13,7 @@ from itertools import combinations
 from operator import add
 from typing import Any, NamedTuple
 
+from .. import statistics
 from ..checks import is_count, is_number
 from ..projection import Signs, contracted
 from .buffers import slices
@@ -65,9 +66,9 @@ class Record:
     collects the pass: ``collect()`` gives (B, name -> forms, one for each use of the parameter).
     """
 
-    def __init__(self, source: Any, reduction: str | None) -> None:
-        self._source, self._reduction = source, reduction
-        self._norms: tuple | None = None  # (squares, norms), unscaled, once they are known
+    def __init__(self, source: Any) -> None:
+        self._source = source
+        self._norms: tuple | None = None  # (squares, norms), once they are known
         self._kept: dict[str, list] = {}  # parameter -> its rows, formed
 
     def __reduce__(self):
@@ -103,7 +104,7 @@ class Record:
             out = {name: self._empty(name, size) for name in forms}
         self._check_out(out, size)
         for name in forms:
-            self._write(forms[name], slice(0, size), out[name], self._scale(size))
+            self._write(forms[name], slice(0, size), out[name])
         return out
 
     def _check_out(self, out, size):
@@ -142,16 +143,16 @@ class Record:
             samples = slice(start, min(start + step, total))
             part = {name: x[: samples.stop - start] for name, x in buffers.items()}
             for name in forms:
-                self._write(forms[name], samples, part[name], self._scale(total))
+                self._write(forms[name], samples, part[name])
             yield part
 
     def squared_norms(self) -> Any:
         """Return (B,): ||g_i||^2 over all parameters together, without forming the rows."""
         squares, _ = self._squares_and_norms()
-        return squares * self._scale(len(squares)) ** 2
+        return squares.clone()
 
     def _squares_and_norms(self):
-        """Return (B,) squared norms and norms, unscaled; they are worked out once."""
+        """Return (B,) squared norms and norms; they are worked out once."""
         size, forms = self._source.collect()
         if self._norms is None:
             forms = forms | self._kept
@@ -185,7 +186,7 @@ class Record:
             nbytes = size * self._source.parameters[name].nbytes
             if nbytes <= left and any(use.needs_rows for use in uses):
                 rows = self._work(name, size)
-                self._add_up(uses, slice(0, size), rows, 1.0)
+                self._add_up(uses, slice(0, size), rows)
                 self._kept[name] = [Formed(rows)]
                 left -= nbytes
 
@@ -211,11 +212,11 @@ class Record:
                 f"weighted_sum: the weights have shape {tuple(weights.shape)}; give one number "
                 f"for each sample, ({size},)."
             )
-        weights, drops = weights * self._scale(size), bool((weights == 0).any())
+        drops = bool((weights == 0).any())
         return {name: self._weighted_sum(name, forms[name], weights, drops) for name in forms}
 
     def _clipping(self, max_norm):
-        """Return (B,) the factors that clip the rows, unscaled."""
+        """Return (B,) the factors that clip the rows."""
         if getattr(max_norm, "shape", None) == ():
             max_norm = float(max_norm)
         if not is_number(max_norm) or not max_norm > 0:
@@ -230,11 +231,9 @@ class Record:
                 f"clipped_sum: the row of sample {bad[0]} is not finite ({len(bad)} in all); find "
                 "the cause, or leave such samples out: weighted_sum(w) with weight 0."
             )
-        scale = self._scale(len(norms))
         if not math.isfinite(max_norm):
-            return xp.full_like(norms, scale)
-        # The forms lack the factor scale: scale min(1, max_norm / (scale norm)).
-        return max_norm / xp.clip(norms, min=max_norm / scale)
+            return xp.ones_like(norms)
+        return max_norm / xp.clip(norms, min=max_norm)
 
     def noise_scale(self) -> NoiseScale:
         """Return what the batch says of the noise in its mean; join several batches with +.
@@ -258,10 +257,9 @@ class Record:
         positions rows are formed, a few samples at a time.
         """
         size, forms = self._source.collect()
-        scale, xp = self._scale(size), self._source.xp
-        mean, second = {}, {}
+        xp, mean, second = self._source.xp, {}, {}
         for name, uses in forms.items():
-            weights = xp.full_like(self._work(name, size, ()), scale / size)
+            weights = xp.full_like(self._work(name, size, ()), 1.0 / size)
             mean[name] = self._weighted_sum(name, uses, weights)
             squares = uses[0].squared_sum() if len(uses) == 1 else None
             if squares is None:
@@ -269,14 +267,13 @@ class Record:
                 for _, rows in self._few(name, uses, size):
                     rows *= rows
                     squares += rows.sum(0)
-            second[name] = squares * (scale * scale / size)
+            second[name] = squares / size
         return Moments(mean, second)
 
     def gram(self, other: "Record | None" = None) -> Any:
         """Return (B, B'): g_i . g'_j for each row of this record and each row of ``other``.
 
-        The products are over all parameters together and of each sample's own loss: nothing is
-        divided by B or B', whatever ``reduction`` says. ``other`` is a record of the same model,
+        The products are over all parameters together. ``other`` is a record of the same model,
         of a batch of any size; without it the squared norms are on the diagonal.
 
         Most products need no row. For a weight used once by each sample they are those of two
@@ -306,9 +303,8 @@ class Record:
         total = None
         for name in forms:
             part = self._products(name, (size, forms[name]), other, (count, others[name]))
-            total = part if total is None else _added(total, part)
-        scale = self._scale(size) * other._scale(count)
-        return total if scale == 1 else total * scale
+            total = part if total is None else total + part
+        return total
 
     def _products(self, name, mine, other, theirs):
         (size, uses), (count, more) = mine, theirs
@@ -328,9 +324,9 @@ class Record:
 
         The numbers are those of `statistics.project` of these rows: the same signs, so the
         same error. Records of one model may be projected with one ``seed``, kept, and multiplied
-        later. Nothing is divided by B, whatever ``reduction`` says. For a layer p x d at T
-        positions they cost about T (p + d) dim multiplications a sample; rows are formed only
-        where autograd works them out. Source: Choe et al. (2024) for projections of both factors.
+        later. For a layer p x d at T positions they cost about T (p + d) dim multiplications a
+        sample; rows are formed only where autograd works them out. Source: Choe et al. (2024) for
+        projections of both factors.
         """
         signs, total = Signs("project", dim, seed), 0
         size, forms = self._source.collect()
@@ -341,7 +337,7 @@ class Record:
             vectors = [self._source.xp.asarray(v, **options) for v in drawn]
             for use in forms[name]:
                 total = total + self._project(name, use, vectors, size)
-        return total * (self._scale(size) / math.sqrt(dim))
+        return total / math.sqrt(dim)
 
     def _project(self, name, use, vectors, size):
         numbers, xp = use.project(vectors), self._source.xp
@@ -386,12 +382,8 @@ class Record:
         size, forms = self._source.collect()
         row = {name: self._empty(name, 1) for name in forms}
         for name in forms:
-            self._write(forms[name], slice(i, i + 1), row[name], self._scale(size))
+            self._write(forms[name], slice(i, i + 1), row[name])
         return {name: x[0] for name, x in row.items()}
-
-    def _scale(self, size):
-        """Return what turns a cotangent of the batch's loss into one of the sample's own."""
-        return float(size) if self._reduction == "mean" else 1.0
 
     def _empty(self, name, size):
         like = self._source.parameters[name]
@@ -403,71 +395,59 @@ class Record:
         shape = tuple(like.shape) if shape is None else shape
         return self._source.empty((size, *shape), like, self._source.wide(like.dtype))
 
-    def _write(self, uses, samples, out, scale):
+    def _write(self, uses, samples, out):
         """Write the rows of some samples; the uses of one parameter add up."""
         wide = self._source.wide(out.dtype)
         if wide != out.dtype:
             for part in slices(out.shape[0], 2 * out[0].nbytes):
                 work = self._source.empty(tuple(out[part].shape), out, wide)
-                self._add_up(uses, _within(samples, part), work, scale)
+                self._add_up(uses, _within(samples, part), work)
                 out[part] = work
         else:
-            self._add_up(uses, samples, out, scale)
+            self._add_up(uses, samples, out)
 
-    def _add_up(self, uses, samples, out, scale):
+    def _add_up(self, uses, samples, out):
         if not uses:
             out[...] = 0
             return
-        uses[0].rows(samples, out, scale)
+        uses[0].rows(samples, out)
         if len(uses) == 1:
             return
         for part in slices(out.shape[0], out[0].nbytes):
             more = self._source.xp.empty_like(out[part])
             for use in uses[1:]:
-                use.rows(_within(samples, part), more, scale)
+                use.rows(_within(samples, part), more)
                 out[part] += more
 
     def _few(self, name, uses, size):
-        """Yield (samples, rows) in a work buffer, a few samples at a time, unscaled."""
+        """Yield (samples, rows) in a work buffer, a few samples at a time."""
         each, buffer = self._source.parameters[name].nbytes, None
         for samples in slices(size, each):
             count = samples.stop - samples.start
             buffer = self._work(name, count) if buffer is None else buffer[:count]
-            self._add_up(uses, samples, buffer, 1.0)
+            self._add_up(uses, samples, buffer)
             yield samples, buffer
 
     def _squares(self, size, forms):
-        """Return (B,) squared norms, unscaled, and the samples where they may be lost.
+        """Return (B,) squared norms, and the samples where they may be lost.
 
         A square overflows, or is rounded to 0, long before its root does.
         """
-        from .forms import squares_once
-
-        squares, xp = squares_once(), self._source.xp
-        norms = reduce(add, [self._norms_of(name, forms[name], size, squares) for name in forms])
+        xp = self._source.xp
+        norms = reduce(add, [self._norms_of(name, forms[name], size) for name in forms])
         limits = xp.finfo(norms.dtype)
         fine = (norms >= limits.tiny / limits.eps) & (norms <= limits.max)
         return norms, () if bool(fine.all()) else [i for i in range(size) if not bool(fine[i])]
 
     def _careful_norm(self, i, forms):
-        """Return ||g_i||, unscaled, as m ||g_i / m|| with m the largest entry of g_i.
-
-        A norm that its type cannot hold is given as the largest number that it can.
-        """
-        xp, parts = self._source.xp, []
+        """Return ||g_i||, of a row that is formed."""
+        row = {name: self._work(name, 1) for name in forms}
         for name, uses in forms.items():
-            row = self._work(name, 1)
-            self._add_up(uses, slice(i, i + 1), row, 1.0)
-            parts.append(row)
-        tops = [float(abs(row).max()) for row in parts if 0 not in row.shape]
-        largest = math.nan if any(map(math.isnan, tops)) else max(tops, default=0.0)
-        if largest == 0 or not math.isfinite(largest):
-            return largest
-        norm = largest * math.sqrt(sum(float(xp.square(row / largest).sum()) for row in parts))
-        return min(norm, float(xp.finfo(parts[0].dtype).max))
+            self._add_up(uses, slice(i, i + 1), row[name])
+        return statistics.norms(row)[0]
 
-    def _norms_of(self, name, uses, size, squares):
-        norms = _closed_norms(uses, squares)
+    def _norms_of(self, name, uses, size):
+        norms = _closed_norms(uses)
         if norms is None:
             norms = self._source.xp.zeros_like(self._work(name, size, ()))
             for samples, rows in self._few(name, uses, size):
@@ -497,13 +477,13 @@ class Record:
         return total
 
 
-def _closed_norms(uses, squares):
+def _closed_norms(uses):
     """Return (B,): ||sum of a parameter's uses||^2 without rows, or None where rows are needed.
 
     With several uses it is the sum of their squares and of twice their inner products. Where
     these nearly cancel, too few digits are left, and rows are needed as well.
     """
-    parts = [use.squared_norms(squares) for use in uses]
+    parts = [use.squared_norms() for use in uses]
     if not parts or any(part is None for part in parts):
         return None
     apart = norms = reduce(add, parts)
@@ -514,14 +494,6 @@ def _closed_norms(uses, squares):
             return None
         norms = norms + 2 * product
     return norms if len(uses) == 1 or bool((norms >= CANCELLED * apart).all()) else None
-
-
-def _added(total, part):
-    """Return the sum of two fresh arrays, in the memory of the first where the types agree."""
-    if total.dtype != part.dtype:
-        return total + part
-    total += part
-    return total
 
 
 def _within(samples, part):

@@ -54,11 +54,11 @@ class Pulled(Form):
     name: str  # of the parameter
     parameter: Tensor
 
-    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
+    def rows(self, samples: slice, out: Tensor) -> None:
         for part in slices(len(out), out[0].nbytes):
             start, count = samples.start + part.start, part.stop - part.start
             rows = out.new_empty(count, *self.shape)
-            self.form.rows(slice(start, start + count), rows, scale)
+            self.form.rows(slice(start, start + count), rows)
             out[part] = self._pull(rows)
 
     def _pull(self, rows):
@@ -130,8 +130,8 @@ class Replayed(Form):
     def kind(self) -> str:
         return f"rows, sample by sample from {self.stop}"
 
-    def rows(self, samples: slice, out: Tensor, scale: float) -> None:
-        torch.mul(self.run.rows_of(self.name, samples), scale, out=out)
+    def rows(self, samples: slice, out: Tensor) -> None:
+        out.copy_(self.run.rows_of(self.name, samples))
 
 
 def turned(form: Any, way: str, shape: tuple[int, ...]) -> Any:

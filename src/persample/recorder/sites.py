@@ -94,7 +94,7 @@ def _apart(graph, places, is_hooked):
     """
     reached = (graph.reach(place) - {place} for place in places)
     if is_hooked or any(places & below for below in reached):
-        return frozenset(graph.roots)
+        return frozenset({0})  # the losses
     return frozenset(places)
 
 

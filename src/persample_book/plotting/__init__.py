@@ -14,8 +14,6 @@ from .frameworks import relative_times
 from .gram import conflicts, one_step
 from .images import gallery, relabelled
 from .influence import against_refits, blamed_by, left_out, responsible
-from .leaves import why_none
-from .linearity import running_total
 from .privacy import accountants, accuracy, neighbours, threshold
 from .pulls import pulls, sign_map, valley
 from .states import a_presplit, seven_states
@@ -54,7 +52,6 @@ __all__ = [
     "responsible",
     "rewards",
     "rows_by_devices",
-    "running_total",
     "seven_states",
     "stack_of_traces",
     "steps_of_a_line",
@@ -63,5 +60,4 @@ __all__ = [
     "text_and_bars",
     "threshold",
     "valley",
-    "why_none",
 ]

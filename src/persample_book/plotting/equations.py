@@ -11,7 +11,6 @@ from .style import INK, box, finished
 ROW, WIDTH, MIDDLE = 0.3, 4.42, 2.02  # inches: from line to line, of the figure, of its left part
 GREY = "#33383e"
 PASS_COLOURS = {
-    "constants": COLOURS[3],
     "identities": COLOURS[0],
     "common subexpressions": COLOURS[1],
     "broadcasts": COLOURS[5],

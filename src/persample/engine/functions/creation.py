@@ -14,8 +14,6 @@ __all__ = ["__array_namespace_info__", "broadcast_arrays", "can_cast", "empty_li
 __all__ += ["full", "full_like", "iinfo", "meshgrid", "ones_like", "result_type", "tril", "triu"]
 __all__ += ["zeros_like"]
 
-NUMPY_INFO = np.__array_namespace_info__()
-
 
 def full(shape, fill_value, dtype=None, *, device=None):
     """Return an array of a shape, filled with one number."""
@@ -103,28 +101,20 @@ def iinfo(type, /):
     return np.iinfo(_dtype(type))
 
 
-class __array_namespace_info__:  # the standard's name
+class __array_namespace_info__(np.__array_namespace_info__):  # the standard's name
     """What the engine has: real numbers, on the CPU, in shapes that no value decides."""
 
     def capabilities(self):
         """Return what the standard leaves to the library."""
-        whole = NUMPY_INFO.capabilities()
+        whole = super().capabilities()
         return {**whole, "boolean indexing": False, "data-dependent shapes": False}
-
-    def default_device(self):
-        """Return "cpu"."""
-        return "cpu"
 
     def default_dtypes(self, *, device=None):
         """Return the dtypes that numbers without one get."""
-        dtypes = NUMPY_INFO.default_dtypes(device=device)
+        dtypes = super().default_dtypes(device=device)
         return {kind: dtype for kind, dtype in dtypes.items() if kind != "complex floating"}
-
-    def devices(self):
-        """Return the devices."""
-        return ["cpu"]
 
     def dtypes(self, *, device=None, kind=None):
         """Return the dtypes of a kind by name, all by default."""
-        dtypes = NUMPY_INFO.dtypes(device=device, kind=kind)
+        dtypes = super().dtypes(device=device, kind=kind)
         return {name: dtype for name, dtype in dtypes.items() if dtype.kind != "c"}

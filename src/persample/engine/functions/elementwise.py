@@ -12,7 +12,6 @@ from ..operations import (
     astype,
     broadcast,
     divide,
-    elementwise,
     less,
     multiply,
     negative,
@@ -75,20 +74,9 @@ asinh = of_one("asinh", "Return the inverse of sinh.")
 acosh = of_one("acosh", "Return the inverse of cosh, for x >= 1.")
 atanh = of_one("atanh", "Return the inverse of tanh, for -1 < x < 1.")
 abs = of_one("abs", "Return |x|; its slope at 0 is 0.", of_integers=True)
-
-
-def pair_of_real(name, says):
-    """Return the function of a primitive with two inputs that become real numbers first."""
-
-    def function(x1, x2, /):
-        return elementwise(name, *real_pair(x1, x2))
-
-    return titled(function, name, says)
-
-
-atan2 = pair_of_real("atan2", "Return the angle of the point (x2, x1), from -pi to pi.")
-hypot = pair_of_real("hypot", "Return sqrt(x1 ** 2 + x2 ** 2) without overflow.")
-logaddexp = pair_of_real("logaddexp", "Return log(exp(x1) + exp(x2)) without overflow.")
+atan2 = pair("atan2", "Return the angle of the point (x2, x1), from -pi to pi.", real_pair)
+hypot = pair("hypot", "Return sqrt(x1 ** 2 + x2 ** 2) without overflow.", real_pair)
+logaddexp = pair("logaddexp", "Return log(exp(x1) + exp(x2)) without overflow.", real_pair)
 remainder = pair("remainder", "Return x1 - x2 floor(x1 / x2), which has the sign of x2.")
 
 

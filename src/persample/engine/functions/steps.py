@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from ..operations import asarray, astype, binary, less, less_equal, pair, titled
-from ..primitives import apply
-from .elementwise import of_one, pair_of_real
+from ..operations import asarray, astype, elementwise, less, less_equal, pair, promote, titled
+from .elementwise import of_one, real_pair
 
 # What namespace has of it.
 __all__ = ["bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or"]
@@ -23,8 +22,8 @@ isinf = of_one("isinf", "Say for each element whether it is infinite.", True)
 isnan = of_one("isnan", "Say for each element whether it is NaN.", True)
 signbit = of_one("signbit", "Say for each element whether its sign is minus, also that of -0.0.")
 floor_divide = pair("floor_divide", "Return the floor of x1 / x2; its derivative is zero.")
-nextafter = pair_of_real(
-    "nextafter", "Return the number next to x1 towards x2; its slope is zero."
+nextafter = pair(
+    "nextafter", "Return the number next to x1 towards x2; its slope is zero.", real_pair
 )
 
 
@@ -42,7 +41,7 @@ def _of_bits(name, *xs):
     wrong = [x.dtype for x in map(asarray, xs) if x.dtype.kind not in "iub"]
     if wrong:
         raise TypeError(f"{name}: {wrong[0]} has no bits; give integers or booleans.")
-    return binary(name, *xs) if len(xs) == 2 else apply(name, asarray(*xs))
+    return elementwise(name, *promote(*xs))
 
 
 def _pair_of_bits(name, says):

@@ -1,0 +1,259 @@
+"""The engine of chapter 6: its cells run with NumPy alone, and it computes what the package does.
+
+30 random losses, composites of the page's primitives, under each mixture of up to three of grad,
+vmap and jit, in any order.
+"""
+
+import importlib.util
+import itertools
+import subprocess
+import sys
+from functools import cache
+from types import SimpleNamespace
+
+import nbformat
+import numpy as np
+import pytest
+import write_small_engine
+
+import persample as ps
+from persample import engine
+from persample.engine import namespace as xp
+from persample_book import sources
+
+NOTEBOOK = nbformat.read(write_small_engine.CHAPTER, as_version=4)
+TRANSFORMS = ("grad", "vmap", "jit")
+MIXTURES = [m for n in (1, 2, 3) for m in itertools.product(TRANSFORMS, repeat=n)]
+SIZES = (2, 3, 2)  # of the batches of nested vmaps, from the outermost
+SHAPES = [(), (3,), (2, 3), (3, 2), (1, 3), (3, 1), (1,)]
+
+
+def load():
+    """Import the file anew."""
+    spec = importlib.util.spec_from_file_location("small_engine", write_small_engine.FILE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+small = load()
+OURS = SimpleNamespace(
+    grad=small.grad,
+    vmap=small.vmap,
+    jit=small.jit,
+    tanh=small.tanh,
+    hold=small.stop_gradient,
+    total=small.total,
+)
+PACKAGE = SimpleNamespace(
+    grad=engine.grad,
+    vmap=engine.vmap,
+    jit=engine.jit,
+    tanh=xp.tanh,
+    hold=ps.stop_gradient,
+    total=xp.sum,
+)
+
+
+def test_the_file_is_the_cells_of_the_chapter():
+    text = write_small_engine.FILE.read_text(encoding="utf-8")
+    message = "run python scripts/write_small_engine.py"
+    assert text == write_small_engine.joined(NOTEBOOK), message
+
+
+def test_the_file_has_at_most_200_lines_of_code():
+    """Counted as everywhere in the book: without blank lines, comments and docstrings."""
+    text = write_small_engine.FILE.read_text(encoding="utf-8")
+    count = sources.code_lines(text)
+    assert 150 < count <= 200
+    assert f"in {count} lines of NumPy" in NOTEBOOK.cells[0].source
+
+
+def test_the_cells_pasted_in_order_run_with_numpy_alone(tmp_path):
+    code = [c for c in NOTEBOOK.cells if c.cell_type == "code"]
+    alone = [c.source for c in code if "compare" not in c.metadata.get("tags", [])]
+    assert len(code) - 5 < len(alone) < len(code)
+    blocked = "import sys\nfor name in ('torch', 'jax', 'persample'): sys.modules[name] = None"
+    pasted = tmp_path / "pasted.py"
+    pasted.write_text("\n".join([blocked, *alone]), encoding="utf-8")
+    done = subprocess.run([sys.executable, pasted], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def steps(seed, held=True):
+    """Return a random program: (operation, operands) on a list that begins with theta and x.
+
+    An operand is a place in the list, a float, or an array. Also returns the shapes of both.
+    """
+    rng = np.random.default_rng(seed)
+    shapes = [SHAPES[i] for i in rng.integers(len(SHAPES), size=2)]
+    program, given = [], tuple(shapes)
+    while len(program) < 8:
+        kind = rng.choice(["tanh", "hold", "total", "number", "array", "+", "-", "*", "@", "*"])
+        i, j = (int(n) for n in rng.integers(len(shapes), size=2))
+        if kind in ("tanh", "total"):
+            shape, operands = (shapes[i] if kind == "tanh" else ()), (i,)
+        elif kind == "hold":
+            if not held or rng.random() < 0.5:
+                continue
+            shape, operands = shapes[i], (i,)
+        elif kind == "number":
+            kind, shape, operands = "*", shapes[i], (float(rng.normal()), i)
+        elif kind == "array":
+            array = rng.normal(size=SHAPES[rng.integers(len(SHAPES))])
+            kind, operands = "+", (array, i)
+            shape = broadcast(array.shape, shapes[i])
+        elif kind == "@":
+            shape, operands = matmul_shape(shapes[i], shapes[j]), (i, j)
+        else:
+            shape, operands = broadcast(shapes[i], shapes[j]), (i, j)
+        if shape is not None:
+            program.append((kind, operands))
+            shapes.append(shape)
+    return program, given
+
+
+def broadcast(a, b):
+    try:
+        return np.broadcast_shapes(a, b)
+    except ValueError:
+        return None
+
+
+def matmul_shape(a, b):
+    try:
+        return np.matmul(np.zeros(a), np.zeros(b)).shape
+    except ValueError:
+        return None
+
+
+def loss_of(seed, kit, held=True):
+    """Return the loss of a random program, with the functions of one engine."""
+    program, _ = steps(seed, held)
+    binary = {
+        "+": lambda x, y: x + y,
+        "-": lambda x, y: x - y,
+        "*": lambda x, y: x * y,
+        "@": lambda x, y: x @ y,
+    }
+
+    def loss(theta, x):
+        values = [theta, x]
+        for kind, operands in program:
+            found = [values[o] if type(o) is int else o for o in operands]
+            values.append(binary[kind](*found) if kind in binary else getattr(kit, kind)(*found))
+        return sum((kit.total(kit.tanh(0.3 * value)) for value in values[-6:]), kit.total(theta))
+
+    return loss
+
+
+def mixed(kit, f, mixture):
+    """Apply transforms, the last name first; a gradient is that of the sum of what is there."""
+    for name in reversed(mixture):
+        if name == "vmap":
+            f = kit.vmap(f, (None, 0))
+        elif name == "jit":
+            f = kit.jit(f)
+        else:
+            f = kit.grad(lambda theta, x, f=f: kit.total(f(theta, x)))
+    return f
+
+
+def arguments(seed, mixture, held=True):
+    rng = np.random.default_rng(seed + 1000)
+    of_theta, of_x = steps(seed, held)[1]
+    batch = SIZES[: mixture.count("vmap")]
+    return rng.normal(size=of_theta), rng.normal(size=(*batch, *of_x))
+
+
+@cache
+def expected(seed, mixture):
+    return np.asarray(mixed(PACKAGE, loss_of(seed, PACKAGE), mixture)(*arguments(seed, mixture)))
+
+
+def agrees(seed, mixture) -> bool:
+    """Say whether the page's engine gives the shape and the numbers of the package's."""
+    f = mixed(OURS, loss_of(seed, OURS), mixture)
+    wanted = expected(seed, mixture)
+    for _ in range(2):  # a program is run again
+        found = np.asarray(f(*arguments(seed, mixture)))
+        tolerance = 1e-12 * max(1.0, np.abs(wanted).max())
+        if found.shape != wanted.shape or not np.abs(found - wanted).max() <= tolerance:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_random_loss_agrees_with_the_package_under_every_mixture(seed):
+    assert [mixture for mixture in MIXTURES if not agrees(seed, mixture)] == []
+
+
+def test_the_random_losses_use_every_primitive_and_shapes_that_broadcast():
+    used = {kind for seed in range(30) for kind, _ in steps(seed)[0]}
+    assert used == {"tanh", "hold", "total", "+", "-", "*", "@"}
+    recorded = set()
+    for seed in range(30):
+        theta, x = arguments(seed, ())
+        text, _ = small.record(small.grad(loss_of(seed, OURS)), theta=theta, x=x)
+        recorded |= {line.split(" = ")[1].split("(")[0] for line in text.splitlines()[1:-1]}
+    assert recorded == set(small.compute)
+
+
+@pytest.mark.parametrize("seed", range(100, 110))
+def test_a_gradient_agrees_with_finite_differences(seed):
+    theta, x = arguments(seed, (), held=False)
+    loss, h = loss_of(seed, OURS, held=False), 1e-5
+    found = small.grad(loss)(theta, x)
+    for i in np.ndindex(theta.shape):
+        step = np.zeros(theta.shape)
+        step[i] = h
+        slope = (loss(theta + step, x) - loss(theta - step, x)) / (2 * h)
+        assert abs(found[i] - slope) <= 1e-7 * max(1.0, abs(slope))
+
+
+@pytest.mark.parametrize("name", sorted(set(small.vjp_rules) - {"stop_gradient"}))
+def test_a_vjp_rule_wrong_by_a_twentieth_of_a_percent_is_noticed(name, monkeypatch):
+    rule = small.vjp_rules[name]
+
+    def wrong(ct, *inputs, **settings):
+        first, *others = rule(ct, *inputs, **settings)
+        return [first * 1.0005, *others]
+
+    monkeypatch.setitem(small.vjp_rules, name, wrong)
+    assert not all(agrees(seed, ("grad",)) for seed in range(30))
+
+
+@pytest.mark.parametrize("name", sorted(small.batch_rules))
+def test_a_batch_rule_wrong_by_a_twentieth_of_a_percent_is_noticed(name, monkeypatch):
+    rule = small.batch_rules[name]
+    monkeypatch.setitem(small.batch_rules, name, lambda *a, **how: rule(*a, **how) * 1.0005)
+    tried = itertools.product(range(30), [("vmap",), ("vmap", "grad")])
+    assert not all(agrees(seed, mixture) for seed, mixture in tried)
+
+
+def test_what_is_refused_and_with_which_words():
+    x = np.ones(3)
+    with pytest.raises(ValueError, match=r"a loss of shape \(3,\)"):
+        small.grad(small.tanh)(x)
+    with pytest.raises(TypeError, match="not one known number"):
+        small.vmap(lambda a: a if a > 0 else -a, (0,))(x)
+    with pytest.raises(TypeError, match="not one known number"):
+        small.jit(lambda a: a if a > 0 else -a)(x)
+    with pytest.raises(TypeError, match="pass .* as an argument"):
+        small.grad(lambda a: small.jit(lambda b: a * b)(2.0))(3.0)
+    with pytest.raises(ValueError, match="sizes"):
+        small.vmap(lambda a, b: a * b, (0, 0))(x, np.ones(2))
+    with pytest.raises(ValueError, match="axes"):
+        small.vmap(lambda a, b: a * b, (0, 1))(x, np.ones((2, 3)))
+
+
+def test_the_levels_are_needed():
+    """With the first tracer's trace asked, as before the section on levels, results are wrong."""
+    first = load()
+    text = write_small_engine.FILE.read_text(encoding="utf-8")
+    start = text.index("    trace = max(")
+    end = text.index("    return trace.process(name, args, settings)")
+    exec(text[:start] + "    trace = tracers[0].trace\n" + text[end:], first.__dict__)
+    for module, found in ((first, 0.0), (small, 6.0)):
+        square = module.grad(lambda x, grad=module.grad: x * grad(lambda y: x * y)(2.0))
+        assert square(3.0) == found
