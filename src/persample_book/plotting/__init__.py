@@ -9,7 +9,6 @@ from .costs import dots, gram_or_direct, outer_products, peak_memory
 from .curves import curves
 from .devices import exchanges, memory_by_devices, rows_by_devices
 from .equations import equations
-from .fisher import against_fisher, steps_of_a_line
 from .frameworks import relative_times
 from .gram import conflicts, one_step
 from .images import gallery, relabelled
@@ -25,7 +24,6 @@ __all__ = [
     "INK",
     "METHODS",
     "a_presplit",
-    "against_fisher",
     "against_refits",
     "accountants",
     "accuracy",
@@ -54,7 +52,6 @@ __all__ = [
     "rows_by_devices",
     "seven_states",
     "stack_of_traces",
-    "steps_of_a_line",
     "sign_map",
     "sum_of_terms",
     "text_and_bars",
