@@ -19,7 +19,6 @@ from .pulls import pulls, sign_map, valley
 from .states import a_presplit, seven_states
 from .style import INK
 from .traces import stack_of_traces
-from .vectors import clouds, spread
 from .worlds import against_truth, grid_paths, grid_policy, rewards
 
 __all__ = [
@@ -33,7 +32,6 @@ __all__ = [
     "against_truth",
     "blamed_by",
     "conflicts",
-    "clouds",
     "curves",
     "dots",
     "equations",
@@ -55,7 +53,6 @@ __all__ = [
     "rewards",
     "rows_by_devices",
     "seven_states",
-    "spread",
     "stack_of_traces",
     "steps_of_a_line",
     "sign_map",
