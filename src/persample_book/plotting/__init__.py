@@ -13,14 +13,11 @@ from .frameworks import relative_times
 from .gram import conflicts, one_step
 from .images import gallery, relabelled
 from .influence import against_refits, blamed_by, left_out, responsible
-from .leaves import why_none
-from .linearity import running_total
 from .privacy import accountants, accuracy, neighbours, threshold
 from .pulls import pulls, sign_map, valley
 from .states import a_presplit, seven_states
 from .style import INK
 from .traces import stack_of_traces
-from .vectors import clouds, spread
 from .worlds import against_truth, grid_paths, grid_policy, rewards
 
 __all__ = [
@@ -34,7 +31,6 @@ __all__ = [
     "against_truth",
     "blamed_by",
     "conflicts",
-    "clouds",
     "curves",
     "dots",
     "equations",
@@ -54,13 +50,10 @@ __all__ = [
     "responsible",
     "rewards",
     "rows_by_devices",
-    "running_total",
     "seven_states",
-    "spread",
     "stack_of_traces",
     "steps_of_a_line",
     "sign_map",
     "threshold",
     "valley",
-    "why_none",
 ]
