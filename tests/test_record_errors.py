@@ -100,7 +100,7 @@ def divided():
 
 
 def under_fully_shard():
-    """Return a layer with its parameters fetched; one that really is: test_devices_torch."""
+    """Return a layer with its parameters fetched; one that really is: test_many_devices."""
     model = linear()
     model.__class__ = type("FSDPLinear", (FSDPModule, nn.Linear), {})
     return nn.Sequential(model)
@@ -133,7 +133,7 @@ ERRORS = {
         ValueError,
         "record: the model, a Tanh, has no parameter that requires grad; give one that is to",
     ),
-    "divided parameters": (  # one that really is: test_devices_torch
+    "divided parameters": (  # one that really is: test_many_devices
         divided,
         TypeError,
         "record: the parameter weight is a DTensor, which fully_shard and others make and of",

@@ -7,7 +7,6 @@ from ..colours import METHODS
 from .columns import sum_of_terms, text_and_bars
 from .costs import dots, gram_or_direct, outer_products, peak_memory
 from .curves import curves
-from .devices import exchanges, memory_by_devices, rows_by_devices
 from .equations import equations
 from .fisher import against_fisher, steps_of_a_line
 from .frameworks import relative_times
@@ -37,14 +36,12 @@ __all__ = [
     "curves",
     "dots",
     "equations",
-    "exchanges",
     "gram_or_direct",
     "gallery",
     "grid_paths",
     "grid_policy",
     "left_out",
     "one_step",
-    "memory_by_devices",
     "neighbours",
     "outer_products",
     "peak_memory",
@@ -53,7 +50,6 @@ __all__ = [
     "relative_times",
     "responsible",
     "rewards",
-    "rows_by_devices",
     "seven_states",
     "spread",
     "stack_of_traces",
