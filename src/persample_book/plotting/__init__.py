@@ -4,8 +4,7 @@ Separate so that a chapter's cell names what it shows and holds no drawing code.
 """
 
 from ..colours import METHODS
-from .columns import sum_of_terms, text_and_bars
-from .costs import dots, gram_or_direct, outer_products, peak_memory
+from .costs import dots, outer_products, peak_memory
 from .curves import curves
 from .equations import equations
 from .fisher import against_fisher, steps_of_a_line
@@ -18,7 +17,6 @@ from .pulls import pulls, sign_map, valley
 from .states import a_presplit, seven_states
 from .style import INK
 from .traces import stack_of_traces
-from .vectors import clouds, spread
 from .worlds import against_truth, grid_paths, grid_policy, rewards
 
 __all__ = [
@@ -32,11 +30,9 @@ __all__ = [
     "against_truth",
     "blamed_by",
     "conflicts",
-    "clouds",
     "curves",
     "dots",
     "equations",
-    "gram_or_direct",
     "gallery",
     "grid_paths",
     "grid_policy",
@@ -51,12 +47,9 @@ __all__ = [
     "responsible",
     "rewards",
     "seven_states",
-    "spread",
     "stack_of_traces",
     "steps_of_a_line",
     "sign_map",
-    "sum_of_terms",
-    "text_and_bars",
     "threshold",
     "valley",
 ]
