@@ -4,10 +4,8 @@ Separate so that a chapter's cell names what it shows and holds no drawing code.
 """
 
 from ..colours import METHODS
-from .columns import sum_of_terms, text_and_bars
-from .costs import dots, gram_or_direct, outer_products, peak_memory
+from .costs import dots, outer_products, peak_memory
 from .curves import curves
-from .devices import exchanges, memory_by_devices, rows_by_devices
 from .equations import equations
 from .frameworks import relative_times
 from .gram import conflicts, one_step
@@ -33,14 +31,11 @@ __all__ = [
     "curves",
     "dots",
     "equations",
-    "exchanges",
-    "gram_or_direct",
     "gallery",
     "grid_paths",
     "grid_policy",
     "left_out",
     "one_step",
-    "memory_by_devices",
     "neighbours",
     "outer_products",
     "peak_memory",
@@ -49,12 +44,9 @@ __all__ = [
     "relative_times",
     "responsible",
     "rewards",
-    "rows_by_devices",
     "seven_states",
     "stack_of_traces",
     "sign_map",
-    "sum_of_terms",
-    "text_and_bars",
     "threshold",
     "valley",
 ]
