@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from persample_book.portable import MARGIN, below, first_largest, rounded
+from persample_book.portable import MARGIN, below, rounded
 
 
 @pytest.mark.parametrize("unit", [1, 0.25, 1e-4])
@@ -40,16 +40,3 @@ def test_below_compares_and_refuses_what_is_too_close():
     for x in (0.5, 0.5 + MARGIN / 2, 0.5 - MARGIN / 2):
         with pytest.raises(ArithmeticError, match="below: a draw is its bound 0.5 to within"):
             below(np.array([0.1, x]), bound, "a draw")
-
-
-def test_the_first_of_equal_values_is_chosen_whatever_their_last_bits():
-    rng = np.random.default_rng(0)
-    values = rng.integers(0, 3, (200, 4)) / 3
-    shaken = values + rng.integers(-8, 9, values.shape) * np.spacing(values)
-    assert np.array_equal(first_largest(shaken), values.argmax(1))
-    assert not np.array_equal(shaken.argmax(1), values.argmax(1))  # why it is needed
-    for behind in (MARGIN, np.nan):
-        with pytest.raises(ArithmeticError, match="a value is .* below the largest"):
-            first_largest(np.array([1.0, 1.0 - behind]), "a value")
-    assert first_largest(np.array([1.0 - 2 * MARGIN, 1.0])) == 1
-    assert first_largest(np.array([1.0 - MARGIN / 2, 1.0])) == 0

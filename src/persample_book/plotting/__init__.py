@@ -16,21 +16,17 @@ from .images import gallery, relabelled
 from .influence import against_refits, blamed_by, left_out, responsible
 from .privacy import accountants, accuracy, neighbours, threshold
 from .pulls import pulls, sign_map, valley
-from .states import a_presplit, seven_states
 from .style import INK
 from .traces import stack_of_traces
 from .vectors import clouds, spread
-from .worlds import against_truth, grid_paths, grid_policy, rewards
 
 __all__ = [
     "INK",
     "METHODS",
-    "a_presplit",
     "against_fisher",
     "against_refits",
     "accountants",
     "accuracy",
-    "against_truth",
     "blamed_by",
     "conflicts",
     "clouds",
@@ -40,8 +36,6 @@ __all__ = [
     "exchanges",
     "gram_or_direct",
     "gallery",
-    "grid_paths",
-    "grid_policy",
     "left_out",
     "one_step",
     "memory_by_devices",
@@ -52,9 +46,7 @@ __all__ = [
     "relabelled",
     "relative_times",
     "responsible",
-    "rewards",
     "rows_by_devices",
-    "seven_states",
     "spread",
     "stack_of_traces",
     "steps_of_a_line",
