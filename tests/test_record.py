@@ -14,7 +14,7 @@ from torch import nn
 
 import persample as ps
 from persample.recorder import buffers, forms
-from persample.recorder.forms import OuterSum, squares_once
+from persample.recorder.forms import OuterSum
 from persample.recorder.layer_forms import Lookup
 from persample.recorder.recording import _closed_norms
 
@@ -136,7 +136,7 @@ def test_buffers_are_used_again_and_may_be_parts_of_one_array(name):
     _, other = build(name, seed=1)
     for buffer in (first, out):
         places = {k: g.data_ptr() for k, g in buffer.items()}
-        again = record_of(model, other, "sum").rows(buffer)
+        again = record_of(model, other).rows(buffer)
         assert again is buffer
         assert {k: g.data_ptr() for k, g in again.items()} == places
         assert_close(again, oracle(model, other))
@@ -148,7 +148,7 @@ def test_buffers_are_used_again_and_may_be_parts_of_one_array(name):
 def test_large_fresh_rows_have_huge_pages_at_a_cache_line_and_the_right_type(dtype):
     model = nn.Linear(200, 400).to(getattr(torch, dtype))
     x = torch.randn(50, 200).to(getattr(torch, dtype))
-    rows = record_of(model, x, "sum").rows()["weight"]
+    rows = record_of(model, x).rows()["weight"]
     assert rows.nbytes > buffers.SCRATCH or rows.nbytes > 2**22
     assert rows.data_ptr() % 64 == 0
     assert rows.shape == (50, 400, 200)
@@ -242,7 +242,7 @@ def test_norms_of_a_tied_table_have_the_cross_terms_without_its_rows(monkeypatch
     monkeypatch.setattr(type(record), "_few", None)
     norms, table = norms_of(expected), {"table.weight": expected["table.weight"]}
     assert_close(record.squared_norms(), norms, 1e-12)
-    apart = sum(use.squared_norms(squares_once()) for use in record._source.forms["table.weight"])
+    apart = sum(use.squared_norms() for use in record._source.forms["table.weight"])
     assert (norms_of(table) / apart - 1).abs().min() > 1e-3  # the cross terms matter
     total = summed(table, (0.3 / norms.sqrt()).clip(max=1))
     assert_close(record.clipped_sum(0.3)["table.weight"], total["table.weight"], 1e-12)
@@ -256,8 +256,8 @@ def test_two_uses_that_cancel_are_added_before_they_are_squared():
     # Lookups whose sum is minus that product but for a millionth of it.
     there = Lookup(-rows * (1 + 1e-6), torch.arange(4).expand(B, 4), 4)
     uses = [there, OuterSum(delta, h)]
-    assert _closed_norms(uses, squares_once()) is None
-    assert _closed_norms([Lookup(torch.randn(B, 3, 6), i, 4), uses[1]], squares_once()) is not None
+    assert _closed_norms(uses) is None
+    assert _closed_norms([Lookup(torch.randn(B, 3, 6), i, 4), uses[1]]) is not None
 
 
 def test_a_record_says_how_each_parameters_rows_are_had():

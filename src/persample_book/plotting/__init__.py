@@ -4,8 +4,7 @@ Separate so that a chapter's cell names what it shows and holds no drawing code.
 """
 
 from ..colours import METHODS
-from .columns import sum_of_terms, text_and_bars
-from .costs import dots, gram_or_direct, outer_products, peak_memory
+from .costs import dots, outer_products, peak_memory
 from .curves import curves
 from .devices import exchanges, memory_by_devices, rows_by_devices
 from .equations import equations
@@ -18,7 +17,6 @@ from .privacy import accountants, accuracy, neighbours, threshold
 from .pulls import pulls, sign_map, valley
 from .style import INK
 from .traces import stack_of_traces
-from .vectors import clouds, spread
 
 __all__ = [
     "INK",
@@ -29,12 +27,10 @@ __all__ = [
     "accuracy",
     "blamed_by",
     "conflicts",
-    "clouds",
     "curves",
     "dots",
     "equations",
     "exchanges",
-    "gram_or_direct",
     "gallery",
     "left_out",
     "one_step",
@@ -47,12 +43,9 @@ __all__ = [
     "relative_times",
     "responsible",
     "rows_by_devices",
-    "spread",
     "stack_of_traces",
     "steps_of_a_line",
     "sign_map",
-    "sum_of_terms",
-    "text_and_bars",
     "threshold",
     "valley",
 ]
