@@ -38,7 +38,7 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist loadfile
 BOOK := api attribution build conformance diagrams error_index frameworks front_door graph_memory \
 	hands lab leaf_programs live measured messages models mutate nbval notebooks pages paper \
 	plotting% portable% problems% recipes reference repository search setup site \
-	sources style whole%
+	sources style td0% whole%
 UNIT := src/persample $(filter-out $(BOOK:%=tests/test_%.py),$(wildcard tests/test_*.py))
 
 .PHONY: help book unit test check lab serve pdf notebooks lint portable mutate packages models \
