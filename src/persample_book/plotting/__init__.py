@@ -6,7 +6,6 @@ Separate so that a chapter's cell names what it shows and holds no drawing code.
 from ..colours import METHODS
 from .costs import dots, outer_products, peak_memory
 from .curves import curves
-from .devices import exchanges, memory_by_devices, rows_by_devices
 from .equations import equations
 from .fisher import against_fisher, steps_of_a_line
 from .frameworks import relative_times
@@ -30,11 +29,9 @@ __all__ = [
     "curves",
     "dots",
     "equations",
-    "exchanges",
     "gallery",
     "left_out",
     "one_step",
-    "memory_by_devices",
     "neighbours",
     "outer_products",
     "peak_memory",
@@ -42,7 +39,6 @@ __all__ = [
     "relabelled",
     "relative_times",
     "responsible",
-    "rows_by_devices",
     "stack_of_traces",
     "steps_of_a_line",
     "sign_map",
