@@ -11,8 +11,7 @@ from .devices import exchanges, memory_by_devices, rows_by_devices
 from .equations import equations
 from .fisher import against_fisher, steps_of_a_line
 from .frameworks import relative_times
-from .gram import conflicts, one_step
-from .images import gallery, relabelled
+from .images import gallery
 from .influence import against_refits, blamed_by, left_out, responsible
 from .privacy import accountants, accuracy, neighbours, threshold
 from .pulls import pulls, sign_map, valley
@@ -31,7 +30,6 @@ __all__ = [
     "accuracy",
     "against_truth",
     "blamed_by",
-    "conflicts",
     "curves",
     "dots",
     "equations",
@@ -41,13 +39,11 @@ __all__ = [
     "grid_paths",
     "grid_policy",
     "left_out",
-    "one_step",
     "memory_by_devices",
     "neighbours",
     "outer_products",
     "peak_memory",
     "pulls",
-    "relabelled",
     "relative_times",
     "responsible",
     "rewards",
