@@ -45,17 +45,6 @@ def test_names_in_a_curves_colour_can_be_read_on_a_light_and_a_dark_page():
         assert contrast(on_a_dark_page(for_text(colour)), DARK) >= 4.5
 
 
-def test_a_dot_is_as_far_from_the_start_as_its_sum_is_long():
-    rng = np.random.default_rng(0)
-    terms = {"a": rng.normal(size=(7, 40)), "b": 1 + 0.1 * rng.normal(size=(7, 40))}
-    for axes, of in zip(plotting.sum_of_terms(terms).axes, terms.values(), strict=True):
-        places = axes.lines[0].get_xydata()
-        typical = np.sqrt(np.mean([np.sum(term**2) for term in of]))
-        sums = [np.linalg.norm(of[:n].sum(0)) / typical for n in range(8)]
-        np.testing.assert_allclose(np.hypot(*places.T), sums, atol=1e-12)
-        assert texts(axes) == [f"{sums[-1]:.1f}"]
-
-
 def test_outer_products_shows_each_product_and_the_mean():
     z_bar, images = np.array([[1.0, -2.0], [0.5, 3.0]]), np.arange(12.0).reshape(2, 2, 3)
     grid = np.array(plotting.outer_products(z_bar, images, "ab").axes).reshape(3, 3)

@@ -4,8 +4,7 @@ Separate so that a chapter's cell names what it shows and holds no drawing code.
 """
 
 from ..colours import METHODS
-from .columns import sum_of_terms, text_and_bars
-from .costs import dots, gram_or_direct, outer_products, peak_memory
+from .costs import dots, outer_products, peak_memory
 from .curves import curves
 from .devices import exchanges, memory_by_devices, rows_by_devices
 from .equations import equations
@@ -34,7 +33,6 @@ __all__ = [
     "dots",
     "equations",
     "exchanges",
-    "gram_or_direct",
     "gallery",
     "grid_paths",
     "grid_policy",
@@ -52,8 +50,6 @@ __all__ = [
     "stack_of_traces",
     "steps_of_a_line",
     "sign_map",
-    "sum_of_terms",
-    "text_and_bars",
     "threshold",
     "valley",
 ]

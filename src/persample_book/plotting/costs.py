@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ..colours import SIGNED
-from .curves import name_ends
 from .style import finished, for_text
 
 MARKER = "o"
@@ -95,20 +94,6 @@ def _logarithmic(axes) -> None:
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
-
-
-def gram_or_direct(positions: Sequence[float], ratios: Mapping[str, Sequence[float]]) -> Figure:
-    """Draw the cost of the Gram form relative to the direct form, and where which is cheaper."""
-    figure, axes = plt.subplots(figsize=(5.6, 3.4))
-    for name, ratio in ratios.items():
-        axes.plot(positions, ratio, label=name)
-    axes.axhline(1, color="#555", linewidth=1)
-    axes.set(xscale="log", yscale="log", xlabel="positions T", ylabel="Gram form / direct form")
-    inside = {"transform": axes.transAxes, "fontweight": "bold"}
-    axes.text(0.03, 0.97, "direct form cheaper", va="top", **inside)
-    axes.text(0.97, 0.03, "Gram form cheaper", ha="right", va="bottom", **inside)
-    name_ends(axes, {name: (positions[-1], ratio[-1]) for name, ratio in ratios.items()})
-    return finished(figure)
 
 
 def outer_products(z_bar: np.ndarray, images: np.ndarray, classes: str) -> Figure:
