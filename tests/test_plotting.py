@@ -53,24 +53,6 @@ def test_outer_products_shows_each_product_and_the_mean():
     np.testing.assert_allclose(shown[2][0], (images[0] + 0.5 * images[1]) / 2)
 
 
-def test_equal_rows_of_devices_are_one_arrow_with_all_their_samples():
-    rows = np.array([[1.0, 2], [3, 1], [-1, -2], [0, -3]])  # two on each device
-    sums = np.array([[0.0, 0], [3, -2], [0, 0], [3, -2]])
-    places = []
-    for axes in plotting.rows_by_devices(rows, sums, chosen=1).axes:
-        named = [text for text in axes.texts if hasattr(text, "xy") and text.get_text()]
-        places.append({text.get_text(): tuple(text.xy) for text in named})
-    assert places[0] == {str(k): tuple(row) for k, row in enumerate(rows)}
-    assert places[1] == {"0, 2": (0, 0), "1, 3": (3, -2), "1": (3, 1), "3": (0, -3)}
-
-
-def test_what_does_not_fit_into_memory_begins_where_the_curve_meets_the_limit():
-    lines = {"rows": [2000.0, 200, 20], "sum": [0.5, 0.05, 0.005]}
-    (axes,) = plotting.memory_by_devices([8, 80, 800], lines, 70).axes
-    np.testing.assert_allclose(axes.lines[-1].get_xydata(), [[8 * 2000 / 70, 70]])
-    assert "229 devices" in texts(axes)
-
-
 def test_bars_of_pulls_are_the_numbers_and_the_last_is_their_sum():
     panels = {"one": np.array([-0.2, 0.5]), "two": np.array([0.1, -0.4])}
     figure = plotting.pulls(["a", "b"], panels, [True, False])

@@ -172,7 +172,7 @@ BATCH = "normalises by the mean and variance of the batch"
 ERRORS = {
     "no model": (lambda: enter(lambda x: x), TypeError, "give a torch.nn.Module"),
     "nothing to train": (lambda: enter(nn.Tanh()), ValueError, "a Tanh, has no parameter that"),
-    # Of the next two there are real ones in test_devices_torch.
+    # Of the next two there are real ones in test_many_devices.
     "divided parameters": (divided, TypeError, "the parameter weight is a DTensor"),
     "parameters fetched for a pass": (fetched, TypeError, "0 is under fully_shard"),
     "a parameter that was replaced": (replaced, RuntimeError, "another parameter weight by now"),

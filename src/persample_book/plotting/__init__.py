@@ -6,7 +6,6 @@ Separate so that a chapter's cell names what it shows and holds no drawing code.
 from ..colours import METHODS
 from .costs import dots, outer_products, peak_memory
 from .curves import curves
-from .devices import exchanges, memory_by_devices, rows_by_devices
 from .equations import equations
 from .fisher import against_fisher, steps_of_a_line
 from .frameworks import relative_times
@@ -32,12 +31,10 @@ __all__ = [
     "curves",
     "dots",
     "equations",
-    "exchanges",
     "gallery",
     "grid_paths",
     "grid_policy",
     "left_out",
-    "memory_by_devices",
     "neighbours",
     "outer_products",
     "peak_memory",
@@ -45,7 +42,6 @@ __all__ = [
     "relative_times",
     "responsible",
     "rewards",
-    "rows_by_devices",
     "seven_states",
     "stack_of_traces",
     "steps_of_a_line",
