@@ -9,8 +9,7 @@ from .curves import curves
 from .equations import equations
 from .fisher import against_fisher, steps_of_a_line
 from .frameworks import relative_times
-from .gram import conflicts, one_step
-from .images import gallery, relabelled
+from .images import gallery
 from .influence import against_refits, blamed_by, left_out, responsible
 from .privacy import accountants, accuracy, neighbours, threshold
 from .pulls import pulls, sign_map, valley
@@ -25,18 +24,15 @@ __all__ = [
     "accountants",
     "accuracy",
     "blamed_by",
-    "conflicts",
     "curves",
     "dots",
     "equations",
     "gallery",
     "left_out",
-    "one_step",
     "neighbours",
     "outer_products",
     "peak_memory",
     "pulls",
-    "relabelled",
     "relative_times",
     "responsible",
     "stack_of_traces",
