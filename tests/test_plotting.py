@@ -14,7 +14,7 @@ from contrast import contrast, on_a_dark_page
 from matplotlib.colors import to_rgb
 from notebook_rules import chapters
 
-from persample_book import measured, plotting
+from persample_book import plotting
 from persample_book.colours import METHODS
 from persample_book.plotting.style import for_text
 
@@ -40,7 +40,7 @@ DARK = to_rgb("#14181d")  # the ground of a dark page
 
 
 def test_names_in_a_curves_colour_can_be_read_on_a_light_and_a_dark_page():
-    for colour in {*METHODS.values(), *map(measured.COLOURS.get, measured.PEAKS)}:
+    for colour in METHODS.values():
         assert contrast(for_text(colour), (1, 1, 1)) >= 4.5
         assert contrast(on_a_dark_page(for_text(colour)), DARK) >= 4.5
 
@@ -54,14 +54,6 @@ def test_a_dot_is_as_far_from_the_start_as_its_sum_is_long():
         sums = [np.linalg.norm(of[:n].sum(0)) / typical for n in range(8)]
         np.testing.assert_allclose(np.hypot(*places.T), sums, atol=1e-12)
         assert texts(axes) == [f"{sums[-1]:.1f}"]
-
-
-def test_outer_products_shows_each_product_and_the_mean():
-    z_bar, images = np.array([[1.0, -2.0], [0.5, 3.0]]), np.arange(12.0).reshape(2, 2, 3)
-    grid = np.array(plotting.outer_products(z_bar, images, "ab").axes).reshape(3, 3)
-    shown = [[axes.images[0].get_array() for axes in line[1:]] for line in grid]
-    np.testing.assert_allclose(shown[1][1], 3.0 * images[1])
-    np.testing.assert_allclose(shown[2][0], (images[0] + 0.5 * images[1]) / 2)
 
 
 def test_equal_rows_of_devices_are_one_arrow_with_all_their_samples():

@@ -5,7 +5,7 @@ Separate so that a chapter's cell names what it shows and holds no drawing code.
 
 from ..colours import METHODS
 from .columns import sum_of_terms, text_and_bars
-from .costs import dots, gram_or_direct, outer_products, peak_memory
+from .costs import gram_or_direct
 from .curves import curves
 from .devices import exchanges, memory_by_devices, rows_by_devices
 from .equations import equations
@@ -37,7 +37,6 @@ __all__ = [
     "conflicts",
     "clouds",
     "curves",
-    "dots",
     "equations",
     "exchanges",
     "gram_or_direct",
@@ -48,8 +47,6 @@ __all__ = [
     "one_step",
     "memory_by_devices",
     "neighbours",
-    "outer_products",
-    "peak_memory",
     "pulls",
     "relabelled",
     "relative_times",
