@@ -30,7 +30,7 @@ from pathlib import Path
 
 import torch
 from contenders import MAX_NORM, Case, ordinary
-from networks import WholeModel
+from networks import Added, WholeModel
 from rows import installed, machine, medians
 from torch import Tensor, nn
 
@@ -144,7 +144,13 @@ def embedding(layer: nn.Embedding, a: Tensor, d: Tensor) -> Parts:
     return from_rows(rows.view(len(a), words, m))
 
 
+def added(layer: Added, a: Tensor, d: Tensor) -> Parts:
+    """Rows of an array that is added to each sample: the derivatives themselves."""
+    return from_rows(d)
+
+
 PARTS = {
+    Added: added,
     nn.Linear: linear,
     nn.Conv2d: convolution,
     nn.LayerNorm: layer_norm,

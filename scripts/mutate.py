@@ -38,7 +38,7 @@ GROUPS = {
     "engine": {
         "engine/contraction.py": "engine_arrays engine_jit engine_random_programs engine_rules",
         "engine/operations.py": f"{FUNCTIONS} engine_transforms engine_rules",
-        "engine/functions/": f"{FUNCTIONS} ordinary_losses",
+        "engine/functions/": f"{FUNCTIONS} numpy_functions",
         "engine/namespace.py": "array_api engine_errors",
         "engine/numpy_": "numpy_functions engine_structure engine_errors",
         "engine/vjps": "engine_structure engine_numbers engine_rules engine_transforms",

@@ -98,11 +98,6 @@ def network_rows(params, x, y):
     }
 
 
-def shared_state_loss(theta, s, r):
-    """TD loss between two states that are the same for all samples."""
-    return ps.td_loss(theta, s, r, 0.5 * s)
-
-
 CASES = {
     "td_loss": Case(ps.td_loss, theta, (states, rewards, next_states), td_rows),
     "td_loss, gamma 0.9": Case(

@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -25,19 +24,6 @@ if settings.get_current_profile_name() in ("default", "ci"):
 def pytest_report_header() -> list[str]:
     """Name what is not tested, so that nobody takes fewer tests for all of them."""
     return [f"not installed, and left out: {', '.join(MISSING)}"] if MISSING else []
-
-
-def pytest_terminal_summary(terminalreporter) -> None:
-    """Say how many generated calls there were, and what came of them."""
-    counts: Counter = Counter()
-    for outcome in ("passed", "failed"):
-        for report in terminalreporter.stats.get(outcome, ()):
-            for name, (what, count) in getattr(report, "user_properties", ()):
-                if name == "generated calls":
-                    counts[what] += count
-    if counts:
-        words = ", ".join(f"{count} {what}" for what, count in counts.items())
-        terminalreporter.write_line(f"generated calls: {words}")
 
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -117,6 +117,18 @@ def backward_inside():
     torch.vmap(lambda x: (w * x).sum().backward())(S[:, :2])
 
 
+def inference():
+    with torch.inference_mode():
+        constant = torch.ones(2)
+    torch_leaf() * constant
+
+
+def batch_norm_captured():
+    norm = torch.nn.BatchNorm2d(3)
+    loss = lambda s, x: (s * norm(x[None])).sum()  # noqa: E731
+    torch.vmap(torch.func.grad(loss), (None, 0))(torch.ones(()), torch.ones(5, 3, 2, 2))
+
+
 def compile_print():
     def loud(x):
         print("never seen")
@@ -190,6 +202,7 @@ TRIGGERS = {
     "torch.in-place-version": in_place_saved,
     "torch.second-backward": lambda: second_backward(torch_leaf()),
     "torch.second-backward-hint": lambda: second_backward(torch_leaf()),
+    "torch.inference": inference,
     "torch.numpy-function": lambda: np.tanh(torch_leaf()),
     # Shapes, dtypes, memory
     "torch.dtype": lambda: S[0].float() @ S[0].double(),
@@ -202,6 +215,7 @@ TRIGGERS = {
     "torch.zero-d": lambda: torch.vmap(torch.mul)(R, R[0]),
     "torch.random": lambda: torch.vmap(lambda x: F.dropout(x, 0.5))(S),
     "torch.batch-norm": lambda: torch.vmap(torch.nn.BatchNorm1d(3))(torch.ones(5, 2, 3)),
+    "torch.batch-norm-captured": batch_norm_captured,
     "torch.backward-inside": backward_inside,
     "torch.recurrent": lambda: torch.vmap(torch.nn.GRU(3, 2).double())(S[:, None]),
     "torch.data-pointer": lambda: torch.vmap(lambda x: x.data_ptr())(S),

@@ -115,16 +115,6 @@ def test_value_and_grad_with_every_option(own):
     assert_close(ps.to_numpy(total), 2.0 + 5.0)
 
 
-def test_vmap_maps_what_is_marked_and_by_default_everything(own):
-    given = arrays((theta, states), own.name)
-    dot = lambda x, y: ps.array_namespace(x).matmul(x, y)  # noqa: E731
-    for in_axes in ((None, 0), [None, 0]):
-        assert_close(ps.to_numpy(own.vmap(dot, in_axes)(*given)), states @ theta)
-    assert_close(ps.to_numpy(own.vmap(dot)(given[1], given[1])), (states**2).sum(1))
-    second = own.jit(own.vmap(own.grad(own.grad(lambda x: x * x * x))))
-    assert_close(ps.to_numpy(second(given[0])), 6 * theta)
-
-
 def test_what_is_inside_a_transform_is_traced(own):
     like, seen = own.asarray([1.0, 2.0], "float32"), []
     memory = own.empty((4, 2), like)

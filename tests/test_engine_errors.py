@@ -1,10 +1,5 @@
-"""What bad input gets from the engine: one sentence for every ``raise``, by words of it.
+"""What bad input gets from the engine: one sentence for every ``raise``, by words of it."""
 
-The last test reads the modules and fails when one of their messages is not reached here.
-"""
-
-import ast
-import traceback
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +11,8 @@ from persample.engine import namespace as xp
 from persample.engine.batching import batch_rules
 from persample.engine.primitives import apply
 from persample.engine.reverse import vjp_rules
+
+from .raised import check_errors
 
 x = np.arange(6.0).reshape(2, 3)
 cube, v, number = np.ones((2, 3, 4)), np.arange(3.0), np.float64(1.0)
@@ -76,11 +73,7 @@ ERRORS = [
     (lambda: xp.moveaxis(cube, (0, 1), (0, -3)), ValueError, "[0, 1] and [0, 0] are not distinct"),
     (lambda: xp.roll(cube, (1, 2), axis=(0, 1, 2)), ValueError, "roll: 2 shifts for 3 axes"),
     # Indices
-    (
-        lambda: xp.take(x, np.array([0])),
-        ValueError,
-        "take: an array of shape (2, 3) needs an axis",
-    ),
+    (lambda: xp.take(x, np.array([0])), ValueError, "an array of shape (2, 3) needs an axis"),
     (lambda: xp.take(v, v > 0), TypeError, "take: indices are bool; give integers (no masks)"),
     (in_grad(lambda x: x[x > 0]), TypeError, "x[...]: indices are bool; give integers (no masks)"),
     (lambda: xp.take_along_axis(x, [0]), ValueError, "2 axes and indices with 1; give as many"),
@@ -108,11 +101,7 @@ ERRORS = [
     (lambda: xp.einsum("ij,jk->ik", x), ValueError, "'ij,jk->ik' is for 2 arrays, 1 were given"),
     (lambda: xp.einsum("i->i"), ValueError, "'i->i' is for 1 arrays, 0 were given"),
     (lambda: xp.einsum("ijk->i", x), ValueError, "'ijk' of 'ijk->i' stands for an array of shape"),
-    (
-        lambda: xp.einsum("ij,j->i", x, np.ones(1)),
-        ValueError,
-        "'j' of 'ij,j->i' has the lengths 3",
-    ),
+    (lambda: xp.einsum("ij,j->i", x, np.ones(1)), ValueError, "of 'ij,j->i' has the lengths 3"),
     (lambda: xp.einsum("ii->i", x), ValueError, "'i' of 'ii->i' has the lengths 2 and 3"),
     # Matrices
     (lambda: xp.linalg.det(x), ValueError, "linalg.slogdet: shape (2, 3) is no square matrix"),
@@ -136,35 +125,19 @@ ERRORS = [
     (in_grad(np.asarray), TypeError, "NumPy was to make an array of ReverseTracer(float64[2, 3]"),
     (in_grad(lambda x: np.zeros(3).__iadd__(x)), TypeError, "use the result (a = a + x for a +="),
     # The transforms
-    (
-        lambda: grad(total)(x, w=2.0),
-        TypeError,
-        "keyword arguments (w) were given to a transformed",
-    ),
+    (lambda: grad(total)(x, w=2.0), TypeError, "arguments (w) were given to a transformed"),
     (lambda: vmap(total)(x, b=v, c=x), TypeError, "keyword arguments (b, c)"),
     (lambda: jit(total)(x, w=2.0), TypeError, "or bind them beforehand with functools.partial"),
     (lambda: make_graph(total)(x, w=2.0), TypeError, "keyword arguments (w)"),
     (lambda: value_and_grad(total)(w=x), TypeError, "keyword arguments (w)"),
-    (
-        without_rules(lambda: grad(np.tanh)(1.0)),
-        NotImplementedError,
-        "tanh has no VJP rule; add a",
-    ),
-    (
-        without_rules(lambda: vmap(np.tanh)(v)),
-        NotImplementedError,
-        "tanh has no batch rule; add a",
-    ),
+    (without_rules(lambda: grad(np.tanh)(1.0)), NotImplementedError, "tanh has no VJP rule"),
+    (without_rules(lambda: vmap(np.tanh)(v)), NotImplementedError, "tanh has no batch rule"),
     (lambda: grad(float)(1.0), TypeError, "the gradient would end there unnoticed; compute with"),
     (lambda: grad(total, 1)(x), ValueError, "argnums=1 for 1 arguments; give the number of one"),
     (lambda: grad(total, "w")(x), ValueError, "argnums='w' for 1 arguments"),
     (lambda: grad(total, [0])(x), ValueError, "argnums=[0] for 1 arguments"),
     (lambda: grad(total)(), ValueError, "argnums=0 for 0 arguments"),
-    (
-        lambda: grad(total, -1)(x, np.arange(3)),
-        TypeError,
-        "argument 1 is int64[3]; gradients need",
-    ),
+    (lambda: grad(total, -1)(x, np.arange(3)), TypeError, "argument 1 is int64[3]; gradients"),
     (lambda: grad(lambda w: w * 2.0)(v), ValueError, "returned an array of shape (3,); gradients"),
     (lambda: grad(lambda w: {"a": w})(v), ValueError, "the function returned dict; gradients are"),
     (lambda: grad(lambda w: np.int64(3))(v), TypeError, "returned int64; it must be floating"),
@@ -172,11 +145,7 @@ ERRORS = [
     (lambda: vmap(total, (False,))(x), ValueError, "the entry False; each entry is an axis"),
     (lambda: vmap(total, 0.0)(x), ValueError, "the entry 0.0; each entry is an axis"),
     (lambda: vmap(total, ({"w": 0},))(x), ValueError, "{'w': 0}, which does not fit argument 0"),
-    (
-        lambda: vmap(total)(x, 2.0),
-        TypeError,
-        "argument 1 is batched and holds 2.0, a Python value",
-    ),
+    (lambda: vmap(total)(x, 2.0), TypeError, "argument 1 is batched and holds 2.0,"),
     (lambda: vmap(total)(x, number), ValueError, "argument 1 is 0-d, so it has no axis 0 that"),
     (lambda: vmap(total, (0, -3))(x, x), ValueError, "argument 1 is 2-d, so it has no axis -3"),
     (lambda: vmap(total, None)(x), ValueError, "in_axes marks no array as batched; give an"),
@@ -184,11 +153,7 @@ ERRORS = [
     (lambda: vmap(total)((x, v)), ValueError, "differ: 2 (argument 0), 3 (argument 0); the axis"),
     (lambda: vmap(total)(x[:0]), ValueError, "the batch is empty; give at least one sample"),
     (in_grad(lambda w: total(jit(lambda v: v * w)(x))), TypeError, "from outside; pass it as arg"),
-    (
-        lambda: optimise(make_graph(total)(x), ["dead_code", "typo"]),
-        ValueError,
-        "no pass ['typo']",
-    ),
+    (lambda: optimise(make_graph(total)(x), ["dead_code", "typo"]), ValueError, "['typo']"),
     (lambda: vmap(lambda w: jit(total).source(w))(x), TypeError, "a program was asked for with"),
     (lambda: jit(total)(x, {"a", "b"}), TypeError, "an argument holds a set, which is not hash"),
     *[
@@ -219,30 +184,10 @@ ERRORS += [
 ]
 
 
-def place(error):
-    """Return where an error was raised: file and line."""
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    return Path(frame.filename), frame.lineno
-
-
 def test_bad_input_gets_its_sentence_and_every_raise_is_reached():
-    reached = set()
-    for call, kind, words in ERRORS:
-        with pytest.raises(kind) as caught:
-            call()
-        assert type(caught.value) is kind, words
-        assert words in str(caught.value)
-        reached.add(place(caught.value))
     folder = Path(engine.__file__).parent
     files = [f for f in folder.rglob("*.py") if "numpy_" not in str(f.relative_to(folder))]
-    raises = {
-        (path, node.lineno)
-        for path in [*files, Path(batches.__file__)]
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)
-    }
-    assert raises - reached == set()
-    assert len(raises) > 55
+    check_errors(ERRORS, [*files, batches.__file__])
 
 
 def test_an_exception_does_not_leave_a_level_behind():

@@ -180,16 +180,6 @@ def test_a_neutral_element_still_promotes_and_repeats(name, dtype):
             like(jit(lambda a, n=number: f(n, a))(a), f(number, a))
 
 
-def test_full_like_repeats_a_variable():
-    def make(v):
-        return xp.full_like(np.ones((2, 3)), v)
-
-    assert_close(grad(lambda v: xp.sum(make(v)))(2.0), 6.0, FLOAT64)
-    like(vmap(make)(x), np.stack([np.full((2, 3), v) for v in x]))
-    like(jit(make)(np.float64(2.0)), np.full((2, 3), 2.0))
-    like(jit(lambda v: xp.full_like(y, v, np.int64))(x[0]), np.full(3, 0))
-
-
 # Rules with a number for one input -----------------------------------------------------------
 
 
@@ -219,27 +209,6 @@ def test_a_number_and_an_array_of_it_give_the_same_rows(name, number):
                 by_number = vmap(lambda *vs, g=g: g(np.float64(number), *vs))
                 assert_close(by_number(*others), by_array, FLOAT64, name)
                 assert_close(jit(by_number)(*others), by_array, FLOAT64, name)
-
-
-def test_zeros_like_and_ones_like_alone_keep_their_shape():
-    f = lambda w: xp.zeros_like(w) - 2.0 * xp.ones_like(w)  # noqa: E731
-    for run in (f, jit(f), jit(f, ()), vmap(f), jit(vmap(f))):
-        assert_close(run(rows), np.full((4, 3), -2.0), FLOAT64)
-    g = lambda t: t + xp.zeros((2, 3)) + xp.ones_like(xp.zeros((1, 3)))  # noqa: E731
-    assert_close(vmap(g)(x), np.broadcast_to(x[:, None, None] + 1.0, (3, 2, 3)), FLOAT64)
-    assert_close(jit(vmap(grad(lambda t: xp.sum(g(t)))))(x), np.full(3, 6.0), FLOAT64)
-
-
-@pytest.mark.parametrize("batch", [1, 2, 3])
-def test_exponents_of_each_sample(batch):
-    """Equal exponents in an array stay an array: its shape is the batch's."""
-    t, e = rows[:batch], np.full(batch, 2.0)
-    f = vmap(grad(lambda w, k: xp.sum(w**k)))
-    assert_close(jit(f)(t, e), 2.0 * t, FLOAT64)
-    g = lambda w, k: xp.sum(xp.tanh(xp.take(w**k, np.array([0, 0]), axis=0)))  # noqa: E731
-    assert_close(jit(vmap(g))(t, e), 2.0 * np.tanh(t[:, 0] ** 2), FLOAT64)
-    assert_close(grad(lambda w: xp.sum(w**0))(x), np.zeros(3), 0.0)
-    assert_close(grad(lambda w: xp.sum(w**1))(np.zeros(3)), np.ones(3), 0.0)
 
 
 # Arrays from outside ---------------------------------------------------------------------------

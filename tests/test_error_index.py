@@ -146,6 +146,28 @@ def test_where_lets_an_infinite_derivative_through(backend):
     assert_close(ps.to_numpy(module.grad(partial(root, harmless=True))(zero)), 0.0)
 
 
+def test_the_derivative_of_a_step_is_zero_and_the_cures_have_another():
+    x = torch.tensor([-1.2, -2.7])
+    slope = lambda f: torch.func.grad(lambda x: f(x).sum())(x).unique().tolist()  # noqa: E731
+    assert [slope(f) for f in (torch.round, torch.sign, torch.relu)] == 3 * [[0.0]]
+    rounded = lambda x: x + (x.round() - x).detach()  # noqa: E731
+    assert torch.equal(rounded(x), x.round())
+    assert slope(rounded) == [1.0]
+    assert slope(torch.nn.functional.leaky_relu) == pytest.approx([0.01])
+
+
+def test_a_step_before_backward_follows_the_batch_before():
+    w = torch.zeros(1, requires_grad=True)
+    optimizer, moved = torch.optim.SGD([w], lr=1.0), []
+    for slope in (1.0, 10.0, 100.0):
+        before = w.item()
+        optimizer.step()
+        optimizer.zero_grad()
+        (slope * w).sum().backward()
+        moved.append(before - w.item())
+    assert moved == [0.0, 1.0, 10.0]
+
+
 def test_one_key_gives_every_sample_the_same_mask():
     key = jax.random.key(0)
     mask = lambda x, key: jax.random.bernoulli(key, 0.5, x.shape)  # noqa: E731

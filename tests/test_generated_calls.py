@@ -1,22 +1,237 @@
 """Generated calls: rows, losses and aux are those of torch.autograd.
 
-Hypothesis draws the same calls on every machine, and makes one that fails as small as it can.
+A loss makes one number of each of some leaves of its arguments and joins these numbers in turn.
+The arguments are trees of the leaves; in_axes, dtypes and Python values are drawn as well. What
+the engine does with each operation is tested elsewhere: here it is the call that varies.
 `make test` runs some hundred, `make check` ten thousand with those of test_generated_models.
 """
 
-from typing import Any
+from collections import namedtuple
+from typing import Any, NamedTuple
 
+import array_api_compat.torch
+import jax
 import numpy as np
 import optree
 import pytest
-from generated_calls import Pair, oracle, problems
-from generated_runs import WAYS, WITH_OPTIONS, calls, converted, quick, run_all  # noqa: F401
+import torch
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from precision import enable_x64
 from tolerances import OF_DTYPE
 
 import persample as ps
 
-pytestmark = pytest.mark.usefixtures("quick")
+from .cases import arrays
+
+pytestmark = pytest.mark.usefixtures("quick", "light_compiler")
+WITH_OPTIONS = ("per_sample_grad", "per_sample_value_and_grad")
+WAYS = (*WITH_OPTIONS * 3, "loop_grad", "mean_grad")
+
+
+@pytest.fixture
+def quick():
+    """One thread for small arrays, no time spent on making compiled programs fast."""
+    threads, effort = torch.get_num_threads(), jax.config.jax_exec_time_optimization_effort
+    torch.set_num_threads(1)
+    jax.config.update("jax_exec_time_optimization_effort", -1.0)
+    with enable_x64(True), np.errstate(all="ignore"):
+        yield
+    jax.config.update("jax_exec_time_optimization_effort", effort)
+    torch.set_num_threads(threads)
+
+
+Pair = namedtuple("Pair", "first second")
+SHAPES = st.lists(st.sampled_from((1, 2, 3, 5)), max_size=2).map(tuple)
+STATICS = {"str": ("once", "twice"), "bool": (True, False), "int": (2, 3), "None": (None, None)}
+
+
+class Leaf(NamedTuple):
+    """A leaf of an argument: its shape in one sample; ``axis`` is None where all share it."""
+
+    kind: str  # param, float, whole, number, or a static value of STATICS
+    shape: tuple = ()
+    dtype: str = "float64"
+    axis: int | None = 0
+
+
+# What makes one number of an array.
+TO_NUMBER = {
+    "sum": lambda m, x: m.sum(m.tanh(x)),
+    "mean": lambda m, x: m.mean(x * x),
+    "prod": lambda m, x: m.prod(1.0 + 0.1 * m.tanh(x)),
+    "max": lambda m, x: m.max(x),
+    "norm": lambda m, x: m.linalg.vector_norm(m.exp(m.tanh(x))),
+    "last": lambda m, x: m.reshape(x, (-1,))[-1],
+    "matmul": lambda m, x: m.matmul(m.reshape(x, (-1,)), m.flip(m.reshape(x, (-1,)))),
+    "softmax": lambda m, x: m.exp(m.reshape(x, (-1,))[0] - m.max(x)) / m.sum(m.exp(x - m.max(x))),
+}
+# What joins it with the number so far.
+JOIN = {
+    "add": lambda m, t, x: t + x,
+    "multiply": lambda m, t, x: m.tanh(t) * (1.0 + x),
+    "divide": lambda m, t, x: x / (2.0 + m.tanh(t)),
+    "power": lambda m, t, x: (1.5 + m.tanh(t)) ** m.tanh(x),
+    "maximum": lambda m, t, x: m.maximum(t, 0.71 * x + 0.113) + 0.1 * t,
+    "where": lambda m, t, x: m.where(t < 0.71 * x + 0.113, m.tanh(x), t * x),
+}
+
+
+class Problem(NamedTuple):
+    """A loss and its arguments, which are templates: trees of the numbers of leaves."""
+
+    steps: tuple  # (leaf, name in TO_NUMBER, name in JOIN, whether it is held fixed)
+    leaves: tuple
+    arguments: tuple  # the first are the parameters
+    in_axes: Any
+
+    @property
+    def params(self):
+        """The numbers of the parameters' leaves, in the order of the tree."""
+        return optree.tree_leaves(self.arguments[0])
+
+    def loss(self, has_aux=False, m=None, stop=ps.stop_gradient):
+        """Return the loss of one sample, in the namespace of the parameters or in another."""
+
+        def loss(*arguments):
+            xp = m or ps.array_namespace(arguments[0])
+            values: dict = {}
+            for template, tree in zip(self.arguments, arguments, strict=True):
+                optree.tree_map(values.__setitem__, template, tree)
+            dtype = values[self.params[0]].dtype
+            for n, leaf in enumerate(self.leaves):
+                if leaf.kind == "whole":
+                    values[n] = xp.astype(values[n], dtype)
+            total = xp.sum(values[self.params[0]])
+            for n, to_number, join, held in self.steps:
+                x = TO_NUMBER[to_number](xp, values[n])
+                total = JOIN[join](xp, total, stop(x) if held else x)
+            for n, leaf in enumerate(self.leaves):
+                if leaf.kind == "number":
+                    total = total * values[n]
+                elif leaf.kind == "str":
+                    total = total + total if values[n] == "twice" else total
+                elif leaf.kind in ("int", "bool"):
+                    total = total + (0.5 if values[n] is True else values[n]) * xp.tanh(total)
+            if has_aux:
+                return total, Pair({"value": total * values[self.steps[-1][0]]}, ())
+            return total
+
+        return loss
+
+    def values(self, seed, size):
+        """Return the leaves of a batch: NumPy arrays, or Python values."""
+        rng = np.random.default_rng(seed)
+        return [_value(rng, leaf, seed, size) for leaf in self.leaves]
+
+
+def _value(rng, leaf, seed, size):
+    if leaf.kind in STATICS:
+        return STATICS[leaf.kind][seed % 2]
+    if leaf.kind == "number":
+        return 0.5 + 0.25 * (seed % 5)
+    shape = leaf.shape if leaf.axis is None else (size, *leaf.shape)
+    x = rng.uniform(-1.5, 1.5, shape)
+    x = np.round(2 * x) if leaf.kind == "whole" else x
+    x = x if leaf.axis is None else np.moveaxis(x, 0, leaf.axis)
+    return np.array(x, leaf.dtype)
+
+
+@st.composite
+def templates(draw, leaves, depth=0):
+    """Draw a tree of these numbers."""
+    if len(leaves) == 1 and (depth > 1 or draw(st.sampled_from((True, True, False)))):
+        return leaves[0]
+    cuts = sorted(draw(st.sets(st.integers(1, len(leaves)), max_size=3)) | {0, len(leaves)})
+    groups = [leaves[a:b] for a, b in zip(cuts, cuts[1:], strict=False)]
+    groups = [[n] for n in leaves] if depth > 1 else groups
+    parts = [draw(templates(group, depth + 1)) for group in groups]
+    kinds = [list, tuple, "dict", "with None", "with empty parts"]
+    kind = draw(st.sampled_from(kinds + [Pair] * (len(parts) == 2)))
+    if kind == "dict":
+        return {f"w{n}": part for n, part in enumerate(parts)}
+    if kind == "with None":
+        return {"b": None, "a": parts}
+    if kind == "with empty parts":
+        return [{}, *parts, ()]
+    return Pair(*parts) if kind is Pair else kind(parts)
+
+
+@st.composite
+def _entry(draw, template, leaves, whole=False):
+    """Draw an entry of in_axes: an axis, or a tree of them that begins like the argument."""
+    axes = {leaves[n].axis for n in optree.tree_leaves(template)}
+    if isinstance(template, int) or template is None:
+        return axes.pop() if axes else None
+    if len(axes) == 1 and (whole or draw(st.booleans())):
+        return axes.pop()
+    if isinstance(template, dict):
+        return {key: draw(_entry(part, leaves)) for key, part in template.items()}
+    parts = [draw(_entry(part, leaves)) for part in template]
+    return Pair(*parts) if isinstance(template, Pair) else type(template)(parts)
+
+
+@st.composite
+def problems(draw, mixed=True, params_shared=False):
+    """Draw a problem; ``mixed`` lets two precisions meet."""
+    style = draw(st.sampled_from(("default", "explicit", "explicit", "int")))
+    style = "explicit" if style == "int" and params_shared else style
+    one = draw(st.sampled_from((0, -1))) if style == "int" else 0
+    own = style == "explicit" and not params_shared and draw(st.integers(0, 5)) == 5
+    dtypes = [("float64",), ("float64",), ("float32",)] + [("float32", "float64")] * mixed
+    dtypes = draw(st.sampled_from(dtypes))
+    others = st.lists(st.sampled_from(("param", "float", "float", "whole")), max_size=5)
+    leaves = []
+    for n, kind in enumerate(["float", "param", *draw(others)]):
+        shape, axis = draw(SHAPES), one
+        if kind == "param" and style != "int" and not own:
+            axis = None
+        elif style == "explicit" and n:
+            axis = draw(st.sampled_from((None, 0, *range(-len(shape) - 1, len(shape) + 1))))
+        dtype = "int32" if kind == "whole" else draw(st.sampled_from(dtypes))
+        leaves.append(Leaf(kind, shape, dtype, axis))
+    options = range(len(leaves)), list(TO_NUMBER), list(JOIN), (False, False, False, True)
+    steps = draw(st.lists(st.tuples(*map(st.sampled_from, options)), min_size=1, max_size=6))
+    if style == "explicit":
+        extra = st.lists(st.sampled_from(("number", "number", *STATICS)), max_size=2)
+        leaves += [Leaf(kind, axis=None) for kind in draw(extra)]
+    params = draw(templates([n for n, leaf in enumerate(leaves) if leaf.kind == "param"]))
+    arguments = [n for n, leaf in enumerate(leaves) if leaf.kind in STATICS]
+    rest = [n for n, leaf in enumerate(leaves) if leaf.kind not in ("param", *STATICS)]
+    while rest:
+        count = draw(st.sampled_from((1, 1, 2, 3)))
+        group, rest = rest[:count], rest[count:]
+        arguments.append(draw(templates(group, 2 - count)))
+    arguments = [params, *draw(st.permutations(arguments))]
+    in_axes: Any = {"default": None, "int": one}.get(style)
+    if style == "explicit":
+        whole = [params_shared and not n for n in range(len(arguments))]
+        in_axes = [draw(_entry(a, leaves, w)) for a, w in zip(arguments, whole, strict=True)]
+        in_axes = draw(st.sampled_from((tuple, list)))(in_axes)
+    return Problem(tuple(steps), tuple(leaves), tuple(arguments), in_axes)
+
+
+def oracle(problem, values, size):
+    """Return (rows, losses, aux) by torch.autograd in float64, one sample after the other.
+
+    No transform of the package has a part in it; the rows come leaf by leaf, as `params` counts.
+    """
+    loss = problem.loss(True, array_api_compat.torch, torch.Tensor.detach)
+    rows, losses, aux = [], [], []
+    for i in range(size):
+        one = list(values)
+        for n, (x, leaf) in enumerate(zip(values, problem.leaves, strict=True)):
+            if isinstance(x, np.ndarray):
+                x = torch.tensor(x if leaf.axis is None else np.take(x, i, axis=leaf.axis))
+                x = x.double() if leaf.kind != "whole" else x
+                one[n] = x.requires_grad_(leaf.kind == "param")
+        value, found = loss(*[optree.tree_map(one.__getitem__, a) for a in problem.arguments])
+        params = [one[n] for n in problem.params]
+        rows.append(torch.autograd.grad(value, params, materialize_grads=True))
+        losses.append(value.item())
+        aux.append(found.first["value"].detach().numpy())
+    columns = [np.stack([g.numpy() for g in column]) for column in zip(*rows, strict=True)]
+    return columns, np.array(losses), np.stack(aux)
 
 
 @st.composite
@@ -71,8 +286,11 @@ def arguments(backend, problem, values):
     for x in values:
         if isinstance(x, np.ndarray):
             x.flags.writeable = False
-    given = values if backend == "numpy" else [converted(backend, x) for x in values]
-    return optree.tree_map(given.__getitem__, problem.arguments)
+    if backend != "numpy":
+        values = [
+            arrays(x, backend, x.dtype.name) if isinstance(x, np.ndarray) else x for x in values
+        ]
+    return optree.tree_map(values.__getitem__, problem.arguments)
 
 
 def taken_apart(way, options, found):
@@ -94,14 +312,18 @@ def close(what, actual, expected, kept, tolerance):
     np.testing.assert_allclose(actual, expected, rtol=0, atol=scale, err_msg=what)
 
 
-@calls(numpy=(150, 6000), torch=(40, 1900), jax=(6, 150))
-def test_rows_are_those_of_the_oracle(name, count, record_property):
-    strategy = right_calls(name, name != "torch")
-    check = lambda *call: check_right(name, *call)  # noqa: E731
-    run_all(record_property, "right", count, strategy, check)
+# Many for `make check`: the backend, whether compiled, few and many.
+COUNTS = [("numpy", True, 100, 6000), ("torch", False, 25, 1900), ("jax", True, 2, 150)]
+COUNTS += [("torch", True, 1, 12)]
+RUNS = [(name, jit, few) for name, jit, few, _ in COUNTS]
+RUNS += [pytest.param(name, jit, many, marks=pytest.mark.slow) for name, jit, _, many in COUNTS]
 
 
-@calls(torch=(2, 12))
-def test_rows_of_compiled_functions(name, count, record_property):
-    check = lambda *call: check_right(name, *call)  # noqa: E731
-    run_all(record_property, "right", count, right_calls(name, True), check)
+@pytest.mark.parametrize(("name", "jit", "count"), RUNS)
+def test_rows_are_those_of_the_oracle(name, jit, count):
+    @settings(max_examples=count)
+    @given(right_calls(name, jit))
+    def each(call):
+        check_right(name, *call)
+
+    each()

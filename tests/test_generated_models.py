@@ -146,7 +146,7 @@ CHAINS = st.lists(st.sampled_from(sorted(BLOCKS)), min_size=1, max_size=4)
 
 
 @pytest.mark.filterwarnings("ignore:.*ested.tensor")
-@pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [12, pytest.param(400, marks=pytest.mark.slow)])
 def test_chains_of_blocks(count):
     @settings(max_examples=count)
     @given(CHAINS, st.sampled_from(sorted(LOSSES)), st.integers(1, 4), st.integers(2, 4))

@@ -19,7 +19,6 @@ from .cases import (
     network_loss,
     network_rows,
     rewards,
-    shared_state_loss,
     squared_rows,
     states,
     td_rows,
@@ -171,12 +170,6 @@ def test_one_function_serves_all_sizes_and_dtypes_and_refuses_as_before(backend,
             rows_of(*wrong)
 
 
-def test_one_function_serves_every_backend():
-    rows_of = ps.per_sample_grad(ps.squared_loss)
-    for backend in [*BACKENDS, *BACKENDS]:
-        assert_close(ps.to_numpy(rows_of(*arrays((theta, states, rewards), backend))), exact)
-
-
 def test_signatures_are_not_kept_without_end():
     rows_of = ps.per_sample_grad(ps.squared_loss)
     for size in range(1, 1003):
@@ -224,14 +217,6 @@ def test_what_is_outside_is_read_at_each_call_and_under_jit_when_traced(backend,
         assert_close(ps.to_numpy(rows_of(*given)), seen * exact)
         assert_close(ps.to_numpy(mean_of(*given)), seen * exact.mean(0))
     assert_close(ps.to_numpy(rows_of(given[0], given[1][:2], given[2][:2])), 3 * exact[:2])
-
-
-def test_mean_grad_shares_what_in_axes_says():
-    given = theta, states[0], rewards
-    mean = ps.mean_grad(shared_state_loss, (None, None, 0))(*given)
-    rows = td_rows(theta, np.tile(states[0], (B, 1)), rewards, 0.5 * states[0])
-    assert_close(mean, rows.mean(0))
-    assert_close(ps.per_sample_grad(shared_state_loss, (None, None, 0))(*given), rows)
 
 
 @pytest.mark.slow

@@ -10,13 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from contrast import contrast, on_a_dark_page
-from matplotlib.colors import to_rgb
 from notebook_rules import chapters
 
 from persample_book import plotting
-from persample_book.colours import METHODS
-from persample_book.plotting.style import for_text
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -34,44 +30,6 @@ def test_every_figure_is_drawn_by_a_page_or_by_the_script_of_pictures():
     drawn = "\n".join([*cells, (ROOT / "scripts/draw_pictures.py").read_text(encoding="utf-8")])
     functions = [name for name in plotting.__all__ if callable(getattr(plotting, name))]
     assert [name for name in functions if not re.search(rf"plotting\.{name}\b", drawn)] == []
-
-
-DARK = to_rgb("#14181d")  # the ground of a dark page
-
-
-def test_names_in_a_curves_colour_can_be_read_on_a_light_and_a_dark_page():
-    for colour in METHODS.values():
-        assert contrast(for_text(colour), (1, 1, 1)) >= 4.5
-        assert contrast(on_a_dark_page(for_text(colour)), DARK) >= 4.5
-
-
-def test_a_dot_is_as_far_from_the_start_as_its_sum_is_long():
-    rng = np.random.default_rng(0)
-    terms = {"a": rng.normal(size=(7, 40)), "b": 1 + 0.1 * rng.normal(size=(7, 40))}
-    for axes, of in zip(plotting.sum_of_terms(terms).axes, terms.values(), strict=True):
-        places = axes.lines[0].get_xydata()
-        typical = np.sqrt(np.mean([np.sum(term**2) for term in of]))
-        sums = [np.linalg.norm(of[:n].sum(0)) / typical for n in range(8)]
-        np.testing.assert_allclose(np.hypot(*places.T), sums, atol=1e-12)
-        assert texts(axes) == [f"{sums[-1]:.1f}"]
-
-
-def test_equal_rows_of_devices_are_one_arrow_with_all_their_samples():
-    rows = np.array([[1.0, 2], [3, 1], [-1, -2], [0, -3]])  # two on each device
-    sums = np.array([[0.0, 0], [3, -2], [0, 0], [3, -2]])
-    places = []
-    for axes in plotting.rows_by_devices(rows, sums, chosen=1).axes:
-        named = [text for text in axes.texts if hasattr(text, "xy") and text.get_text()]
-        places.append({text.get_text(): tuple(text.xy) for text in named})
-    assert places[0] == {str(k): tuple(row) for k, row in enumerate(rows)}
-    assert places[1] == {"0, 2": (0, 0), "1, 3": (3, -2), "1": (3, 1), "3": (0, -3)}
-
-
-def test_what_does_not_fit_into_memory_begins_where_the_curve_meets_the_limit():
-    lines = {"rows": [2000.0, 200, 20], "sum": [0.5, 0.05, 0.005]}
-    (axes,) = plotting.memory_by_devices([8, 80, 800], lines, 70).axes
-    np.testing.assert_allclose(axes.lines[-1].get_xydata(), [[8 * 2000 / 70, 70]])
-    assert "229 devices" in texts(axes)
 
 
 def test_bars_of_pulls_are_the_numbers_and_the_last_is_their_sum():

@@ -163,43 +163,33 @@ def test_half_precision_is_added_up_in_float32(name):
     assert str(noisy(rows).dtype).endswith("float32")
 
 
-def drawn(size=5, rate=0.5):
-    return privacy.poisson_batch(np.random.default_rng(0), size, rate)
+def drawn(size=5, rate=0.5, rng=None):
+    return privacy.poisson_batch(rng or np.random.default_rng(0), size, rate)
 
 
-@pytest.mark.parametrize("bad", [0, -1.0, math.inf, math.nan, True, "1", None])
-def test_a_bad_number_is_named(bad):
-    for name in ("max_norm", "divisor", "noise_multiplier"):
-        if name == "noise_multiplier" and bad == 0:
-            continue  # allowed
-        with pytest.raises(ValueError, match=f"noisy_mean: {name}=.*; give"):
-            noisy(tree(3), **{name: bad})
+UNEVEN = [{"w": np.ones((1, 2)), "b": np.ones(other)} for other in ((5,), (2, 1), ())]
+SEEDS = (7, np.random.RandomState(0))
+# What to do with each of several values, the kind of error, and words of its text.
+REFUSED = [
+    (lambda x: drawn(rate=x), (0, -0.1, 1.5, math.nan, True, "0.1", None), ValueError, "rate="),
+    (drawn, (-1, 2.0, (2, 3), [1, 2, 3], None, True), ValueError, "poisson_batch: size="),
+    (noisy, UNEVEN, ValueError, "noisy_mean: the rows have the shapes"),
+    (lambda x: noisy(tree(3), max_norm=x, noise_multiplier=x), (1e200,), ValueError, "times max_"),
+    (lambda x: drawn(rng=x), SEEDS, TypeError, "poisson_batch: rng is of type"),
+    (lambda x: privacy.noisy_mean(tree(3), rng=x, **GOOD), SEEDS, TypeError, "mean: rng is of ty"),
+    *[
+        (lambda x, k=k: noisy(tree(3), **{k: x}), bad, ValueError, f"noisy_mean: {k}=")
+        for k in ("max_norm", "divisor", "noise_multiplier")
+        for bad in [(-1.0, math.inf, math.nan, True, "1", None, *[0] * (k[0] != "n"))]
+    ],
+]
 
 
-def test_a_rate_or_a_size_that_is_none_is_refused():
-    for rate in (0, -0.1, 1.5, math.nan, True, "0.1", None):
-        with pytest.raises(ValueError, match="poisson_batch: rate=.*probability of a sample"):
-            drawn(rate=rate)
-    for size in (-1, 2.0, (2, 3), [1, 2, 3], None, True):
-        with pytest.raises(ValueError, match="poisson_batch: size=.*number of samples"):
-            drawn(size)
-
-
-def test_rows_of_several_sizes_and_noise_of_infinite_size_are_refused():
-    for other in ((5,), (2, 1), ()):
-        rows = {"w": np.ones((1, 2)), "b": np.ones(other)}
-        with pytest.raises(ValueError, match=r"noisy_mean: the rows have the shapes .*\(1, 2\)"):
-            noisy(rows)
-    with pytest.raises(ValueError, match="noisy_mean: noise_multiplier=1e.200 times max_norm"):
-        noisy(tree(3), max_norm=1e200, noise_multiplier=1e200)
-
-
-@pytest.mark.parametrize("rng", [None, 7, np.random.RandomState(0)])
-def test_a_seed_is_no_generator(rng):
-    with pytest.raises(TypeError, match=f"noisy_mean: rng is of type {type(rng).__name__}"):
-        privacy.noisy_mean(tree(3), rng=rng, **GOOD)
-    with pytest.raises(TypeError, match=f"poisson_batch: rng is of type {type(rng).__name__}"):
-        privacy.poisson_batch(rng, 5, 0.5)
+@pytest.mark.parametrize(("call", "values", "kind", "words"), REFUSED)
+def test_what_is_wrong_is_named(call, values, kind, words):
+    for value in values:
+        with pytest.raises(kind, match=words):
+            call(value)
 
 
 @pytest.mark.parametrize("name", BACKENDS)

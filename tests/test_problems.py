@@ -1,17 +1,16 @@
-"""The problems of the pages, each computed by another route: PyTorch, Gymnasium, enumeration."""
+"""The problems of the pages, each computed by another route: PyTorch, enumeration."""
 
 from collections import Counter
 from fractions import Fraction
 from itertools import product
 
-import gymnasium
 import numpy as np
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
 import persample as ps
-from persample_book.problems import answers, cart_pole, mistyped, softmax, wide
+from persample_book.problems import answers, mistyped, softmax, wide
 
 # Answers of a small policy, and groups of them -----------------------------------------------
 
@@ -40,57 +39,6 @@ def test_groups_are_those_of_all_orders():
         assert abs(found - float(wanted[tuple(group)])) < 1e-15
     with pytest.raises(ValueError, match="must be at least 0 and add up to 1, got a sum of"):
         answers.groups(np.array([1.5, -0.5]), 2)
-
-
-# The cart pole -------------------------------------------------------------------------------
-
-
-def test_episodes_are_padded_with_zeros_and_end_by_the_rules():
-    s, a, reward = cart_pole.episodes(np.zeros((20, 4)), seed=3, limit=30)
-    lengths = reward.sum(1).astype(int)
-    assert lengths.max() == 30 > lengths.min()  # some reach the limit
-    for i, length in enumerate(lengths):
-        assert np.all(reward[i, :length] == 1)
-        assert not any(np.any(x[i, length:]) for x in (reward, s, a))
-        assert np.all(np.abs(s[i, :length, 0]) <= 2.4)
-        assert np.all(np.abs(s[i, :length, 2]) <= np.deg2rad(12) + 1e-6)
-
-
-def test_a_step_is_gymnasiums_to_half_a_unit():
-    task = gymnasium.make("CartPole-v1").unwrapped
-    rng = np.random.default_rng(0)
-    largest = [cart_pole.TRACK, 30_000, cart_pole.FALLEN, 30_000]
-    states = rng.integers(-np.array(largest), largest, (200, 4))
-    right = rng.random(200) < 0.5
-    for state, push, later in zip(states, right, cart_pole.step(states, right), strict=True):
-        task.reset(seed=0)
-        task.state = state * cart_pole.UNITS
-        fallen = task.step(int(push))[2]
-        assert fallen == np.any(abs(later[[0, 2]]) > [largest[0], largest[2]])
-        apart = np.abs(later * cart_pole.UNITS - task.state) / cart_pole.UNITS
-        assert np.all(apart <= [1e-6, 0.5 + 1e-6, 1e-6, 0.5 + 1e-6])
-
-
-def test_reward_to_go_and_baseline():
-    reward = np.array([[1.0, 1, 1], [1, 1, 0], [1, 0, 0]])
-    to_go = cart_pole.to_go(reward)
-    assert np.array_equal(to_go, [[3, 2, 1], [2, 1, 0], [1, 0, 0]])
-    baseline = cart_pole.mean_of_others(to_go)
-    assert np.array_equal(baseline, [[1.5, 0.5, 0], [2, 1, 0.5], [2.5, 1.5, 0.5]])
-
-
-def episode_loss(theta, s, a, weight):
-    return ps.array_namespace(theta).sum(weight * ps.logistic_loss(theta, s, a))
-
-
-def test_what_no_action_can_change_adds_nothing_on_average():
-    """Fails if the actions share their random numbers with the start states."""
-    s, a, reward = cart_pole.episodes(np.zeros((4000, 4)), seed=0, limit=200)
-    to_go = cart_pole.to_go(reward)
-    for weight in (to_go[:, :1] - to_go, cart_pole.mean_of_others(to_go)):
-        rows = ps.per_sample_grad(episode_loss)(np.zeros(4), s, a, weight * reward)
-        errors = rows.std(axis=0, ddof=1) / np.sqrt(len(rows))
-        assert np.all(np.abs(rows.mean(0)) < 4 * errors)
 
 
 # Wrong labels --------------------------------------------------------------------------------

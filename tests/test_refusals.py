@@ -21,40 +21,23 @@ class Units(np.ndarray):
     """A subclass of NumPy's array."""
 
 
-# What stands in place of a NumPy array, as a parameter or as data.
-ARRAYS = {
-    "a masked array": np.ma.array,
-    "a subclass": lambda x: x.view(Units),
-    "objects": lambda x: x.astype(object),
-    "text": lambda x: np.full(x.shape, "text"),
-    "dates": lambda x: np.full(x.shape, "2026-01-01", "datetime64[D]"),
-    "another byte order": lambda x: x.astype(x.dtype.newbyteorder()),
-    "an array with an index": lambda x: Series(),
-    "a dataclass": Weights,
-    "a float": lambda x: 0.5,
-    "a word": lambda x: "word",
-}
-PARAMETERS = {
-    "whole parameters": lambda x: np.ones(x.shape, "int64"),
-    "complex parameters": lambda x: x.astype("complex128"),
-    "masks as parameters": lambda x: x > 0,
-}
-LOSSES = {
-    "a vector": lambda m, x: m.stack([x, x]),
-    "nothing": lambda m, x: None,
-    "a float": lambda m, x: 0.5,
-    "a list": lambda m, x: [x],
-    "a function": lambda m, x: np.sum,
-    "a whole number": lambda m, x: m.astype(x, m.int64),
-    "true or false": lambda m, x: x > 0,
-}
-AUX = {
-    "no pair": lambda m, x: x,
-    "a list of two": lambda m, x: [x, x],
-    "three": lambda m, x: (x, x, x),
-    "aux of Python": lambda m, x: (x, {"a": 0.5}),
-    "a vector and aux": lambda m, x: (m.stack([x, x]), x),
-}
+# What stands in place of a NumPy array: as a parameter or as data, then as a parameter alone.
+ARRAYS = [
+    *(np.ma.array, lambda x: x.view(Units), lambda x: x.astype(object), Weights),
+    *(lambda x: np.full(x.shape, "text"), lambda x: x.astype(x.dtype.newbyteorder())),
+    *(lambda x: np.full(x.shape, "2026-01-01", "datetime64[D]"), lambda x: Series()),
+    *(lambda x: 0.5, lambda x: "word"),
+]
+PARAMETERS = [lambda x: np.ones(x.shape, int), lambda x: x + 0j, lambda x: x > 0]
+# What a loss returns in place of the number x; then in place of it and of an aux.
+LOSSES = [
+    *(lambda m, x: m.stack([x, x]), lambda m, x: None, lambda m, x: 0.5, lambda m, x: [x]),
+    *(lambda m, x: np.sum, lambda m, x: m.astype(x, m.int64), lambda m, x: x > 0),
+]
+AUX = [
+    *(lambda m, x: x, lambda m, x: [x, x], lambda m, x: (x, x, x)),
+    *(lambda m, x: (x, {"a": 0.5}), lambda m, x: (m.stack([x, x]), x)),
+]
 AXES = [(None, 0), (None, 0, 0, 0), (None, 7, 0), (None, -5, 0), (None, 0.0, 0), (None, "0", 0)]
 AXES += [(None, True, 0), (None, {"other": 0}, 0), (None, [[0]], 0), ({"w": (0,)}, 0, 0)]
 AXES += [({"c": 0}, 0, 0), (None, None, None), "0", 0.0, True, {"x": 0}]
@@ -72,39 +55,20 @@ def refused(given, loss=loss, in_axes=None, functions=FUNCTIONS, **options):
         assert re.match(rf"({name}: |the loss ).{{30}}", str(caught.value)), caught.value
 
 
-def right(backend):
-    return arrays(({"w": theta}, states, rewards), backend)
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("what", [*ARRAYS, *PARAMETERS])
-def test_wrong_arrays(what, backend):
-    params, x, y = right(backend)
-    change = {**ARRAYS, **PARAMETERS}[what]
-    refused(({"w": change(theta)}, x, y))
-    if what in ARRAYS:
+def test_every_wrong_call_is_refused_by_every_function(backend):
+    params, x, y = given = arrays(({"w": theta}, states, rewards), backend)
+    for change in ARRAYS:
         refused((params, change(states), y))
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("what", [*LOSSES, *AUX])
-def test_wrong_losses(what, backend):
-    change = {**LOSSES, **AUX}[what]
-    wrong = lambda p, *given: change(ps.array_namespace(p), loss(p, *given))  # noqa: E731
-    options = {"functions": FUNCTIONS[:2], "has_aux": True} if what in AUX else {}
-    refused(right(backend), wrong, **options)
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("in_axes", AXES, ids=str)
-def test_wrong_axes(in_axes, backend):
-    refused(right(backend), in_axes=in_axes)
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_wrong_batches(backend):
-    params, x, y = right(backend)
-    for given in ((), (params, x, y[:2]), (params, x[:0], y[:0]), (params, x, y[0])):
-        refused(given)
+    for change in ARRAYS + PARAMETERS:
+        refused(({"w": change(theta)}, x, y))
+    for change in LOSSES + AUX:
+        wrong = lambda p, *rest, c=change: c(ps.array_namespace(p), loss(p, *rest))  # noqa: E731
+        options = {"functions": FUNCTIONS[:2], "has_aux": True} if change in AUX else {}
+        refused(given, wrong, **options)
+    for in_axes in AXES:
+        refused(given, in_axes=in_axes)
     other = arrays(rewards, "torch" if backend == "numpy" else "numpy")
+    for batch in ((), (params, x, y[:2]), (params, x[:0], y[:0]), (params, x, y[0])):
+        refused(batch)
     refused((params, x, other))

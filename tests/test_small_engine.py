@@ -231,20 +231,63 @@ def test_a_batch_rule_wrong_by_a_twentieth_of_a_percent_is_noticed(name, monkeyp
     assert not all(agrees(seed, mixture) for seed, mixture in tried)
 
 
-def test_what_is_refused_and_with_which_words():
-    x = np.ones(3)
-    with pytest.raises(ValueError, match=r"a loss of shape \(3,\)"):
-        small.grad(small.tanh)(x)
-    with pytest.raises(TypeError, match="not one known number"):
-        small.vmap(lambda a: a if a > 0 else -a, (0,))(x)
-    with pytest.raises(TypeError, match="not one known number"):
-        small.jit(lambda a: a if a > 0 else -a)(x)
-    with pytest.raises(TypeError, match="pass .* as an argument"):
-        small.grad(lambda a: small.jit(lambda b: a * b)(2.0))(3.0)
-    with pytest.raises(ValueError, match="sizes"):
-        small.vmap(lambda a, b: a * b, (0, 0))(x, np.ones(2))
-    with pytest.raises(ValueError, match="axes"):
-        small.vmap(lambda a, b: a * b, (0, 1))(x, np.ones((2, 3)))
+def refusals():
+    """Return (call, error, words) for what would otherwise be wrong in silence."""
+    x, ones = np.ones(3), np.ones
+    question = r"no `if` here: .* is not one known number"
+    no_array = "is no array; jit needs it as an argument"
+    tests = [lambda a: a > 0, lambda a: a < 0, lambda a: a == 1, lambda a: a != 1, bool]
+    for test in tests:
+
+        def choose(a, test=test):
+            return a if test(a) else -a
+
+        yield lambda f=choose: small.vmap(f, (0,))(x), TypeError, question
+        yield lambda f=choose: small.jit(f)(1.0), TypeError, question
+    for lost in (float, int, np.sum, np.tanh):
+        yield lambda f=lost: small.grad(lambda a: f(a) * a)(2.0), TypeError, "Tracer"
+    for lost in (lambda a: np.dot(a, x), lambda a: np.where(x > 0, a, 0.0), lambda a: (a, a)):
+        yield lambda f=lost: small.grad(f)(x), TypeError, no_array
+    yield lambda: small.vmap(lambda a: (a, a), (0,))(x), TypeError, no_array
+    yield lambda: small.jit(lambda a: (a, a))(x), TypeError, no_array
+    yield lambda: small.grad(lambda a: small.jit(lambda b: a * b)(2.0))(3.0), TypeError, no_array
+    yield lambda: small.grad(small.tanh)(x), ValueError, "not one number"
+    yield lambda: small.grad(lambda a: None)(x), ValueError, "the loss is None"
+    yield lambda: small.matmul(ones((2, 1)), x), ValueError, r"shapes \(2, 1\) and \(3,\)"
+    yield lambda: small.matmul(ones((2, 3)), 2.0), ValueError, r"shapes \(2, 3\) and \(\)"
+    yield lambda: small.vmap(lambda a, b: a * b, (0, 0))(x, ones(2)), ValueError, "sizes"
+    yield lambda: small.vmap(lambda a, b: a * b, (0, 1))(x, ones((2, 3))), ValueError, "axes"
+
+
+def test_what_would_be_wrong_in_silence_is_refused():
+    for call, error, words in refusals():
+        with pytest.raises(error, match=words):
+            call()
+
+
+def test_an_if_under_grad_sees_the_number():
+    for test in (lambda a: a > 1, lambda a: a < 3, lambda a: a == 2, lambda a: a != 3, bool):
+
+        def cube(a, test=test):
+            return a * a * a if test(a) else a
+
+        assert small.grad(small.grad(cube))(2.0) == 12.0
+
+
+def test_axes_that_count_from_the_end():
+    x = np.arange(24.0).reshape(2, 3, 4)
+
+    def weighted(a):
+        return small.total(small.sum_over(a, (-1,)) * np.arange(3.0))
+
+    assert np.array_equal(small.vmap(lambda a: small.sum_over(a, (-1,)), (0,))(x), x.sum(-1))
+    found = small.vmap(small.grad(weighted), (0,))(x)
+    assert np.array_equal(found, np.broadcast_to(np.arange(3.0)[:, None], x.shape))
+
+
+def test_a_whole_number_stays_a_number():
+    assert small.fit(2, (3,)) == 2
+    assert "multiply(x, 2.0)" in small.record(lambda x: 2 * x, x=np.ones(3))[0]
 
 
 def test_the_levels_are_needed():

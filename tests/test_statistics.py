@@ -123,15 +123,6 @@ def test_the_estimates_are_unbiased():
     assert_close(estimates.mean(0), np.array(expected))
 
 
-def test_the_formula_is_that_of_two_batch_sizes():
-    """McCandlish et al. (2018), appendix A, with batches of 1 and of B."""
-    rows = np.random.default_rng(1).normal(size=(6, 2)) + 1
-    small, big, size = (rows**2).sum(1).mean(), (rows.mean(0) ** 2).sum(), len(rows)
-    signal, noise = statistics.signal_and_noise(rows)
-    assert_close(signal, (size * big - small) / (size - 1))
-    assert_close(noise, (small - big) / (1 - 1 / size))
-
-
 @pytest.mark.parametrize(
     ("call", "text"),
     [

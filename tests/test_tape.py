@@ -15,7 +15,6 @@ from tolerances import FLOAT64, assert_close
 
 from persample import engine, tape
 from persample.engine import namespace as xp
-from persample.engine.reverse import vjp_rules
 
 
 def float_or_whole(data):
@@ -252,20 +251,11 @@ def changed_gradient(m, x):
 ERRORS = [
     (lambda m, x, y: twice(m.sum(m.exp(x))), "a second time through the same graph.*retain_graph"),
     (lambda m, x, y: shared_part(m, x), "a second time through the same graph"),
-    (
-        lambda m, x, y: operator.iadd(x, 1.0),
-        r"in-place change of a leaf tensor.*under no_grad\(\)",
-    ),
+    (lambda m, x, y: operator.iadd(x, 1.0), r"change of a leaf tensor.*under no_grad\(\)"),
     (lambda m, x, y: operator.setitem(x, 0, 1.0), "in-place change of a leaf tensor"),
-    (
-        lambda m, x, y: m.tensor([1, 2], requires_grad=True),
-        "only floating-point.*this one is int64",
-    ),
+    (lambda m, x, y: m.tensor([1, 2], requires_grad=True), "only floating.*this one is int64"),
     (lambda m, x, y: unrecorded(m, x).backward(), "does not require grad and has no grad_fn"),
-    (
-        lambda m, x, y: (x * x).backward(),
-        r"shape \(2,\).*sum or average it, or pass its cotangent",
-    ),
+    (lambda m, x, y: (x * x).backward(), r"shape \(2,\).*sum or average it, or pass"),
     (lambda m, x, y: (x * x).backward(m.tensor([1.0])), r"has shape \(1,\), the tensor \(2,\)"),
     (lambda m, x, y: changed(m.sum(x * y), y), "an input of multiply was changed in place"),
     (lambda m, x, y: changed(m.sum(x * x), x.detach()), "was changed in place.*make a copy"),
@@ -273,10 +263,7 @@ ERRORS = [
     (lambda m, x, y: changed_gradient(m, x), "an input of multiply was changed in place"),
     (lambda m, x, y: changed_output(m, x), "exp was changed in place"),
     (lambda m, x, y: y.retain_grad(), "does not require grad, so it has none"),
-    (
-        lambda m, x, y: setattr(x * 2.0, "requires_grad", False),
-        r"leaf tensors only; call x.detach",
-    ),
+    (lambda m, x, y: setattr(x * 2.0, "requires_grad", False), "leaf tensors only; call x"),
     (lambda m, x, y: x.numpy(), r"call x.detach\(\).numpy\(\)"),
 ]
 
@@ -340,14 +327,6 @@ def test_the_data_are_copied_by_tensor_and_keep_their_dtype():
     assert tape.tensor(x).data is not x.data
 
 
-def test_a_missing_rule_is_named(monkeypatch):
-    x = tape.tensor([1.0], requires_grad=True)
-    loss = xp.sum(xp.exp(x))
-    monkeypatch.delitem(vjp_rules, "exp")
-    with pytest.raises(NotImplementedError, match="exp has no VJP rule; add a row"):
-        loss.backward()
-
-
 def test_a_tensor_prints_what_it_is():
     x = tape.tensor([1.0, 2.0], requires_grad=True)
     assert repr(x) == "tensor([1., 2.], requires_grad=True)"
@@ -355,30 +334,14 @@ def test_a_tensor_prints_what_it_is():
     assert repr(x.detach()) == "tensor([1., 2.])"
 
 
-RECORDED = {
-    "product": lambda x, w: x * w,
-    "product from the left": lambda x, w: w * x,
-    "read-only view": lambda x, w: x * np.broadcast_to(w, (4, 3)),
-}
-
-
-@pytest.mark.parametrize("f", RECORDED.values(), ids=RECORDED)
-def test_an_array_of_numpys_is_copied_as_it_enters_a_graph(f):
-    w, start = np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 4.0])
-    expected = engine.grad(lambda x: xp.sum(f(x, w)))(start)
-    x = tape.tensor(start, requires_grad=True)
-    loss = xp.sum(f(x, w))
-    w[:] = 0.0
+def test_arrays_of_numpys_are_copied_as_they_enter_a_graph():
+    w, places = np.array([0.0, 1.0, 2.0]), np.array([2, 0, 1])
+    x = tape.tensor([1.0, 2.0, 4.0], requires_grad=True)
+    shown = np.broadcast_to(w, (4, 3))
+    loss = xp.sum(x * w) + xp.sum(w * x) + xp.sum(x * shown) + xp.sum(x[places] ** 2)
+    w[:], places[:] = 0.0, 1
     loss.backward()
-    np.testing.assert_array_equal(x.grad.data, expected)
-
-
-def test_index_arrays_are_copied_as_they_enter_a_graph():
-    places, x = np.array([2, 0]), tape.tensor([1.0, 2.0, 4.0], requires_grad=True)
-    loss = xp.sum(x[places] ** 2)
-    places[:] = 1
-    loss.backward()
-    np.testing.assert_array_equal(x.grad.data, [2.0, 0.0, 8.0])
+    np.testing.assert_array_equal(x.grad.data, [2.0, 10.0, 20.0])
 
 
 def test_a_failing_block_leaves_recording_on():

@@ -118,17 +118,6 @@ def equinox_model():
     return params, loss, lambda p: (p.weight, p.bias)
 
 
-def flax_params():
-    core, linen = pytest.importorskip("flax.core"), pytest.importorskip("flax.linen")
-    params = core.freeze({"params": {"kernel": theta[:, None], "bias": np.array([0.3])}})
-
-    def loss(params, x, y):
-        return 0.5 * (linen.Dense(1, param_dtype=float).apply(params, x)[0] - y) ** 2
-
-    read = lambda p: (p["params"]["kernel"], p["params"]["bias"])  # noqa: E731
-    return jax.tree.map(jax.numpy.asarray, params), loss, read
-
-
 def nnx_state():
     nnx, jnp = pytest.importorskip("flax.nnx"), jax.numpy
     model = nnx.Linear(3, 1, param_dtype=float, rngs=nnx.Rngs(0))
@@ -141,7 +130,7 @@ def nnx_state():
     return state, loss, lambda s: (s["kernel"].get_value(), s["bias"].get_value())
 
 
-@pytest.mark.parametrize("make", [equinox_model, flax_params, nnx_state])
+@pytest.mark.parametrize("make", [equinox_model, nnx_state])
 def test_rows_of_a_tree_of_a_jax_library(make):
     pytest.importorskip("jax")
     params, loss, read = make()
@@ -153,60 +142,3 @@ def test_rows_of_a_tree_of_a_jax_library(make):
         w, b = (np.asarray(x).reshape(B, -1) for x in read(rows))
         assert_close(np.concatenate([w, b], axis=1), exact)
     assert_close(ps.to_numpy(ps.statistics.norms(rows)), np.linalg.norm(exact, axis=1))
-
-
-# in_axes, as jax.vmap reads it.
-IN_AXES = {
-    "an axis of the data": ((None, 1, 0), lambda p, x, y: (p, x.T, y)),
-    "a negative axis": ((None, -1, -1), lambda p, x, y: (p, x.T, y)),
-    "one axis for all": (-1, lambda p, x, y: ({"w": spread(p["w"]), "b": p["b"] + 0 * y}, x.T, y)),
-    "parameters for each sample": (
-        ({"w": 1, "b": 0}, 0, 0),
-        lambda p, x, y: ({"w": spread(p["w"]), "b": p["b"] + 0 * y}, x, y),
-    ),
-    "some parameters shared": (
-        ({"w": None, "b": 0}, 0, 0),
-        lambda p, x, y: ({"w": p["w"], "b": p["b"] + 0 * y}, x, y),
-    ),
-    "a list": ([None, 0, 0], lambda p, x, y: (p, x, y)),
-    "a tree in a tree": (
-        (None, {"x": 0, "k": None, "more": [1, None]}, 0),
-        lambda p, x, y: (p, {"x": x[:, 0], "k": 1.0, "more": [x[:, 1:].T, {"b": 2}]}, y),
-    ),
-    "a prefix": (
-        (None, {"x": 0, "more": -1, "k": None}, 0),
-        lambda p, x, y: (p, {"x": x[:, 0], "more": [x[:, 1:].T], "k": 1}, y),
-    ),
-}
-
-
-def spread(w):
-    xp = ps.array_namespace(w)
-    return xp.stack([w] * B, axis=1)
-
-
-def prefixed_loss(params, x, y):
-    """A line's loss of a sample that is one array, or a tree with its first entry apart."""
-    xp = ps.array_namespace(params)
-    if isinstance(x, dict):
-        x = xp.concat([x["x"][None], x["more"][0]]) * x["k"]
-    return line_loss(by_key, params, x, y)
-
-
-@pytest.mark.parametrize("name", IN_AXES)
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_in_axes_takes_what_jax_vmap_takes(name, backend):
-    in_axes, make = IN_AXES[name]
-    params = arrays({"w": theta, "b": np.array(0.3), "unused": np.ones((2, 2))}, backend)
-    given = make(params, *arrays((states, rewards), backend))
-    for rows_of in (
-        ps.per_sample_grad(prefixed_loss, in_axes, jit=backend != "torch"),
-        ps.per_sample_grad(prefixed_loss, in_axes, chunk_size=2),
-        ps.loop_grad(prefixed_loss, in_axes),
-    ):
-        rows = ps.to_numpy(rows_of(*given))
-        assert_close(np.concatenate([rows["w"], rows["b"][:, None]], axis=1), exact)
-        assert "unused" not in rows or not rows["unused"].any()
-    if backend == "jax":
-        peer = jax.vmap(jax.grad(prefixed_loss), in_axes)(*given)
-        assert_close(ps.to_numpy(peer), rows)

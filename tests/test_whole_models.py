@@ -1,27 +1,22 @@
-"""The table of all layers, and the stored benchmarks of whole models: complete and true."""
+"""Every layer of torch.nn has right rows, and the page of transformers says what was measured."""
 
 import inspect
 import json
 import re
-import sys
 from functools import cache
 from pathlib import Path
+from statistics import mean, stdev
 
-import numpy as np
 import pytest
 import torch
+import torch_layers
 from notebook_rules import prose
 from torch import nn
 
-from persample_book import layer_table, small_gpt
-
 ROOT = Path(__file__).resolve().parents[1]
-BENCHMARKS, PAGE = ROOT / "benchmarks", ROOT / "chapters" / "11_whole_models.ipynb"
-sys.path.insert(0, str(BENCHMARKS))
+RESULTS, PAGE = ROOT / "benchmarks" / "results", ROOT / "chapters" / "11_whole_models.ipynb"
 
-import model_traits  # noqa: E402
-
-# What has parameters and no line of its own in the table: what others of it are made of.
+# What has parameters and no line of its own among the layers: what others are made of.
 BASES = {"Container", "Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList"}
 BASES |= {"Sequential", "RNNBase", "RNNCellBase", "DataParallel"}
 
@@ -47,7 +42,7 @@ def is_built_of_layers(layer):
     return any(map(has_parameters, made)) or "Transformer" in layer.__name__
 
 
-def test_the_table_has_every_layer_of_torch_with_parameters():
+def test_every_layer_of_torch_with_parameters_is_tried():
     layers = {
         name: layer
         for name, layer in vars(nn).items()
@@ -60,59 +55,70 @@ def test_the_table_has_every_layer_of_torch_with_parameters():
     }
     lazy = {name for name in wanted if name.startswith("Lazy")}  # become those without the word
     assert {name.removeprefix("Lazy") for name in lazy} <= wanted
-    in_table = {name.partition(",")[0] for name in layer_table.LAYERS}
-    assert in_table == wanted - lazy
+    tried = {name.partition(",")[0] for name in torch_layers.LAYERS}
+    assert tried == wanted - lazy
 
 
-@pytest.mark.parametrize("name", layer_table.LAYERS)
-def test_every_layer_of_the_table_is_right(name):
-    entry = layer_table.entry(name)
+@pytest.mark.parametrize("name", torch_layers.LAYERS)
+def test_every_layer_is_right(name):
+    entry = torch_layers.entry(name)
     assert entry.error < 1e-9
-    parameters = layer_table.LAYERS[name][0]().parameters()
+    parameters = torch_layers.LAYERS[name][0]().parameters()
     assert sum(map(len, entry.kinds.values())) == len(list(parameters))
-    assert name in layer_table.table([entry])
 
 
-def test_a_rule_wrong_by_a_thousandth_is_seen_in_the_table(monkeypatch):
+def test_a_rule_wrong_by_a_thousandth_is_seen(monkeypatch):
     true = torch.Tensor.square
     monkeypatch.setattr(torch.Tensor, "square", lambda x: true(x) * 1.001)
-    assert layer_table.entry("Linear").error > 1e-4
+    assert torch_layers.entry("Linear").error > 1e-4
 
 
-TRAITS = json.loads(model_traits.RESULT.read_text(encoding="utf-8"))
+def table_below(head):
+    """Return the cells of a table of the page: first column -> the others."""
+    lines = prose(PAGE).partition(head)[2].split("\n\n")[0].splitlines()[1:]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {name: cells for name, *cells in rows[1:]}
 
 
-@pytest.mark.parametrize("way", ["ps.record", "torch.func"])
-@pytest.mark.parametrize("trait", model_traits.TRAITS)
-@pytest.mark.filterwarnings("ignore")
-def test_the_stored_traits_are_found_here(trait, way):
-    found = model_traits.outcome(way, trait)["result"]
-    assert found == TRAITS["traits"][trait][way]["result"]
-    assert found == "right" or way != "ps.record"
+def test_the_times_and_the_memory_of_the_page_are_those_measured():
+    stored = json.loads((RESULTS / "transformer_steps.json").read_text(encoding="utf-8"))
+    assert (stored["threads"], stored["rounds"], stored["date"]) == (1, 9, "2026-11-23")
+    found = list(stored["cases"].values())
+    shown = table_below("| time in ordinary passes ")
+    quantities = {"norms": "squared norms", "clipped sum": "clipped sum"}
+    ways = {"by hand": "floor", "`ps.record`": "persample", "`torch.func`": "torch.func"}
+    assert shown == {
+        f"{what}, {way}": [f"{case[quantity][name]['passes']:.1f}" for case in found]
+        for what, quantity in quantities.items()
+        for way, name in ways.items()
+    }
+    took = [cell for name, cells in shown.items() if "record" in name for cell in cells]
+    assert f"took between {min(took)} and {max(took)} ordinary passes" in prose(PAGE)
+    peaks = [case["peaks, MiB"] for case in found]
+    times = {way: [p[way] / p["ordinary pass"] for p in peaks] for way in peaks[0]}
+    sums, rows = times["record norms"] + times["record clipped sum"], times["record, fresh"]
+    said = f"{min(sums):.1f} to {max(sums):.1f} times that of an ordinary pass in these models"
+    assert f"{said}, and of all rows {min(rows):.1f} to {max(rows):.1f} times" in prose(PAGE)
 
 
-def test_what_the_page_says_of_memory_is_in_the_file():
-    cases = json.loads((BENCHMARKS / "results" / "whole_models_memory.json").read_text("utf-8"))
-    cases = [cases["cases"][model] for model in ("GPT, medium", "ViT")]
-    page = prose(PAGE)
-    little = [
-        peaks[way] / peaks["ordinary pass"]
-        for peaks in cases
-        for way in ("record norms", "record clipped sum")
-    ]
-    much = [peaks["record, fresh"] / peaks["ordinary pass"] for peaks in cases]
-    said = f"clipped sums with `ps.record` took {min(little):.1f} to {max(little):.1f} times the"
-    assert said in page
-    assert f"all rows {min(much):.1f} to {max(much):.1f} times" in page
-
-
-def test_the_small_gpt_looks_back_only_and_has_one_table():
-    model = small_gpt.drawn(small_gpt.GPT(7, 6, d=8), np.random.default_rng(0)).double()
-    assert model.head.weight is model.token.weight
-    assert all(not p.any() for name, p in model.named_parameters() if name.endswith("bias"))
-    tokens = torch.arange(6)[None]
-    other = tokens.clone()
-    other[0, 4] = 6
-    scores, changed = model(tokens), model(other)
-    assert torch.equal(scores[:, :4], changed[:, :4])
-    assert not torch.isclose(scores[:, 4:], changed[:, 4:]).all()
+def test_the_norms_in_a_pretrained_model_are_those_measured():
+    stored = json.loads((RESULTS / "pretrained_norms.json").read_text(encoding="utf-8"))["texts"]
+    shown = table_below("| text | loss | norm of the row ")
+    names = {"48 different tokens": "period 48", "one": "period 1", "English": "ordinary text"}
+    names |= {f"{p} in turn": f"period {p}" for p in (16, 8, 4, 2)}
+    assert shown.keys() == names.keys()
+    for name, (loss, norm, shuffled) in shown.items():
+        wanted = {loss: stored[names[name]]["loss"], norm: stored[names[name]]["norm"]}
+        if shuffled:
+            wanted[shuffled] = stored[names[name] + ", shuffled"]["norm"]
+        for text, numbers in wanted.items():
+            digits = len(text.split()[0].partition(".")[2])
+            error = stdev(numbers) / len(numbers) ** 0.5
+            assert text == f"{mean(numbers):.{digits}f} ± {error:.{digits}f}"
+    in_turn, mixed = (mean(stored[f"period 4{order}"]["loss"]) for order in ("", ", shuffled"))
+    assert f"the loss rises from {in_turn:.1f} to {mixed:.1f}" in prose(PAGE)
+    english = stored["ordinary text"]
+    for p in (2, 4, 8):
+        repeated = stored[f"period {p}"]
+        assert mean(repeated["loss"]) < mean(english["loss"])
+        assert min(repeated["norm"]) > max(english["norm"])

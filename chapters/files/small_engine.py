@@ -19,7 +19,7 @@ compute = {
 }
 
 class Operators:
-    """What Python calls for +, *, -, @, < and >."""
+    """What Python calls for +, *, -, @, <, >, == and `if`."""
 
     __array_ufunc__ = None    # NumPy's arrays leave their operators to us
     __add__ = __radd__ = lambda x, y: add(x, y)
@@ -29,19 +29,24 @@ class Operators:
     __rsub__ = lambda x, y: add(y, -x)
     __matmul__ = lambda x, y: matmul(x, y)
     __rmatmul__ = lambda x, y: matmul(y, x)
-    __lt__ = lambda x, y: float(x) < float(y)
-    __gt__ = lambda x, y: float(x) > float(y)
-    __bool__ = lambda x: float(x) != 0
+    __lt__ = lambda x, y: x.known() < y
+    __gt__ = lambda x, y: x.known() > y
+    __eq__ = lambda x, y: x.known() == y
+    __bool__ = lambda x: bool(x.known())
+    __hash__ = object.__hash__    # or Python drops it, because of __eq__
 
 class Tracer(Operators):
     """Stands in for an array while a transform is at work."""
 
     shape = property(lambda self: np.shape(self.value))
-    __float__ = lambda self: float(self.value)
+    known = lambda self: self.value           # what an `if` may look at
     __repr__ = lambda self: f"{type(self).__name__}({self.value})"
 
     def __init__(self, trace, value, note=None):
         self.trace, self.value, self.note = trace, value, note
+
+    def __array__(self, *how, **more):
+        raise TypeError(f"{self} is no array; jit needs it as an argument")
 
 def tanh(x):
     return bind("tanh", x)
@@ -54,18 +59,24 @@ def einsum(x, y, a, b, c):
 
 def matmul(x, y):
     """x @ y for vectors and matrices; j is the axis they share."""
+    if np.shape(x)[-1:] != np.shape(y)[:1]:
+        raise ValueError(f"@ of shapes {np.shape(x)} and {np.shape(y)}")
     a = "ij"[-len(np.shape(x)):]
     b = "jk"[:len(np.shape(y))]
     return einsum(x, y, a, b, (a + b).replace("j", ""))
 
 class Trace:
-    """A transform at work. Who begins later has a higher level."""
+    """A transform at work. Who begins later has a higher level.
+
+    Each kind of trace has a method process(name, args, settings). It gets
+    a primitive's name, its inputs and its settings, and returns a tracer.
+    """
 
     begun = 0
 
     def __init__(self):
-        Trace.begun += 1
-        self.level = Trace.begun
+        self.level = Trace.begun = Trace.begun + 1
+        self.nodes = []
 
 def belongs(x, trace):
     return isinstance(x, Tracer) and x.trace is trace
@@ -76,15 +87,13 @@ def opened(args, trace):
 class Tape(Trace):
     """The trace of grad: computes, and keeps a list of what it did."""
 
-    def __init__(self, tracer=Tracer):        # jit will take another
-        super().__init__()
-        self.tracer, self.nodes = tracer, []
-
     def process(self, name, args, settings):
         out = bind(name, *opened(args, self), **settings)
-        self.nodes.append(self.tracer(self, out, (name, args, settings)))
+        self.nodes.append(Tracer(self, out, (name, args, settings)))
         return self.nodes[-1]
 
+# A rule gets the cotangent ct of the result, the result out, the inputs and
+# the settings. It returns a list: for each input a cotangent, or None.
 vjp_rules = {
     "add": lambda ct, out, x, y: [ct, ct],
     "multiply": lambda ct, out, x, y: [ct * y, ct * x],
@@ -112,8 +121,8 @@ def grad(f):
         tape = Tape()
         leaf = Tracer(tape, x)
         loss = f(leaf, *rest)
-        if np.shape(loss) != ():
-            raise ValueError(f"grad: a loss of shape {np.shape(loss)}")
+        if loss is None or np.shape(loss) != ():
+            raise ValueError(f"grad: the loss is {loss}, not one number")
         start = {loss: 1.0} if belongs(loss, tape) else {}
         return backward(tape, start).get(leaf, np.zeros(np.shape(x)))
     return gradient
@@ -139,12 +148,13 @@ def total(x):
 
 def fit(x, shape):
     """Repeat x as NumPy would, so that it has this shape."""
-    old, new = np.shape(x), len(shape) - len(np.shape(x))
-    if old == shape or isinstance(x, float):
+    if np.shape(x) == shape or isinstance(x, (int, float)):
         return x
-    ones = tuple(a for a, n in enumerate(old) if n != shape[new + a])
-    x = sum_over(x, ones) if ones else x
-    return expand(x, (*range(new), *(new + a for a in ones)), shape)
+    lacks = len(shape) - len(np.shape(x))
+    ones = [a for a, n in enumerate(np.shape(x)) if n != shape[lacks + a]]
+    x = sum_over(x, tuple(ones)) if ones else x
+    repeated = [*range(lacks), *[lacks + a for a in ones]]
+    return expand(x, tuple(repeated), shape)
 
 def fitted(x, y):
     shape = np.broadcast_shapes(np.shape(x), np.shape(y))
@@ -163,9 +173,8 @@ class Batched(Tracer):
 
     shape = property(lambda self: np.shape(self.value)[1:])
 
-    def __float__(self):
-        raise TypeError("no `if` and no float() of this value:"
-                        f" {self} is not one known number")
+    def known(self):
+        raise TypeError(f"no `if` here: {self} is not one known number")
 
 class Batch(Trace):
     """The trace of vmap: does an operation for all samples."""
@@ -182,7 +191,7 @@ def einsum_batch(batched, x, y, a, b, c):
     return einsum(x, y, a, b, new + c)
 
 def moved(axes):
-    return tuple(a + 1 for a in axes)
+    return tuple(a + 1 if a >= 0 else a for a in axes)
 
 batch_rules = {
     "add": lambda batched, x, y: add(x, y),
@@ -217,8 +226,8 @@ def bind(name, *args, **settings):
     tracers = [x for x in args if isinstance(x, Tracer)]
     if not tracers:
         return compute[name](*args, **settings)
-    trace = max((x.trace for x in tracers),   # was: tracers[0].trace
-                key=lambda trace: trace.level)
+    # was: trace = tracers[0].trace
+    trace = max(tracers, key=lambda x: x.trace.level).trace
     return trace.process(name, args, settings)
 
 # What does jit keep of my function?
@@ -226,56 +235,58 @@ def bind(name, *args, **settings):
 class Staged(Tracer):
     """A variable of a program; its value is only an example."""
 
-    __float__ = Batched.__float__
+    known = Batched.known
 
-def live(program, out):
-    """The nodes that the result depends on."""
-    kept, needed = [], {x for x in [out] if belongs(x, program)}
-    for node in reversed(program.nodes):
-        if node in needed:
-            kept.append(node)
-            name, args, settings = node.note
-            needed.update(x for x in args if belongs(x, program))
-    return kept[::-1]
+class Program(Trace):
+    """The trace of jit: computes an example, and keeps lines."""
 
-def word(x, program, names, scope):
-    """How the text of the program speaks of a value."""
+    def process(self, name, args, settings):
+        out = bind(name, *opened(args, self), **settings)
+        words = [word(x, self) for x in args]
+        words += [f"{key}={x!r}" for key, x in settings.items()]
+        variable = f"_{len(self.nodes) + 1}"
+        self.nodes.append((variable, name, words))
+        return Staged(self, out, variable)
+
+def word(x, program):
+    """The text that stands for x in the program."""
     if belongs(x, program):
-        return names[x]
-    if isinstance(x, Tracer):
-        raise TypeError(f"jit: pass {x} as an argument")
-    if np.shape(x) == () and np.isfinite(x):
+        return x.note
+    if isinstance(x, (int, float)) and np.isfinite(x):
         return repr(float(x))
-    scope[f"array_{len(scope)}"] = np.array(x)
-    return f"array_{len(scope) - 1}"
+    name = f"array_{len(program.scope)}"
+    program.scope[name] = np.array(x)
+    return name
+
+def live(nodes, result):
+    """The lines on which the result depends."""
+    kept, needed = [], {result}
+    for variable, name, words in reversed(nodes):
+        if variable in needed:
+            kept.append(f"    {variable} = {name}({', '.join(words)})")
+            needed.update(words)
+    return kept[::-1]
 
 def record(f, **args):
     """The program of f for arguments like these, and its scope."""
-    program, scope = Tape(Staged), dict(compute)
-    leaves = [Staged(program, x) for x in args.values()]
-    out = f(*leaves)
-    numbers = [f"_{i + 1}" for i in range(len(program.nodes))]
-    names = dict(zip(leaves + program.nodes, [*args, *numbers]))
-    lines = [f"def program({', '.join(args)}):"]
-    for node in live(program, out):
-        name, inputs, settings = node.note
-        words = [word(x, program, names, scope) for x in inputs]
-        words += [f"{key}={x!r}" for key, x in settings.items()]
-        lines.append(f"    {names[node]} = {name}({', '.join(words)})")
-    last = f"    return {word(out, program, names, scope)}"
-    return "\n".join([*lines, last]), scope
+    program = Program()
+    program.scope = dict(compute)
+    out = f(*[Staged(program, x, name) for name, x in args.items()])
+    result = word(out, program)
+    lines = live(program.nodes, result)
+    text = [f"def program({', '.join(args)}):", *lines, f"    return {result}"]
+    return "\n".join(text), program.scope
 
 def jit(f):
     """f as a program, written once for each combination of shapes."""
-    programs = {}
+    scopes = {}
     def run(*args):
         if any(isinstance(x, Tracer) for x in args):
             return f(*args)                   # part of another transform
         shapes = tuple(np.shape(x) for x in args)
-        if shapes not in programs:
+        if shapes not in scopes:
             named = {f"x{i}": x for i, x in enumerate(args)}
-            text, scope = record(f, **named)
-            exec(text, scope)
-            programs[shapes] = scope["program"]
-        return programs[shapes](*args)
+            text, scopes[shapes] = record(f, **named)
+            exec(text, scopes[shapes])
+        return scopes[shapes]["program"](*args)
     return run

@@ -8,7 +8,3 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 3)))
 
 SIGNED = "PuOr"  # matplotlib's map from orange (negative) by white (zero) to purple (positive)
-
-# One colour for one thing in the whole book: ways to a gradient, backends.
-METHODS = {"loop": "#6b7280", "one pass": "#0072B2"}
-BACKENDS = {"numpy": "#7B5EA7", "torch": "#B5402E", "jax": "#3E7C4F"}

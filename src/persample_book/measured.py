@@ -27,16 +27,6 @@ _WAYS = {
     "norms only": ("sums", "record norms"),
 }
 
-# How the page says what a model has, where the file's words alone do not show it.
-_TRAITS = {
-    "positions for all at once": "positions from arange(T)",
-    "positions, as many as samples": "the same, $T = B$",
-    "a parameter beside layers": "a bare nn.Parameter",
-    "nn.MultiheadAttention": "attention of torch.nn",
-    "nn.GRU": "GRU of torch.nn",
-}
-_OUTCOMES = {"right": "✓", "refused": "error", "misshapen": "misshapen", "wrong": "**wrong**"}
-
 
 @dataclass(frozen=True)
 class Run:
@@ -55,60 +45,6 @@ class Run:
         part, name = _WAYS[way]
         time = case[part].get(name)
         return time / ordinary if isinstance(time, float) else math.nan
-
-
-def outcomes(folder: str | Path) -> Table:
-    """Return what each library made of each kind of model, as a table: ✓ where it was right.
-
-    Those that are wrong most often come first, so that a phone shows them.
-    """
-    traits = _stored(folder, "model_traits")["traits"]
-    often = {
-        way: sum(found[way]["result"] != "right" for found in traits.values())
-        for way in next(iter(traits.values()))
-    }
-    ways = sorted(often, key=often.__getitem__, reverse=True)
-    rows = [
-        [_TRAITS.get(trait, trait), *(_OUTCOMES[found[way]["result"]] for way in ways)]
-        for trait, found in traits.items()
-    ]
-    return table(["a model with", *ways], rows)
-
-
-# What the table of memory and time says of each contender, in its order: names in the file of
-# peaks, and in _WAYS.
-_PEAKS_OF_MODELS = {
-    "an ordinary pass": ("ordinary pass", None),
-    "norms, `record`": ("record norms", "norms only"),
-    "clipped sum, `record`": ("record clipped sum", "clipped sum"),
-    "clipped sum, Opacus ghost": ("Opacus ghost clipping", "clipped sum, Opacus"),
-    "clipped sum, optax": ("optax clipped sum", "clipped sum, optax"),
-    "rows, `record`": ("record, fresh", "record"),
-    "rows, Opacus": ("Opacus hooks", "Opacus"),
-    "rows, `torch.func`": ("torch.func vmap(grad)", "torch.func vmap"),
-    "rows, JAX": ("jax jit(vmap(grad))", "JAX jit(vmap)"),
-}
-
-
-def memory_and_time(folder: str | Path, models: Mapping[str, str]) -> Table:
-    """Return peak memory and time of each way on each model, {name in the file: name on the page}.
-
-    Memory in MiB, to two digits; time in ordinary passes.
-    """
-    cases, run = _stored(folder, "whole_models_memory")["cases"], load(folder, "whole_models")
-    rows = []
-    for shown, (name, way) in _PEAKS_OF_MODELS.items():
-        peaks = [f"{float(f'{cases[model][name]:.2g}'):g}" for model in models]
-        times = [f"{run['default'].passes(way, model):.1f}" if way else "1" for model in models]
-        rows.append([shown, *peaks, *times])
-    titles = [f"{model}, {unit}" for unit in ("MiB", "passes") for model in models.values()]
-    return table(["", *titles], rows)
-
-
-def gpt2_memory(folder: str | Path) -> dict[str, Any]:
-    """Return what one pass at GPT-2's sizes took: way -> GB at its peak, and what was measured."""
-    stored = _stored(folder, "gpt2_memory")
-    return stored | {"peaks": {way: mib * 2**20 / 1e9 for way, mib in stored["peaks"].items()}}
 
 
 def data_selection(folder: str | Path) -> Table:

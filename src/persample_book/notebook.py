@@ -7,6 +7,7 @@ because only notebooks need it. Importing the module changes nothing; `setup()` 
 import hashlib
 import importlib.util
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterable
@@ -17,7 +18,6 @@ import numpy as np
 from persample.arrays import to_numpy
 
 from .colours import COLOURS, DASHES
-from .messages import without_place
 
 FIGURE_STYLE = {
     # No ground of its own: the page's shows through. On a dark page the style sheet turns light
@@ -97,7 +97,8 @@ _PREPARE = {"torch": _prepare_torch, "jax": _prepare_jax}
 
 def _short_warning(message, category, filename, lineno, line=None) -> str:
     """Format a warning without the file it came from, which is another one on every machine."""
-    return f"{category.__name__}: {without_place(message)}\n"
+    text = re.sub(r" ?\(Triggered internally at [^)]*\)", "", str(message))
+    return f"{category.__name__}: {text}\n"
 
 
 def prepare_figures() -> None:

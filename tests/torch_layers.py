@@ -1,7 +1,4 @@
-"""Every layer of torch.nn with parameters, run once: how its rows are had, and if they are right.
-
-Separate because the page that prints the table and the test that it is complete both need it.
-"""
+"""Every layer of torch.nn with parameters, run once: are its rows right?"""
 
 import warnings
 from collections.abc import Callable
@@ -121,14 +118,3 @@ def _largest_error(record, losses, parameters):
         apart = [(row[i] - g).norm() for row, g in zip(rows, alone, strict=True)]
         errors += [float(max(apart)) / square**0.5, abs(float(norms[i]) - square) / square]
     return max(errors)
-
-
-def table(entries: list[Entry]) -> str:
-    """Return the table as text: a line for each layer and each way to its rows."""
-    lines = [f"{'layer':27}{'rows are had as':48}parameters"]
-    for name, kinds, _ in entries:
-        for kind, parameters in kinds.items():
-            lines.append(f"{name:27}{kind:48}{', '.join(parameters[:2])}")
-            lines[-1] += f" and {len(parameters) - 2} more" if len(parameters) > 2 else ""
-            name = ""
-    return "\n".join(lines)

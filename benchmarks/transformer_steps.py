@@ -1,0 +1,99 @@
+"""Norms and clipped sums of the rows of three transformers: times in ordinary passes.
+
+    OMP_NUM_THREADS=1 python benchmarks/transformer_steps.py --save
+
+The models are those of whole_models.py. Everybody does the forward and the backward pass as well;
+the unit is an ordinary pass on the same batch, which fills `.grad`. The floor is what a person
+would write by hand who knows the model's layers (floor.py), and `torch.func` makes all rows
+first. They run in turn. Times are processor times, which other programs on the machine disturb
+less, of one thread, medians over all rounds. Before that, what they find is compared, and the
+floor with a loop over single samples. Peak memory is that of a process of its own, without what
+it held before the model came.
+"""
+
+import argparse
+import itertools
+import json
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+import contenders
+import torch
+from contenders import Case
+from floor import check, clipped, floor, head, squared_norms
+from steps import of_rows, warm_up
+from whole_models import CPU as MODELS
+
+RESULT = Path(__file__).parent / "results" / "transformer_steps.json"
+CONTENDERS = {
+    "squared norms": {
+        "floor": partial(floor, clip=False, grad=False),
+        "persample": contenders.norms,
+        "torch.func": of_rows(squared_norms, contenders.torch_vmap),
+    },
+    "clipped sum": {
+        "floor": partial(floor, clip=True, grad=False),
+        "persample": contenders.clipped,
+        "torch.func": of_rows(clipped, contenders.torch_vmap),
+    },
+}
+WAYS = ("ordinary pass", "record norms", "record clipped sum", "record, fresh")
+
+
+def measured(case: Case, rounds: int) -> dict:
+    """Return quantity -> contender -> ordinary passes and ms of processor time."""
+    found = {}
+    for quantity, builders in CONTENDERS.items():
+        calls, batches = {name: f(case) for name, f in builders.items()}, [case.batch()]
+        warm_up(case, quantity, calls, itertools.cycle(batches))
+        calls = {"ordinary pass": contenders.ordinary(case)} | calls
+        calls["ordinary pass"](*batches[0])
+        times: dict[str, list[float]] = {name: [] for name in calls}
+        for _ in range(rounds):
+            for name, call in calls.items():
+                start = time.process_time()
+                call(*batches[0])
+                times[name].append(1e3 * (time.process_time() - start))
+        ms = {name: median(own) for name, own in times.items()}
+        found[quantity] = {
+            name: {"passes": round(own / ms["ordinary pass"], 3), "ms": round(own, 2)}
+            for name, own in ms.items()
+        }
+    return found
+
+
+def peaks(name: str) -> dict[str, float]:
+    """Return way -> MiB at its peak, as whole_models.py measures it; Linux only."""
+    program = [sys.executable, Path(__file__).with_name("whole_models.py"), "--only", name]
+    found = {}
+    for way in WAYS:
+        run = [*program, "--peak-of", way]
+        found[way] = float(subprocess.run(run, capture_output=True, check=True).stdout)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
+    options = parser.parse_args()
+    if torch.get_num_threads() != 1:
+        raise SystemExit("processor time is a time of one thread: set OMP_NUM_THREADS=1")
+    stored = head(__doc__.splitlines()[0]) | {"rounds": options.rounds}
+    for name in ("GPT, small", "GPT, medium", "ViT"):
+        check(MODELS[name].of_size(5))
+        stored["cases"][name] = measured(MODELS[name], options.rounds)
+        for quantity, found in stored["cases"][name].items():
+            print(f"{name:12} {quantity:14}", {n: f["passes"] for n, f in found.items()})
+        stored["cases"][name]["peaks, MiB"] = peaks(name)
+        print(f"{name:12} peaks, MiB    ", stored["cases"][name]["peaks, MiB"])
+    if options.save:
+        RESULT.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""What the chapter on troubles with .grad says and does not run itself."""
+
+import warnings
+
+import pytest
+import torch
+
+import persample as ps
+
+
+def parameter():
+    return torch.tensor([1.0, 2.0], requires_grad=True)
+
+
+def nodes(tensor):
+    """Count the nodes of the graph behind a tensor."""
+    seen, waiting = {None}, [tensor.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node not in seen:
+            seen.add(node)
+            waiting += [below for below, _ in node.next_functions]
+    return len(seen) - 1
+
+
+def test_every_cut_of_the_list_stops_the_recording():
+    w = parameter()
+    h = w * w
+    with torch.no_grad():
+        quiet = 2 * h
+    cuts = torch.tensor(h.sum().item()), h.detach(), quiet, h > 1, h.argmax(), h.long()
+    assert not any(cut.requires_grad for cut in cuts)
+
+
+def test_what_the_five_questions_do_not_cover():
+    w, x = parameter(), parameter()
+    (w * x).sum().backward(inputs=[x])
+    assert w.grad is None
+    assert x.grad is not None
+    w.register_post_accumulate_grad_hook(lambda w: setattr(w, "grad", None))
+    (w * w).sum().backward()
+    assert w.grad is None
+
+
+def test_anomaly_detection_names_the_line_that_saved_the_value(recwarn):
+    w = parameter()
+    with torch.autograd.set_detect_anomaly(True):
+        loss = (w * w).sum()
+        with torch.no_grad():
+            w += 1
+        with pytest.raises(RuntimeError, match="at version 1; expected version 0"):
+            loss.backward()
+    text = "".join(str(w.message) for w in recwarn)
+    assert "loss = (w * w).sum()" in text
+    assert "w += 1" not in text
+
+
+@pytest.mark.parametrize(("retain", "growth"), [(True, 2), (False, 0)])
+def test_the_graph_of_a_carried_state_grows_unless_it_is_cut(retain, growth):
+    w, state, sizes = parameter(), torch.ones(2), []
+    for _ in range(4):
+        state = torch.tanh(w * state)
+        state.sum().backward(retain_graph=retain)
+        sizes.append(nodes(state))
+        state = state if retain else state.detach()
+    assert [b - a for a, b in zip(sizes, sizes[1:], strict=False)] == 3 * [growth]
+
+
+def test_a_running_total_keeps_nodes_of_every_step_after_its_backward_pass():
+    w, total, sizes = parameter(), 0.0, []
+    for _ in range(4):
+        loss = (w * w).sum()
+        loss.backward()
+        total = total + loss
+        sizes.append(nodes(total))
+    assert len({b - a for a, b in zip(sizes, sizes[1:], strict=False)}) == 1
+    assert sizes[-1] > sizes[0]
+
+
+def test_what_becomes_of_batch_norm():
+    images = torch.arange(24.0).reshape(3, 2, 2, 2)
+    advised = torch.nn.BatchNorm2d(2, track_running_stats=False)
+    apart = torch.vmap(lambda image: advised(image[None])[0])(images)
+    assert torch.allclose(apart, torch.nn.InstanceNorm2d(2)(images))
+    assert not torch.allclose(apart, advised(images), atol=1e-2)
+    norm = torch.nn.BatchNorm2d(2)
+    refused = pytest.raises(ValueError, match="no sample has a gradient of its own")
+    with refused, ps.record(norm) as record:
+        record.backward(norm(images).sum((1, 2, 3)))
+    norm.eval()
+    assert torch.vmap(lambda image: norm(image[None])[0])(images).shape == images.shape
+
+
+def test_a_tensor_made_like_the_sample_can_be_written_to():
+    def filled(w, x):
+        out = x.new_zeros(2)
+        for i in range(2):
+            out[i] = w[i] * x[i]
+        return out.sum()
+
+    x = torch.tensor([[1.0, 1.0], [3.0, 0.0]])
+    with warnings.catch_warnings(action="error"):
+        rows = torch.vmap(torch.func.grad(filled), (None, 0))(torch.ones(2), x)
+    assert torch.equal(rows, x)
