@@ -38,7 +38,7 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist loadfile
 BOOK := api attribution build conformance diagrams error_index frameworks front_door graph_memory \
 	hands lab leaf_programs live measured messages models mutate nbval notebooks pages paper \
 	plotting% portable% problems% recipes reference repository search setup site \
-	sources style whole%
+	sources style td0% whole%
 UNIT := src/persample $(filter-out $(BOOK:%=tests/test_%.py),$(wildcard tests/test_*.py))
 
 .PHONY: help book unit test check lab serve pdf notebooks lint portable mutate packages models \
@@ -120,7 +120,7 @@ frameworks: $(VENV)/.dev  ## run the same line in TensorFlow, MindSpore and the 
 	$(BIN)/python scripts/frameworks.py $(if $(ONLY),--only $(ONLY))
 
 bench: $(VENV)/.dev $(VENV)-bench/.made  ## measure what the speed claims rest on (minutes)
-	for what in engine td0_ladder graph_costs gram; do $(BIN)/python benchmarks/$$what.py || exit 1; done
+	for what in engine td0_ladder graph_costs; do $(BIN)/python benchmarks/$$what.py || exit 1; done
 	for what in floor steps rows whole_models transformer_steps; do $(VENV)-bench/bin/python benchmarks/$$what.py || exit 1; done
 
 private-peers: $(VENV)-private/.made  ## ask maintained libraries for epsilon and for a clipped sum

@@ -10,7 +10,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 import persample as ps
-from persample_book.problems import answers, mistyped, softmax, wide
+from persample_book.problems import answers, mistyped, softmax
 
 # Answers of a small policy, and groups of them -----------------------------------------------
 
@@ -116,34 +116,3 @@ def test_softmax_fit_hessian_and_influence_are_those_of_refits():
             fitted = softmax.fit(x[many], labels[many], 400 * decay, classes=4)
             losses.append(-np.log(softmax.probabilities(fitted, asked)[[0, 1], asked_y]))
         np.testing.assert_allclose(-found[i], (losses[0] - losses[1]) * 200, rtol=1e-4, atol=1e-6)
-
-
-# Wide networks -------------------------------------------------------------------------------
-
-
-def test_the_kernel_is_the_gram_matrix_of_outputs_and_its_limit_the_mean_of_many():
-    w, a = wide.draw(256, 0)
-    hidden, out = torch.tensor(w, requires_grad=True), torch.tensor(a, requires_grad=True)
-    outputs = torch.tensor(wide.INPUTS) @ hidden.T
-    outputs = outputs.relu() @ out / 256**0.5
-    rows = [torch.autograd.grad(f, (hidden, out), retain_graph=True) for f in outputs]
-    rows = torch.stack([torch.cat([g.flatten() for g in row]) for row in rows])
-    np.testing.assert_allclose(wide.kernel(w, a), rows @ rows.T, rtol=0, atol=1e-10)
-    kernels = np.array([wide.kernel(*wide.draw(2000, seed)) for seed in range(100)])
-    spread = kernels.std(axis=0, ddof=1) / 10
-    assert (np.abs(kernels.mean(axis=0) - wide.limit()) < 5 * spread).all()
-
-
-@pytest.mark.parametrize(("power", "size"), [(0.5, 1.0), (1.0, 16.0)])
-def test_training_is_gradient_descent_on_the_mean_of_half_the_squared_errors(power, size):
-    w, a = wide.draw(16, 3)
-    hidden, out = torch.tensor(w, requires_grad=True), torch.tensor(a, requires_grad=True)
-    optimiser = torch.optim.SGD([hidden, out], lr=size)
-    for _ in range(7):
-        optimiser.zero_grad()
-        outputs = (torch.tensor(wide.INPUTS) @ hidden.T).relu() @ out / 16**power
-        ((outputs - torch.tensor(wide.GOAL)).square() / 2).mean().backward()
-        optimiser.step()
-    w_end, a_end = wide.trained(w, a, steps=7, power=power)
-    np.testing.assert_allclose(w_end, hidden.detach(), rtol=0, atol=1e-12)
-    np.testing.assert_allclose(a_end, out.detach(), rtol=0, atol=1e-12)

@@ -19,7 +19,6 @@ def curves(
     level: tuple[float, str] | None = None,
     legend: str = "best",
     colours: Mapping[str, str] | None = None,
-    dashes: Mapping[str, object] | None = None,
     marker: str | Mapping[str, str] = "",
     height: float = 3.4,
     width: float = 5.6,
@@ -30,10 +29,10 @@ def curves(
 
     ``level`` draws a horizontal line with a name: what the curves should reach. ``legend`` is
     "best" (where it covers least), "above" the axes, or "ends": each name at its curve's end.
-    ``colours`` and ``dashes`` give some curves a colour and a line style of their own; ``marker``
-    marks the points of all or, as a mapping, of some. ``height`` and ``width`` are the figure's,
-    in inches. ``level_side`` is where the level's name stands, "left" or "right". ``yticks``
-    writes these numbers alone at the y axis, as they are.
+    ``colours`` gives some curves a colour of their own; ``marker`` marks the points of all or, as
+    a mapping, of some. ``height`` and ``width`` are the figure's, in inches. ``level_side`` is
+    where the level's name stands, "left" or "right". ``yticks`` writes these numbers alone at
+    the y axis, as they are.
     """
     figure, axes = plt.subplots(figsize=(width, height))
     for name, y in lines.items():
@@ -41,8 +40,6 @@ def curves(
         axes.plot(x[: len(y)], y, label=name, marker=mark)
         if name in (colours or {}):
             axes.lines[-1].set_color(colours[name])
-        if name in (dashes or {}):
-            axes.lines[-1].set_linestyle(dashes[name])
     if level is not None:
         axes.axhline(level[0], color="grey", linewidth=1, linestyle=":")
         edge = 1 if level_side == "right" else 0.01
