@@ -6,5 +6,3 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 
 # Line styles run along with the colours, so that a figure still reads in grey.
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 3)))
-
-SIGNED = "PuOr"  # matplotlib's map from orange (negative) by white (zero) to purple (positive)
