@@ -10,13 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from contrast import contrast, on_a_dark_page
-from matplotlib.colors import to_rgb
 from notebook_rules import chapters
 
-from persample_book import measured, plotting
-from persample_book.colours import METHODS
-from persample_book.plotting.style import for_text
+from persample_book import plotting
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -34,23 +30,6 @@ def test_every_figure_is_drawn_by_a_page_or_by_the_script_of_pictures():
     drawn = "\n".join([*cells, (ROOT / "scripts/draw_pictures.py").read_text(encoding="utf-8")])
     functions = [name for name in plotting.__all__ if callable(getattr(plotting, name))]
     assert [name for name in functions if not re.search(rf"plotting\.{name}\b", drawn)] == []
-
-
-DARK = to_rgb("#14181d")  # the ground of a dark page
-
-
-def test_names_in_a_curves_colour_can_be_read_on_a_light_and_a_dark_page():
-    for colour in {*METHODS.values(), *map(measured.COLOURS.get, measured.PEAKS)}:
-        assert contrast(for_text(colour), (1, 1, 1)) >= 4.5
-        assert contrast(on_a_dark_page(for_text(colour)), DARK) >= 4.5
-
-
-def test_outer_products_shows_each_product_and_the_mean():
-    z_bar, images = np.array([[1.0, -2.0], [0.5, 3.0]]), np.arange(12.0).reshape(2, 2, 3)
-    grid = np.array(plotting.outer_products(z_bar, images, "ab").axes).reshape(3, 3)
-    shown = [[axes.images[0].get_array() for axes in line[1:]] for line in grid]
-    np.testing.assert_allclose(shown[1][1], 3.0 * images[1])
-    np.testing.assert_allclose(shown[2][0], (images[0] + 0.5 * images[1]) / 2)
 
 
 def test_bars_of_pulls_are_the_numbers_and_the_last_is_their_sum():

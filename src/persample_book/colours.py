@@ -6,24 +6,3 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 
 # Line styles run along with the colours, so that a figure still reads in grey.
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 3)))
-
-SIGNED = "PuOr"  # matplotlib's map from orange (negative) by white (zero) to purple (positive)
-
-# One colour for one thing in the whole book: ways to rows, other people's libraries, backends.
-METHODS = {
-    "loop": "#6b7280",
-    "vmap": "#D55E00",
-    "vmap + jit": "#009E73",
-    "one pass": "#0072B2",
-    "norms only": "#56B4E9",
-    "clipped sum": "#CC79A7",
-    "chunks": "#00798C",
-    "Opacus": "#E69F00",
-    "BackPACK": "#A6761D",
-    "is_grads_batched": "#848B98",
-    "our engine": "#B5402E",
-    "NumPy layers": "#7B5EA7",
-    "moments": "#AA4499",
-    "reference pass": "#22262b",
-}
-BACKENDS = {"numpy": "#7B5EA7", "torch": "#B5402E", "jax": "#3E7C4F"}

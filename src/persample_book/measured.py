@@ -11,44 +11,21 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from .colours import METHODS
 from .frameworks import Table, table
 
 # What the C library did with large blocks, and how the file with that run ends.
 SETTINGS = {"default": "", "large pages": "_large_pages", "memory kept": "_kept_memory"}
-REFERENCE = "reference pass"
-# Name on the page -> (part of the file, name there, colour).
+# Name on the page -> part of the file, name there.
 _WAYS = {
-    "is_grads_batched": ("rows", "torch is_grads_batched", "is_grads_batched"),
-    "loop": ("rows", "torch loop", "loop"),
-    "Opacus": ("rows", "Opacus hooks", "Opacus"),
-    "BackPACK": ("rows", "BackPACK BatchGrad", "BackPACK"),
-    "torch.func vmap": ("rows", "torch.func vmap(grad)", "vmap"),
-    "JAX jit(vmap)": ("rows", "jax jit(vmap(grad))", "vmap + jit"),
-    "JAX, donated": ("rows", "per_sample_grad out=, JAX", "vmap + jit"),
-    "record": ("rows", "record, fresh", "one pass"),
-    "record, out=": ("rows", "record, warm", "one pass"),
-    "our engine, jit": ("rows", "engine jit (NumPy)", "our engine"),
-    "NumPy layers, out=": ("rows", "NumPy layers, warm", "NumPy layers"),
-    "clipped sum": ("sums", "record clipped sum", "clipped sum"),
-    "clipped sum, Opacus": ("sums", "Opacus ghost clipping", "Opacus"),
-    "clipped sum, Opacus fast": ("sums", "Opacus fast gradient clipping", "Opacus"),
-    "clipped sum, optax": ("sums", "optax clipped sum", "vmap + jit"),
-    "moments": ("sums", "record moments", "moments"),
-    "norms only": ("sums", "record norms", "norms only"),
+    "torch.func vmap": ("rows", "torch.func vmap(grad)"),
+    "JAX jit(vmap)": ("rows", "jax jit(vmap(grad))"),
+    "Opacus": ("rows", "Opacus hooks"),
+    "record": ("rows", "record, fresh"),
+    "clipped sum": ("sums", "record clipped sum"),
+    "clipped sum, Opacus": ("sums", "Opacus ghost clipping"),
+    "clipped sum, optax": ("sums", "optax clipped sum"),
+    "norms only": ("sums", "record norms"),
 }
-COLOURS = {name: METHODS[colour] for name, (_, _, colour) in _WAYS.items()}
-COLOURS[REFERENCE] = METHODS[REFERENCE]
-# The same for peak memory, which has names of its own.
-PEAKS = {
-    "Opacus": "Opacus hooks",
-    "torch.func vmap": "torch.func vmap(grad)",
-    "record": "record, fresh",
-    "chunks of 32": "record, chunks",
-    "clipped sum, Opacus": "Opacus ghost clipping",
-    "clipped sum": "record clipped sum",
-}
-COLOURS["chunks of 32"] = METHODS["chunks"]
 
 
 @dataclass(frozen=True)
@@ -62,26 +39,12 @@ class Run:
         return list(self.stored["cases"])
 
     def passes(self, way: str, model: str | None = None) -> float:
-        """Return the time of a way, or of the reference pass; nan where it was not measured.
-
-        The reference pass is an ordinary pass and one writing of all rows into old memory.
-        """
+        """Return the time of a way; nan where it was not measured."""
         case = self.stored["cases"][model or self.models[0]]
         ordinary = min(case[key]["ordinary pass"] for key in case if key.startswith("limits"))
-        if way == REFERENCE:
-            return 1 + case["limits beside rows"]["fill once"] / ordinary
-        part, name, _ = _WAYS[way]
+        part, name = _WAYS[way]
         time = case[part].get(name)
         return time / ordinary if isinstance(time, float) else math.nan
-
-    def peak(self, way: str) -> dict[int, float]:
-        """Return batch size -> MiB of the largest memory of a first call, less that of B = 2."""
-        return {int(size): mib for size, mib in self.stored["memory"][PEAKS[way]].items()}
-
-    def growth(self, way: str) -> dict[int, float]:
-        """Return batch size -> milliseconds of the rows of a 64-64-10 network."""
-        name = _WAYS[way][1]
-        return {int(size): times[name] for size, times in self.stored["growth"]["batch"].items()}
 
 
 def data_selection(folder: str | Path) -> Table:
@@ -170,7 +133,7 @@ def _mean_and_range(values, form):
     return f"{mean:{form}} ({min(values):{form}} to {max(values):{form}})"
 
 
-def load(folder: str | Path, benchmark: str = "rows") -> dict[str, Run]:
+def load(folder: str | Path, benchmark: str) -> dict[str, Run]:
     """Return setting of memory -> run, from the folder where a benchmark stores its results."""
     return {
         setting: Run(json.loads((Path(folder) / f"{benchmark}{end}.json").read_text("utf-8")))

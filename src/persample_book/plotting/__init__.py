@@ -3,8 +3,6 @@
 Separate so that a chapter's cell names what it shows and holds no drawing code.
 """
 
-from ..colours import METHODS
-from .costs import dots, outer_products, peak_memory
 from .curves import curves
 from .equations import equations
 from .frameworks import relative_times
@@ -17,19 +15,15 @@ from .traces import stack_of_traces
 
 __all__ = [
     "INK",
-    "METHODS",
     "against_refits",
     "accountants",
     "accuracy",
     "blamed_by",
     "curves",
-    "dots",
     "equations",
     "gallery",
     "left_out",
     "neighbours",
-    "outer_products",
-    "peak_memory",
     "pulls",
     "relative_times",
     "responsible",

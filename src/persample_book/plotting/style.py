@@ -3,17 +3,11 @@
 from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
 INK = "#22262b"
 ARROW = {"arrowstyle": "-|>", "color": "#555", "linewidth": 1.4, "mutation_scale": 13}
-
-
-def for_text(colour: str) -> tuple[float, ...]:
-    """Darken a colour until it can be read as text, on a dark page too, which turns it round."""
-    return tuple(0.55 * a + 0.45 * b for a, b in zip(to_rgb(colour), to_rgb(INK), strict=True))
 
 
 def finished(figure: Figure) -> Figure:

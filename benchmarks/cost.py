@@ -1,0 +1,168 @@
+"""What norms, clipped sums and rows cost: the code that the page on cost shows, beside its peers.
+
+    python benchmarks/cost.py --save
+
+The page's network (784-256-10, ReLU), 256 samples, float32, two threads. Each way does its whole
+step, forward and backward pass included, and returns norms, one clipped sum (C = 1) or all rows.
+
+- passes: in each round every way runs once unmeasured, then measured (`medians` in rows.py);
+  medians over the rounds, in ordinary passes. "memory kept" is `vmap` once more, in a process
+  whose C library keeps freed memory (SETTINGS in rows.py).
+- memory (Linux): MiB by which the peak of a process of its own grows at the whole batch, after a
+  call with two samples, once freed memory has been given back.
+
+What the page defines is run from the page. Peers are listed in requirements.txt beside this file.
+"""
+
+import contextlib
+import ctypes
+import datetime
+import io
+import json
+import os
+import subprocess
+import sys
+import warnings
+from functools import cache
+from pathlib import Path
+
+import contenders
+import torch
+from contenders import MAX_NORM, Case
+from rows import SETTINGS, installed, machine, medians, peak
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE, RESULT = ROOT / "chapters/10_cost.ipynb", ROOT / "benchmarks/results/cost.json"
+CASE = Case((784, 256, 10), 256)
+
+
+@cache
+def shown() -> dict:
+    """Return what the untagged cells of the page define, up to its last section."""
+    names: dict = {}
+    for cell in json.loads(PAGE.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        if "## Which" in source:
+            break
+        if cell["cell_type"] == "code" and not cell["metadata"].get("tags"):
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(source, names)  # the book's own page
+    del names["rows"]
+    return names
+
+
+def of_page(call):
+    """Return the builder of ``call(page, x, y)``."""
+
+    def build(case: Case):
+        page, (x, y) = shown(), case.batch()
+        return lambda: call(page, x, y)
+
+    return build
+
+
+def compiled_loop(case: Case):
+    page, (x, y) = shown(), case.batch()
+    one = torch.compile(torch.func.grad(page["loss_of_one"]))
+
+    def call():
+        rows = [one(page["params"], *sample) for sample in zip(x, y, strict=True)]
+        return {k: torch.stack([row[k] for row in rows]) for k in page["params"]}
+
+    return call
+
+
+def in_jax(clip: bool):
+    """Return the builder of one compiled loop over the samples: a clipped sum, or all rows."""
+
+    def build(case: Case):
+        jax, loss, arguments = contenders._jax_problem(case)
+        np, one = jax.numpy, jax.grad(loss)
+
+        def clipped(params, x, y):
+            def add(total, sample):
+                row = one(params, *sample)
+                norm = np.sqrt(sum((g**2).sum() for g in row.values()))
+                w = np.minimum(1, MAX_NORM / norm)
+                return {k: total[k] + w * g for k, g in row.items()}, None
+
+            return jax.lax.scan(add, {k: 0 * p for k, p in params.items()}, (x, y))[0]
+
+        def rows(params, x, y):
+            return jax.lax.map(lambda sample: one(params, *sample), (x, y))
+
+        run = jax.jit(clipped if clip else rows)
+        return lambda: jax.block_until_ready(run(*arguments))
+
+    return build
+
+
+WAYS = {
+    "ordinary": of_page(lambda p, x, y: p["ordinary"](x, y)),
+    "norms, page": of_page(
+        lambda p, x, y: p["norms_of"](p["errors_and_inputs"](p["model"], x, y))
+    ),
+    "norms, record": contenders.norms,
+    "clipped, page": of_page(lambda p, x, y: p["clipped_sum"](p["model"], x, y, MAX_NORM)),
+    "clipped, record": contenders.clipped,
+    "clipped, Opacus": contenders.opacus_ghost,
+    "clipped, JAX loop": in_jax(clip=True),
+    "clipped, chunks": of_page(lambda p, x, y: p["clipped_in_chunks"](x, y, MAX_NORM, 32)),
+    "rows, written": contenders.fill,
+    "rows, record": contenders.warm,
+    "rows, vmap": of_page(lambda p, x, y: p["by_vmap"](p["params"], x, y)),
+    "rows, JAX vmap": contenders.jax_jit,
+    "rows, JAX loop": in_jax(clip=False),
+    "rows, compiled loop": compiled_loop,
+    "rows, loop": of_page(lambda p, x, y: p["by_loop"](x, y)),
+    "rows, Opacus": contenders.opacus_hooks,
+}
+
+
+def passes(names: list, rounds: int = 15) -> dict:
+    torch.set_num_threads(2)
+    times = medians({name: WAYS[name](CASE) for name in names}, rounds)
+    return {name: round(ms / times["ordinary"], 3) for name, ms in times.items()}
+
+
+def grown(name: str) -> float:
+    WAYS[name](CASE.of_size(2))()
+    call = WAYS[name](CASE)
+    if "JAX" in name:
+        call()  # compiles
+    ctypes.CDLL("libc.so.6").malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    before = peak()
+    call()
+    call()
+    return round((peak() - before) / 1024, 1)
+
+
+def apart(expression: str, **environment: str):
+    """Return what an expression of this module is in a process of its own."""
+    program = f"import cost, json; print(json.dumps(cost.{expression}))"
+    run, there = [sys.executable, "-c", program], Path(__file__).parent
+    env = os.environ | environment
+    done = subprocess.run(run, env=env, cwd=there, capture_output=True, check=True)
+    return json.loads(done.stdout)
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")  # the peers' own
+    stored = {
+        "date": datetime.date.today().isoformat(),
+        "machine": machine(),
+        "versions": {name: installed(name) for name in ("torch", "jax", "opacus")},
+        "passes": passes(list(WAYS)),
+    }
+    kept = apart("passes(['ordinary', 'rows, vmap'])", **SETTINGS["kept memory"])
+    stored["passes"]["rows, vmap, memory kept"] = kept["rows, vmap"]
+    stored["memory"] = {name: apart(f"grown({name!r})") for name in WAYS if "written" not in name}
+    for name, of in stored["passes"].items():
+        print(f"{name:24} {of:7.2f} passes {stored['memory'].get(name, ''):>7} MiB")
+    if "--save" in sys.argv:
+        RESULT.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
