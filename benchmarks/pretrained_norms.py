@@ -8,7 +8,8 @@ four bits; they are read into float32, and nothing is downloaded. Texts have 48 
 47 are predicted. A text of period p repeats p different tokens, drawn from four passages of
 ordinary English; beside it stands the same text shuffled. Eight draws for each period, and the
 four passages themselves. The loss of a text is the mean over its tokens; its norm is that of the
-loss's gradient by all 134,515,008 parameters, from `ps.record`, compared once with autograd.
+loss's gradient with respect to all 134,515,008 parameters, from `ps.record`, compared once with
+autograd.
 """
 
 import argparse

@@ -34,7 +34,7 @@ def test_between_a_call_and_the_transforms():
 
 
 def test_lines_are_not_dense():
-    """In one file a table of rules may be; the folder it is in may not."""
+    """A file may hold a table of rules that is denser than its folder may be."""
     texts: dict = {}
     for path in ROOT.rglob("*.py"):
         folder = path.parent.relative_to(ROOT).as_posix()
