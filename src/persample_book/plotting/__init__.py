@@ -3,11 +3,9 @@
 Separate so that a chapter's cell names what it shows and holds no drawing code.
 """
 
-from .curves import curves
 from .equations import equations
 from .frameworks import relative_times
 from .influence import against_refits, blamed_by, left_out, responsible
-from .pulls import pulls, sign_map, valley
 from .style import INK
 from .traces import stack_of_traces
 
@@ -15,13 +13,9 @@ __all__ = [
     "INK",
     "against_refits",
     "blamed_by",
-    "curves",
     "equations",
     "left_out",
-    "pulls",
     "relative_times",
     "responsible",
     "stack_of_traces",
-    "sign_map",
-    "valley",
 ]
