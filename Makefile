@@ -35,9 +35,9 @@ BUILD_FLAGS := -W -n --keep-going
 # One file is one worker's: a notebook's cells share a kernel.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist loadfile
 # The tests of the book and of its tools, by name; all others are the library's.
-BOOK := api attribution build conformance diagrams error_index frameworks front_door graph_memory \
-	hands lab leaf_programs live measured messages models mutate nbval notebooks pages paper \
-	plotting% portable% problems% recipes reference repository search setup site \
+BOOK := api build conformance diagrams error_index frameworks front_door graph_memory \
+	hands lab leaf_programs live messages models mutate nbval notebooks pages paper \
+	plotting% portable% recipes reference repository search setup site \
 	sources style td0% whole%
 UNIT := src/persample $(filter-out $(BOOK:%=tests/test_%.py),$(wildcard tests/test_*.py))
 
@@ -112,7 +112,7 @@ packages: $(VENV)/.dev  ## test the library with the oldest and newest packages 
 models: $(VENV)-models/.made  ## per-sample gradients of real models, as they ship
 	$(<D)/bin/python scripts/models.py $(if $(ONLY),--only "$(ONLY)") $(if $(SAVE),--save)
 
-conformance: $(VENV)-conformance/.made  ## per-sample gradients of six libraries, right or wrong (ONLY=LSTM)
+conformance: $(VENV)-conformance/.made  ## per-sample gradients of five libraries, right or wrong (ONLY=LSTM)
 	OMP_NUM_THREADS=1 $(<D)/bin/python -m conformance \
 		$(if $(ONLY),--only "$(ONLY)") $(if $(SAVE),--save)
 
