@@ -112,7 +112,7 @@ packages: $(VENV)/.dev  ## test the library with the oldest and newest packages 
 models: $(VENV)-models/.made  ## per-sample gradients of real models, as they ship
 	$(<D)/bin/python scripts/models.py $(if $(ONLY),--only "$(ONLY)") $(if $(SAVE),--save)
 
-conformance: $(VENV)-conformance/.made  ## per-sample gradients of six libraries, right or wrong (ONLY=LSTM)
+conformance: $(VENV)-conformance/.made  ## per-sample gradients of five libraries, right or wrong (ONLY=LSTM)
 	OMP_NUM_THREADS=1 $(<D)/bin/python -m conformance \
 		$(if $(ONLY),--only "$(ONLY)") $(if $(SAVE),--save)
 

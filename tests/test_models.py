@@ -13,7 +13,8 @@ from torch import nn
 
 import persample as ps
 
-PAGE = Path(__file__).resolve().parents[1] / "chapters" / "11_whole_models.ipynb"
+ROOT = Path(__file__).resolve().parents[1]
+PAGE, COMPARISON = ROOT / "chapters" / "11_whole_models.ipynb", ROOT / "conformance/results.json"
 pytestmark = pytest.mark.filterwarnings("ignore:.*nested_tensor")
 
 
@@ -86,9 +87,21 @@ def test_padded_texts_are_right():
     record = json.loads(models.STORED.read_text(encoding="utf-8"))
     stored = {row["model"]: row["result"] for row in record["models"]}
     assert stored["GPT-2, padded texts"] == stored["Llama, padded texts"] == "proved"
-    assert f"on {len(stored)} small models of" in prose(PAGE)
+    assert f"in {len(stored)} cases, on small models of" in prose(PAGE)
     replayed = sorted(model for model, result in stored.items() if result == "replayed")
     assert f"In two of them, {' and '.join(replayed)}, some" in prose(PAGE)
+
+
+def test_the_page_says_what_the_longer_comparison_has():
+    lines = json.loads(COMPARISON.read_text(encoding="utf-8"))["lines"]
+    models_of = {line["library"].partition(",")[0]: set() for line in lines}
+    for line in lines:
+        models_of[line["library"].partition(",")[0]].add(line["model"])
+    jax = len(models_of.pop("JAX"))
+    assert len(models_of) + 1 == 5
+    (number,) = {len(found) for found in models_of.values()}
+    said = f"puts five libraries to {number} other small models, JAX to {jax} of them"
+    assert said in prose(PAGE)
 
 
 def test_the_losses_are_those_of_the_page():

@@ -4,6 +4,7 @@ import inspect
 import json
 import re
 from functools import cache
+from math import exp, log
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -15,6 +16,8 @@ from torch import nn
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, PAGE = ROOT / "benchmarks" / "results", ROOT / "chapters" / "11_whole_models.ipynb"
+
+ORDERS = "", ", shuffled"
 
 # What has parameters and no line of its own among the layers: what others are made of.
 BASES = {"Container", "Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList"}
@@ -122,3 +125,21 @@ def test_the_norms_in_a_pretrained_model_are_those_measured():
         repeated = stored[f"period {p}"]
         assert mean(repeated["loss"]) < mean(english["loss"])
         assert min(repeated["norm"]) > max(english["norm"])
+    longer = [
+        log(b / a)
+        for p in (2, 4, 8, 16, 48)
+        for a, b in zip(*(stored[f"period {p}{order}"]["norm"] for order in ORDERS), strict=True)
+    ]
+    factor = exp(mean(longer))
+    said = f"{factor:.2f} ± {factor * stdev(longer) / len(longer) ** 0.5:.2f}"
+    assert f"Shuffling the {len(longer)} texts of two or more multiplied it by {said}" in prose(
+        PAGE
+    )
+    rulers = stored["rulers = * _ -"]
+    equal, star, line, hyphen = rulers["loss"]
+    assert f"`=` has a loss of {equal:.1f}, `*` of {star:.1f}, `_` of {line:.1f} like" in prose(
+        PAGE
+    )
+    assert min(english["loss"]) < line < max(english["loss"])
+    assert f"and `-` of only {hyphen:.1f}. The norms of these four lie between" in prose(PAGE)
+    assert f"between {min(rulers['norm']):.0f} and {max(rulers['norm']):.0f}." in prose(PAGE)

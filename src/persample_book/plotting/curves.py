@@ -1,64 +1,6 @@
-"""Curves over steps, episodes and batch sizes."""
+"""Names of curves at their ends."""
 
-from collections.abc import Mapping, Sequence
-
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
-
-from .style import finished
-
-
-def curves(
-    x: Sequence,
-    lines: Mapping[str, Sequence],
-    xlabel: str,
-    ylabel: str,
-    *,
-    log: str = "",
-    level: tuple[float, str] | None = None,
-    legend: str = "best",
-    colours: Mapping[str, str] | None = None,
-    marker: str | Mapping[str, str] = "",
-    height: float = 3.4,
-    width: float = 5.6,
-    level_side: str = "right",
-    yticks: Sequence[float] = (),
-) -> Figure:
-    """Draw one curve for each entry of ``lines``; ``log`` names log axes: "x", "y", "xy".
-
-    ``level`` draws a horizontal line with a name: what the curves should reach. ``legend`` is
-    "best" (where it covers least), "above" the axes, or "ends": each name at its curve's end.
-    ``colours`` gives some curves a colour of their own; ``marker`` marks the points of all or, as
-    a mapping, of some. ``height`` and ``width`` are the figure's, in inches. ``level_side`` is
-    where the level's name stands, "left" or "right". ``yticks`` writes these numbers alone at
-    the y axis, as they are.
-    """
-    figure, axes = plt.subplots(figsize=(width, height))
-    for name, y in lines.items():
-        mark = marker if isinstance(marker, str) else marker.get(name, "")
-        axes.plot(x[: len(y)], y, label=name, marker=mark)
-        if name in (colours or {}):
-            axes.lines[-1].set_color(colours[name])
-    if level is not None:
-        axes.axhline(level[0], color="grey", linewidth=1, linestyle=":")
-        edge = 1 if level_side == "right" else 0.01
-        place = {"xy": (edge, level[0]), "xycoords": ("axes fraction", "data")}
-        axes.annotate(level[1], **place, ha=level_side, va="bottom", color="#555")
-    axes.set(xlabel=xlabel, ylabel=ylabel)
-    axes.set_xscale("log" if "x" in log else "linear")
-    axes.set_yscale("log" if "y" in log else "linear")
-    if len(yticks):
-        axes.set_yticks(yticks, [f"{y:g}" for y in yticks])
-        axes.yaxis.set_minor_formatter(NullFormatter())
-    if legend == "above":
-        figure.set_figheight(4.0)
-        figure.legend(loc="outside upper center", ncols=2)
-    elif legend == "ends":
-        name_ends(axes, {name: (x[len(y) - 1], y[-1]) for name, y in lines.items()})
-    else:
-        axes.legend()
-    return finished(figure)
+from collections.abc import Mapping
 
 
 def name_ends(axes, ends: Mapping[str, tuple[float, float]]) -> None:
