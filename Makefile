@@ -38,10 +38,11 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist loadfile
 BOOK := api build conformance error_index frameworks front_door graph_memory \
 	hands lab leaf_programs live messages models mutate nbval notebooks pages paper \
 	portable% recipes reference repository search setup site \
-	sources style td0% whole%
+	sources style td0% teaching whole%
 UNIT := src/persample $(filter-out $(BOOK:%=tests/test_%.py),$(wildcard tests/test_*.py))
 
-.PHONY: help book unit test check lab serve pdf notebooks lint portable mutate packages models \
+.PHONY: help book unit test check lab serve pdf slides exercises paper release notebooks \
+	lint portable mutate packages models \
 	conformance frameworks bench private-peers repository constraints clean
 
 help:  ## list the targets
@@ -83,6 +84,12 @@ serve: book  ## serve the book at http://localhost:8000 (PORT=...)
 
 pdf: $(VENV)/.dev book  ## print the whole book into one PDF, with contents
 	@$(BIN)/python scripts/pdf.py
+
+slides: $(VENV)/.dev  ## make the core chapters slides, in _build/slides
+	@$(BIN)/python scripts/teaching.py slides
+
+exercises: $(VENV)/.dev  ## write their exercises without solutions, and the wheel, to _build/exercises
+	@$(BIN)/python scripts/teaching.py exercises
 
 notebooks: $(VENV)/.dev  ## execute every notebook in place and normalise it (ONLY=td0 for one)
 	$(BIN)/python scripts/execute_notebooks.py $(if $(ONLY),--only $(ONLY))
