@@ -1,4 +1,4 @@
-"""A release: one version in three files, a workflow whose parts exist, a paper whose sources do."""
+"""A release: one version in three files, a workflow with parts that exist, a paper and sources."""
 
 import re
 from pathlib import Path
