@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -107,3 +108,20 @@ def test_nothing_on_a_slide_is_cut_and_nothing_comes_from_elsewhere(chromium, mo
             assert count > 20
         assert page.locator("aside.notes").count() > 20
     assert [url for url in asked if not url.startswith((at, "data:"))] == []
+
+
+def test_forty_questions_have_a_folded_answer_that_names_a_choice():
+    text = (ROOT / "reference/questions.md").read_text(encoding="utf-8")
+    pairs = re.findall(
+        r"^\*\*(\d+)\.\*\* (.+)\n\n```\{admonition\} Answer (\d+)\n:class: dropdown\n(.+)\n```$",
+        text,
+        re.MULTILINE,
+    )
+    assert [int(number) for number, *_ in pairs] == list(range(1, 41))
+    for number, question, same, answer in pairs:
+        assert number == same
+        offered = set(re.findall(r"\(([a-d])\)", question))
+        assert len(offered) >= 3 or offered == {"a", "b"}
+        assert answer[1] in offered
+        assert set(re.findall(r"\(([a-d])\)", answer)) <= offered
+        assert len(re.findall(r"\([a-d]\)", answer)) >= 1
