@@ -5,6 +5,7 @@ stored ones, and makes the check of check.py on each batch. With ``--save`` it w
 
 - weighting: a random weighting of the losses, or for a library that gives norms only the norm of
   one random sample; an exception of the shapes counts as caught.
+- sum: the same with all weights 1, which is what most people try.
 - permuted: the rows (or norms) of a permuted batch are the permuted rows.
 
 Right batches are checked too, of the same lines and of the same tasks in persample and torch.func:
@@ -34,7 +35,7 @@ HERE = Path(__file__).parent
 STORED = HERE / "results.json"
 SAVED = HERE / "catch.json"
 CONTROLS = ("persample", "torch.func")
-CHECKS = ("weighting", "permuted")
+CHECKS = ("weighting", "sum", "permuted")
 FAILED = float("inf")  # not even the shapes agree
 
 
@@ -53,22 +54,25 @@ def chosen(lines: dict[tuple, dict]) -> list[dict]:
     ]
 
 
-def weighting(answer: dict, task: Task, plain: Any, step: Step) -> float:
-    """Return the error that the check finds, on a copy of the model without the library."""
+def weighting(answer: dict, task: Task, plain: Any, step: Step, draw=torch.randn) -> float:
+    """Return the error that the check finds, on a copy of the model without the library.
+
+    With other weights than random ones, norms are left out.
+    """
     model = copy.deepcopy(plain)
     losses = task.losses(model, dict(step.batch))
     trained = oracle.trained(model)
-    parameters, found = list(trained.values()), []
+    parameters, found = list(trained.values()), [0.0]
     if "rows" in answer:
         every = {k: answer["rows"].get(k) for k in trained}
         kept = [k for k, rows in every.items() if rows is not None]
         try:
             rows = [every[k].detach() for k in kept]
-            found.append(error_of_rows(rows, losses, [trained[k] for k in kept]))
+            found.append(error_of_rows(rows, losses, [trained[k] for k in kept], draw))
         except AssertionError:
             return FAILED
         losses = task.losses(model, dict(step.batch))
-    if "squared_norms" in answer:
+    if "squared_norms" in answer and draw is torch.randn:
         norms = answer["squared_norms"].detach().sqrt()
         if norms.shape != losses.shape:
             return FAILED
@@ -115,6 +119,7 @@ def entries(adapter: Any, task: Task, steps: list[Step]) -> Iterator[dict]:
             continue
         found = {"verdict": judged["verdict"], "size": step.size}
         found["weighting"] = weighting(answer, task, plain, step)
+        found["sum"] = weighting(answer, task, plain, step, torch.ones)
         if step.size > 1:
             order = torch.randperm(step.size).roll(1)
             try:
@@ -167,8 +172,8 @@ def summary(runs: list[tuple[dict, list[dict]]]) -> dict:
             here = [f for f in found if f["verdict"] == verdict_]
             add(mine[verdict_], batches=len(here))
             for f in here:
-                ways = {what: f[what] for what in CHECKS}
-                add(mine[verdict_], **ways, either=any(ways.values()))
+                add(mine[verdict_], **{what: f[what] for what in CHECKS})
+                add(mine[verdict_], either=f["weighting"] or f["permuted"])
         if verdict.WRONG in line["verdicts"]:
             tried = [bool(f.get("weighting")) for f in found]
             add(mine["lines"], lines=1, first=tried[0], two=any(tried[:2]), every=any(tried))

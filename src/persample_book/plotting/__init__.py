@@ -11,6 +11,7 @@ from .influence import against_refits, blamed_by, left_out, responsible
 from .privacy import accountants, accuracy, neighbours, threshold
 from .pulls import pulls, sign_map, valley
 from .style import INK
+from .table import table
 from .traces import stack_of_traces
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "responsible",
     "stack_of_traces",
     "sign_map",
+    "table",
     "threshold",
     "valley",
 ]
