@@ -11,6 +11,8 @@ with the first step after which the mean loss over all images is at most TARGET.
 - With this step size, 24 other starts (seeds 100 to 123) run. Stored: mean steps, standard error.
 Predicted: S steps without noise become S (1 + b / B) with batches of B, where b is the mean simple
 noise scale along the runs without noise (full batch, best step size) of eight of the 24 starts.
+The same eight starts run without noise at 0.71 and 0.5 times this step size, too. Stored for each:
+S, b, how many steps of a run raised the loss, and the mean noise scale just after such a step.
 """
 
 import argparse
@@ -69,7 +71,8 @@ def steps(network: str, size: int, rate: float, seeds: range, most: int, note=No
     found = np.full(len(seeds), np.inf)
     for step in range(1, most + 1):
         if note is not None:
-            note.append((noise_scales(loss, parameters).numpy(), np.isinf(found)))
+            scales, losses = noise_scales(loss, parameters).numpy(), of_all(parameters).numpy()
+            note.append((scales, losses, np.isinf(found)))
         i = torch.tensor(np.stack([draw.integers(len(X), size=size) for draw in draws]))
         g = gradient(parameters, X[i], Y[i]) if size else gradient(parameters, X, Y)
         parameters = {name: p - rate * g[name] for name, p in parameters.items()}
@@ -91,6 +94,21 @@ def tuned(network: str, size: int) -> tuple[float, np.ndarray]:
     return rate, steps(network, size, rate, REPORTED, MOST)
 
 
+def without_noise(network: str, rate: float) -> dict:
+    """Return the mean steps, noise scale and number of rises of eight runs with all images."""
+    notes: list = []
+    n = steps(network, ALL, rate, REPORTED[:8], MOST, notes)
+    scales, losses, on = (np.array(kind) for kind in zip(*notes, strict=True))
+    path = np.array([scales[on[:, i], i].mean() for i in range(8)])
+    raised = (np.diff(losses, axis=0) > 0) & on[1:]
+    error = path.std(ddof=1) / len(path) ** 0.5
+    found = {"rate": rate, "steps": n.mean(), "scale": path.mean(), "scale_error": error}
+    found["rises"] = raised.sum(axis=0).mean()
+    if raised.any():
+        found["scale_after_a_rise"] = scales[1:][raised].mean()
+    return {name: round(float(value), 4 if name == "rate" else 1) for name, value in found.items()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
@@ -102,12 +120,9 @@ def main() -> None:
             mean, error = float(n.mean()), float(n.std(ddof=1)) / len(n) ** 0.5
             cell = {"rate": round(rate, 4), "steps": round(mean, 1), "error": round(error, 1)}
             runs[str(size or "all")] = cell
-        notes: list = []
-        steps(network, ALL, rate, REPORTED[:8], MOST, notes)
-        path = [np.mean([scales[i] for scales, on in notes if on[i]]) for i in range(8)]
-        error = round(float(np.std(path, ddof=1) / len(path) ** 0.5), 1)
-        mean = round(float(np.mean(path)), 1)
-        found[network] = {"scale": mean, "scale_error": error, "runs": runs}
+        exact = [without_noise(network, rate * 2 ** (-k / 2)) for k in range(3)]
+        scale = {kind: exact[0][kind] for kind in ("scale", "scale_error")}
+        found[network] = {**scale, "runs": runs, "without_noise": exact}
         print(network, found[network], flush=True)
     if options.save:
         stored = {"what": f"steps until the mean loss over all images is {TARGET}",

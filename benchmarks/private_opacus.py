@@ -2,27 +2,22 @@
 
     python benchmarks/private_opacus.py --save
 
-Run it in the environment of `make private-peers`; the page includes the parts between the marks.
-No time is measured. It also asks for the epsilon of the trainings that private_training.py stored,
-for what Opacus reads from the number of samples, and for the rows that it clips where a sample is
-several images.
+Run it in the environment of `make private-peers`; the page shows the lines between the marks. No
+time is measured. It also asks what Opacus reads from the number of samples.
 """
 
 import argparse
 import datetime
-import json
 from importlib.metadata import version
 from pathlib import Path
 
 import torch
-from opacus import GradSampleModule
 from storing import finish
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
 RESULT = Path(__file__).parent / "results" / "private_opacus.json"
-TRAINING = RESULT.parent / "private_training.json"
 
 
 def given(count: int = 1000) -> tuple[nn.Module, DataLoader]:
@@ -62,17 +57,7 @@ def run() -> dict[str, float | bool]:
             optimizer.zero_grad()
             cross_entropy(model(x), y).backward()
             optimizer.step()
-    print(engine.get_epsilon(1e-5))  # what the page tells to add
-    from opacus.accountants import PRVAccountant
-
-    chapter, accountant = json.loads(TRAINING.read_text(encoding="utf-8")), PRVAccountant()
-    usual = chapter["usual"]
-    sigma = chapter["noise multipliers"][f"{usual['epsilon']:g}"]
-    accountant.history = [(sigma, usual["rate"], chapter["steps"])]
     return {
-        "epsilon of the page's training": round(
-            float(accountant.get_epsilon(chapter["delta"], eps_error=0.001)), 3
-        ),
         "epsilon": round(float(engine.get_epsilon(delta=1e-5)), 3),
         "batches differ in size": len(set(sizes)) > 1,
         "batch norm is gone": not any(isinstance(m, nn.BatchNorm1d) for m in model.modules()),
@@ -93,44 +78,6 @@ def of_the_number_of_samples(counts: tuple[int, ...] = (999, 1000, 1001)) -> dic
     return found
 
 
-def largest_part() -> int:
-    """Return how many samples are in memory at once where batches are taken in parts."""
-    _, model, optimizer, loader = private(*given())
-    # fmt: off
-    # [parts]
-    from opacus.utils.batch_memory_manager import BatchMemoryManager
-
-    sizes = []
-    with BatchMemoryManager(
-            data_loader=loader, optimizer=optimizer,
-            max_physical_batch_size=32) as parts:
-        for x, y in parts:  # your loop, as before
-            sizes.append(len(x))
-            optimizer.zero_grad()
-            cross_entropy(model(x), y).backward()
-            optimizer.step()
-    # [parts end]
-    # fmt: on
-    return max(sizes)
-
-
-def rows_of_persons(flat: bool, persons: int = 11, images: int = 4) -> int:
-    """Return how many rows Opacus forms of persons with several images each."""
-
-    class Person(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layer = nn.Linear(81, 10)
-
-        def forward(self, x):
-            return self.layer(x.reshape(-1, 81) if flat else x)
-
-    model = GradSampleModule(Person())
-    x, y = torch.randn(persons, images, 81), torch.randint(10, (persons * images,))
-    cross_entropy(model(x).reshape(-1, 10), y).backward()
-    return len(model._module.layer.weight.grad_sample)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
@@ -139,15 +86,7 @@ def main() -> None:
         "what": "the private loop of the page, run with Opacus",
         "date": datetime.date.today().isoformat(),
         "versions": {name: version(name).partition("+")[0] for name in ("opacus", "torch")},
-        "found": run()
-        | {
-            "by number of samples": of_the_number_of_samples(),
-            "largest part": largest_part(),
-            "rows of 11 persons": {
-                "flattened": rows_of_persons(flat=True),
-                "kept": rows_of_persons(flat=False),
-            },
-        },
+        "found": run() | {"by number of samples": of_the_number_of_samples()},
     }
     finish(stored, RESULT, save)
 

@@ -1,8 +1,6 @@
 """privacy.py: batches counted, steps against a loop, noise measured, sensitivity tried out."""
 
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,10 +9,8 @@ from tolerances import assert_close
 
 import persample as ps
 from persample import privacy, statistics
-from persample_book import measured, plotting
 
 BACKENDS = ["numpy", "torch", "jax"]
-RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
 GOOD = {"max_norm": 1.0, "noise_multiplier": 1.0, "divisor": 2.0}
 
 
@@ -203,71 +199,3 @@ def test_rows_in_which_the_noise_would_be_lost_are_refused(name):
         rows["b"][1, 2] = entry
         with np.errstate(invalid="ignore"), pytest.raises(ValueError, match="that is not finite"):
             noisy(to(name, rows))
-
-
-# What the page says, by another route, and what other libraries say, stored.
-def lower_bound(ratio, numbers, delta=1e-5):
-    """Return epsilon at least, if one sample makes the noise's variance ``ratio`` times as large.
-
-    By tests that look at the mean square of the noise, by exact chi-square tails.
-    """
-    chi2 = pytest.importorskip("scipy.stats").chi2
-    p = np.geomspace(1.001 * delta, 0.5, 2000)
-    high, low = chi2.isf(p, numbers), chi2.ppf(p, numbers)
-    others = chi2.logsf(high * ratio, numbers), chi2.logcdf(low / ratio, numbers)
-    return (np.log(p - delta) - np.minimum(*others)).max()
-
-
-def test_the_page_prints_what_the_size_of_the_noise_tells():
-    # The page adds up the area between two densities; here the tails of tests, by SciPy.
-    page = json.loads((RESULTS.parents[1] / "chapters" / "13_privacy.ipynb").read_text("utf-8"))
-    cell = next(cell for cell in page["cells"] if cell["id"] == "private-mistake-read-off")
-    lines = "".join(cell["outputs"][0]["text"]).splitlines()[1:]
-    printed = {line[:21].strip(): [float(x) for x in line[21:].split()] for line in lines}
-    numbers = 100 * (81 * 24 + 24 + 24 * 10 + 10)
-    for name, ratio in (("divided by n", (65 / 64) ** 2), ("noise on each row", 65 / 64)):
-        assert printed[name][2] == pytest.approx(lower_bound(ratio, numbers), abs=0.02)
-    assert printed["mended: divided by 64"][2] == 0
-    promised = 1.99309
-    assert lower_bound(671 / 670, numbers) < promised < lower_bound(651 / 650, numbers)
-
-
-def test_the_stored_accountants_and_clipped_sums_are_those_that_are_known():
-    peers = json.loads((RESULTS / "private_peers.json").read_text(encoding="utf-8"))
-    full, sampled = peers["epsilon"]["full batch"], peers["epsilon"]["sampled"]
-    assert full["PLD, dp-accounting"] == pytest.approx(1.99309, abs=2e-3)
-    assert full["RDP, Opacus"] == pytest.approx(full["RDP, dp-accounting"], abs=2e-3)
-    assert sampled["PLD, dp-accounting"] == pytest.approx(2.382, abs=1e-3)
-    low, middle, high = measured.accountants(RESULTS)["PRV, prv-accountant"]
-    assert (low, middle, high) == pytest.approx((2.332, 2.382, 2.432), abs=1e-3)
-    assert sampled["CLT, Opacus"] < low
-    assert max(peers["clipped sums"].values()) < 3e-6  # Opacus adds 1e-6 to a norm
-    found = measured.private_opacus(RESULTS)
-    assert 1.95 < found["epsilon"] <= 2  # the page asks for 2
-
-
-# The figures.
-def test_the_promise_is_drawn_with_the_allowance_cut_and_the_area_filled():
-    figure = plotting.neighbours((1, 4), 1.0)
-    for axes, sigma in zip(figure.axes, (1, 4), strict=True):
-        without, with_one, _ = (line.get_ydata() for line in axes.lines[:3])
-        t = axes.lines[0].get_xdata()
-        assert t[without.argmax()] == pytest.approx(0, abs=0.02 * sigma)
-        assert t[with_one.argmax()] == pytest.approx(1, abs=0.02 * sigma)
-        right, allowed = axes.lines[2].get_data()
-        np.testing.assert_allclose(allowed, math.e * np.interp(right, t, without))
-        # The title says what the two curves say when they are added up.
-        t = np.linspace(-8 * sigma, 1 + 8 * sigma, 100_001)
-        without, with_one = (np.exp(-((t - m) ** 2) / (2 * sigma**2)) for m in (0, 1))
-        area = np.maximum(with_one - math.e * without, 0).sum() / without.sum()
-        shown = float(axes.get_title(loc="left").rpartition(" ")[2])
-        assert shown == pytest.approx(area, rel=0.03)
-    filled = figure.axes[0].collections[0].get_paths()[0].vertices
-    assert filled[:, 0].min() == pytest.approx(1.5, abs=0.03)  # eps / mu + mu / 2
-
-
-def test_accountants_are_drawn_with_their_ranges():
-    axes = plotting.accountants({"CLT*": 2.0, "PRV": [2.1, 2.2, 2.4]}, "epsilon").axes[0]
-    assert [text.get_text() for text in axes.texts] == ["2.000", "≤ 2.400"]
-    bars = [line for line in axes.lines if line.get_marker() == "None"]
-    assert [bar.get_xdata().tolist() for bar in bars] == [[2.1, 2.4]]

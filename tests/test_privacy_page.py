@@ -1,0 +1,69 @@
+"""What chapter 13 says beyond its cells: stored numbers, Opacus' lines, and what noise tells."""
+
+import json
+import re
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+PROMISED = 1.99309  # exact, of a hundred steps with all samples and a noise multiplier of 20
+
+
+@pytest.fixture(scope="module")
+def text():
+    cells = nbformat.read(ROOT / "chapters/13_privacy.ipynb", as_version=4).cells
+    return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+def stored(name):
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def test_the_accountants_are_those_that_were_run(text):
+    peers = stored("private_peers")
+    found, versions = peers["epsilon"]["sampled"], peers["versions"]
+    assert found["RDP, Opacus"] == found["RDP, dp-accounting"] == pytest.approx(2.597, abs=5e-4)
+    assert f"Opacus {versions['opacus']} and dp-accounting {versions['dp-accounting']}" in text
+    assert f"gives {found['PLD, dp-accounting']:.3f}" in text
+    assert peers["epsilon"]["full batch"]["PLD, dp-accounting"] == pytest.approx(
+        PROMISED, abs=2e-3
+    )
+    assert max(peers["clipped sums"].values()) < 3e-6  # Opacus adds 1e-6 to a norm
+
+
+def test_the_lines_for_opacus_are_those_that_were_run(text):
+    program = (ROOT / "benchmarks/private_opacus.py").read_text(encoding="utf-8")
+    run = re.search(r"# \[opacus\]\n(.*?) +# \[end\]", program, re.DOTALL).group(1)
+    lines = "".join(line.removeprefix("    ") for line in run.splitlines(keepends=True))
+    assert f"```python\n{lines}```" in text
+    found = stored("private_opacus")["found"]
+    assert 1.95 < found["epsilon"] <= 2  # the page asks for 2
+    divisors = {n: of["divisor"] for n, of in found["by number of samples"].items()}
+    assert divisors == {"999": 99, "1000": 100, "1001": 91}  # the number of samples is told
+
+
+def told_at_least(ratio, numbers, delta=1e-5):
+    """Return epsilon at least, if one sample makes the noise's variance ``ratio`` times as large.
+
+    By tests that look at the mean square of the noise, by exact chi-square tails.
+    """
+    chi2 = pytest.importorskip("scipy.stats").chi2
+    p = np.geomspace(1.001 * delta, 0.5, 2000)
+    high, low = chi2.isf(p, numbers), chi2.ppf(p, numbers)
+    others = chi2.logsf(high * ratio, numbers), chi2.logcdf(low / ratio, numbers)
+    return (np.log(p - delta) - np.minimum(*others)).max()
+
+
+@pytest.mark.parametrize(
+    ("power", "mistake"), [(2, "divided by the number"), (1, "noise on each")]
+)
+def test_the_size_of_the_noise_tells_the_number_of_samples(text, power, mistake):
+    numbers = 100 * 650
+    error = 64 * np.sqrt(2 / numbers) / power  # of the number that is read off
+    assert re.search(rf"\| {mistake}.*? to ±{error:.1f} \|", text)
+    assert told_at_least((65 / 64) ** power, numbers) > 7 * PROMISED
+    assert told_at_least(1.0, numbers) < 0.1
