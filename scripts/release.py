@@ -45,10 +45,12 @@ def main(folder: str, tag: str = "") -> int:
     packages = [path for path in sorted(Path(folder).iterdir()) if path.suffix in (".whl", ".gz")]
     for package in packages:
         command = [Path(sys.executable).with_name("uv"), "run", "--quiet", "--isolated"]
-        command += ["--no-project", "--with", package, "python", "-c", program]
-        done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+        command += ["--no-project", "--with", package.resolve(), "python", "-I", "-c", program]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.stdout != printed:
-            found.append(f"README.md's example on {package.name} prints {done.stdout}")
+            found.append(
+                f"README.md's example on {package.name} prints {done.stdout}{done.stderr}"
+            )
     print(*(found or [f"{package.name} is right" for package in packages]), sep="\n")
     return bool(found) or len(packages) != 2
 
