@@ -26,6 +26,7 @@ def run(source, names):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("light_compiler")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("path", CORE[:5], ids=lambda path: path.stem)
 def test_checks_name_three_mistakes_of_each_exercise_and_take_the_solution(path, monkeypatch):
