@@ -54,18 +54,6 @@ def test_torch_compile_notices_a_changed_value_from_outside(graphs):
     assert len(graphs) == 2
 
 
-def test_the_nan_through_where_and_its_cure_in_torch():
-    def root(square):
-        return torch.where(square > 0, square.sqrt(), 0.0)
-
-    def safe_root(square):
-        return torch.where(square > 0, torch.where(square > 0, square, 1.0).sqrt(), 0.0)
-
-    squares = torch.tensor([4.0, 0.0])
-    assert vmap(grad(root))(squares).isnan().tolist() == [False, True]
-    assert vmap(grad(safe_root))(squares).tolist() == [0.25, 0.0]
-
-
 def test_grad_alone_accepts_an_if_and_disable_jit_runs_python():
     calls = []
 
@@ -80,21 +68,6 @@ def test_grad_alone_accepts_an_if_and_disable_jit_runs_python():
         bent(jnp.ones(2))
         bent(jnp.ones(2))
     assert len(calls) == 2
-
-
-def test_a_new_lambda_in_each_step_is_traced_in_each_step():
-    calls = []
-
-    def double(x):
-        calls.append(x)
-        return 2 * x
-
-    for _ in range(3):
-        jax.jit(lambda x: double(x))(1.0)
-    assert len(calls) == 3
-    for _ in range(3):
-        jax.jit(double)(1.0)
-    assert len(calls) == 4
 
 
 def test_the_stored_break_even():
