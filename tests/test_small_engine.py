@@ -80,7 +80,7 @@ def test_the_cells_pasted_in_order_run_with_numpy_alone(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def steps(seed, held=True):
+def steps(seed):
     """Return a random program: (operation, operands) on a list that begins with theta and x.
 
     An operand is a place in the list, a float, or an array. Also returns the shapes of both.
@@ -94,7 +94,7 @@ def steps(seed, held=True):
         if kind in ("tanh", "total"):
             shape, operands = (shapes[i] if kind == "tanh" else ()), (i,)
         elif kind == "hold":
-            if not held or rng.random() < 0.5:
+            if rng.random() < 0.5:
                 continue
             shape, operands = shapes[i], (i,)
         elif kind == "number":
@@ -127,9 +127,9 @@ def matmul_shape(a, b):
         return None
 
 
-def loss_of(seed, kit, held=True):
+def loss_of(seed, kit):
     """Return the loss of a random program, with the functions of one engine."""
-    program, _ = steps(seed, held)
+    program, _ = steps(seed)
     binary = {
         "+": lambda x, y: x + y,
         "-": lambda x, y: x - y,
@@ -159,9 +159,9 @@ def mixed(kit, f, mixture):
     return f
 
 
-def arguments(seed, mixture, held=True):
+def arguments(seed, mixture):
     rng = np.random.default_rng(seed + 1000)
-    of_theta, of_x = steps(seed, held)[1]
+    of_theta, of_x = steps(seed)[1]
     batch = SIZES[: mixture.count("vmap")]
     return rng.normal(size=of_theta), rng.normal(size=(*batch, *of_x))
 
@@ -197,38 +197,6 @@ def test_the_random_losses_use_every_primitive_and_shapes_that_broadcast():
         text, _ = small.record(small.grad(loss_of(seed, OURS)), theta=theta, x=x)
         recorded |= {line.split(" = ")[1].split("(")[0] for line in text.splitlines()[1:-1]}
     assert recorded == set(small.compute)
-
-
-@pytest.mark.parametrize("seed", range(100, 110))
-def test_a_gradient_agrees_with_finite_differences(seed):
-    theta, x = arguments(seed, (), held=False)
-    loss, h = loss_of(seed, OURS, held=False), 1e-5
-    found = small.grad(loss)(theta, x)
-    for i in np.ndindex(theta.shape):
-        step = np.zeros(theta.shape)
-        step[i] = h
-        slope = (loss(theta + step, x) - loss(theta - step, x)) / (2 * h)
-        assert abs(found[i] - slope) <= 1e-7 * max(1.0, abs(slope))
-
-
-@pytest.mark.parametrize("name", sorted(set(small.vjp_rules) - {"stop_gradient"}))
-def test_a_vjp_rule_wrong_by_a_twentieth_of_a_percent_is_noticed(name, monkeypatch):
-    rule = small.vjp_rules[name]
-
-    def wrong(ct, *inputs, **settings):
-        first, *others = rule(ct, *inputs, **settings)
-        return [first * 1.0005, *others]
-
-    monkeypatch.setitem(small.vjp_rules, name, wrong)
-    assert not all(agrees(seed, ("grad",)) for seed in range(30))
-
-
-@pytest.mark.parametrize("name", sorted(small.batch_rules))
-def test_a_batch_rule_wrong_by_a_twentieth_of_a_percent_is_noticed(name, monkeypatch):
-    rule = small.batch_rules[name]
-    monkeypatch.setitem(small.batch_rules, name, lambda *a, **how: rule(*a, **how) * 1.0005)
-    tried = itertools.product(range(30), [("vmap",), ("vmap", "grad")])
-    assert not all(agrees(seed, mixture) for seed, mixture in tried)
 
 
 def refusals():
