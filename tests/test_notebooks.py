@@ -5,7 +5,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from execute_notebooks import METADATA, normalise, shorten
+from execute_notebooks import METADATA, normalise
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from notebook_rules import LOOP, LOOPS, RECIPE, RECIPES, chapters, problems
 
@@ -105,22 +105,3 @@ def test_a_rule_that_is_broken_is_named(problem):
     SPOILED[problem](notebook)
     (found,) = problems(notebook)
     assert problem in found
-
-
-def test_a_traceback_keeps_the_cell_and_the_message():
-    traceback = [
-        "\x1b[31m------\x1b[39m",
-        "\x1b[31mValueError\x1b[39m                Traceback (most recent call last)",
-        "\x1b[36mCell\x1b[39m\x1b[36m In[3]\x1b[39m\x1b[32m, line 1\x1b[39m\n----> 1 f(x)",
-        f"File \x1b[32m{HOME}/.venv/lib/python3.11/site-packages/torch/func.py:7\x1b[39m",
-        f"File \x1b[32m{HOME}/book/src/persample/trees.py:7\x1b[39m",
-        "\x1b[31mValueError\x1b[39m: no rows\nfor this",
-    ]
-    assert "\n".join(shorten(traceback)) == (
-        "Traceback (most recent call last)\n"
-        "Cell In[3], line 1\n----> 1 f(x)\n"
-        "    ... inside torch, persample ...\n"
-        "\n"
-        "ValueError: no rows\nfor this"
-    )
-    assert shorten(shorten(traceback)) == shorten(traceback)
