@@ -276,22 +276,6 @@ def test_a_compiled_function_is_freed_with_its_last_reference():
         gc.enable()
 
 
-def test_a_trace_that_fails_leaves_nothing_behind():
-    broken = [True]
-
-    def f(x):
-        if broken[0]:
-            raise KeyError("once")
-        return x + 1.0
-
-    run = jit(f)
-    with pytest.raises(KeyError):
-        run(ones)
-    broken[0] = False
-    same_bits(run(ones), ones + 1.0)
-    assert run.traces == 1
-
-
 # Memory --------------------------------------------------------------------------------------
 
 outside = np.arange(3.0)
