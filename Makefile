@@ -36,7 +36,7 @@ BUILD_FLAGS := -W -n --keep-going
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist loadfile
 # The tests of the book and of its tools, by name; all others are the library's.
 BOOK := api build conformance error_index frameworks front_door graph_memory \
-	hands lab leaf_programs live messages models mutate nbval notebooks pages paper \
+	hands lab leaf_programs libraries live messages models mutate nbval notebooks pages paper \
 	portable% recipes reference repository search setup site \
 	sources style td0% whole%
 UNIT := src/persample $(filter-out $(BOOK:%=tests/test_%.py),$(wildcard tests/test_*.py))
