@@ -182,7 +182,7 @@ try:
 except Exception as error:
     print(type(error).__name__)
 
-# What shard_map does with each way to differentiate, and what prevents it.
+# What shard_map does with the package, and what prevents it.
 mesh = Mesh(jax.devices(), "d")
 def mapped(f, **more):
     specs = {"in_specs": (P(), P("d"), P("d")), "out_specs": P("d")}
@@ -192,14 +192,7 @@ def cured(f):
     return lambda p, *given: f(jax.lax.pcast(p, "d", to="varying"), *given)
 
 package = ps.per_sample_grad(loss)
-ways = {"grad": rows_of, "jacrev": jax.vmap(jax.jacrev(loss), (None, 0, 0)),
-        "package": package, "jacfwd": jax.vmap(jax.jacfwd(loss), (None, 0, 0)),
-        "grad, cured": cured(rows_of), "package, cured": cured(package)}
-print([name for name, f in ways.items() if same(mapped(f))])
-assert same(mapped(rows_of, check_vma=False))
-places = jax.tree.map(lambda g: jnp.tile(g.reshape(4, 2, *g.shape[1:]).sum(0),
-                                         (4,) + (1,) * (g.ndim - 1)), rows)
-assert same(mapped(rows_of), places)       # a sum for each place
+print(same(mapped(package)), same(mapped(cured(package))))
 
 two = Mesh(np.array(jax.devices()).reshape(2, 2), ("a", "b"))
 for axes in ("a", ("a", "b")):             # pcast names one axis, or both
@@ -223,7 +216,7 @@ def test_four_devices_of_jax():
     assert not done.returncode, done.stderr[-3000:]
     assert done.stdout.splitlines() == [
         "ShardingTypeError",
-        "['jacfwd', 'grad, cured', 'package, cured']",
+        "False True",
         "a False",
         "('a', 'b') True",
     ]
