@@ -94,17 +94,6 @@ def test_a_forgotten_detach_is_silent_if_the_steps_save_nothing():
     assert w.grad.tolist() == 2 * [1 + 2 + 3 + 4 + 5]
 
 
-def test_a_running_total_keeps_nodes_of_every_step_after_its_backward_pass():
-    w, total, sizes = parameter(), 0.0, []
-    for _ in range(4):
-        loss = (w * w).sum()
-        loss.backward()
-        total = total + loss
-        sizes.append(nodes(total))
-    assert len({b - a for a, b in zip(sizes, sizes[1:], strict=False)}) == 1
-    assert sizes[-1] > sizes[0]
-
-
 def test_what_becomes_of_batch_norm():
     images = torch.arange(24.0).reshape(3, 2, 2, 2)
     advised = torch.nn.BatchNorm2d(2, track_running_stats=False)

@@ -207,9 +207,6 @@ def test_functions_in_c_of_older_numpys_have_no_signature(monkeypatch):
         return signature(function)
 
     monkeypatch.setattr(numpy_functions.inspect, "signature", older)
-    for name in in_c:
-        plan = numpy_functions._plan.__wrapped__(numpy_functions.ANSWERS[name], getattr(np, name))
-        assert plan[0] or name == "result_type"
     monkeypatch.setattr(numpy_functions, "_plan", numpy_functions._plan.__wrapped__)
     x = np.arange(6.0).reshape(2, 3)
     assert_close(jit(lambda x: np.concatenate([x, x], 1))(x), np.concatenate([x, x], 1))
