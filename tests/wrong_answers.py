@@ -6,13 +6,16 @@ The key is the id of the cell with the check.
 WRONG = {
     # Chapter 1
     "c6b46ed1": [
-        ("shape_of_rows, shape_of_grad, size = (128, 32, 64), (128, 32, 64), 2**20", "no axis"),
+        (
+            "shape_of_rows, shape_of_grad, size = (128, 32, 64), (128, 32, 64), 2**20",
+            ".grad has the shape",
+        ),
         ("shape_of_rows, shape_of_grad, size = (32, 64, 128), (32, 64), 2**20", "axis 0"),
         ("shape_of_rows, shape_of_grad, size = (128, 32, 64), (32, 64), 2**18", "four bytes"),
     ],
     "de3499ff": [
         ("lengths = lambda rows: sum(g.flatten(1).norm(dim=1) for g in rows.values())", "adds"),
-        ("lengths = lambda rows: (G ** 2).sum(1)", "squared lengths"),
+        ("lengths = lambda rows: (G ** 2).sum(1)", "these are squares"),
         ("lengths = lambda rows: G.norm()", "one length for each"),
     ],
     "34968dff": [
@@ -31,7 +34,10 @@ WRONG = {
     "adb81ac7": [
         ("before, after = 8 * [1.0], 8 * [100.0]", "one of them changed"),
         ("before, after = 8 * [1.0], [1000.0] + 7 * [1.0]", "between two groups"),
-        ("before, after = 4 * [1.0] + 4 * [5.0], 3 * [1.0] + 5 * [5.0]", "not tenfold"),
+        (
+            "before, after = [100.0] + 3 * [1.0] + 4 * [100.0], 4 * [1.0] + 4 * [100.0]",
+            "C shrinks",
+        ),
     ],
     # Chapter 2
     "705cbf6a": [
