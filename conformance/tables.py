@@ -18,7 +18,7 @@ COLUMNS = {
     "Opacus, functorch": "Opacus functorch",
     "Opacus, ghost": "Opacus ghost",
     "BackPACK": "BackPACK",
-    "persample": "persample *",
+    "persample": "persample*",
 }
 NORMS = ("Opacus, ghost", "BackPACK", "persample")  # who answers with norms, not only with rows
 SYMBOLS = {"right": "●", "part": "◐", "raised": "○", "limit": "◇", "wrong": "✖"}
