@@ -118,7 +118,9 @@ def slides(path: Path) -> nbformat.NotebookNode:
         elif not tags(cell) & UNSEEN:
             printed = [line for out in cell.outputs for line in shown_lines(out)]
             code = cell.source.splitlines()
-            if sum(len(text) // 80 + 2 for text in deck.shown) + len(code) > MOST_LINES:
+            # An output must not stand beside the question that it answers.
+            asked = any(text.startswith("### Predict") for text in deck.shown)
+            if asked or sum(len(text) // 80 + 2 for text in deck.shown) + len(code) > MOST_LINES:
                 deck.turn()
             long = len(deck.shown) * 3 + len(code + printed) > MOST_LINES
             outputs, cell.outputs = cell.outputs, [] if long else cell.outputs

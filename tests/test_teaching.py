@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import json
 import re
 import sys
@@ -10,7 +11,7 @@ from types import ModuleType
 
 import nbformat
 import pytest
-from teaching import CORE, exercises, main
+from teaching import CORE, exercises, main, slides
 
 from .wrong_answers import RIGHT, WRONG
 
@@ -109,6 +110,32 @@ def test_nothing_on_a_slide_is_cut_and_nothing_comes_from_elsewhere(chromium, mo
             assert count > 20
         assert page.locator("aside.notes").count() > 20
     assert [url for url in asked if not url.startswith((at, "data:"))] == []
+
+
+@pytest.mark.parametrize("path", CORE, ids=lambda path: path.stem)
+def test_no_slide_answers_its_own_predict_box(path):
+    cells = slides(path).cells
+    for cell, after in itertools.pairwise(cells):
+        if cell.source.startswith("### Predict"):
+            assert after.metadata["slideshow"]["slide_type"] != "-"
+            assert "### Answer" not in cell.source
+
+
+def test_the_lessons_name_cells_sections_and_exercises_that_are_there():
+    text = (ROOT / "reference/teaching.md").read_text(encoding="utf-8")
+    cells = [cell for path in CORE for cell in exercises(path, "wheel").cells]
+    lines = tuple(c.source.splitlines()[0] for c in cells if c.cell_type == "code")
+    named = re.findall(r"\b[Cc]ell `([^`]+)`", text)
+    assert len(named) > 30
+    assert [name for name in named if not any(x.startswith(name) for x in lines)] == []
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in CORE)
+    titles = re.findall(r"\*((?:Spot|Make|Modify|Recall)[^*]+|[A-Z][^*|.;]+\?)\*", text)
+    assert len(titles) > 25
+    assert [title for title in titles if title not in pages] == []
+    bank = (ROOT / "reference/questions.md").read_text(encoding="utf-8")
+    polled = set(re.findall(r"<(question-\d+)>", text))
+    assert len(polled) > 5
+    assert all(f"({label})=" in bank for label in polled)
 
 
 def test_forty_questions_have_a_folded_answer_that_names_a_choice():
