@@ -35,9 +35,9 @@ BUILD_FLAGS := -W -n --keep-going
 # One file is one worker's: a notebook's cells share a kernel.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist loadfile
 # The tests of the book and of its tools, by name; all others are the library's.
-BOOK := api attribution build conformance diagrams error_index frameworks front_door graph_memory \
-	hands lab leaf_programs live measured messages models mutate nbval notebooks pages paper \
-	plotting% portable% problems% recipes reference repository search setup site \
+BOOK := api build conformance error_index frameworks front_door graph_memory \
+	hands lab leaf_programs libraries live messages models mutate nbval notebooks pages paper \
+	portable% recipes reference repository search setup site \
 	sources style td0% whole%
 UNIT := src/persample $(filter-out $(BOOK:%=tests/test_%.py),$(wildcard tests/test_*.py))
 

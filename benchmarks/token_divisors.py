@@ -5,7 +5,7 @@
 The prompt is two digits. An answer is one digit, then any number of "um", then END, cut off after
 eight tokens. The reward is 1 if the digit is the sum modulo 10, else 0, whatever follows. After
 its digit the model reads a note, which is not counted: "pass" or "fail", or in the second task the
-same word in any case. So only in the first task it can know whether its digit is right.
+same word in any case. So only in the first task it is told whether its digit is right.
 - Model: one block, width 32, two heads, LayerNorm before each part.
 - Start, for each seed: 300 steps of Adam (3e-3) on 256 drawn texts. In them half of the digits are
   right, the other half any of the nine others, and an um follows with probability 0.6.

@@ -23,7 +23,7 @@ from notebook_rules import chapters
 ROOT = Path(__file__).resolve().parents[1]
 # Tests whose outcome hangs on what a library computes. The others read files or build pages.
 NUMERIC = ("backends", "engine_*", "generated_*", "record*", "losses", "per_sample*")
-NUMERIC += ("problems*", "statistics", "tape")
+NUMERIC += ("statistics", "tape")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # What a library says of itself, and digests of what it computes.
 PROBE = """

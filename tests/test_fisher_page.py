@@ -1,4 +1,4 @@
-"""What chapter 18 says of the Fisher beyond its own network: the matrix, and batches."""
+"""What chapter 17 says of the Fisher beyond its own network: the matrix, and batches."""
 
 import numpy as np
 import pytest

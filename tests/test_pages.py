@@ -12,7 +12,7 @@ from browser import HTML, pages, settle  # noqa: E402
 
 pytestmark = pytest.mark.site
 # Of a page's height, in a window 1280 wide; chapter 6 is twice as long as another.
-MOST_PIXELS, OF_CHAPTER_6 = 20_000, 31_000
+MOST_PIXELS, OF_CHAPTER_6 = 21_000, 31_000
 LANDING, PAGE = 600_000, 1_200_000  # bytes, compressed, of all that the first view asks for
 SHIFT = 0.1  # what web.dev calls good
 

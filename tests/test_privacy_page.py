@@ -1,6 +1,7 @@
 """What chapter 13 says beyond its cells: stored numbers, Opacus' lines, and what noise tells."""
 
 import json
+import math
 import re
 from pathlib import Path
 
@@ -13,10 +14,14 @@ RESULTS = ROOT / "benchmarks" / "results"
 PROMISED = 1.99309  # exact, of a hundred steps with all samples and a noise multiplier of 20
 
 
+def cells(kind):
+    page = nbformat.read(ROOT / "chapters/13_privacy.ipynb", as_version=4)
+    return [cell.source for cell in page.cells if cell.cell_type == kind]
+
+
 @pytest.fixture(scope="module")
 def text():
-    cells = nbformat.read(ROOT / "chapters/13_privacy.ipynb", as_version=4).cells
-    return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    return "\n".join(cells("markdown"))
 
 
 def stored(name):
@@ -67,3 +72,40 @@ def test_the_size_of_the_noise_tells_the_number_of_samples(text, power, mistake)
     assert re.search(rf"\| {mistake}.*? to ±{error:.1f} \|", text)
     assert told_at_least((65 / 64) ** power, numbers) > 7 * PROMISED
     assert told_at_least(1.0, numbers) < 0.1
+
+
+def log_mean_power(order, q, sigma):
+    """Return log of the mean of r^order, the binomial sum of Mironov et al. (2019)."""
+    terms = [
+        math.log(math.comb(order, k))
+        + k * math.log(q)
+        + (order - k) * math.log1p(-q)
+        + k * (k - 1) / (2 * sigma**2)
+        for k in range(order + 1)
+    ]
+    return np.logaddexp.reduce(terms)
+
+
+@pytest.mark.parametrize(("q", "sigma"), [(256 / 60_000, 1.1), (0.1, 4.3), (0.1, 0.5), (0.9, 20)])
+def test_the_sum_over_a_grid_is_the_binomial_sum(q, sigma):
+    page = {"np": np} | vars(math)
+    for source in cells("code"):
+        if source.startswith(("def log_ratio", "def log_mean_power")):
+            exec(source, page)
+    for order in range(2, 65):
+        exact = log_mean_power(order, q, sigma)
+        assert page["log_mean_power"](order, q, sigma) == pytest.approx(exact, abs=1e-10)
+
+
+def test_the_table_of_public_images_is_what_was_run(text):
+    found = stored("private_start")
+    runs = found["by number of public images"]
+    runs["57, eight other splits"] = found["eight other splits, 57 public images"]
+    for images, run in runs.items():
+        shares = (f"{100 * run[name]:.1f} %" for name in ("public alone", "private alone", "both"))
+        assert f"| {' | '.join([images, *shares])} |" in text
+    price = found["price"]
+    assert f"average {100 * price['epsilon 1']['mean']:.1f} %" in text
+    no_noise = price["no noise, by step size"]["8.0"]
+    assert 7 < 100 * (no_noise - price["epsilon 1"]["mean"]) < 8.5
+    assert "about eight points" in text

@@ -30,6 +30,7 @@ SPOILED = {
     "torch-chunks": ("functional_call(model, parameters, x[None])", "model(x[None])"),
     "torch-list": ("(loss / len(episodes)).backward()", "loss.backward()"),
     "torch-accumulate": ("loss * len(x[part]) / N", "loss / 3"),
+    "torch-check": ("torch.eye(len(x))", "torch.eye(len(x)).roll(1, 0)"),
     "jax-tree": ('params["hidden"], params["out"]', 'params["hidden"], {**params["out"], "b": 0}'),
     "jax-apply": ("[y]", "[0]"),
     "jax-chunks": ("(g**2).sum() for", "jnp.abs(g).sum() for"),
@@ -102,9 +103,9 @@ def stored(name: str) -> str:
 def test_there_are_recipes_for_each_framework_and_the_pages_say_how_many():
     assert {framework for framework, _ in CASES} == {"torch", "jax", "numpy"}
     assert SPOILED.keys() == CELLS.keys()
-    assert len(CELLS) == 13
+    assert len(CELLS) == 14
     for name in ("README.md", "index.md"):
-        assert "has thirteen programs in PyTorch, JAX and NumPy" in (ROOT / name).read_text()
+        assert "has fourteen programs in PyTorch, JAX and NumPy" in (ROOT / name).read_text()
     page = nbformat.read(PAGE, as_version=4).cells[0].source
     for line in (ROOT / "requirements.txt").read_text().split():
         package, _, version = line.partition("==")

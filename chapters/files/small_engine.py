@@ -48,6 +48,19 @@ class Tracer(Operators):
     def __array__(self, *how, **more):
         raise TypeError(f"{self} is no array; jit needs it as an argument")
 
+def bind(name, *args, **settings):
+    """Compute a primitive, or leave it to a trace."""
+    tracers = [x for x in args if isinstance(x, Tracer)]
+    if not tracers:
+        return compute[name](*args, **settings)
+    return asked(tracers).process(name, args, settings)
+
+def add(x, y):
+    return bind("add", *fitted(x, y))
+
+def multiply(x, y):
+    return bind("multiply", *fitted(x, y))
+
 def tanh(x):
     return bind("tanh", x)
 
@@ -66,11 +79,7 @@ def matmul(x, y):
     return einsum(x, y, a, b, (a + b).replace("j", ""))
 
 class Trace:
-    """A transform at work. Who begins later has a higher level.
-
-    Each kind of trace has a method process(name, args, settings). It gets
-    a primitive's name, its inputs and its settings, and returns a tracer.
-    """
+    """A transform at work. Who begins later has a higher level."""
 
     begun = 0
 
@@ -160,12 +169,6 @@ def fitted(x, y):
     shape = np.broadcast_shapes(np.shape(x), np.shape(y))
     return fit(x, shape), fit(y, shape)
 
-def add(x, y):
-    return bind("add", *fitted(x, y))         # was: bind("add", x, y)
-
-def multiply(x, y):
-    return bind("multiply", *fitted(x, y))    # was: ..., x, y)
-
 # How can one call serve a whole batch?
 
 class Batched(Tracer):
@@ -212,8 +215,7 @@ def vmap(f, in_axes):
         if len(sizes) != 1 or set(in_axes) - {0, None}:
             raise ValueError(f"vmap: axes {in_axes}, sizes {sizes}")
         trace = Batch()
-        out = f(*[x if axis is None else Batched(trace, x)
-                  for x, axis in pairs])
+        out = f(*[Batched(trace, x) if axis == 0 else x for x, axis in pairs])
         if belongs(out, trace):
             return out.value
         return expand(out, (0,), (*sizes, *np.shape(out)))
@@ -221,14 +223,9 @@ def vmap(f, in_axes):
 
 # What goes wrong when transforms meet?
 
-def bind(name, *args, **settings):
-    """Compute a primitive, or leave it to the innermost trace."""
-    tracers = [x for x in args if isinstance(x, Tracer)]
-    if not tracers:
-        return compute[name](*args, **settings)
-    # was: trace = tracers[0].trace
-    trace = max(tracers, key=lambda x: x.trace.level).trace
-    return trace.process(name, args, settings)
+def asked(tracers):
+    """The innermost of the traces that sent these."""
+    return max(tracers, key=lambda x: x.trace.level).trace
 
 # What does jit keep of my function?
 

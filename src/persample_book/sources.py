@@ -103,12 +103,3 @@ def contents() -> None:
     """Print the engine's files in the order of reading, with their lines of code."""
     for name, what in {**READING, **COMPILER}.items():
         print(f"{name:11}{size([name]):4}  {what}")
-
-
-def table(*rows: tuple) -> Any:
-    """Return rows, the first being the head, as a Markdown table for a notebook."""
-    from IPython.display import Markdown
-
-    lines = [" | ".join(map(str, row)) for row in rows]
-    lines.insert(1, " | ".join("---" for _ in rows[0]))
-    return Markdown("\n".join(f"| {line} |" for line in lines))

@@ -1,0 +1,160 @@
+"""The page on libraries: its programs and check are files, and its numbers those of the runs."""
+
+import inspect
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from conformance import catch, check  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[1]
+REPORTS = ROOT / "conformance" / "reports"
+PROGRAMS = sorted(REPORTS.glob("*.py"))
+PAGE = nbformat.read(ROOT / "reference" / "libraries.ipynb", as_version=4)
+TEXT = "\n\n".join(cell.source for cell in PAGE.cells if cell.cell_type == "markdown")
+BLOCKS = re.compile(r"^```python\n(.*?)^```\n.*?^```text\n(.*?)^```$", re.M | re.S)
+RESULTS = json.loads((ROOT / "conformance" / "results.json").read_text())["lines"]
+
+
+def test_the_pages_programs_are_the_files_and_print_what_the_reports_say():
+    found = dict(BLOCKS.findall(TEXT))
+    assert sorted(found) == sorted(path.read_text() for path in PROGRAMS)
+    for path in PROGRAMS:
+        program = path.read_text()
+        assert len([line for line in program.splitlines() if line]) <= 12
+        assert BLOCKS.findall(path.with_suffix(".md").read_text()) == [(program, found[program])]
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_a_program_prints_what_its_report_says_where_its_library_is_installed(path):
+    pytest.importorskip(path.stem.partition("_")[0])
+    ((_, printed),) = BLOCKS.findall(path.with_suffix(".md").read_text())
+    run = [sys.executable, "-W", "ignore", path]
+    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == printed
+
+
+# Who is wrong where: the program that shows it, by kind of model and library.
+SHOWN_BY = {
+    ("position table", "Opacus"): "opacus_position_table",
+    ("batch not axis 0, or merged", "Opacus"): "opacus_position_table",
+    ("batch not axis 0, or merged", "BackPACK"): "backpack_batch_axis",
+    ("samples mix in the model", "Opacus"): "opacus_mixing",
+    ("samples mix in the model", "BackPACK"): "backpack_mixing",
+    ("samples mix in the loss", "Opacus"): "opacus_mixing",
+    ("samples mix in the loss", "BackPACK"): "backpack_mixing",
+    ("cdist between samples", "Opacus"): "opacus_mixing",
+    ("cdist between samples", "BackPACK"): "backpack_mixing",
+    ("cdist between samples", "torch.func"): "torch_func_cdist",
+    ("Embedding(padding_idx)", "Opacus"): "opacus_padding_idx",
+    ("EmbeddingBag, offsets", "Opacus"): "opacus_embedding_bag",
+    ("Conv(padding_mode)", "Opacus"): "opacus_padding_mode",
+    ("Conv(padding_mode)", "BackPACK"): "backpack_padding_mode",
+    ("Conv(groups)", "BackPACK"): "backpack_groups",
+    ("hook on a parameter", "Opacus"): "opacus_parameter_hook",
+    ("hook on a parameter", "BackPACK"): "backpack_parameter_hook",
+}
+
+
+def test_whoever_is_wrong_somewhere_has_a_program_and_a_report():
+    kinds = json.loads((ROOT / "conformance" / "families.json").read_text())
+    wrong = set()
+    for line in RESULTS:
+        if "wrong" in line["verdicts"]:
+            text = f"{line['model']} / {line['loss']}"
+            fits = [name for name, p in kinds["families"].items() if re.search(p, text)]
+            wrong.add((fits[-1], line["library"].split(",")[0]))
+    assert wrong == SHOWN_BY.keys()
+    assert {*SHOWN_BY.values(), "opacus_ghost"} == {path.stem for path in PROGRAMS}
+    documented = {(kind, name) for name, found in kinds["documented"].items() for kind in found}
+    reports = {pair: (REPORTS / f"{name}.md").read_text() for pair, name in SHOWN_BY.items()}
+    limits = {pair for pair, report in reports.items() if "A documented limit" in report}
+    assert documented & SHOWN_BY.keys() == limits
+
+
+@pytest.mark.parametrize("page", ["libraries", "recipes"])
+def test_the_check_on_the_page_is_the_one_that_was_measured(page):
+    cells = nbformat.read(ROOT / "reference" / f"{page}.ipynb", as_version=4).cells
+    shown = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    assert inspect.getsource(check.error_of_rows).rstrip() in shown
+
+
+def test_what_the_check_caught_is_said():
+    stored = json.loads(catch.SAVED.read_text())
+    wrong = {name: found["wrong"] for name, found in stored["libraries"].items()}
+    for name, counts in wrong.items():
+        mine = [line for line in RESULTS if line["library"] == name]
+        assert counts["batches"] == sum(line["verdicts"].count("wrong") for line in mine)
+    ghost, controls = wrong.pop("Opacus, ghost"), wrong.pop("persample")
+    batches, random, ones = (
+        sum(counts[key] for counts in wrong.values()) for key in ("batches", "weighting", "sum")
+    )
+    shapes = sum(
+        list(line["errors"].values()).count("shape")
+        for line in RESULTS
+        if "errors" in line and line["library"] in wrong
+    )
+    lines = [stored["libraries"][name]["lines"] for name in wrong]
+    total, early = (sum(found[key] for found in lines) for key in ("lines", "two"))
+    late = sum(
+        line["verdicts"].count("wrong") for line in RESULTS if line["model"].startswith("late:")
+    )
+    for said in (
+        f"caught all {random} wrong batches",
+        f"weights 1 caught {ones}, of which {shapes} had",
+        f"{ghost['batches']} wrong batches one random norm found {ghost['weighting']}",
+        f"Of the {total} lines",
+        f"rows, {total - early} showed nothing",
+        f"{late} of {batches + ghost['batches']:,}",
+    ):
+        assert said in TEXT
+    assert random == batches
+    assert controls["batches"] == 0
+    assert ghost["either"] - ghost["weighting"] == 8
+
+
+def linear_rows(x):
+    """Return rows and losses of a linear layer's squared outputs."""
+    layer = torch.nn.Linear(3, 2).double()
+    parameters = list(layer.parameters())
+    losses = layer(x).square().sum(1)
+    each = [torch.autograd.grad(loss, parameters, retain_graph=True) for loss in losses]
+    return [torch.stack(rows) for rows in zip(*each, strict=True)], losses, parameters
+
+
+SPOILED = {
+    "right": (lambda row: row, False, False),
+    "samples shifted": (lambda row: row.roll(1, 0), True, False),
+    "scaled": (lambda row: row / len(row), True, True),
+    "one row for all": (lambda row: row.mean(0, keepdim=True).expand_as(row), True, False),
+}
+
+
+@pytest.mark.parametrize("how", SPOILED)
+def test_random_weights_notice_what_ones_overlook(how):
+    torch.manual_seed(0)
+    change, noticed, by_ones = SPOILED[how]
+    for draw, expected in ((torch.randn, noticed), (torch.ones, by_ones)):
+        rows, losses, parameters = linear_rows(torch.randn(5, 3).double())
+        error = check.error_of_rows([change(row) for row in rows], losses, parameters, draw)
+        assert (error > 1e-8) == expected
+
+
+def test_rows_of_another_number_are_noticed():
+    rows, losses, parameters = linear_rows(torch.randn(5, 3).double())
+    with pytest.raises(AssertionError, match="not one row a sample"):
+        check.error_of_rows([row[:1] for row in rows], losses, parameters)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_a_wrong_norm_is_noticed(factor):
+    rows, losses, parameters = linear_rows(torch.randn(5, 3).double())
+    norms = torch.cat([row.flatten(1) for row in rows], 1).norm(dim=1)
+    error = check.error_of_norms(factor * norms, losses, parameters)
+    assert (error > 1e-8) == (factor != 1)
