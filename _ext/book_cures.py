@@ -10,6 +10,8 @@ import re
 from pathlib import Path
 
 from docutils import nodes
+from fontTools.subset import Options, Subsetter
+from fontTools.ttLib import TTFont
 from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 from sphinx.util.images import get_image_size
@@ -17,6 +19,8 @@ from sphinx.util.images import get_image_size
 GLOSSARY = "reference/glossary"
 PHONE = 44  # letters in a line of a table, at 390 pixels
 IMAGE = re.compile(r'<img [^>]*?src="([^"]*)"[^>]*?(?= ?/?>)')
+ICONS = "styles/pydata-sphinx-theme.css", "vendor/fontawesome/webfonts/fa-solid-900.ttf"
+ICON = re.compile(r'(?<=\})((?:\.fa-[\w-]+:before,?)+)\{content:"[^"]*"\}')
 STYLE = re.compile(r' style="width: (\d+)px; height: (\d+)px;"')
 
 
@@ -60,11 +64,11 @@ class Lab(SphinxTransform):
 
 
 def drop_scripts(app, pagename, templatename, context, doctree):
-    """Leave out sphinx-thebe's script, which fails on every page, and MathJax where it is idle.
+    """Leave out scripts without a use: thebe's fails on every page, Sphinx's search is not used.
 
     Sphinx loads MathJax on a page of contents if any page below it has a formula.
     """
-    unused = ["thebe"]
+    unused = ["thebe", "doctools", "sphinx_highlight"]
     if not re.search(r'class="(?:[^"]* )?math[ "]', context.get("body", "")):
         unused.append("mathjax")
 
@@ -77,6 +81,26 @@ def drop_scripts(app, pagename, templatename, context, doctree):
         for script in context.get("script_files", [])
         if not any(name in named(script) for name in unused)
     ]
+
+
+def cut_icons(app, exception):
+    """Leave in the theme's font and style sheet only the icons that some page shows."""
+    if exception or app.builder.format != "html":
+        return
+    static = Path(app.outdir, "_static")
+    sheet, font = static / ICONS[0], static / ICONS[1]
+    pages = "".join(page.read_text("utf-8") for page in Path(app.outdir).rglob("*.html"))
+    shown = set(re.findall(r"fa-[\w-]+", pages))
+    css = ICON.sub(lambda rule: rule[0] * bool(shown & set(re.findall(r"fa-[\w-]+", rule[1]))), sheet.read_text())
+    sheet.write_text(css.replace('.woff2) format("woff2")', '.woff) format("woff")'))
+    styles = "".join(path.read_text("utf-8") for path in static.rglob("*.css"))
+    codes = [int(code, 16) for code in re.findall(r"\\([ef][0-9a-f]{3})", styles)]
+    letters = Subsetter(Options(drop_tables=["FFTM"]))
+    letters.populate(unicodes=[*codes, *(ord(c) for c in styles if "\ue000" <= c <= "\uf8ff")])
+    with TTFont(font) as whole:
+        letters.subset(whole)
+        whole.flavor = "woff"
+        whole.save(font.with_suffix(".woff"))
 
 
 def fits_a_phone(table) -> bool:
@@ -150,4 +174,5 @@ def setup(app):
     app.connect("doctree-resolved", explain_terms)
     app.connect("html-page-context", drop_scripts, priority=900)
     app.connect("html-page-context", size_pictures)
+    app.connect("build-finished", cut_icons, priority=820)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
