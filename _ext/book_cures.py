@@ -17,7 +17,6 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util.images import get_image_size
 
 GLOSSARY = "reference/glossary"
-PHONE = 44  # letters in a line of a table, at 390 pixels
 IMAGE = re.compile(r'<img [^>]*?src="([^"]*)"[^>]*?(?= ?/?>)')
 ICONS = "styles/pydata-sphinx-theme.css", "vendor/fontawesome/webfonts/fa-solid-900.ttf"
 ICON = re.compile(r'(?<=\})((?:\.fa-[\w-]+:before,?)+)\{content:"[^"]*"\}')
@@ -103,24 +102,6 @@ def cut_icons(app, exception):
         whole.save(font.with_suffix(".woff"))
 
 
-def fits_a_phone(table) -> bool:
-    """Return whether a phone shows the table with each column as wide as its longest word."""
-    lines = [line.findall(nodes.entry) for line in table.findall(nodes.row)]
-    words = [[max(map(len, cell.astext().split()), default=0) for cell in line] for line in lines]
-    return sum(map(max, zip(*words, strict=False))) <= PHONE
-
-
-def wrap_tables(app, doctree, docname):
-    """Put every table in a box that scrolls by itself when the table is wider than the page."""
-    for table in list(doctree.findall(nodes.table)):
-        parent = table.parent
-        if isinstance(parent, nodes.container) and "table-box" in parent["classes"]:
-            continue
-        box = nodes.container(classes=["table-box", *(["whole-words"] * fits_a_phone(table))])
-        parent.replace(table, box)
-        box += table
-
-
 def drop_repeated_ids(app, doctree, docname):
     """Give the inside of exercises, solutions and proofs no id: all of a page had the same."""
     for section in doctree.findall(nodes.section):
@@ -169,7 +150,6 @@ def setup(app):
     app.add_transform(Lab)
     app.connect("config-inited", add_files)
     app.connect("config-inited", set_address, priority=900)
-    app.connect("doctree-resolved", wrap_tables)
     app.connect("doctree-resolved", drop_repeated_ids)
     app.connect("doctree-resolved", explain_terms)
     app.connect("html-page-context", drop_scripts, priority=900)

@@ -68,7 +68,7 @@
   };
   const query = new URLSearchParams(location.search).get("q") ?? "";
   const results = document.getElementById("search-results");
-  document.querySelector(".bd-search input").value = query;
+  for (const input of document.querySelectorAll(".bd-search input")) input.value = query;
   const pages = query.trim() ? window.bookFind(query).slice(0, 12) : [];
   if (query.trim() && !pages.length) results.append(made("p", "No page has any of these words."));
   results.append(made("ol", pages.map(({title: page, places}) => made("li", places.slice(0, 3).map((place, i) => {

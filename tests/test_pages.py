@@ -27,7 +27,7 @@ LOOK = r"""
   if (root.scrollWidth > root.clientWidth)
     wrong.push(`the page scrolls sideways: ${root.scrollWidth} > ${root.clientWidth}`);
   for (const e of article.querySelectorAll("*")) {
-    const boxes = "pre, .table-box, .math, mjx-container, .sd-tab-set, .headerlink";
+    const boxes = "pre, .pst-scrollable-table-container, .math, mjx-container, .sd-tab-set, .headerlink";
     if (e.closest(`${boxes}, figure:has(img.wide)`)) continue;  // these scroll by themselves
     const box = e.getBoundingClientRect();
     if (box.width && box.right > innerWidth + 1 && shown(e))

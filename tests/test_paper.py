@@ -22,7 +22,7 @@ CUT = """
     const box = e.getBoundingClientRect();
     if (box.width && box.right > edge)
       wrong.push(`<${e.tagName.toLowerCase()} class="${e.className}"> ends at ${box.right}`);
-    if (e.matches("pre, .table-box, div.math, figure") && e.scrollWidth > e.clientWidth + 1)
+    if (e.matches("pre, .pst-scrollable-table-container, div.math, figure") && e.scrollWidth > e.clientWidth + 1)
       wrong.push(`<${e.tagName.toLowerCase()}> cuts ${e.textContent.trim().slice(0, 40)}`);
   }
   for (const e of document.querySelectorAll("article details:not([open]), article .toggle-hidden"))
