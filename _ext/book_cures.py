@@ -24,9 +24,10 @@ STYLE = re.compile(r' style="width: (\d+)px; height: (\d+)px;"')
 
 
 def add_files(app, config):
-    """Copy MathJax and the fonts beside `_static`, which would load them in every page."""
+    """Copy MathJax, fonts and scripts beside `_static`, which would load them in every page."""
     config.templates_path.append(str(Path(__file__).with_name("templates")))
-    config.html_static_path.append(str(Path(__file__).with_name("vendor")))
+    for name in ("vendor", "live"):
+        config.html_static_path.append(str(Path(__file__).with_name(name)))
 
 
 def set_address(app, config):
@@ -70,15 +71,10 @@ def drop_scripts(app, pagename, templatename, context, doctree):
     unused = ["thebe", "doctools", "sphinx_highlight"]
     if not re.search(r'class="(?:[^"]* )?math[ "]', context.get("body", "")):
         unused.append("mathjax")
-
-    def named(script) -> str:
-        body = getattr(script, "attributes", {}).get("body") or ""
-        return f"{getattr(script, 'filename', None) or script} {body}".lower()
-
     context["script_files"] = [
         script
         for script in context.get("script_files", [])
-        if not any(name in named(script) for name in unused)
+        if not any(name in str(getattr(script, "__dict__", script)).lower() for name in unused)
     ]
 
 
@@ -88,18 +84,21 @@ def cut_icons(app, exception):
         return
     static = Path(app.outdir, "_static")
     sheet, font = static / ICONS[0], static / ICONS[1]
-    pages = "".join(page.read_text("utf-8") for page in Path(app.outdir).rglob("*.html"))
-    shown = set(re.findall(r"fa-[\w-]+", pages))
-    css = ICON.sub(lambda rule: rule[0] * bool(shown & set(re.findall(r"fa-[\w-]+", rule[1]))), sheet.read_text())
-    sheet.write_text(css.replace('.woff2) format("woff2")', '.woff) format("woff")'))
+    pages = (page.read_text("utf-8") for page in Path(app.outdir).rglob("*.html"))
+    shown = {icon for page in pages for icon in re.findall(r"fa-[\w-]+", page)}
+    in_use = lambda rule: rule[0] * bool(shown & set(re.findall(r"fa-[\w-]+", rule[1])))  # noqa: E731
+    css = ICON.sub(in_use, sheet.read_text("utf-8"))
+    sheet.write_text(
+        css.replace('solid-900.woff2) format("woff2")', 'solid-900.woff) format("woff")')
+    )
     styles = "".join(path.read_text("utf-8") for path in static.rglob("*.css"))
     codes = [int(code, 16) for code in re.findall(r"\\([ef][0-9a-f]{3})", styles)]
     letters = Subsetter(Options(drop_tables=["FFTM"]))
     letters.populate(unicodes=[*codes, *(ord(c) for c in styles if "\ue000" <= c <= "\uf8ff")])
-    with TTFont(font) as whole:
-        letters.subset(whole)
-        whole.flavor = "woff"
-        whole.save(font.with_suffix(".woff"))
+    whole = TTFont(font)
+    letters.subset(whole)
+    whole.flavor = "woff"
+    whole.save(font.with_suffix(".woff"))
 
 
 def drop_repeated_ids(app, doctree, docname):

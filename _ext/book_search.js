@@ -14,16 +14,12 @@
   const split = (text) => text.toLowerCase().replace(/[’']/g, "").match(/[\p{L}\p{N}_]+/gu) ?? [];
   const words = (text) => split(text).filter((word) => !PASSING.has(word)).flatMap((word) =>
     word.includes("_") ? [word, ...word.split("_").filter(Boolean)] : [word]).map(stem);
-  const pairs = (text) => {
-    const all = split(text).map(stem);
-    return all.slice(1).map((word, i) => `${all[i]} ${word}`);
-  };
+  const pairs = (text) => split(text).map(stem).map((word, i, all) => `${all[i - 1]} ${word}`).slice(1);
   const index = new MiniSearch({
     idField: "place",
     fields: [...Object.keys(WEIGHTS), "pairs"],
     storeFields: ["title", "heading", "words"],
-    extractField: (entry, field) =>
-      field === "pairs" ? `${entry.heading} . ${entry.words}` : entry[field],
+    extractField: (entry, field) => field === "pairs" ? `${entry.heading} . ${entry.words}` : entry[field],
     tokenize: (text, field) => (field === "pairs" ? pairs : words)(text),
     processTerm: (term) => term,
   });
@@ -32,12 +28,10 @@
     for (const field of ["heading", "words"]) page[field] = inside.map((one) => one[field]).join(" . ");
   }
   index.addAll(bookPlaces);
-
   // The pages that answer, the best first: each with its places, the best first.
   window.bookFind = (asked) => {
     const query = SAID.reduce((text, [long, added]) => text.replace(long, added), asked);
     const found = index.search({
-      combineWith: "OR",
       boostDocument: (place) => /^chapters/.test(place) ? 1 : /errors/.test(place) ? ERRORS : LOOKED_UP,
       queries: [
         {queries: [query], fields: Object.keys(WEIGHTS), boost: WEIGHTS, tokenize: words},
@@ -63,14 +57,13 @@
   };
   const made = (tag, inside, rest = {}) => {
     const element = Object.assign(document.createElement(tag), rest);
-    element.append(...[inside].flat());
-    return element;
+    return element.append(...[inside].flat()) ?? element;
   };
   const query = new URLSearchParams(location.search).get("q") ?? "";
   const results = document.getElementById("search-results");
   for (const input of document.querySelectorAll(".bd-search input")) input.value = query;
   const pages = query.trim() ? window.bookFind(query).slice(0, 12) : [];
-  if (query.trim() && !pages.length) results.append(made("p", "No page has any of these words."));
+  if (query.trim() && !pages.length) results.append("No page has any of these words.");
   results.append(made("ol", pages.map(({title: page, places}) => made("li", places.slice(0, 3).map((place, i) => {
     const title = i || place.heading === page ? page : `${page}: ${place.heading}`;
     const link = made("a", title, {href: document.documentElement.dataset.content_root + place.id});

@@ -20,7 +20,7 @@ LEFT_OUT += addnodes.toctree, addnodes.index, addnodes.desc_parameterlist
 
 def is_left_out(node: nodes.Node) -> bool:
     """Return whether nobody looks for what a node says."""
-    classes = node.get("classes", []) if isinstance(node, nodes.Element) else []
+    classes = getattr(node, "attributes", {}).get("classes", [])
     return isinstance(node, LEFT_OUT) or "cell_output" in classes
 
 
@@ -41,18 +41,18 @@ def places(doctree: nodes.document, address: str) -> list[dict]:
         formula.parent.replace(formula, nodes.Text("…"))
     found: dict[str, dict] = {}
     for block in doctree.findall(nodes.TextElement):
-        place = block
+        inside = isinstance(block.parent, nodes.TextElement | addnodes.desc_signature)
+        place = None if inside and not isinstance(block, addnodes.desc_name) else block
         while place is not None and not name_of(place):
             place = place.parent
-        if place is None or isinstance(block.parent, nodes.TextElement | addnodes.desc_signature):
-            if not isinstance(block, addnodes.desc_name):
-                continue
-        name = name_of(place)
-        start = {"place": f"{address}#{name}", "heading": "", "words": "", "code": ""}
-        mine = found.setdefault(name, start)
+        if (name := name_of(place)) == "":
+            continue
+        mine = found.setdefault(name, dict.fromkeys(("heading", "words", "code"), ""))
+        mine["place"] = f"{address}#{name}"
         is_name = isinstance(block, HEADINGS) and not mine["heading"]
         kind = "code" if isinstance(block, nodes.literal_block) else "words"
-        mine["heading" if is_name else kind] += " ".join(block.astext().split()) + " " * (not is_name)
+        said = " ".join(block.astext().split())
+        mine["heading" if is_name else kind] += said if is_name else f"{said} "
     return [mine for name, mine in found.items() if name != "sources"]
 
 
