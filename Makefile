@@ -32,17 +32,20 @@ export PYDEVD_DISABLE_FILE_VALIDATION := 1
 SHAPE := _config.yml _toc.yml $(wildcard chapters/pages.toml reference/references.bib) \
 	$(shell find _ext _static -type f -not -name '*.pyc' 2>/dev/null)
 BUILD_FLAGS := -W -n --keep-going
+# Runs a program in an environment of its own.
+ALONE := $(CURDIR)/$(BIN)/uv run --quiet --isolated --no-project --python $(CURDIR)/$(BIN)/python
 # One file is one worker's: a notebook's cells share a kernel.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist loadfile
 # The tests of the book and of its tools, by name; all others are the library's.
 BOOK := api build conformance error_index frameworks front_door graph_memory \
 	hands lab leaf_programs libraries live messages models mutate nbval notebooks pages paper \
-	portable% recipes reference repository search setup site \
-	sources style td0% whole%
+	portable% recipes reference release repository search setup site \
+	sources style td0% teaching whole%
 UNIT := src/persample $(filter-out $(BOOK:%=tests/test_%.py),$(wildcard tests/test_*.py))
 
-.PHONY: help book unit test check lab serve pdf notebooks lint portable mutate packages models \
-	conformance frameworks bench private-peers repository constraints clean
+.PHONY: help book unit test check lab serve pdf slides exercises paper release \
+	notebooks lint portable mutate packages models conformance frameworks \
+	bench private-peers repository constraints clean
 
 help:  ## list the targets
 	@echo "Per-Sample Gradients: make TARGET, where TARGET is"
@@ -83,6 +86,30 @@ serve: book  ## serve the book at http://localhost:8000 (PORT=...)
 
 pdf: $(VENV)/.dev book  ## print the whole book into one PDF, with contents
 	@$(BIN)/python scripts/pdf.py
+
+slides: $(VENV)/.dev  ## make the core chapters slides, in _build/slides
+	@$(BIN)/python scripts/teaching.py slides
+
+exercises: $(VENV)/.dev  ## write their exercises without solutions, and the wheel, to _build/exercises
+	@$(BIN)/python scripts/teaching.py exercises
+
+# The machine's pandoc, or that in a wheel; the PDF is what a browser prints.
+PANDOC = $(shell command -v pandoc || echo '$(ALONE) --with pypandoc-binary python -c "import pypandoc, \
+	subprocess, sys; sys.exit(subprocess.call([pypandoc.get_pandoc_path(), *sys.argv[1:]]))"')
+paper: $(VENV)/.dev  ## print the paper about the book, by pandoc, to _build/paper.pdf
+	@mkdir -p _build && cd reference/paper && $(PANDOC) paper.md --standalone --citeproc --mathml \
+		--embed-resources --css paper.css --fail-if-warnings -o ../../_build/paper.html
+	@cd scripts && ../$(BIN)/python -c 'import browser; \
+		chromium = browser.browser(); page = chromium.__enter__().new_page(); \
+		page.goto((browser.ROOT / "_build/paper.html").as_uri()); \
+		page.pdf(path="../_build/paper.pdf", prefer_css_page_size=True); \
+		chromium.__exit__(None, None, None)' && echo "The paper is at $(CURDIR)/_build/paper.pdf"
+
+release: $(VENV)/.dev book  ## build and try what a release publishes, in _build/release (TAG=v1.2.3)
+	@rm -rf _build/release && $(BIN)/uv build --quiet --out-dir _build/release .
+	@$(ALONE) --with twine twine check --strict _build/release/*.whl _build/release/*.tar.gz
+	@$(BIN)/python -m zipfile -c _build/release/per-sample-gradients-site.zip $(HTML)
+	@$(BIN)/python scripts/release.py _build/release $(TAG)
 
 notebooks: $(VENV)/.dev  ## execute every notebook in place and normalise it (ONLY=td0 for one)
 	$(BIN)/python scripts/execute_notebooks.py $(if $(ONLY),--only $(ONLY))

@@ -5,7 +5,7 @@ stored ones, and makes the check of check.py on each batch. With ``--save`` it w
 
 - weighting: a random weighting of the losses, or for a library that gives norms only the norm of
   one random sample; an exception of the shapes counts as caught.
-- sum: the same with all weights 1, which is what most people try.
+- sum: the same with all weights 1, so the plain sum of the rows against ``.grad``.
 - permuted: the rows (or norms) of a permuted batch are the permuted rows.
 
 Right batches are checked too, of the same lines and of the same tasks in persample and torch.func:

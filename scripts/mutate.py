@@ -68,7 +68,7 @@ GROUPS = {
         "privacy.py": "privacy",
     },
     "losses": {"losses.py": "losses"},
-    "tape": {"tape.py": "tape"},
+    "tape": {"tape.py": "tape leaf_programs"},
 }
 # How many mutants of each group are tried.
 SIZES = (160, 90, 80, 30, 15, 25)

@@ -24,33 +24,6 @@ from .test_record_errors import own_function, used
 
 S, R, THETA = arrays((states, rewards, theta), "torch")
 JS, JR, JTHETA = arrays((states, rewards, theta), "jax")
-# The name on the page, where it is not that of the row with hyphens.
-OF_RECORDER = {
-    "no-tensor": "no tensor",
-    "lazy": "a lazy layer",
-    "divided": "divided parameters",
-    "fetched": "parameters fetched for a pass",
-    "replaced": "a parameter that was replaced",
-    "batch-norm": "batch norm",
-    "scalar": "one number",
-    "tokens": "a number for each token",
-    "hook": "a hook on a parameter",
-    "hidden": "a function that may hide a parameter",
-    "not-finite": "a row that is not finite",
-    "copy": "a copy",
-    "other-model": "another model's losses",
-    "no-gradient": "no gradient",
-    "none": "no backward",
-    "second": "a second backward",
-    "overwritten": "an input overwritten",
-    "stepped": "a step before autograd runs again",
-    "check": "a check that fails",
-    "check-graph": "a check without a graph",
-    "reentrant": "re-entrant checkpointing",
-    "model": "no model",
-    "frozen": "nothing to train",
-    "norm": "a norm below 0",
-}
 
 
 # Programs that several frameworks refuse, each in its own words.
@@ -292,7 +265,11 @@ TRIGGERS = {
     "persample.project-seed": lambda: ps.statistics.project(states, 8, seed=-1),
     "persample.recorder-replay": lambda: used(own_function()),
     **{f"persample.{name}": row[0] for name, row in ERRORS.items() if " " not in name},
-    **{f"persample.recorder-{name}": LAYER_ERRORS[key][0] for name, key in OF_RECORDER.items()},
+    **{
+        f"persample.recorder-{name}": row[0]
+        for name, row in LAYER_ERRORS.items()
+        if " " not in name
+    },
 }
 
 

@@ -63,12 +63,6 @@ class TiedLanguage(nn.Module):
         return h @ self.table.weight.T
 
 
-def two_outputs(m, x):
-    """The second output is made from the first, and both are used."""
-    first = (x * m.weight).tanh()
-    return first + 3 * first**2
-
-
 def one_ignored(m, x):
     """One layer does not run, one runs and does not reach the loss."""
     return m.used(x) + m.lost(x).detach()
@@ -87,11 +81,6 @@ def twice(m, x):
     return m.first(torch.tanh(m.first(x)))
 
 
-def own_and_inner(m, x):
-    """The model's own parameter is that of its inner layer."""
-    return torch.tanh(m.inner(x)) @ m.inner.weight
-
-
 MODELS = {  # name -> (model, inputs of a batch)
     "MLP": (lambda: nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3)), vectors(4)),
     "Linear, T = 7": (lambda: nn.Linear(4, 3), vectors(7, 4)),
@@ -105,10 +94,8 @@ MODELS = {  # name -> (model, inputs of a batch)
     "LayerNorm, T = 7": (lambda: nn.LayerNorm(4, eps=0.1), vectors(7, 4)),
     "GroupNorm": (lambda: nn.GroupNorm(2, 4, eps=0.1), vectors(4, 3, 5)),
     "attention": (Attention, indices(6)),
-    "two outputs": (lambda: Made(two_outputs, weight=nn.Parameter(torch.ones(4))), vectors(4)),
     "called twice": (lambda: Made(twice, first=nn.Linear(4, 4)), vectors(4)),
     "called twice, T = 7": (lambda: Made(twice, first=nn.Linear(4, 4)), vectors(7, 4)),
-    "own and inner": (lambda: Made(own_and_inner, inner=nn.Linear(4, 4)), vectors(4)),
     "tied": (Tied, indices(6)),
     "not used": (
         lambda: Made(one_ignored, **{k: nn.Linear(4, 3) for k in ("used", "idle", "lost")}),

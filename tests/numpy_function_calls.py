@@ -12,17 +12,6 @@ from . import specs
 from .specs import Input
 
 
-def broken(*shape):
-    """Numbers of which some are NaN, the first of each row never."""
-
-    def draw(rng, s):
-        x = 0.1 * rng.permutation(int(np.prod(s))).reshape(s) - 0.35
-        x[..., 1:][rng.uniform(size=x[..., 1:].shape) < 0.3] = np.nan
-        return x
-
-    return Input(shape, draw)
-
-
 def extreme(*shape):
     """Numbers, infinities and NaN in a fixed order, times a number that is drawn."""
     values = [1.5, np.nan, -np.inf, 0.5, np.inf, -2.0]
@@ -43,7 +32,7 @@ def apart(*shape):
 
 
 # Letters, and what of tests/specs.py or of the above is drawn for them.
-NAMES = """xyz real, nm nonzero, fg few, rs rising, a about_one, b broken, c condition, d near,
+NAMES = """xyz real, nm nonzero, fg few, rs rising, a about_one, c condition, d near,
 e apart, h count, i index, j invertible, k fractional, l definite, o above_one, p positive,
 q remote, t inside, u extreme"""
 NAMES = [pair.split() for pair in NAMES.split(",")]
@@ -51,38 +40,27 @@ DOMAINS = {a: globals().get(name) or getattr(specs, name) for some, name in NAME
 
 # Name: arguments; arguments. What has the name in it is a whole expression.
 CALLS = """
-sum: x_35; x_35, 1; x_234, axis=(0, 2), keepdims=True; x_35, axis=0, where=c_35
+sum: x_35; x_35, 1; x_234, axis=(0, 2), keepdims=True
 sum: x_35, 0, np.float32; c_7
 prod: n_23; n_23, 1, keepdims=True
 max: d_35; d_35, axis=1, keepdims=True
 min: d_35; d_35, axis=(0,), keepdims=True
 amax: d_35, 0
 amin: d_35, 0
-ptp: d_35; d_35, axis=1, keepdims=True
 all: f_35
 any: f_32, axis=1
 count_nonzero: f_35; f_35, axis=1, keepdims=True
 mean: x_35; x_35, axis=0, keepdims=True; f_35
-mean: x_35, axis=1, where=c_5 | np.eye(5, dtype=bool)[0]
-var: x_35; x_35, axis=1, ddof=1, keepdims=True; x_35, axis=0, correction=1
-var: x_234, (0, 2), None, None, 2
-std: x_35; x_35, axis=1, ddof=1, keepdims=True; x_35, axis=0, correction=1
-average: x_35; x_35, weights=p_35; x_35, axis=1, weights=p_5, keepdims=True
-average: x_35, axis=0, weights=p_3; x_234, axis=1, weights=p_3; f_4, weights=h_4
+var: x_35; x_35, axis=1, ddof=1, keepdims=True; x_234, (0, 2), None, None, 2
+std: x_35; x_35, axis=1, ddof=1, keepdims=True
 argmax: d_35; d_35, axis=1, keepdims=True
 argmin: d_35; d_35, 0
 cumsum: x_35; x_35, axis=1, dtype=np.float32; x_35, 0
 cumprod: n_23; n_23, axis=1
 cumulative_sum: x_4; x_35, axis=0, include_initial=True
 cumulative_prod: n_4; n_23, axis=1, include_initial=True
-nansum: b_35; b_35, axis=1, keepdims=True; f_3
-nanmean: b_24; b_24, axis=1, keepdims=True
 sort: d_35; d_35, axis=0; d_35, None, kind="stable"
 argsort: d_35; f_35, axis=0, stable=True; d_35, axis=None
-quantile: d_35, 0.3; d_35, [0.0, 0.42, 1.0], axis=1; d_35, [0.1, 0.8], axis=0
-quantile: np.isnan(np.quantile(b_43, 0.4, axis=1))
-percentile: d_35, 30; d_35, [5, 70.5], axis=1
-median: d_35; d_34, axis=1
 searchsorted: r_6, x_23; r_6 // 1, f_5, side="right"
 searchsorted: np.array([3.0, 1.0, 2.0]), p_4, sorter=np.array([1, 2, 0])
 isin: f_35, [1, 3]; f_35, g_2, invert=True
@@ -103,8 +81,6 @@ linalg.matrix_transpose: x_234
 broadcast_to: x_35, (2, 3, 5); x_, 4
 broadcast_arrays: x_31, y_5
 flip: x_35; x_35, 1; x_234, axis=(0, 2)
-flipud: x_35
-fliplr: x_35
 roll: x_35, 2; x_35, -1, axis=1; x_35, (1, 2), axis=(0, 1); x_35, np.int64(1), 0
 repeat: x_35, 2; x_35, [1, 0, 3], axis=0
 tile: x_35, 2; x_35, (2, 1, 3)
@@ -114,18 +90,11 @@ concatenate: [x_35, y_15]; (x_35, y_32), axis=1; [x_35, y_2], axis=None; x_35
 stack: [x_35, y_35]; [x_35, y_35], axis=-1; [x_4[0], x_4[2] * x_4[1]]
 vstack: [x_4, y_24]
 hstack: [x_4, y_2]; [x_35, y_32]; [x_, y_]
-column_stack: [x_4, y_42]
-append: x_35, [1.0, 2.0]; x_35, y_31, axis=1
 split: x_35, 3; x_35, [1, 4], axis=1
-array_split: x_35, 3, axis=1; x_35, [2, 9]
 unstack: x_35, axis=1
-pad: x_35, 2; x_35, ((1, 0), (0, 2)), constant_values=3.0
-pad: x_35, ((2, 1), (0, 3)), mode="edge"; x_35, ((2, 1), (0, 3)), mode="reflect"
-pad: x_35, ((2, 1), (0, 3)), mode="symmetric"; x_35, ((2, 1), (0, 3)), mode="wrap"
 dot: x_4, y_4; x_35, y_52; x_234, y_243; x_234, y_4; x_4, y_243; x_35, 2.0
 inner: x_4, y_4; x_234, y_54; x_, y_4
 outer: x_35, y_4
-vdot: x_35, y_53
 cross: x_3, y_3; x_43, y_3; x_34, y_34, axis=0
 tensordot: x_234, y_342; x_35, y_52, axes=1; x_4, y_2, axes=0
 tensordot: x_234, y_32, axes=([1, 0], [0, 1]); x_234, y_42, (-1, 0)
@@ -137,10 +106,8 @@ trace: x_35; x_234, 1, 2, 0
 tril: x_35; x_234, -1; x_4
 triu: x_35, k=1; x_243
 linalg.norm: n_4, None; n_4, 1; n_4, 2; n_4, 3.5; n_4, -1; n_4, 0; e_4, np.inf; e_4, -np.inf
-linalg.norm: n_35, ord=None; n_35, ord="fro"; n_35, ord=1; n_35, ord=-1; n_35, ord=np.inf
-linalg.norm: n_35, ord=-np.inf; x_234; x_23, keepdims=True; x_234, axis=1
+linalg.norm: n_35, ord=None; n_35, ord="fro"; x_234; x_23, keepdims=True; x_234, axis=1
 linalg.norm: n_23, 1, axis=-1, keepdims=True; x_234, axis=(0, 2), keepdims=True
-linalg.norm: n_234, 1, axis=(2, 0); n_234, 1, axis=(0, 2)
 linalg.det: j_233
 linalg.slogdet: j_33
 linalg.inv: j_33
@@ -160,19 +127,14 @@ where: c_35, x_35, y_5; n_35 > 0, np.exp(n_35), 0.0; np.eye(3, dtype=bool), x_3,
 select: [n_35 > 0.5, n_35 > 0], [n_35, x_35], 7.0; [n_4 > 0.0], [n_4**2]
 clip: d_34 - 0.6, -0.42, 0.42; n_34, a_min=0.0, a_max=None; n_34, min=0.0, max=0.9
 clip: d_7, e_7, e_7[::-1] + 0.23; f_5, None, 2
-nan_to_num: u_23, nan=1.0, posinf=2.0, neginf=-3.0; b_24; f_2
-round: k_35; x_35, 2; 100 * x_35, decimals=-1; f_3, 1; 13 * f_3, -1
-around: x_35, 1
-diff: x_35; x_35, 2, axis=0; x_35, prepend=0.0, append=np.ones((3, 2))
-zeros_like: x_35; x_35, dtype=int, shape=(2,)
+round: k_35; f_3
+diff: x_35; x_35, 2, axis=0
+zeros_like: x_35; x_35, dtype=int
 ones_like: x_35, np.float32
 empty_like: 0.0 * np.nan_to_num(np.empty_like(x_35))
-full_like: x_35, 7.0; x_4, x_4[0], dtype=np.float32, shape=(2, 4)
+full_like: x_35, 7.0; x_4, x_4[0], dtype=np.float32
 copy: x_35
 astype: x_35, np.float32
-meshgrid: x_4, y_3; x_4, y_3, z_2, indexing="ij"
-rint: f_4
-add: x_35, 1, dtype=np.float32
 power: f_5, 3; x_35, 2
 exp: x_35, out=None, where=True
 logical_not: c_35
@@ -183,24 +145,19 @@ add.reduce: x_35; x_35, 1, keepdims=True
 multiply.reduce: n_23, axis=(0, 1)
 maximum.reduce: d_35; np.stack([d_3, e_3])
 minimum.reduce: d_35, -1
-logical_and.reduce: f_32, axis=1
-logical_or.reduce: f_32
 logaddexp.reduce: x_35; x_35, axis=1, keepdims=True
-add.accumulate: x_35; x_35, axis=1
-multiply.accumulate: n_32
 subtract.outer: x_23, y_4
 maximum.outer: d_3, e_4
 """
 
 # Ufuncs by what they take, each in several shapes.
 UFUNCS = {
-    "x": "negative positive conjugate exp expm1 exp2 sin cos arctan sinh cosh tanh arcsinh square"
-    " degrees radians rad2deg deg2rad",
+    "x": "negative positive conjugate exp expm1 sin cos arctan sinh cosh tanh arcsinh square",
     "p": "log log1p log2 log10 sqrt",
-    "n": "absolute fabs cbrt reciprocal sign",
+    "n": "absolute sign",
     "t": "tan arcsin arccos arctanh",
     "o": "arccosh",
-    "k": "floor ceil trunc rint",
+    "k": "floor ceil trunc",
     "u": "isfinite isinf isnan signbit",
     "f": "logical_not",
     "xy": "add subtract multiply nextafter logaddexp",

@@ -181,3 +181,7 @@ def test_the_table_of_chapter_1_is_what_was_measured():
         n["plain"]["0%"]["mean"] - n["rows clipped at 4"]["0%"]["mean"] for n in stored.values()
     ]
     assert "is {:.1f}, {:.1f} and {:.1f} points".format(*price) in text
+    third = stored["GroupNorm"]
+    lost = third["plain"]["10%"]["mean"] - third["loss capped at 3"]["10%"]["mean"]
+    assert round(lost) == 6
+    assert "costs the third six points" in text

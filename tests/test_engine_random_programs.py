@@ -80,15 +80,6 @@ BINARY = {
 }
 
 
-def fits(name, x, y):
-    if name == "matmul":
-        inner = y[-2] if len(y) > 1 else y[-1] if y else None
-        return bool(x) and x[-1] == inner
-    if name in ("stack", "logaddexp"):
-        return x == y
-    return all(a == b or 1 in (a, b) for a, b in zip(x[::-1], y[::-1], strict=False))
-
-
 class Program:
     """Steps drawn from a seed. Called in a namespace it returns one number."""
 
@@ -103,10 +94,10 @@ class Program:
             # the newest value is used half of the time, so that programs grow deep
             if self.rng.random() < 0.5:
                 operands[0] = len(values) - 1
-            shapes = [values[i].shape for i in operands]
-            if name in BINARY and not fits(name, *shapes):
+            try:
+                value = self.step(xp, values, (name, *operands))
+            except ValueError:  # shapes that do not fit
                 continue
-            value = self.step(xp, values, (name, *operands))
             if value.shape in KEPT:
                 self.steps.append((name, *operands))
                 values.append(value)

@@ -4,12 +4,10 @@ import functools
 import inspect
 from collections import namedtuple
 
-import jax
 import numpy as np
 import pytest
 import torch
 from optree import tree_leaves, tree_map, tree_structure
-from precision import enable_x64
 from tolerances import FLOAT64, assert_close
 
 from persample import td_loss
@@ -70,28 +68,6 @@ def test_vmap_of_grad_and_grad_of_vmap_and_jit_of_each():
         as_in_torch(way, rows, X)
     squares = grad(lambda X: xp.sum(vmap(grad(ours))(X) ** 2))
     as_in_torch(squares, slope_of(lambda X: torch.sum(rows(X) ** 2)), X)
-
-
-@pytest.mark.parametrize(
-    ("in_axes", "shapes"),
-    [
-        (-1, ((3, 4), (2, 5, 4))),
-        ([None, 2], ((3,), (2, 5, 4))),
-        (({"a": 1, "b": [None, 0]}, -1), ({"a": (3, 4), "b": [(3,), (4, 2)]}, (2, 5, 4))),
-        (({"a": 1, "b": -1}, None), ({"a": (3, 4), "b": [(3, 4), (4,)]}, (2, 5))),
-    ],
-)
-def test_in_axes_means_what_it_means_in_jax(in_axes, shapes):
-    is_shape = lambda x: isinstance(x, tuple) and isinstance(x[0], int)  # noqa: E731
-    args = [tree_map(lambda n: rng.normal(size=n), x, is_leaf=is_shape) for x in shapes]
-
-    def f(p, x):
-        return sum((n + 1.5) * (leaf**2).sum() for n, leaf in enumerate(tree_leaves(p))) * x
-
-    with enable_x64(True):
-        expected = np.asarray(jax.vmap(f, in_axes)(*args))
-    assert_close(vmap(f, in_axes)(*args), expected)
-    assert_close(jit(vmap(f, in_axes))(*args), expected)
 
 
 # Perturbation confusion: programs that go wrong if levels are mixed up --------------------------

@@ -61,16 +61,6 @@ def test_every_program_is_stored():
     assert programs == set(runner.NAMES) == set(STORED)
 
 
-def test_times_are_kept_with_their_date_unless_the_version_is_another():
-    before = {"version": "1.0", "times": {"1": 2.0}, "timed": {"date": "then"}, "rows": 0}
-    kept = runner.timed("mlx", {"version": "1.0", "times": {}, "rows": 1}, before)
-    assert kept == before | {"rows": 1}
-    with pytest.raises(RuntimeError, match=r"those of version 1\.0, and this is 2"):
-        runner.timed("mlx", {"version": "2.0", "times": {}}, before)
-    new = runner.timed("mlx", {"version": "2.0", "times": {"1": 3.0}}, before)
-    assert new["timed"]["date"] == runner.today()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OWN)
 def test_the_programs_of_the_books_own_frameworks_still_find_that(name, tmp_path):

@@ -42,14 +42,6 @@ def test_what_the_five_questions_do_not_cover():
     assert w.grad is None
 
 
-def test_a_rounding_that_the_gradient_passes_by():
-    h = torch.tensor([-2.6, 0.4, 0.6, 7.5], requires_grad=True)
-    passed = h + (h.round() - h).detach()
-    passed.sum().backward()
-    assert torch.equal(passed, h.round())
-    assert torch.equal(h.grad, torch.ones(4))
-
-
 def test_a_write_through_numpy_is_not_counted():
     w = parameter()
     loss = (w * w).sum()
@@ -100,17 +92,6 @@ def test_a_forgotten_detach_is_silent_if_the_steps_save_nothing():
         state = state + w
         state.sum().backward()
     assert w.grad.tolist() == 2 * [1 + 2 + 3 + 4 + 5]
-
-
-def test_a_running_total_keeps_nodes_of_every_step_after_its_backward_pass():
-    w, total, sizes = parameter(), 0.0, []
-    for _ in range(4):
-        loss = (w * w).sum()
-        loss.backward()
-        total = total + loss
-        sizes.append(nodes(total))
-    assert len({b - a for a, b in zip(sizes, sizes[1:], strict=False)}) == 1
-    assert sizes[-1] > sizes[0]
 
 
 def test_what_becomes_of_batch_norm():

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import nbformat
@@ -12,7 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from conformance import catch, check  # noqa: E402
+from conformance import catch, check, tables  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / "conformance" / "reports"
@@ -43,8 +44,8 @@ def test_a_program_prints_what_its_report_says_where_its_library_is_installed(pa
 # Who is wrong where: the program that shows it, by kind of model and library.
 SHOWN_BY = {
     ("position table", "Opacus"): "opacus_position_table",
-    ("batch not axis 0, or merged", "Opacus"): "opacus_position_table",
-    ("batch not axis 0, or merged", "BackPACK"): "backpack_batch_axis",
+    ("batch not on axis 0, or merged", "Opacus"): "opacus_position_table",
+    ("batch not on axis 0, or merged", "BackPACK"): "backpack_batch_axis",
     ("samples mix in the model", "Opacus"): "opacus_mixing",
     ("samples mix in the model", "BackPACK"): "backpack_mixing",
     ("samples mix in the loss", "Opacus"): "opacus_mixing",
@@ -53,24 +54,23 @@ SHOWN_BY = {
     ("cdist between samples", "BackPACK"): "backpack_mixing",
     ("cdist between samples", "torch.func"): "torch_func_cdist",
     ("Embedding(padding_idx)", "Opacus"): "opacus_padding_idx",
-    ("EmbeddingBag, offsets", "Opacus"): "opacus_embedding_bag",
+    ("EmbeddingBag(offsets), repeated ids", "Opacus"): "opacus_embedding_bag",
     ("Conv(padding_mode)", "Opacus"): "opacus_padding_mode",
     ("Conv(padding_mode)", "BackPACK"): "backpack_padding_mode",
-    ("Conv(groups)", "BackPACK"): "backpack_groups",
+    ("Conv(groups): squared norms", "BackPACK"): "backpack_groups",
+    ("… packed, as DPLSTM", "Opacus"): "opacus_packed",
+    ("… as DPMultiheadAttention", "Opacus"): "opacus_attention",
     ("hook on a parameter", "Opacus"): "opacus_parameter_hook",
     ("hook on a parameter", "BackPACK"): "backpack_parameter_hook",
 }
 
 
 def test_whoever_is_wrong_somewhere_has_a_program_and_a_report():
-    kinds = json.loads((ROOT / "conformance" / "families.json").read_text())
-    wrong = set()
-    for line in RESULTS:
-        if "wrong" in line["verdicts"]:
-            text = f"{line['model']} / {line['loss']}"
-            fits = [name for name, p in kinds["families"].items() if re.search(p, text)]
-            wrong.add((fits[-1], line["library"].split(",")[0]))
-    assert wrong == SHOWN_BY.keys()
+    kinds = tables.read("families.json")
+    cells = {(kind, name.split(",")[0]): set() for kind, name in tables.marks()}
+    for (kind, name), mark in tables.marks().items():
+        cells[kind, name.split(",")[0]].add(mark)
+    assert {pair for pair, marks in cells.items() if marks & {"limit", "wrong"}} == SHOWN_BY.keys()
     assert {*SHOWN_BY.values(), "opacus_ghost"} == {path.stem for path in PROGRAMS}
     documented = {(kind, name) for name, found in kinds["documented"].items() for kind in found}
     reports = {pair: (REPORTS / f"{name}.md").read_text() for pair, name in SHOWN_BY.items()}
@@ -78,11 +78,40 @@ def test_whoever_is_wrong_somewhere_has_a_program_and_a_report():
     assert documented & SHOWN_BY.keys() == limits
 
 
+@pytest.mark.parametrize("name", ["matrix", "batches", "costs", "caught"])
+def test_a_table_of_the_page_is_what_the_stored_runs_give(name):
+    assert f"\n\n{getattr(tables, name)()}\n" in f"\n\n{TEXT}\n"
+
+
+def test_every_symbol_of_the_matrix_is_explained_and_has_a_colour():
+    css = (ROOT / "_static" / "book.css").read_text()
+    used = {mark for mark in tables.marks().values() if mark}
+    assert used == tables.SYMBOLS.keys()
+    for mark, symbol in tables.SYMBOLS.items():
+        assert f"- [{symbol}]{{.{mark}}} " in TEXT
+        assert f"span.{mark} {{ background: " in css
+
+
 @pytest.mark.parametrize("page", ["libraries", "recipes"])
 def test_the_check_on_the_page_is_the_one_that_was_measured(page):
     cells = nbformat.read(ROOT / "reference" / f"{page}.ipynb", as_version=4).cells
     shown = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
     assert inspect.getsource(check.error_of_rows).rstrip() in shown
+
+
+def wrong_by_mark(libraries):
+    """Count the lines and batches with wrong rows, by their symbol in the matrix."""
+    kinds, marks, count = tables.read("families.json"), tables.marks(), Counter()
+    for line in RESULTS:
+        if "wrong" in line and line["library"] in libraries:
+            kind = tables.kind_of(line, kinds["families"])
+            norms = kinds["norms"].get(kind) if line["wrong"] == ["squared_norms"] else None
+            mark = marks[norms or kind, line["library"]]
+            count["lines", mark] += 1
+            count["batches", mark] += line["verdicts"].count("wrong")
+            late = line["model"].startswith("late:")
+            count["silent and late"] += late and "wrong" not in line["verdicts"][:2]
+    return count
 
 
 def test_what_the_check_caught_is_said():
@@ -100,6 +129,8 @@ def test_what_the_check_caught_is_said():
         for line in RESULTS
         if "errors" in line and line["library"] in wrong
     )
+    marks = wrong_by_mark(wrong)
+    assert marks["batches", "limit"] + marks["batches", "wrong"] == batches
     lines = [stored["libraries"][name]["lines"] for name in wrong]
     total, early = (sum(found[key] for found in lines) for key in ("lines", "two"))
     late = sum(
@@ -107,10 +138,13 @@ def test_what_the_check_caught_is_said():
     )
     for said in (
         f"caught all {random} wrong batches",
+        f"{marks['batches', 'limit']} are [◇]{{.limit}} and {marks['batches', 'wrong']} [✖]",
+        f"{marks['lines', 'limit']} [◇]{{.limit}} and {marks['lines', 'wrong']} [✖]{{.wrong}}, ",
+        f"{total - early} showed nothing",
+        f"For {marks['silent and late']} of these",
         f"weights 1 caught {ones}, of which {shapes} had",
         f"{ghost['batches']} wrong batches one random norm found {ghost['weighting']}",
         f"Of the {total} lines",
-        f"rows, {total - early} showed nothing",
         f"{late} of {batches + ghost['batches']:,}",
     ):
         assert said in TEXT

@@ -75,15 +75,9 @@ TWO = (
     + """
 import sys
 import torch.distributed as dist
-from torch.func import functional_call, grad, vmap
 import persample as ps
 sys.path.insert(0, sys.argv[1])
 from clip_on_two import add_up, add_up_divided, clipped_sum, fully_shard, init_device_mesh
-
-def vmapped(net, x, y):
-    params = {k: p.detach() for k, p in net.named_parameters()}
-    loss = lambda p, a, b: cross_entropy(functional_call(net, p, (a[None],)), b[None])
-    return vmap(grad(loss), (None, 0, 0))(params, x, y)
 
 def recorded(net, x, y):
     with ps.record(net) as record:
@@ -104,7 +98,6 @@ for division in ([slice(0, 2), slice(2, 6)], [slice(0, 6), slice(0, 0)]):
     if own != slice(0, 0):
         for (name, total), g in zip(recorded(net, X[own], Y[own]).items(), mine):
             torch.testing.assert_close(total, g)
-        assert vmapped(net, X[own], Y[own])["0.bias"].shape == (len(X[own]), 8)
     net = deep()
     for module in (net[0], net[2], net[4], net):
         fully_shard(module, mesh=mesh)
@@ -115,15 +108,6 @@ for division in ([slice(0, 2), slice(2, 6)], [slice(0, 6), slice(0, 0)]):
 try:
     recorded(net, X, Y)
 except TypeError as error:
-    print(error, flush=True)
-zeros = vmapped(net, X, Y)                   # without a message, after the pass above
-assert not any(g.to_local().any() for g in zeros.values())
-net = deep()
-for module in (net[0], net[2], net[4], net):
-    fully_shard(module, mesh=mesh)
-try:
-    vmapped(net, X, Y)
-except AttributeError as error:
     print(error, flush=True)
 dist.destroy_process_group()
 """
@@ -144,7 +128,6 @@ def test_two_processes_clip_as_one_and_a_divided_model_is_refused(tmp_path):
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
     assert not done.returncode, done.stderr[-3000:]
-    assert done.stdout.count("has no attribute '_local_tensor'") == 2
     assert done.stdout.count("record: the parameter 0.weight is a DTensor") == 2
 
 
@@ -182,7 +165,7 @@ try:
 except Exception as error:
     print(type(error).__name__)
 
-# What shard_map does with each way to differentiate, and what prevents it.
+# What shard_map does with the package, and what prevents it.
 mesh = Mesh(jax.devices(), "d")
 def mapped(f, **more):
     specs = {"in_specs": (P(), P("d"), P("d")), "out_specs": P("d")}
@@ -192,14 +175,7 @@ def cured(f):
     return lambda p, *given: f(jax.lax.pcast(p, "d", to="varying"), *given)
 
 package = ps.per_sample_grad(loss)
-ways = {"grad": rows_of, "jacrev": jax.vmap(jax.jacrev(loss), (None, 0, 0)),
-        "package": package, "jacfwd": jax.vmap(jax.jacfwd(loss), (None, 0, 0)),
-        "grad, cured": cured(rows_of), "package, cured": cured(package)}
-print([name for name, f in ways.items() if same(mapped(f))])
-assert same(mapped(rows_of, check_vma=False))
-places = jax.tree.map(lambda g: jnp.tile(g.reshape(4, 2, *g.shape[1:]).sum(0),
-                                         (4,) + (1,) * (g.ndim - 1)), rows)
-assert same(mapped(rows_of), places)       # a sum for each place
+print(same(mapped(package)), same(mapped(cured(package))))
 
 two = Mesh(np.array(jax.devices()).reshape(2, 2), ("a", "b"))
 for axes in ("a", ("a", "b")):             # pcast names one axis, or both
@@ -223,7 +199,7 @@ def test_four_devices_of_jax():
     assert not done.returncode, done.stderr[-3000:]
     assert done.stdout.splitlines() == [
         "ShardingTypeError",
-        "['jacfwd', 'grad, cured', 'package, cured']",
+        "False True",
         "a False",
         "('a', 'b') True",
     ]

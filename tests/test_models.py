@@ -47,30 +47,6 @@ class Causal(nn.Module):
         return self
 
 
-def image_model():
-    layers = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Dropout(0.2)
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(16, 10))
-
-
-IMAGES = models.of_classes(3, 8, 8)
-
-
-@pytest.mark.parametrize(("make", "ask"), [(Causal, models.of_language), (image_model, IMAGES)])
-def test_small_models_are_proved(make, ask):
-    row = models.verdict("small", make, ask)
-    assert row["result"] == "proved"
-    assert row["nodes"] == []
-    assert row["error"] < 1e-5
-
-
-def test_a_replayed_model_has_its_nodes_named():
-    def ask(model, size, length):
-        return (model(torch.randn(size, 3)) @ torch.randn(2, size)).sum(0)
-
-    row = models.verdict("mixed", lambda: nn.Linear(3, 2), ask)
-    assert (row["result"], row["nodes"]) == ("replayed", ["MmBackward0"])
-
-
 class Returning(Causal):
     """The same, asked as models of transformers are: a mask, which causal attention needs not."""
 

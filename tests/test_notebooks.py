@@ -1,12 +1,10 @@
-"""Every chapter keeps the book's rules for notebooks, and every rule can fail."""
+"""Every chapter keeps the book's rules for notebooks, and is in normal form."""
 
-from copy import deepcopy
 from pathlib import Path
 
 import nbformat
 import pytest
-from execute_notebooks import METADATA, normalise, shorten
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from execute_notebooks import normalise
 from notebook_rules import LOOP, LOOPS, RECIPE, RECIPES, chapters, problems
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -22,105 +20,3 @@ def test_a_chapter_keeps_the_rules_and_is_in_normal_form(path):
     for tag, page in ((RECIPE, RECIPES), (LOOP, LOOPS)):
         tagged = [tag in cell.metadata.get("tags", []) for cell in notebook.cells]
         assert tagged == (code if path.stem == page else [False] * len(code))
-
-
-TEXT = "Figure with 1 axes, 640 px wide, text from {} px"
-
-
-def good():
-    """Return a notebook that keeps every rule."""
-    drawn = {"image/png": "iVBORw0KGgo=", "text/plain": TEXT.format(18.0)}
-    figure = new_output("display_data", drawn)
-    error = new_output("error", ename="ValueError", evalue="no", traceback=["ValueError: no"])
-    return new_notebook(
-        metadata=METADATA,
-        cells=[
-            new_markdown_cell("# Rows"),
-            new_code_cell("1 + 1", execution_count=1),
-            new_code_cell(
-                "draw()",
-                execution_count=2,
-                outputs=[figure],
-                metadata={"mystnb": {"image": {"alt": "Three curves that fall towards zero"}}},
-            ),
-            new_markdown_cell("A wrong way."),
-            new_code_cell(
-                "fail()",
-                execution_count=3,
-                outputs=[error],
-                metadata={"tags": ["raises-exception"]},
-            ),
-        ],
-    )
-
-
-HOME = "/" + "home/ann"  # nobody's; put together, as no file may hold a path of a machine
-
-
-def _printed(cell, text):
-    cell.outputs = [new_output("stream", name="stdout", text=text)]
-
-
-def _program(cell, lines, tag=RECIPE):
-    cell.source = "\n".join(f"x{i} = {i}" for i in range(lines))
-    cell.metadata["tags"] = [tag]
-
-
-def _small_text(notebook, classes=""):
-    notebook.cells[2].outputs[0].data["text/plain"] = TEXT.format(16.0)
-    notebook.cells[2].metadata.mystnb.image["classes"] = classes
-
-
-SPOILED = {
-    "text of 8.6 pixels on a phone": _small_text,
-    "a path of one machine": lambda nb: _printed(nb.cells[1], f"{HOME}/book/x.py"),
-    "'ipykernel_1'": lambda nb: _printed(nb.cells[1], "ipykernel_17/3.py:1"),
-    "16 lines of code": lambda nb: nb.cells[1].update(source="1\n\n" * 16),
-    "23 lines of code": lambda nb: _program(nb.cells[1], 23),
-    "40 lines of code": lambda nb: _program(nb.cells[1], 40, LOOP),
-    "more than 2 code cells": lambda nb: nb.cells.pop(3),
-    "never executed": lambda nb: nb.cells[1].update(execution_count=None),
-    "not run in order": lambda nb: nb.cells[1].update(execution_count=7),
-    "is empty": lambda nb: nb.cells[1].update(source="\n"),
-    "without alt text": lambda nb: nb.cells[2].metadata.clear(),
-    "metadata.execution": lambda nb: nb.cells[1].metadata.update(execution={"idle": "now"}),
-    "does not announce": lambda nb: nb.cells[4].metadata.clear(),
-    "was to raise": lambda nb: nb.cells[4].update(outputs=[]),
-    "kernel is not python3": lambda nb: nb.metadata.kernelspec.update(name="my-env"),
-    "Python version": lambda nb: nb.metadata.language_info.update(version="3.11.7"),
-}
-
-
-def test_a_good_notebook_has_no_problems():
-    assert problems(good()) == []
-    notebook = good()
-    _program(notebook.cells[1], 22)
-    _small_text(notebook, "wide")  # it scrolls in its own box
-    assert problems(notebook) == []
-
-
-@pytest.mark.parametrize("problem", SPOILED)
-def test_a_rule_that_is_broken_is_named(problem):
-    notebook = deepcopy(good())
-    SPOILED[problem](notebook)
-    (found,) = problems(notebook)
-    assert problem in found
-
-
-def test_a_traceback_keeps_the_cell_and_the_message():
-    traceback = [
-        "\x1b[31m------\x1b[39m",
-        "\x1b[31mValueError\x1b[39m                Traceback (most recent call last)",
-        "\x1b[36mCell\x1b[39m\x1b[36m In[3]\x1b[39m\x1b[32m, line 1\x1b[39m\n----> 1 f(x)",
-        f"File \x1b[32m{HOME}/.venv/lib/python3.11/site-packages/torch/func.py:7\x1b[39m",
-        f"File \x1b[32m{HOME}/book/src/persample/trees.py:7\x1b[39m",
-        "\x1b[31mValueError\x1b[39m: no rows\nfor this",
-    ]
-    assert "\n".join(shorten(traceback)) == (
-        "Traceback (most recent call last)\n"
-        "Cell In[3], line 1\n----> 1 f(x)\n"
-        "    ... inside torch, persample ...\n"
-        "\n"
-        "ValueError: no rows\nfor this"
-    )
-    assert shorten(shorten(traceback)) == shorten(traceback)

@@ -43,9 +43,9 @@ def test_every_function_of_numpy_is_answered_or_refused():
     assert set(numpy_functions.UFUNCS) <= ufuncs
     answered = {*numpy_functions.ANSWERS, *numpy_functions.UFUNCS}
     assert {*answered, *numpy_functions.METHODS} <= CALLED
-    both = set(numpy_functions.REASONS) & answered
-    assert set(numpy_functions.REASONS) - NAMES - ufuncs == {"at"}
-    assert both == {"clip"}  # np.clip is answered; the ufunc behind the method clip is not
+    refused = {*numpy_functions.REASONS, *numpy_functions.WRITE}
+    assert refused - NAMES - ufuncs == {"at"}
+    assert not refused & answered
 
 
 @pytest.mark.parametrize("name", [n for n in numpy_functions.ANSWERS if n in NAMES])
@@ -175,7 +175,7 @@ def test_numpy_functions_at_any_depth():
     x, y = np.linspace(0.2, 1.0, 4), np.linspace(-1.0, 0.5, 3)
 
     def inner(a, b):
-        return np.sum(np.sin(a) * np.outer(b, np.cumsum(a))) + np.linalg.norm(np.append(a, b))
+        return np.sum(np.sin(a) * np.outer(b, np.cumsum(a))) + np.linalg.norm(np.hstack([a, b]))
 
     def outer(a):
         each = vmap(grad(inner), (None, 0))(a, y)
@@ -198,7 +198,7 @@ def test_tensors_have_them_too():
 
 def test_functions_in_c_of_older_numpys_have_no_signature(monkeypatch):
     """Up to NumPy 2.3: then a call is read by the signature of what answers it."""
-    in_c = ("concatenate", "dot", "empty_like", "inner", "result_type", "vdot", "where")
+    in_c = ("concatenate", "dot", "empty_like", "inner", "result_type", "where")
     functions, signature = [getattr(np, name) for name in in_c], inspect.signature
 
     def older(function):
@@ -207,9 +207,6 @@ def test_functions_in_c_of_older_numpys_have_no_signature(monkeypatch):
         return signature(function)
 
     monkeypatch.setattr(numpy_functions.inspect, "signature", older)
-    for name in in_c:
-        plan = numpy_functions._plan.__wrapped__(numpy_functions.ANSWERS[name], getattr(np, name))
-        assert plan[0] or name == "result_type"
     monkeypatch.setattr(numpy_functions, "_plan", numpy_functions._plan.__wrapped__)
     x = np.arange(6.0).reshape(2, 3)
     assert_close(jit(lambda x: np.concatenate([x, x], 1))(x), np.concatenate([x, x], 1))
@@ -250,7 +247,6 @@ NOT_ANSWERED = {
     "add.at": lambda x: np.add.at(np.zeros(2), [0, 1], x[0]),
     "add.reduceat": lambda x: np.add.reduceat(x, [0, 1]),
     "subtract.reduce": lambda x: np.subtract.reduce(x),
-    "maximum.accumulate": lambda x: np.maximum.accumulate(x),
     "gcd.outer": lambda x: np.gcd.outer(x, x),
 }
 
@@ -266,48 +262,24 @@ def test_what_is_not_answered_is_refused_by_name(name, transform):
 ARGUMENTS = {
     "sum: out=": lambda x: np.sum(x, out=np.zeros(())),
     "max: out=": lambda x: np.max(x, 0, np.zeros(3)),
-    "exp: out=": lambda x: np.exp(x, out=np.zeros(x.shape)),
     "add: out=": lambda x: np.zeros(x.shape).__iadd__(x),
     "exp: where=": lambda x: np.exp(x, where=np.ones(x.shape, bool)),
     "multiply: casting=": lambda x: np.multiply(x, 2.0, casting="unsafe"),
-    "exp: dtype=": lambda x: np.exp(x, dtype=int),
-    "matmul: axes=": lambda x: np.matmul(x, x, axes=[(0, 1), (1, 0), (0, 1)]),
     "add.reduce: out=": lambda x: np.add.reduce(x, out=np.zeros(3)),
     "maximum.reduce: dtype=": lambda x: np.maximum.reduce(x, dtype=np.float32),
+    "sum: where=": lambda x: np.sum(x, where=x > 0.5),
     "var: where=": lambda x: np.var(x, where=np.ones(x.shape, bool)),
-    "std: mean=": lambda x: np.std(x, mean=0.5),
     "sort: order=": lambda x: np.sort(x, order="f"),
-    "quantile: method=": lambda x: np.quantile(x, 0.5, method="lower"),
-    "median: overwrite_input=": lambda x: np.median(x, overwrite_input=True),
     "reshape: order=": lambda x: np.reshape(x, -1, order="F"),
-    "ravel: order=": lambda x: np.ravel(x, "F"),
     "take: mode=": lambda x: np.take(x, [7], mode="clip"),
-    "concatenate: casting=": lambda x: np.concatenate([x, x], casting="no"),
-    "nan_to_num: copy=": lambda x: np.nan_to_num(x, copy=False),
     "einsum: order": lambda x: np.einsum("...", x, order="F"),
-    "einsum: the axes were given as lists": lambda x: np.einsum(x, [0, 0]),
-    "clip: casting": lambda x: np.clip(x, 0, 1, casting="unsafe"),
-    "pad: end_values": lambda x: np.pad(x, 1, end_values=1),
-    "pad: constant_values is": lambda x: np.pad(x, 1, constant_values=x[0, 0]),
-    "pad: mode='linear_ramp'": lambda x: np.pad(x, 1, mode="linear_ramp"),
-    "pad: pad_width is a dict": lambda x: np.pad(x, {0: 1}),
-    "meshgrid: sparse=": lambda x: np.meshgrid(x, x, sparse=True)[0],
     "zeros_like: order=": lambda x: np.zeros_like(x, order="F"),
     "linalg.norm: ord=2 over 2 axes": lambda x: np.linalg.norm(x, 2),
-    "linalg.norm: ord='nuc'": lambda x: np.linalg.norm(x, "nuc"),
     "linalg.norm: ord=3 over 3 axes": lambda x: np.linalg.norm(x[None], 3),
     "max: where=": lambda x: np.max(x, where=[True]),
     "min: initial=": lambda x: np.min(x, initial=0.5),
     "mean: dtype=": lambda x: np.mean(x, dtype=np.float32),
-    "stack: dtype=": lambda x: np.stack([x, x], dtype=np.float32),
-    "concatenate: out=": lambda x: np.concatenate([x, x], 0, np.zeros((4, 3))),
-    "average: weights of shape": lambda x: np.average(x, weights=[1.0, 2.0, 3.0, 4.0]),
     "where: with the condition": lambda x: np.where(x > 0)[0],
-    "reciprocal: ": lambda x: np.reciprocal(np.astype(x, int)),
-    "repeat: repeats is": lambda x: np.repeat(x, np.argmax(x)),
-    "quantile: q is": lambda x: np.quantile(x, x),
-    "split: indices_or_sections is": lambda x: np.split(x, np.argmax(x)),
-    "clip: on": lambda x: np.ones(3).clip(x[..., :1], 2.0),
 }
 
 
@@ -333,6 +305,10 @@ def test_whole_sentences():
     assert refusal(grad, lambda x: np.exp(x, out=np.zeros(()))) == (
         "np.exp: out=(array(0.),) was given, which the engine does not honour; use the result "
         "(a = a + x for a += x)."
+    )
+    assert refusal(jit, np.ptp) == (
+        "np.ptp: on StageTracer(float64[2, 3] in jit): the engine has no such function; write "
+        "np.max(x) - np.min(x)."
     )
     foreign = np.frompyfunc(lambda x: x, 1, 1)
     assert refusal(vmap, foreign).startswith("the ufunc <lambda> (vectorized): on BatchTracer(")

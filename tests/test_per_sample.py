@@ -82,34 +82,6 @@ def test_what_holds_of_any_batch(batch, random, chunk_size):
         assert_close(ps.engine.grad(ps.td_loss)(theta, *(x[i] for x in sample)), row)
 
 
-# Losses, aux, chunks.
-def loss_and_aux(theta, x, y):
-    return ps.squared_loss(theta, x, y), {"x": 2 * x, "y": (y, ps.stop_gradient(theta))}
-
-
-aux = {"x": 2 * states, "y": (rewards, np.tile(theta, (B, 1)))}
-losses = 0.5 * (states @ theta - rewards) ** 2
-CHUNKED = [("numpy", jit, size) for jit in (False, True) for size in (None, 1, 2, 3, B, 10**6)]
-CHUNKED += [("torch", False, None), ("torch", False, 2), ("torch", True, 2)]
-CHUNKED += [("jax", False, None), ("jax", False, 2), ("jax", True, 3)]
-
-
-@pytest.mark.parametrize(("backend", "jit", "chunk_size"), CHUNKED)
-def test_losses_aux_and_rows_are_those_of_the_whole_batch(backend, jit, chunk_size):
-    own, options = ps.backend(backend), {"jit": jit, "chunk_size": chunk_size}
-    both = ps.per_sample_value_and_grad(loss_and_aux, has_aux=True, **options)
-    given = arrays((theta, states, rewards), backend)
-    inside_jit = own.jit(both) if jit and backend != "torch" else both
-    for function in (both, inside_jit):
-        assert_close(ps.to_numpy(function(*given)), ((losses, aux), exact))
-    if jit:
-        return
-    rows_and_aux = ps.per_sample_grad(loss_and_aux, has_aux=True, **options)
-    assert_close(ps.to_numpy(rows_and_aux(*given)), (exact, aux))
-    plain = ps.per_sample_value_and_grad(ps.squared_loss, **options)
-    assert_close(ps.to_numpy(plain(*given)), (losses, exact))
-
-
 @pytest.mark.parametrize("params", [{}, {"w": None}])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_values_and_aux_without_a_parameter(backend, params):

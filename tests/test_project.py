@@ -103,17 +103,3 @@ def test_no_row_is_formed_of_layers_convolutions_and_tables(monkeypatch):
             for form in (forms.Outer, forms.OuterSum, layer_forms.Convolution):
                 patch.setattr(form, "rows", None)
             record.project(K)
-
-
-@pytest.mark.parametrize("dim", [0, -1, 2.5, True, None, "8"])
-def test_a_wrong_dim(dim):
-    rows, record = {"w": np.ones((2, 3))}, record_of(*build("MLP"))
-    for call in (lambda: ps.statistics.project(rows, dim), lambda: record.project(dim)):
-        with pytest.raises(ValueError, match="project: dim=.*; give the number of values"):
-            call()
-
-
-@pytest.mark.parametrize("seed", [-1, 0.5, None, True])
-def test_a_wrong_seed(seed):
-    with pytest.raises(ValueError, match="project: seed=.*; give an integer, 0 or more"):
-        ps.statistics.project({"w": np.ones((2, 3))}, 4, seed)

@@ -1,6 +1,6 @@
 """Wrong use of record gets one sentence each: where, what was given, what is needed.
 
-Most of them stand whole in reference/errors.md, which tests/test_error_index.py reads.
+A row whose name has no space is quoted in reference/errors.md, which test_error_index reads.
 """
 
 import copy
@@ -170,39 +170,39 @@ OTHER = of_linear(lambda record: record.gram(record_of(nn.Linear(4, 2), torch.ra
 BATCH = "normalises by the mean and variance of the batch"
 # What to do, the kind of error, and words of its text.
 ERRORS = {
-    "no model": (lambda: enter(lambda x: x), TypeError, "give a torch.nn.Module"),
-    "nothing to train": (lambda: enter(nn.Tanh()), ValueError, "a Tanh, has no parameter that"),
+    "model": (lambda: enter(lambda x: x), TypeError, "give a torch.nn.Module"),
+    "frozen": (lambda: enter(nn.Tanh()), ValueError, "a Tanh, has no parameter that"),
     # Of the next two there are real ones in test_many_devices.
-    "divided parameters": (divided, TypeError, "the parameter weight is a DTensor"),
-    "parameters fetched for a pass": (fetched, TypeError, "0 is under fully_shard"),
-    "a parameter that was replaced": (replaced, RuntimeError, "another parameter weight by now"),
-    "a lazy layer": (lambda: enter(nn.LazyLinear(3)), TypeError, "is not initialised"),
+    "divided": (divided, TypeError, "the parameter weight is a DTensor"),
+    "fetched": (fetched, TypeError, "0 is under fully_shard"),
+    "replaced": (replaced, RuntimeError, "another parameter weight by now"),
+    "lazy": (lambda: enter(nn.LazyLinear(3)), TypeError, "is not initialised"),
     "complex numbers": (alone(a=torch.ones(2) * 1j), TypeError, "is complex; it must hold real"),
-    "batch norm": (lambda: used(nn.Sequential(linear(), nn.BatchNorm1d(3))), ValueError, BATCH),
+    "batch-norm": (lambda: used(nn.Sequential(linear(), nn.BatchNorm1d(3))), ValueError, BATCH),
     "batch norm without statistics": (batch_norm, ValueError, BATCH),
     # The losses
-    "no tensor": (given(torch.Tensor.tolist), TypeError, "the losses are of type list"),
-    "one number": (given(torch.mean), ValueError, "no longer tells the samples apart"),
-    "a number for each token": (given(tokens), ValueError, "have shape (5, 7); give one"),
+    "no-tensor": (given(torch.Tensor.tolist), TypeError, "the losses are of type list"),
+    "scalar": (given(torch.mean), ValueError, "no longer tells the samples apart"),
+    "tokens": (given(tokens), ValueError, "have shape (5, 7); give one"),
     "empty batch": (lambda: used(x=torch.randn(0, 4)), ValueError, "the batch is empty;"),
-    "no gradient": (given(torch.detach), RuntimeError, "the losses carry no gradient;"),
-    "another model's losses": (given(of_another), RuntimeError, "do not depend on any parameter"),
-    "no backward": (lambda: used(inside=lambda *_: None), RuntimeError, "no backward pass was"),
-    "a second backward": (lambda: used(inside=twice), RuntimeError, "one record holds one pass"),
-    "re-entrant checkpointing": (
+    "no-gradient": (given(torch.detach), RuntimeError, "the losses carry no gradient;"),
+    "other-model": (given(of_another), RuntimeError, "do not depend on any parameter"),
+    "none": (lambda: used(inside=lambda *_: None), RuntimeError, "no backward pass was"),
+    "second": (lambda: used(inside=twice), RuntimeError, "one record holds one pass"),
+    "reentrant": (
         lambda: used(REENTRANT),
         NotImplementedError,
         "use_reentrant=True,",
     ),
-    "a function that may hide a parameter": (
+    "hidden": (
         lambda: used(HIDDEN),
         NotImplementedError,
         "may hide a graph",
     ),
-    "a hook on a parameter": (hooked, NotImplementedError, "has a hook (register_hook)"),
+    "hook": (hooked, NotImplementedError, "has a hook (register_hook)"),
     # Reading
-    "an input overwritten": (overwritten, RuntimeError, "what weight was applied to was"),
-    "a step before autograd runs again": (stepped, RuntimeError, "the rows of w need autograd"),
+    "overwritten": (overwritten, RuntimeError, "what weight was applied to was"),
+    "stepped": (stepped, RuntimeError, "the rows of w need autograd"),
     "buffers without an entry": (with_buffers(first), ValueError, "no dict with the names weight"),
     "buffers of another size": (
         with_buffers(smaller),
@@ -214,15 +214,15 @@ ERRORS = {
         ValueError,
         "([5, 3, 4]), torch.float64); the",
     ),
-    "a copy": (of_linear(copy.deepcopy), TypeError, "can be neither copied nor pickled"),
+    "copy": (of_linear(copy.deepcopy), TypeError, "can be neither copied nor pickled"),
     "weights of another number": (
         of_linear(lambda r: r.weighted_sum([1, 2])),
         ValueError,
         "have shape (2,)",
     ),
     "the noise of one sample": (one_sample, ValueError, "noise_scale: 1 sample; at least 2"),
-    "a row that is not finite": (not_finite, ValueError, "sample 0 is not finite (5 in all)"),
-    "a norm below 0": (of_linear(lambda r: r.clipped_sum(-1.0)), ValueError, "max_norm=-1.0;"),
+    "not-finite": (not_finite, ValueError, "sample 0 is not finite (5 in all)"),
+    "norm": (of_linear(lambda r: r.clipped_sum(-1.0)), ValueError, "max_norm=-1.0;"),
     "a norm that is none": (of_linear(lambda r: r.clipped_sum("1")), ValueError, "max_norm='1';"),
     "chunks of nothing": (of_linear(lambda r: r.chunks(0)), ValueError, "chunks: chunk_size=0;"),
     "products with another model": (OTHER, ValueError, "have different parameters"),
@@ -232,7 +232,7 @@ ERRORS = {
         "of type Tensor",
     ),
     # Checking
-    "a check without a graph": (
+    "check-graph": (
         lambda: checked(linear(), keep=False),
         RuntimeError,
         "the graph of the",
@@ -242,7 +242,7 @@ ERRORS = {
         IndexError,
         "there is no sample 5",
     ),
-    "a check that fails": (check_fails, RuntimeError, "of weight for sample 1 differs from"),
+    "check": (check_fails, RuntimeError, "of weight for sample 1 differs from"),
 }
 
 

@@ -1,7 +1,5 @@
 """Around one pass: `.grad`, hooks, checkpoints, micro-batches, backward passes of one's own."""
 
-from contextlib import nullcontext
-
 import pytest
 import torch
 from torch import nn
@@ -141,26 +139,6 @@ def test_hooks_on_tensors_inside_the_block_are_exact(where):
             record.backward(each, retain_graph=True)
         agree(record, alone(model, each))
         assert set(record.forms().values()) == {"rows, sample by sample from a hook"}
-
-
-@pytest.mark.parametrize("is_hooked", [False, True])
-def test_forward_hooks_that_a_first_pass_registers_are_in_the_graph(is_hooked):
-    """As models of transformers register them when they are asked for hidden states."""
-    model, _ = build("MLP")
-
-    def doubled(module, into, out):
-        if is_hooked:
-            out.register_hook(HOOKS["a tensor"])
-        return 2 * out
-
-    for n in range(2):
-        with replayed("a hook") if is_hooked else nullcontext(), ps.record(model) as record:
-            if n == 0:
-                model[0].register_forward_hook(doubled)
-                model[2].register_forward_pre_hook(lambda module, into: (into[0].sin(),))
-            each = losses(model(double(B, 4)))
-            record.backward(each, retain_graph=True)
-        agree(record, alone(model, each))
 
 
 def test_hooks_of_another_record_are_no_hooks_of_the_users():

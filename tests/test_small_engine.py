@@ -6,6 +6,7 @@ vmap and jit, in any order.
 
 import importlib.util
 import itertools
+import operator
 import re
 import subprocess
 import sys
@@ -81,68 +82,48 @@ def test_the_cells_pasted_in_order_run_with_numpy_alone(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def steps(seed, held=True):
-    """Return a random program: (operation, operands) on a list that begins with theta and x.
+PAIRS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "@": operator.matmul}
+NUMPY = SimpleNamespace(tanh=np.tanh, hold=np.asarray, total=np.sum)
+KINDS = ["tanh", "hold", "total", "number", "array", "*", *PAIRS]
 
-    An operand is a place in the list, a float, or an array. Also returns the shapes of both.
+
+def step(kit, values, kind, operands):
+    """Compute one step; an operand is a place among the values, a float, or an array."""
+    found = [values[o] if type(o) is int else o for o in operands]
+    return PAIRS[kind](*found) if kind in PAIRS else getattr(kit, kind)(*found)
+
+
+def steps(seed):
+    """Return a random program, (operation, operands) on a list that begins with theta and x.
+
+    Also returns the shapes of both. What NumPy refuses, as of shapes that do not fit, is no step.
     """
     rng = np.random.default_rng(seed)
-    shapes = [SHAPES[i] for i in rng.integers(len(SHAPES), size=2)]
-    program, given = [], tuple(shapes)
+    given = [SHAPES[i] for i in rng.integers(len(SHAPES), size=2)]
+    program, values = [], [rng.normal(size=shape) for shape in given]
     while len(program) < 8:
-        kind = rng.choice(["tanh", "hold", "total", "number", "array", "+", "-", "*", "@", "*"])
-        i, j = (int(n) for n in rng.integers(len(shapes), size=2))
-        if kind in ("tanh", "total"):
-            shape, operands = (shapes[i] if kind == "tanh" else ()), (i,)
-        elif kind == "hold":
-            if not held or rng.random() < 0.5:
-                continue
-            shape, operands = shapes[i], (i,)
-        elif kind == "number":
-            kind, shape, operands = "*", shapes[i], (float(rng.normal()), i)
+        kind, (i, j) = rng.choice(KINDS), map(int, rng.integers(len(values), size=2))
+        operands = (i, j) if kind in PAIRS else (i,)
+        if kind == "number":
+            kind, operands = "*", (float(rng.normal()), i)
         elif kind == "array":
-            array = rng.normal(size=SHAPES[rng.integers(len(SHAPES))])
-            kind, operands = "+", (array, i)
-            shape = broadcast(array.shape, shapes[i])
-        elif kind == "@":
-            shape, operands = matmul_shape(shapes[i], shapes[j]), (i, j)
-        else:
-            shape, operands = broadcast(shapes[i], shapes[j]), (i, j)
-        if shape is not None:
-            program.append((kind, operands))
-            shapes.append(shape)
+            kind, operands = "+", (rng.normal(size=SHAPES[rng.integers(len(SHAPES))]), i)
+        try:
+            values.append(step(NUMPY, values, kind, operands))
+        except ValueError:
+            continue
+        program.append((kind, operands))
     return program, given
 
 
-def broadcast(a, b):
-    try:
-        return np.broadcast_shapes(a, b)
-    except ValueError:
-        return None
-
-
-def matmul_shape(a, b):
-    try:
-        return np.matmul(np.zeros(a), np.zeros(b)).shape
-    except ValueError:
-        return None
-
-
-def loss_of(seed, kit, held=True):
+def loss_of(seed, kit):
     """Return the loss of a random program, with the functions of one engine."""
-    program, _ = steps(seed, held)
-    binary = {
-        "+": lambda x, y: x + y,
-        "-": lambda x, y: x - y,
-        "*": lambda x, y: x * y,
-        "@": lambda x, y: x @ y,
-    }
+    program, _ = steps(seed)
 
     def loss(theta, x):
         values = [theta, x]
         for kind, operands in program:
-            found = [values[o] if type(o) is int else o for o in operands]
-            values.append(binary[kind](*found) if kind in binary else getattr(kit, kind)(*found))
+            values.append(step(kit, values, kind, operands))
         return sum((kit.total(kit.tanh(0.3 * value)) for value in values[-6:]), kit.total(theta))
 
     return loss
@@ -160,9 +141,9 @@ def mixed(kit, f, mixture):
     return f
 
 
-def arguments(seed, mixture, held=True):
+def arguments(seed, mixture):
     rng = np.random.default_rng(seed + 1000)
-    of_theta, of_x = steps(seed, held)[1]
+    of_theta, of_x = steps(seed)[1]
     batch = SIZES[: mixture.count("vmap")]
     return rng.normal(size=of_theta), rng.normal(size=(*batch, *of_x))
 
@@ -198,38 +179,6 @@ def test_the_random_losses_use_every_primitive_and_shapes_that_broadcast():
         text, _ = small.record(small.grad(loss_of(seed, OURS)), theta=theta, x=x)
         recorded |= {line.split(" = ")[1].split("(")[0] for line in text.splitlines()[1:-1]}
     assert recorded == set(small.compute)
-
-
-@pytest.mark.parametrize("seed", range(100, 110))
-def test_a_gradient_agrees_with_finite_differences(seed):
-    theta, x = arguments(seed, (), held=False)
-    loss, h = loss_of(seed, OURS, held=False), 1e-5
-    found = small.grad(loss)(theta, x)
-    for i in np.ndindex(theta.shape):
-        step = np.zeros(theta.shape)
-        step[i] = h
-        slope = (loss(theta + step, x) - loss(theta - step, x)) / (2 * h)
-        assert abs(found[i] - slope) <= 1e-7 * max(1.0, abs(slope))
-
-
-@pytest.mark.parametrize("name", sorted(set(small.vjp_rules) - {"stop_gradient"}))
-def test_a_vjp_rule_wrong_by_a_twentieth_of_a_percent_is_noticed(name, monkeypatch):
-    rule = small.vjp_rules[name]
-
-    def wrong(ct, *inputs, **settings):
-        first, *others = rule(ct, *inputs, **settings)
-        return [first * 1.0005, *others]
-
-    monkeypatch.setitem(small.vjp_rules, name, wrong)
-    assert not all(agrees(seed, ("grad",)) for seed in range(30))
-
-
-@pytest.mark.parametrize("name", sorted(small.batch_rules))
-def test_a_batch_rule_wrong_by_a_twentieth_of_a_percent_is_noticed(name, monkeypatch):
-    rule = small.batch_rules[name]
-    monkeypatch.setitem(small.batch_rules, name, lambda *a, **how: rule(*a, **how) * 1.0005)
-    tried = itertools.product(range(30), [("vmap",), ("vmap", "grad")])
-    assert not all(agrees(seed, mixture) for seed, mixture in tried)
 
 
 def refusals():

@@ -1,4 +1,4 @@
-"""Each training loop ends where a loop over single samples ends; a mistake in it is noticed."""
+"""Each training loop ends where a loop over single samples ends."""
 
 import json
 import math
@@ -28,28 +28,6 @@ CELLS = {
 ADAMW, PRIVATE = (CELLS[name].source for name in ("loop-adamw", "loop-private"))
 SHARDED = (ROOT / "src/persample_book/devices/sharded_rows.py").read_text("utf-8")
 DIGITS, LABELS = map(torch.tensor, load_digits(return_X_y=True))
-
-# What stands in a loop, and a mistake in its place.
-SPOILED = {
-    "adamw": [
-        ("scale=1 / size", "scale=1 / len(part)"),  # AdamW undoes nearly all of it
-        ("optimizer.zero_grad()", "pass"),
-        ("schedule.step()", "pass"),
-        ("steps, size, max_norm = 100, 64, 1.0", "steps, size, max_norm = 100, 64, 1e9"),
-    ],
-    "private": [
-        ("noise_multiplier=sigma", "noise_multiplier=0.0"),
-        ("noise_multiplier=sigma", "noise_multiplier=sigma * len(i)"),
-        ("divisor=rate * N", "divisor=max(len(i), 1)"),
-        ("rows, 1.0, noise", "rows, 1e9, noise"),
-    ],
-    "accountant": [
-        ("+ k * (k - 1) /", "+ k * k /"),
-        ("+ log1p(-1 / a)", ""),
-        ("log(comb(a, k)) + ", ""),
-        ("steps * renyi", "renyi"),
-    ],
-}
 
 
 def replaced(source: str, old: str, new: str) -> str:
@@ -149,40 +127,10 @@ def test_an_empty_batch_is_a_step_of_noise_and_a_frozen_parameter_gets_none():
     assert error_of(replaced(source, "model = torch.nn.Linear(64, 10)", frozen), model) < 1e-6
 
 
-@pytest.mark.parametrize("mistake", SPOILED["adamw"] + SPOILED["private"], ids=str)
-def test_a_mistake_in_a_loop_is_noticed(mistake):
-    if mistake in SPOILED["adamw"]:
-        source, wanted = ADAMW, adamw_by_hand()
-    else:
-        source, wanted = PRIVATE, private_by_hand()[0]
-    assert error_of(replaced(source, *mistake), wanted) > 1e-4
-
-
 @cache
 def accountant(source: str):
     """Return epsilon_of, from the source of the cell."""
     return run(source.partition("x, y =")[0])["epsilon_of"]
-
-
-def epsilon_by_integral(rate, sigma, steps, delta, orders=range(2, 65)):
-    """Return the smallest bound; the divergence of each order by numerical integration."""
-    z, width = np.linspace(-20 * sigma, 80 + 20 * sigma, 200_001, retstep=True)
-    log_p = -(z**2) / (2 * sigma**2) - 0.5 * math.log(2 * math.pi * sigma**2)
-    ratio = np.log1p(rate * np.expm1((2 * z - 1) / (2 * sigma**2)))  # mixture over p
-    bounds = []
-    for a in orders:
-        one = (math.log(width) + np.logaddexp.reduce(log_p + a * ratio)) / (a - 1)
-        least = math.log1p(-1 / a) - math.log(a * delta) / (a - 1)
-        bounds.append(steps * one + least)
-    return min(bounds)
-
-
-SETTINGS = [(0.04, 1.5, 300, 1e-5), (0.5, 3.0, 20, 1e-6), (0.001, 0.8, 5000, 1e-7)]
-
-
-@pytest.mark.parametrize("setting", SETTINGS, ids=str)
-def test_the_accountant_integrates_the_divergence(setting):
-    assert accountant(PRIVATE)(*setting) == pytest.approx(epsilon_by_integral(*setting), rel=1e-6)
 
 
 def stored() -> tuple[tuple, float]:
@@ -201,13 +149,6 @@ def test_the_accountant_agrees_with_maintained_libraries():
     text = " ".join(c.source for c in nbformat.read(PAGE, as_version=4).cells)
     assert f"it gives {found:.3f}" in text
     assert f"say {wanted:.3f}" in text
-
-
-@pytest.mark.parametrize("mistake", SPOILED["accountant"], ids=str)
-def test_a_mistake_in_the_accountant_is_noticed(mistake):
-    setting, wanted = stored()
-    found = accountant(replaced(PRIVATE, *mistake))(*setting)
-    assert not wanted - 1e-4 < found < wanted + 1e-3
 
 
 # Processes that meet in files, so that no port is needed, and run programs one after the other.
@@ -251,10 +192,6 @@ if __name__ == "__main__":
 CHANGES = {
     "as it stands": [],
     "a process without samples": [("batch[rank::n]", "batch[:16 * rank]")],
-    "without biases": [
-        ("nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 4)",
-         "nn.Linear(8, 32, bias=False), nn.Tanh(), nn.Linear(32, 4, bias=False)"),
-    ],
     "five positions": [
         ("torch.randn(64, 8)", "torch.randn(64, 5, 8)"),
         ("nn.Linear(32, 4))", "nn.Linear(32, 4), nn.Flatten())"),
@@ -288,8 +225,8 @@ def sharded(tmp_path_factory):
 def one_process(kind: str) -> dict:
     """Train the program's model without sharding, from the rows of single samples."""
     torch.manual_seed(0)
-    bias, several = kind != "without biases", kind == "five positions"
-    layers = [nn.Linear(8, 32, bias), nn.Tanh(), nn.Linear(32, 4, bias)]
+    several = kind == "five positions"
+    layers = [nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 4)]
     model = nn.Sequential(*layers, *([nn.Flatten()] if several else []))
     x = torch.randn(64, 5, 8) if several else torch.randn(64, 8)
     y = torch.randint(4, (64,))

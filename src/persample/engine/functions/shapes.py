@@ -98,8 +98,7 @@ def roll(x, /, shift, *, axis=None):
 
 
 def _paired(shift, axis):
-    shifts = [shift] if isinstance(shift, int) else list(shift)
-    axes = [axis] if isinstance(axis, int) else list(axis)
+    shifts, axes = np.ravel(shift).tolist(), np.ravel(axis).tolist()
     if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
         raise ValueError(f"roll: {len(shifts)} shifts for {len(axes)} axes; give one for each.")
     many = max(len(shifts), len(axes))

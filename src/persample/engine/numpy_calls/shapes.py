@@ -6,7 +6,6 @@ import numpy as np
 
 from .. import namespace as xp
 from ..operations import axes_named, axis_of
-from . import refuse
 from .reductions import along
 
 
@@ -61,16 +60,8 @@ def broadcast_to(array, shape, /):
     return xp.broadcast_to(array, tuple(shape) if np.iterable(shape) else (shape,))
 
 
-def flipud(m, /):
-    return xp.flip(m, axis=0)
-
-
-def fliplr(m, /):
-    return xp.flip(m, axis=1)
-
-
 def tile(A, /, reps):
-    return xp.tile(A, reps if isinstance(reps, list) else (reps,))
+    return xp.tile(A, reps if np.iterable(reps) else (reps,))
 
 
 def take(a, indices, /, axis=None):
@@ -96,74 +87,34 @@ def hstack(tup, /):
     return xp.concat(parts, axis=0 if parts[0].ndim == 1 else 1)
 
 
-def column_stack(tup, /):
-    parts = [xp.asarray(x) for x in tup]
-    return xp.concat([x if x.ndim > 1 else xp.reshape(x, (-1, 1)) for x in parts], axis=1)
-
-
-def append(arr, values, /, axis=None):
-    return xp.concat([arr, values], axis=axis)
-
-
-def _splitting(places_of):
-    def answer(ary, /, indices_or_sections, axis=0):
-        axis = axis_of(ary.ndim, axis)
-        parts = places_of(np.arange(ary.shape[axis]), indices_or_sections)
-        ends = [(part[0], part[-1] + 1) if len(part) else (0, 0) for part in parts]
-        return [ary[(slice(None),) * axis + (slice(*pair),)] for pair in ends]
-
-    return answer
-
-
-MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
-
-
-def pad(array, /, pad_width, mode="constant", constant_values=0):
-    """A margin of one number, or of the array's own elements."""
-    x, widths = xp.asarray(array), np.asarray(pad_width)
-    if mode not in MODES:
-        refuse("pad", f"mode={mode!r} was given", f"choose one of {', '.join(MODES)}")
-    if widths.dtype.kind not in "iu" or np.ndim(constant_values):
-        refuse("pad", "pad_width is a dict, or constant_values several numbers", "pad in steps")
-    for axis, ends in enumerate(np.broadcast_to(widths, (x.ndim, 2)).tolist()):
-        if mode == "constant":
-            shapes = [x.shape[:axis] + (n,) + x.shape[axis + 1 :] for n in ends]
-            before, after = [np.full(shape, constant_values, x.dtype) for shape in shapes]
-            x = xp.concat([before, x, after], axis=axis)
-        else:
-            x = xp.take(x, np.pad(np.arange(x.shape[axis]), ends, mode), axis=axis)
-    return x
+def split(ary, /, indices_or_sections, axis=0):
+    axis, places = axis_of(ary.ndim, axis), np.asarray(indices_or_sections).tolist()
+    parts = np.split(np.arange(ary.shape[axis]), places)
+    ends = [(part[0], part[-1] + 1) if len(part) else (0, 0) for part in parts]
+    return [ary[(slice(None),) * axis + (slice(*pair),)] for pair in ends]
 
 
 def _making(make):
-    def answer(a, /, dtype=None, shape=None):
+    def answer(a, /, dtype=None):
         """A plain array: a constant, which one may write plain numbers into."""
-        return make(a.shape if shape is None else shape, dtype=a.dtype if dtype is None else dtype)
+        return make(a.shape, dtype=a.dtype if dtype is None else dtype)
 
     return answer
 
 
-def full_like(a, fill_value, /, dtype=None, shape=None):
+def full_like(a, fill_value, /, dtype=None):
     """A plain array, unless ``fill_value`` is none."""
-    value = xp.asarray(fill_value, a.dtype if dtype is None else dtype)
-    return xp.full(a.shape if shape is None else shape, value)
-
-
-def meshgrid(*xi, indexing="xy"):
-    return xp.meshgrid(*[xp.reshape(x, (-1,)) for x in xi], indexing=indexing)
+    return xp.full(a.shape, xp.asarray(fill_value, a.dtype if dtype is None else dtype))
 
 
 # Rows for numpy_functions.ANSWERS: those of the engine under the same name, and those made here.
 SAME = "reshape expand_dims moveaxis matrix_transpose broadcast_arrays flip roll repeat stack"
 SAME += " unstack astype result_type"
 OWN = [shape, ndim, size, ravel, squeeze, atleast_1d, atleast_2d, transpose, swapaxes]
-OWN += [broadcast_to, flipud, fliplr, tile, take, take_along_axis, concatenate, append, vstack]
-OWN += [hstack, column_stack, pad, full_like, meshgrid]
+OWN += [broadcast_to, tile, take, take_along_axis, concatenate, vstack, hstack, split, full_like]
 ANSWERS = {
     **{name: getattr(xp, name) for name in SAME.split()},
     **{function.__name__: function for function in OWN},
-    "split": _splitting(np.split),
-    "array_split": _splitting(np.array_split),
     "zeros_like": _making(np.zeros),
     "ones_like": _making(np.ones),
     "empty_like": _making(np.empty),

@@ -1,0 +1,147 @@
+"""Print the tables of the book's page on libraries as Markdown: ``python -m conformance.tables``.
+
+They are made of results.json, variants.json, families.json, catch.json and the measurement
+benchmarks/results/steps.json. Symbols stand in spans whose class gives their colour.
+"""
+
+import json
+import re
+from collections import Counter, defaultdict
+from pathlib import Path
+
+HERE = Path(__file__).parent
+STEPS = HERE.parent / "benchmarks" / "results" / "steps.json"
+COLUMNS = {
+    "torch.func": "torch.func",
+    "JAX": "JAX",
+    "Opacus, hooks": "Opacus hooks",
+    "Opacus, functorch": "Opacus functorch",
+    "Opacus, ghost": "Opacus ghost",
+    "BackPACK": "BackPACK",
+    "persample": "persample*",
+}
+NORMS = ("Opacus, ghost", "BackPACK", "persample")  # who answers with norms, not only with rows
+SYMBOLS = {"right": "●", "part": "◐", "raised": "○", "limit": "◇", "wrong": "✖"}
+TOLERANCE = 1e-4  # of outputs after a layer was replaced
+MODELS = {"MLP": "784-256-10, B = 256", "CNN": "CNN, B = 64", "GPT": "GPT, B = 16, T = 64"}
+TIMED = {
+    "torch.func": ["torch.func vmap(grad)"],
+    "Opacus hooks": ["Opacus hooks, .grad too"],
+    "Opacus ghost": ["Opacus ghost clipping"],
+    "persample": ["persample, .grad too", "persample, fresh"],
+}
+
+
+def read(name: str) -> dict:
+    return json.loads((HERE / name).read_text())
+
+
+def kind_of(line: dict, families: dict[str, str]) -> str:
+    """Return the last kind whose pattern fits the model and its loss."""
+    text = f"{line['model']} / {line['loss']}"
+    return [kind for kind, pattern in families.items() if re.search(pattern, text)][-1]
+
+
+def found() -> dict[tuple[str, str], Counter]:
+    """Return how many batches had which verdict, by kind of model (or row) and library."""
+    kinds = read("families.json")
+    counts: dict[tuple[str, str], Counter] = defaultdict(Counter)
+    for line in read("results.json")["lines"]:
+        kind, library = kind_of(line, kinds["families"]), line["library"]
+        norms = kinds["norms"].get(kind)
+        if norms and library in NORMS:
+            counts[norms, library].update(line["verdicts"])
+        only_norms = norms and line.get("wrong") == ["squared_norms"]
+        right = ["right" if v == "wrong" and only_norms else v for v in line["verdicts"]]
+        counts[kind, library].update(right)
+    variants = read("variants.json")
+    for line in variants["lines"]:
+        kind, library = kind_of(line, kinds["families"]), line["library"]
+        if library in ("Opacus, hooks", "Opacus, ghost"):
+            kind = kinds["replaced"][kind]
+            same = variants["header"]["outputs differ by"][line["model"]] < TOLERANCE
+            counts[kind, library].update(line["verdicts"] if same else ["wrong"])
+        else:
+            counts[kind, library].update(line["verdicts"])
+    return counts
+
+
+def rows() -> list[str]:
+    """Return the rows of the matrix: each kind of model, its norms, its replaced layers."""
+    kinds = read("families.json")
+    norms, replaced = kinds["norms"], kinds["replaced"]
+    each = [(kind, norms.get(kind), replaced.get(kind)) for kind in kinds["families"]]
+    return [row for group in each for row in group if row]
+
+
+def mark(kind: str, library: str, verdicts: Counter) -> str:
+    """Return the class of a cell of the matrix, "" if nothing was tried."""
+    if "wrong" in verdicts:
+        limits = read("families.json")["documented"].get(library.split(",")[0], [])
+        return "limit" if kind in limits else "wrong"
+    if "right" not in verdicts:
+        return "raised" if verdicts else ""
+    return "right" if set(verdicts) == {"right"} else "part"
+
+
+def marks() -> dict[tuple[str, str], str]:
+    """Return the class of every cell."""
+    counts = found()
+    return {(k, name): mark(k, name, counts[k, name]) for k in rows() for name in COLUMNS}
+
+
+def table(head: list[str], body: list[list[str]], align: str) -> str:
+    lines = [head, [align[0], *[align[1]] * (len(head) - 1)], *body]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def matrix() -> str:
+    cells = marks()
+    spans = {"": "", **{name: f"[{symbol}]{{.{name}}}" for name, symbol in SYMBOLS.items()}}
+    body = [[kind, *[spans[cells[kind, name]] for name in COLUMNS]] for kind in rows()]
+    return table(["Kind of model", *COLUMNS.values()], body, ("---", ":-:"))
+
+
+def batches() -> str:
+    """Return a table of how many batches had which verdict, by library."""
+    kinds, cells = read("families.json"), marks()
+    total: dict[str, Counter] = defaultdict(Counter)
+    functorch = [x for x in read("variants.json")["lines"] if x["library"] == "Opacus, functorch"]
+    for line in read("results.json")["lines"] + functorch:
+        kind, library = kind_of(line, kinds["families"]), line["library"]
+        if line.get("wrong") == ["squared_norms"]:
+            kind = kinds["norms"].get(kind, kind)
+        shown = {"wrong": cells[kind, library], "refused": "raised", "crash": "raised"}
+        total[library].update(shown.get(verdict, verdict) for verdict in line["verdicts"])
+    names = ("right", "raised", "limit", "wrong")
+    body = [[COLUMNS[k], *[f"{total[k][name]:,}" for name in names]] for k in COLUMNS]
+    return table(["Batches", "right", "exception", "◇", "✖"], body, ("---", "--:"))
+
+
+def caught() -> str:
+    """Return a table of what the check caught, by library."""
+    body = []
+    for library, checked in read("catch.json")["libraries"].items():
+        wrong = checked["wrong"]
+        if wrong["batches"]:
+            names = ("batches", "weighting", "sum", "permuted")
+            body.append([COLUMNS[library], *[str(wrong[name]) for name in names]])
+    head = ["Wrong batches", "all", "random weights", "weights 1", "permuted"]
+    return table(head, body, ("---", "--:"))
+
+
+def costs() -> str:
+    """Return a table of times of whole steps, in ordinary passes."""
+    cases, body = json.loads(STEPS.read_text())["cases"], []
+    for model, case in MODELS.items():
+        for what, measured in cases[case]["fixed"].items():
+            times = [
+                next((f"{measured[n]['passes']:.1f}" for n in names if n in measured), "")
+                for names in TIMED.values()
+            ]
+            body.append([f"{model}: {what}", *times])
+    return table(["In ordinary passes", *TIMED], body, ("---", "--:"))
+
+
+if __name__ == "__main__":
+    print(matrix(), batches(), costs(), caught(), sep="\n\n")
