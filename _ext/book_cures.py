@@ -10,20 +10,24 @@ import re
 from pathlib import Path
 
 from docutils import nodes
+from fontTools.subset import Options, Subsetter
+from fontTools.ttLib import TTFont
 from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 from sphinx.util.images import get_image_size
 
 GLOSSARY = "reference/glossary"
-PHONE = 44  # letters in a line of a table, at 390 pixels
 IMAGE = re.compile(r'<img [^>]*?src="([^"]*)"[^>]*?(?= ?/?>)')
+ICONS = "styles/pydata-sphinx-theme.css", "vendor/fontawesome/webfonts/fa-solid-900.ttf"
+ICON = re.compile(r'(?<=\})((?:\.fa-[\w-]+:before,?)+)\{content:"[^"]*"\}')
 STYLE = re.compile(r' style="width: (\d+)px; height: (\d+)px;"')
 
 
 def add_files(app, config):
-    """Copy MathJax and the fonts beside `_static`, which would load them in every page."""
+    """Copy MathJax, fonts and scripts beside `_static`, which would load them in every page."""
     config.templates_path.append(str(Path(__file__).with_name("templates")))
-    config.html_static_path.append(str(Path(__file__).with_name("vendor")))
+    for name in ("vendor", "live"):
+        config.html_static_path.append(str(Path(__file__).with_name(name)))
 
 
 def set_address(app, config):
@@ -60,41 +64,41 @@ class Lab(SphinxTransform):
 
 
 def drop_scripts(app, pagename, templatename, context, doctree):
-    """Leave out sphinx-thebe's script, which fails on every page, and MathJax where it is idle.
+    """Leave out scripts without a use: thebe's fails on every page, Sphinx's search is not used.
 
     Sphinx loads MathJax on a page of contents if any page below it has a formula.
     """
-    unused = ["thebe"]
+    unused = ["thebe", "doctools", "sphinx_highlight"]
     if not re.search(r'class="(?:[^"]* )?math[ "]', context.get("body", "")):
         unused.append("mathjax")
-
-    def named(script) -> str:
-        body = getattr(script, "attributes", {}).get("body") or ""
-        return f"{getattr(script, 'filename', None) or script} {body}".lower()
-
     context["script_files"] = [
         script
         for script in context.get("script_files", [])
-        if not any(name in named(script) for name in unused)
+        if not any(name in str(getattr(script, "__dict__", script)).lower() for name in unused)
     ]
 
 
-def fits_a_phone(table) -> bool:
-    """Return whether a phone shows the table with each column as wide as its longest word."""
-    lines = [line.findall(nodes.entry) for line in table.findall(nodes.row)]
-    words = [[max(map(len, cell.astext().split()), default=0) for cell in line] for line in lines]
-    return sum(map(max, zip(*words, strict=False))) <= PHONE
-
-
-def wrap_tables(app, doctree, docname):
-    """Put every table in a box that scrolls by itself when the table is wider than the page."""
-    for table in list(doctree.findall(nodes.table)):
-        parent = table.parent
-        if isinstance(parent, nodes.container) and "table-box" in parent["classes"]:
-            continue
-        box = nodes.container(classes=["table-box", *(["whole-words"] * fits_a_phone(table))])
-        parent.replace(table, box)
-        box += table
+def cut_icons(app, exception):
+    """Leave in the theme's font and style sheet only the icons that some page shows."""
+    if exception or app.builder.format != "html":
+        return
+    static = Path(app.outdir, "_static")
+    sheet, font = static / ICONS[0], static / ICONS[1]
+    pages = (page.read_text("utf-8") for page in Path(app.outdir).rglob("*.html"))
+    shown = {icon for page in pages for icon in re.findall(r"fa-[\w-]+", page)}
+    in_use = lambda rule: rule[0] * bool(shown & set(re.findall(r"fa-[\w-]+", rule[1])))  # noqa: E731
+    css = ICON.sub(in_use, sheet.read_text("utf-8"))
+    sheet.write_text(
+        css.replace('solid-900.woff2) format("woff2")', 'solid-900.woff) format("woff")')
+    )
+    styles = "".join(path.read_text("utf-8") for path in static.rglob("*.css"))
+    codes = [int(code, 16) for code in re.findall(r"\\([ef][0-9a-f]{3})", styles)]
+    letters = Subsetter(Options(drop_tables=["FFTM"]))
+    letters.populate(unicodes=[*codes, *(ord(c) for c in styles if "\ue000" <= c <= "\uf8ff")])
+    whole = TTFont(font)
+    letters.subset(whole)
+    whole.flavor = "woff"
+    whole.save(font.with_suffix(".woff"))
 
 
 def drop_repeated_ids(app, doctree, docname):
@@ -145,9 +149,9 @@ def setup(app):
     app.add_transform(Lab)
     app.connect("config-inited", add_files)
     app.connect("config-inited", set_address, priority=900)
-    app.connect("doctree-resolved", wrap_tables)
     app.connect("doctree-resolved", drop_repeated_ids)
     app.connect("doctree-resolved", explain_terms)
     app.connect("html-page-context", drop_scripts, priority=900)
     app.connect("html-page-context", size_pictures)
+    app.connect("build-finished", cut_icons, priority=820)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

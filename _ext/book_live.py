@@ -80,11 +80,6 @@ def depart_html(translator, node):
     translator.body.append("</div></div>\n")
 
 
-def add_folder(app):
-    """Copy the scripts beside the style sheet."""
-    app.config.html_static_path.append(str(SCRIPTS))
-
-
 def add_scripts(app, pagename, templatename, context, doctree):
     """Name the scripts of a page's figures; they run when the page has been read."""
     figures = [node["name"] for node in doctree.findall(live_figure)] if doctree else []
@@ -95,6 +90,5 @@ def add_scripts(app, pagename, templatename, context, doctree):
 def setup(app):
     app.add_node(live_figure, html=(visit_html, depart_html))
     app.add_transform(Live)
-    app.connect("builder-inited", add_folder)
     app.connect("html-page-context", add_scripts)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

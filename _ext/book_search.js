@@ -1,70 +1,72 @@
-/* The page of search results: a pasted error message finds its entry of the error index, whatever
-   its numbers, shapes and names. `bookMessages`, written above at build time, has for each entry its
-   place, its title and the wordings it is known by. */
+/* The page of results: MiniSearch ranks the places of the book that stand above, in `bookPlaces`.
+   A word counts by how rare it is and where it stands; neighbouring words count once more, so
+   that a pasted error message finds its entry whatever its numbers, shapes and names. */
 (() => {
-  const words = (text) => text.toLowerCase().replace(/[’']/g, "").match(/[a-z_]{2,}/g) ?? [];
-  const pairs = (list) => list.slice(1).map((word, i) => `${list[i]} ${word}`);
-  const known = bookMessages.flatMap(({place, title, wordings}) =>
-    wordings.map((wording) => ({place, title, words: words(wording)})));
-  const count = new Map();
-  for (const entry of known)
-    for (const word of new Set(entry.words)) count.set(word, (count.get(word) ?? 0) + 1);
-  const weight = (word) => Math.log(1 + known.length / (count.get(word) ?? known.length));
-  const share = (wanted, given, worth) => {
-    const all = [...new Set(wanted)];
-    const sum = (list) => list.reduce((total, item) => total + worth(item), 0);
-    return all.length ? sum(all.filter((item) => given.has(item))) / sum(all) : 0;
-  };
-  // How well two wordings agree, by their words and by neighbouring words, from 0 to 1.
-  const agree = (wanted, given) =>
-    (share(wanted, new Set(given), weight)
-      + share(pairs(wanted), new Set(pairs(given)), () => 1)) / 2;
-
-  // An entry fits if the pasted text contains it, or if it contains the few words that were typed.
-  window.bookFind = (query) => {
-    const pasted = words(query);
-    if (pasted.length < 3) return [];
-    const best = new Map();
-    for (const entry of known) {
-      if (!entry.words.length) continue;
-      const length = Math.min(1, entry.words.length / 4);
-      const score = Math.max(
-        agree(entry.words, pasted) * (0.8 + 0.2 * length),
-        pasted.length < 60 ? 0.9 * agree(pasted, entry.words) : 0);
-      const old = best.get(entry.place);
-      if (score >= 0.6 && !(old?.score >= score)) best.set(entry.place, {...entry, score});
+  const PASSING = new Set(("a an and are as at be but by can do does for from has have how i if in into is it its me"
+    + " my of on or so that the then there these they this to was what when where which who why will with would you"
+    + " your").split(" "));
+  const SAME = {example: "sample", examples: "sample"};
+  const SAID = [[/per[- ](sample|example) gradients?/gi, "$& row"], [/temporal[- ]difference/gi, "$& td"]];
+  const WEIGHTS = {title: 4, about: 4, heading: 4, words: 1, code: 0.3};
+  const ERRORS = 1.2, LOOKED_UP = 0.5, PAGE = 1.5, NEXT = 0.5;  // a page's next place counts less than its first
+  const stemmer = new Stemmer();
+  const stem = (word) => /^[a-z]+$/.test(word) ? stemmer.stemWord(SAME[word] ?? word) : word;
+  const split = (text) => text.toLowerCase().replace(/[’']/g, "").match(/[\p{L}\p{N}_]+/gu) ?? [];
+  const words = (text) => split(text).filter((word) => !PASSING.has(word)).flatMap((word) =>
+    word.includes("_") ? [word, ...word.split("_").filter(Boolean)] : [word]).map(stem);
+  const pairs = (text) => split(text).map(stem).map((word, i, all) => `${all[i - 1]} ${word}`).slice(1);
+  const index = new MiniSearch({
+    idField: "place",
+    fields: [...Object.keys(WEIGHTS), "pairs"],
+    storeFields: ["title", "heading", "words"],
+    extractField: (entry, field) => field === "pairs" ? `${entry.heading} . ${entry.words}` : entry[field],
+    tokenize: (text, field) => (field === "pairs" ? pairs : words)(text),
+    processTerm: (term) => term,
+  });
+  for (const page of bookPlaces.filter(({title}) => title)) {
+    const inside = bookPlaces.filter(({place}) => place.startsWith(`${page.place}#`));
+    for (const field of ["heading", "words"]) page[field] = inside.map((one) => one[field]).join(" . ");
+  }
+  index.addAll(bookPlaces);
+  // The pages that answer, the best first: each with its places, the best first.
+  window.bookFind = (asked) => {
+    const query = SAID.reduce((text, [long, added]) => text.replace(long, added), asked);
+    const found = index.search({
+      boostDocument: (place) => /^chapters/.test(place) ? 1 : /errors/.test(place) ? ERRORS : LOOKED_UP,
+      queries: [
+        {queries: [query], fields: Object.keys(WEIGHTS), boost: WEIGHTS, tokenize: words},
+        {queries: [query], fields: ["pairs"], boost: {pairs: 2}, tokenize: pairs},
+      ],
+    });
+    const pages = new Map(bookPlaces.filter(({title}) => title).map(({place, title}) =>
+      [place, {title, score: 0, places: []}]));
+    for (const place of found) {
+      const page = pages.get(place.id.split("#")[0]);
+      page.score += place.title ? PAGE * place.score : place.score * NEXT ** page.places.length;
+      if (!place.title) page.places.push(place);
     }
-    return [...best.values()].sort((a, b) => b.score - a.score).slice(0, 3);
+    return [...pages.values()].filter(({places}) => places.length).sort((a, b) => b.score - a.score);
   };
 
-  // Sphinx's index keeps a word whose stem is a stop word, as "being" for "be"; so must a query.
-  const Plain = Stemmer;
-  Stemmer = function () {
-    const plain = new Plain();
-    this.stemWord = (word) => {
-      const stem = plain.stemWord(word);
-      return stopwords.includes(stem) ? word : stem;
-    };
+  // About as much of a text as fits two lines, from the sentence on that has most of the words.
+  const excerpt = (text, terms) => {
+    const sentences = text.split(/(?<=[.?!:]) /);
+    const known = sentences.map((one) => words(one).filter((word) => terms.includes(word)).length);
+    const said = sentences.slice(Math.max(0, known.indexOf(Math.max(...known)))).join(" ");
+    return said.length > 200 ? `${said.slice(0, 200).replace(/ \S*$/, "")} …` : said;
   };
-
+  const made = (tag, inside, rest = {}) => {
+    const element = Object.assign(document.createElement(tag), rest);
+    return element.append(...[inside].flat()) ?? element;
+  };
   const query = new URLSearchParams(location.search).get("q") ?? "";
-  const root = document.documentElement.dataset.content_root;
-  const show = () => {
-    const results = document.getElementById("search-results");
-    const found = window.bookFind(query);
-    if (found.length) {
-      const box = document.createElement("section");
-      box.className = "book-messages";
-      box.append(Object.assign(document.createElement("h2"), {textContent: "In the error index"}));
-      const list = box.appendChild(document.createElement("ul"));
-      for (const {place, title} of found) {
-        const link = Object.assign(document.createElement("a"), {href: root + place});
-        link.textContent = title;
-        list.appendChild(document.createElement("li")).append(link);
-      }
-      results.prepend(box);
-    }
-  };
-  if (document.readyState === "complete") show();
-  else document.addEventListener("DOMContentLoaded", show);
+  const results = document.getElementById("search-results");
+  for (const input of document.querySelectorAll(".bd-search input")) input.value = query;
+  const pages = query.trim() ? window.bookFind(query).slice(0, 12) : [];
+  if (query.trim() && !pages.length) results.append("No page has any of these words.");
+  results.append(made("ol", pages.map(({title: page, places}) => made("li", places.slice(0, 3).map((place, i) => {
+    const title = i || place.heading === page ? page : `${page}: ${place.heading}`;
+    const link = made("a", title, {href: document.documentElement.dataset.content_root + place.id});
+    return made("p", i ? link : [link, made("br", []), excerpt(place.words, place.queryTerms)]);
+  })), {className: "search"})));
 })();

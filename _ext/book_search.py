@@ -1,50 +1,73 @@
-"""The search of the built book: error messages find their entries.
+"""The search of the built book: every place of every page, found by MiniSearch in the page.
 
-This writes the entries of the error index, as its page shows them, before `book_search.js`, and
-puts both into the page of results only.
+A place is a section, a term of the glossary or a name of the package. What each says is written
+as a script beside the page of results, so that a book opened from a folder is searched as well.
 """
 
 import json
 from pathlib import Path
 
-from bs4 import BeautifulSoup
+from book_sharing import settings
+from docutils import nodes
+from sphinx import addnodes
 
-INDEX = "reference/errors.html"
-
-
-def wordings(section) -> list[str]:
-    """Return by what an entry is known: its heading, and each message that it quotes besides."""
-    heading = section.find(["h2", "h3"])
-    for link in heading.select(".headerlink"):
-        link.decompose()
-    quoted = [code.get_text().strip() for code in section.select("p > code")]
-    return [heading.get_text().strip(), *(text for text in quoted if len(text.split()) > 4)]
+PLACES = nodes.section, nodes.definition_list_item, addnodes.desc
+HEADINGS = nodes.title, nodes.term, addnodes.desc_name
+# What nobody types: formulas, what a cell prints, and what is no text.
+LEFT_OUT = nodes.math_block, nodes.raw, nodes.comment, nodes.substitution_definition
+LEFT_OUT += addnodes.toctree, addnodes.index, addnodes.desc_parameterlist
 
 
-def entries(html: str) -> list[dict]:
-    """Return the place, the title and the wordings of every entry of the error index."""
-    found = []
-    for section in BeautifulSoup(html, "html.parser").select("section[id]"):
-        if section.find("section") is None and section.find(["h2", "h3"]) is not None:
-            known = wordings(section)
-            place = f"{INDEX}#{section['id']}"
-            found.append({"place": place, "title": known[0], "wordings": known})
-    return found
+def is_left_out(node: nodes.Node) -> bool:
+    """Return whether nobody looks for what a node says."""
+    classes = getattr(node, "attributes", {}).get("classes", [])
+    return isinstance(node, LEFT_OUT) or "cell_output" in classes
+
+
+def name_of(node: nodes.Node) -> str:
+    """Return by which id a link leads to a place; an exercise is in the section around it."""
+    if not isinstance(node, PLACES):
+        return ""
+    ids = node["ids"] or node[0].get("ids") or [""]
+    return "" if ids[0].endswith("-content") else ids[0]
+
+
+def places(doctree: nodes.document, address: str) -> list[dict]:
+    """Return every place of a page: address, heading, words and code."""
+    for node in list(doctree.findall(is_left_out)):
+        if node.parent is not None:
+            node.parent.remove(node)
+    for formula in list(doctree.findall(nodes.math)):
+        formula.parent.replace(formula, nodes.Text("…"))
+    found: dict[str, dict] = {}
+    for block in doctree.findall(nodes.TextElement):
+        inside = isinstance(block.parent, nodes.TextElement | addnodes.desc_signature)
+        place = None if inside and not isinstance(block, addnodes.desc_name) else block
+        while place is not None and not name_of(place):
+            place = place.parent
+        if (name := name_of(place)) == "":
+            continue
+        mine = found.setdefault(name, dict.fromkeys(("heading", "words", "code"), ""))
+        mine["place"] = f"{address}#{name}"
+        is_name = isinstance(block, HEADINGS) and not mine["heading"]
+        kind = "code" if isinstance(block, nodes.literal_block) else "words"
+        said = " ".join(block.astext().split())
+        mine["heading" if is_name else kind] += said if is_name else f"{said} "
+    return [mine for name, mine in found.items() if name != "sources"]
 
 
 def finish(app, exception) -> None:
-    """Write the script, and name it in the page of results."""
-    folder = Path(app.outdir)
-    page, index = folder / "search.html", folder / INDEX
-    if exception or app.builder.format != "html" or not (page.is_file() and index.is_file()):
+    """Write what can be found."""
+    if exception or app.builder.format != "html":
         return
-    data = json.dumps(entries(index.read_text(encoding="utf-8")), ensure_ascii=False)
+    said, found = settings(Path(app.srcdir)), []
+    for name in sorted(app.env.found_docs):
+        about = said.get(name, {}).get("description", "")
+        page = {"place": f"{name}.html", "title": app.env.titles[name].astext(), "about": about}
+        found += [page, *places(app.env.get_doctree(name), f"{name}.html")]
     code = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
-    script = f"const bookMessages = {data};\n{code}"
-    (folder / "_static/book_search.js").write_text(script, encoding="utf-8")
-    tag = '<script defer src="_static/book_search.js"></script>\n'
-    html = page.read_text(encoding="utf-8").replace(tag, "")
-    page.write_text(html.replace("</head>", f"{tag}</head>", 1), encoding="utf-8")
+    code = f"const bookPlaces = {json.dumps(found, ensure_ascii=False)};\n{code}"
+    Path(app.outdir, "_static/book_search.js").write_text(code, encoding="utf-8")
 
 
 def setup(app):

@@ -40,6 +40,15 @@
     }
   };
 
+  // The switch of the theme says what it is set to, and keeps the focus.
+  const nameSwitches = () => {
+    const all = document.querySelectorAll(".theme-switch-button");
+    const say = () => all.forEach((e) => { e.ariaLabel = `Color mode: ${root.dataset.mode}`; });
+    say();
+    new MutationObserver(say).observe(root, {attributeFilter: ["data-mode"]});
+    all.forEach((e) => e.addEventListener("click", () => setTimeout(() => e.focus())));
+  };
+
   // On paper: light, and open.
   let before = null;
   addEventListener("beforeprint", () => {
@@ -59,6 +68,7 @@
   const start = () => {
     mend();
     nameToggles();
+    nameSwitches();
   };
   // The theme adds its buttons first.
   if (document.readyState === "complete") start();

@@ -157,6 +157,17 @@ def deleted_buffer():
     double(deleted())
 
 
+def computed_flag():
+    (2 * torch_leaf()).requires_grad = False
+
+
+def nan_found():
+    """The warning that anomalies are looked for would be the first thing to raise."""
+    zero = torch.zeros(2, requires_grad=True)
+    with warnings.catch_warnings(action="ignore"), torch.autograd.detect_anomaly():
+        (0 * zero.sqrt()).sum().backward()
+
+
 TRIGGERS = {
     # Leaf tensors, .grad and the graph
     "torch.scalar": lambda: torch.func.grad(lambda x: 2 * x)(THETA),
@@ -177,7 +188,17 @@ TRIGGERS = {
     "torch.second-backward-hint": lambda: second_backward(torch_leaf()),
     "torch.inference": inference,
     "torch.numpy-function": lambda: np.tanh(torch_leaf()),
+    "torch.requires-grad-flag": computed_flag,
+    "torch.grad-output": lambda: (2 * torch_leaf()).backward(torch.ones(3)),
+    "torch.nan": nan_found,
+    "torch.copy-construct": lambda: torch.tensor(R),
     # Shapes, dtypes, memory
+    "torch.dtype-loss": lambda: F.binary_cross_entropy(
+        torch_leaf().sigmoid(), torch.ones(2, dtype=torch.float64)
+    ).backward(),
+    "torch.broadcast": lambda: torch_leaf() + torch.ones(3),
+    "torch.ambiguous": lambda: bool(R > 0),
+    "torch.batch-norm-one": lambda: torch.nn.BatchNorm1d(3)(torch.ones(1, 3)),
     "torch.dtype": lambda: S[0].float() @ S[0].double(),
     "torch.dtype-linear": lambda: torch.nn.Linear(3, 2).float()(S.double()),
     "torch.target-size": lambda: F.mse_loss(R[:, None], R),
@@ -195,6 +216,7 @@ TRIGGERS = {
     "torch.performance-drop": lambda: torch.vmap(torch.histc)(S),
     "torch.in-place-vmap": in_place_vmap,
     "torch.branch": lambda: branch(THETA, S, R),
+    "torch.item": lambda: torch.vmap(lambda x: x.item())(R),
     "torch.compile-branch": lambda: torch.compile(
         lambda x: x if x > 0 else -x, backend="aot_eager", fullgraph=True
     )(R[0]),
@@ -221,6 +243,8 @@ TRIGGERS = {
     "jax.mask": lambda: jax.jit(lambda x: x[x > 0])(JTHETA),
     "jax.in-place": lambda: JTHETA.__setitem__(0, 1.0),
     "jax.leak": lambda: leak(jax.jit),
+    "jax.read-only": lambda: np.asarray(JTHETA).__setitem__(0, 1.0),
+    "jax.carry": lambda: jax.lax.scan(lambda c, x: (c + x, x), jnp.zeros((), int), jnp.ones(3)),
     "jax.donated": lambda: jax.jit(lambda x: x.sum(), donate_argnums=0)(JTHETA + 1),
     "jax.deleted": lambda: np.asarray(deleted()),
     "jax.deleted-buffer": deleted_buffer,

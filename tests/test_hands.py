@@ -49,6 +49,15 @@ def test_a_ring_shows_wherever_the_tab_key_comes(page):
         assert name in classes
 
 
+def test_the_switch_of_the_theme_keeps_the_focus_and_says_what_it_is_set_to(page):
+    switch = page.locator(".theme-switch-button").first
+    switch.focus()
+    for mode in ("dark", "light", "auto"):
+        switch.press("Enter")
+        page.wait_for_timeout(50)
+        assert page.evaluate("document.activeElement.ariaLabel") == f"Color mode: {mode}"
+
+
 def test_code_is_copied_without_prompts_and_results_are_not_for_copying(page, address):
     assert page.locator(".cell_output button.copybtn").count() == 0
     cells = page.locator(".cell_input").count()
@@ -101,10 +110,8 @@ def test_links_to_terms_say_what_they_mean():
 
 
 def test_code_is_put_into_lines_once_and_keeps_its_text():
-    once = book_lines.mend(BLOCK)
+    once = book_lines.CODE.sub(book_lines.in_lines, BLOCK)
     assert once.count('<span class="line"') == 3
     assert '<span class="line" style="--in:4">    y\n</span>' in once
-    assert book_lines.plain(once) == book_lines.plain(BLOCK)
-    far = book_lines.mend(BLOCK.replace("    y", " " * 20 + "y"))
-    assert f'--in:20">{" " * 16}<span class="deep">    </span>y' in far
-    assert book_lines.mend(once) == once
+    assert book_lines.TAG.sub("", once) == book_lines.TAG.sub("", BLOCK)
+    assert book_lines.CODE.sub(book_lines.in_lines, once) == once

@@ -383,6 +383,14 @@ def test_a_point_follows_the_mouse_until_reset(opened):
     assert state(page, "clip") == before
 
 
+def test_the_keys_of_a_slider_move_a_point(opened):
+    page = opened("clip")
+    start = state(page, "clip")["y"][0]
+    for key, wanted in (("PageDown", start - 0.5), ("End", 2), ("Home", -2), ("PageUp", -1.5)):
+        press(page, "slider", "Point 1", key)
+        assert state(page, "clip")["y"][0] == pytest.approx(wanted)
+
+
 def test_a_finger_moves_a_point(opened):
     page = opened("clip", has_touch=True, viewport={"width": 390, "height": 600})
     page.get_by_role("slider", name="Point 1").scroll_into_view_if_needed()

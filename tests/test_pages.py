@@ -8,13 +8,16 @@ import pytest
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
 
-from browser import HTML, pages, settle  # noqa: E402
+from browser import HTML, Zipped, pages, serve, settle  # noqa: E402
 
 pytestmark = pytest.mark.site
 # Of a page's height, in a window 1280 wide; chapter 6 is twice as long as another.
 MOST_PIXELS, OF_CHAPTER_6 = 21_000, 31_000
-LANDING, PAGE = 600_000, 1_200_000  # bytes, compressed, of all that the first view asks for
+LANDING, PAGE = 400_000, 900_000  # bytes, compressed, of all that the first view asks for
 SHIFT = 0.1  # what web.dev calls good
+SLOW = {"offline": False, "latency": 40, "downloadThroughput": 2e5, "uploadThroughput": 1e5}
+FIRST_TEXT = 1500  # milliseconds, at 1.6 Mbit/s
+BOXES = 5  # that scroll on a phone, on all pages together
 
 # What is wrong with a page, by what a reader would see. Code may show a backslash; text may not.
 LOOK = r"""
@@ -27,7 +30,8 @@ LOOK = r"""
   if (root.scrollWidth > root.clientWidth)
     wrong.push(`the page scrolls sideways: ${root.scrollWidth} > ${root.clientWidth}`);
   for (const e of article.querySelectorAll("*")) {
-    const boxes = "pre, .table-box, .math, mjx-container, .sd-tab-set, .headerlink";
+    const boxes = "pre, .pst-scrollable-table-container, .math, mjx-container, .sd-tab-set,"
+      + " .headerlink";
     if (e.closest(`${boxes}, figure:has(img.wide)`)) continue;  // these scroll by themselves
     const box = e.getBoundingClientRect();
     if (box.width && box.right > innerWidth + 1 && shown(e))
@@ -47,6 +51,8 @@ LOOK = r"""
   const own = document.querySelectorAll("#search-results").length;
   if (boxes.length !== 1 + own)
     wrong.push(`${boxes.length} search boxes are shown, not one`);
+  if (boxes.some((e) => e.getBoundingClientRect().bottom > innerHeight))
+    wrong.push("the search box is out of sight");
   for (const e of document.querySelectorAll("article img")) {
     const alt = e.getAttribute("alt") || "";
     if (alt.length < 20 || /\.(png|svg|jpe?g)$/.test(alt))
@@ -67,6 +73,17 @@ new PerformanceObserver((list) => {
   for (const e of list.getEntries()) if (!e.hadRecentInput) window.shift += e.value;
 }).observe({type: "layout-shift", buffered: true});
 """
+SCROLLING = """
+() => [...document.querySelectorAll("article *")].filter((e) => e.scrollWidth > e.clientWidth + 1
+    && e.clientWidth && ["auto", "scroll"].includes(getComputedStyle(e).overflowX)
+    && !e.closest(".live, mjx-assistive-mml")).map((e) => e.textContent.trim().slice(0, 60))
+"""
+SMALL = """
+() => [...document.querySelectorAll("article *")].filter((e) => e.checkVisibility()
+    && !e.closest("mjx-container, .headerlink") && parseFloat(getComputedStyle(e).fontSize) < 11
+    && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
+  .map((e) => `${getComputedStyle(e).fontSize}: ${e.textContent.trim().slice(0, 40)}`)
+"""
 UNFOLD = """
 () => {
   for (const e of document.querySelectorAll("details")) e.open = true;
@@ -86,6 +103,7 @@ class Visit(NamedTuple):
     shift: float
     height: int
     asked: set[str]  # addresses
+    scrolling: list[str]
 
 
 # Contrast, which takes most of axe's time, is a matter of the style sheet: where these show it.
@@ -96,7 +114,6 @@ def asked_axe(page, name: str, scheme: str) -> list[str]:
     """Return what axe says of the open page, with everything unfolded."""
     if scheme == "dark" and name not in SHOWN:
         return []
-    page.evaluate(UNFOLD)
     rules = {} if name in SHOWN else {"rules": {"color-contrast": {"enabled": False}}}
     violations = axe.Axe().run(page, options=OPTIONS | rules).response["violations"]
     return [
@@ -139,11 +156,14 @@ def visit(chromium, address: str, name: str, width: int, scheme: str) -> Visit:
     settle(page)
     wrong = [*found, *page.evaluate(LOOK)]  # axe asks for style sheets in its own way
     height = page.evaluate("document.documentElement.scrollHeight")
+    page.evaluate(UNFOLD)
+    wrong += page.evaluate(SMALL) if width < 600 else []
+    scrolling = page.evaluate(SCROLLING)
     unfit = asked_axe(page, name, scheme)
     theme = page.evaluate("document.documentElement.dataset.theme")
     context.close()
     assert theme in (scheme, None)
-    return Visit(wrong, unfit, shift, height, early)
+    return Visit(wrong, unfit, shift, height, early, scrolling)
 
 
 # Pages that nobody reads from top to bottom.
@@ -198,6 +218,27 @@ def test_every_page_is_light(visits, address):
         if (bytes_ := sum(map(sizes.get, asked))) > (LANDING if name == "index.html" else PAGE):
             heavy[name] = bytes_
     assert heavy == {}
+
+
+def test_few_boxes_scroll_on_a_phone(visits):
+    width, found = visits
+    boxes = kept({name: seen.scrolling for name, seen in found.items()})
+    assert width > 600 or sum(map(len, boxes.values())) <= BOXES, boxes
+
+
+@pytest.mark.parametrize("name", ["index", "chapters/04_gradient_linearity", "reference/errors"])
+def test_the_first_text_is_there_soon(chromium, name):
+    """Over a slow line, compressed, in the best of three visits: this machine may be at work."""
+    times = []
+    with serve(handler=Zipped) as address:
+        for _ in range(3):
+            page = chromium.new_page(viewport={"width": 390, "height": 844})
+            line = page.context.new_cdp_session(page)
+            line.send("Network.emulateNetworkConditions", SLOW)
+            page.goto(f"{address}/{name}.html")
+            times.append(page.evaluate("performance.getEntriesByType('paint').at(-1).startTime"))
+            page.close()
+    assert min(times) < FIRST_TEXT
 
 
 @pytest.mark.parametrize("scripts", [True, False])

@@ -22,11 +22,14 @@ CUT = """
     const box = e.getBoundingClientRect();
     if (box.width && box.right > edge)
       wrong.push(`<${e.tagName.toLowerCase()} class="${e.className}"> ends at ${box.right}`);
-    if (e.matches("pre, .table-box, div.math, figure") && e.scrollWidth > e.clientWidth + 1)
+    const boxes = "pre, .pst-scrollable-table-container, div.math, figure";
+    if (e.matches(boxes) && e.scrollWidth > e.clientWidth + 1)
       wrong.push(`<${e.tagName.toLowerCase()}> cuts ${e.textContent.trim().slice(0, 40)}`);
   }
   for (const e of document.querySelectorAll("article details:not([open]), article .toggle-hidden"))
     wrong.push(`folded: ${e.textContent.trim().slice(0, 40)}`);
+  for (const e of document.querySelectorAll("article details[open] > *"))
+    if (getComputedStyle(e).animationName !== "none") wrong.push("a fold fades in: printed blank");
   for (const e of document.querySelectorAll("article summary .expanded"))
     if (e.checkVisibility()) wrong.push(`${e.textContent} is printed`);
   if (document.documentElement.dataset.theme !== "light") wrong.push("the theme is dark");

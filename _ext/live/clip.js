@@ -21,7 +21,8 @@ const at = (list, i, value) => list.map((old, j) => (j === i ? value : old));
 /* Something to drag, or to move with the arrow keys once it has the focus (with Shift: far).
    `moved(x, y)` gets pixels, `nudged(right, up)` steps. */
 function handle(parent, key, label, {moved, nudged}) {
-  const steps = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1]};
+  const steps = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1],
+    PageUp: [0, 5], PageDown: [0, -5], Home: [0, -99], End: [0, 99]};  // as of any slider: least, most
   const drag = (event) => {
     const frame = group.ownerSVGElement.getBoundingClientRect();
     moved(event.clientX - frame.left, event.clientY - frame.top);
