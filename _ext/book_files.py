@@ -12,7 +12,7 @@ from pathlib import Path
 FOLDER = "files"
 NOTE = "how-to-run"  # the id of a cell
 # Where there is no git to ask: what is built, or belongs to one machine.
-LEFT_OUT = ("build", "dist", "__pycache__", "_build", ".venv*", "*.egg-info")
+LEFT_OUT = ("build", "__pycache__", "_build", ".venv*", "*.egg-info")
 
 
 def version(root: Path) -> str | None:
