@@ -77,7 +77,7 @@ def rows() -> list[str]:
 def mark(kind: str, library: str, verdicts: Counter) -> str:
     """Return the class of a cell of the matrix, "" if nothing was tried."""
     if "wrong" in verdicts:
-        limits = read("families.json")["documented"].get(library.split(",")[0], [])
+        limits = read("families.json")["known"].get(library.split(",")[0], [])
         return "limit" if kind in limits else "wrong"
     if "right" not in verdicts:
         return "raised" if verdicts else ""
@@ -103,7 +103,7 @@ def matrix() -> str:
 
 
 def batches() -> str:
-    """Return a table of how many batches had which verdict, by library."""
+    """Return a table of how many batches had which verdict, by library; each model counts once."""
     kinds, cells = read("families.json"), marks()
     total: dict[str, Counter] = defaultdict(Counter)
     functorch = [x for x in read("variants.json")["lines"] if x["library"] == "Opacus, functorch"]
@@ -111,11 +111,23 @@ def batches() -> str:
         kind, library = kind_of(line, kinds["families"]), line["library"]
         if line.get("wrong") == ["squared_norms"]:
             kind = kinds["norms"].get(kind, kind)
-        shown = {"wrong": cells[kind, library], "refused": "raised", "crash": "raised"}
+        shown = {"wrong": cells[kind, library]}
         total[library].update(shown.get(verdict, verdict) for verdict in line["verdicts"])
-    names = ("right", "raised", "limit", "wrong")
+    names = ("right", "refused", "crash", "limit", "wrong")
     body = [[COLUMNS[k], *[f"{total[k][name]:,}" for name in names]] for k in COLUMNS]
-    return table(["Batches", "right", "exception", "◇", "✖"], body, ("---", "--:"))
+    return table(["Batches", "right", "refused", "failed", "◇", "✖"], body, ("---", "--:"))
+
+
+def limits() -> str:
+    """Return a table of the batches with other numbers in each cell of a known limit."""
+    counts, cells = found(), marks()
+    names = [name for name in COLUMNS if "limit" in {cells[kind, name] for kind in rows()}]
+    body = [
+        [kind, *[str(counts[kind, n]["wrong"] if cells[kind, n] == "limit" else "") for n in names]]
+        for kind in rows()
+        if "limit" in {cells[kind, name] for name in names}
+    ]
+    return table(["Batches [◇]{.limit}", *[COLUMNS[n] for n in names]], body, ("---", "--:"))
 
 
 def caught() -> str:
@@ -144,4 +156,4 @@ def costs() -> str:
 
 
 if __name__ == "__main__":
-    print(matrix(), batches(), costs(), caught(), sep="\n\n")
+    print(matrix(), batches(), limits(), costs(), caught(), sep="\n\n")
