@@ -1,7 +1,7 @@
 """Print the tables of the book's page on libraries as Markdown: ``python -m conformance.tables``.
 
 They are made of results.json, variants.json, families.json, catch.json and the measurement
-benchmarks/results/steps.json. Symbols stand in spans whose class gives their colour.
+benchmarks/results/libraries.json. Symbols stand in spans whose class gives their colour.
 """
 
 import json
@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 HERE = Path(__file__).parent
-STEPS = HERE.parent / "benchmarks" / "results" / "steps.json"
+TIMES = HERE.parent / "benchmarks" / "results" / "libraries.json"
 COLUMNS = {
     "torch.func": "torch.func",
     "JAX": "JAX",
@@ -27,7 +27,12 @@ MODELS = {"MLP": "784-256-10, B = 256", "CNN": "CNN, B = 64", "GPT": "GPT, B = 1
 TIMED = {
     "torch.func": ["torch.func vmap(grad)"],
     "Opacus hooks": ["Opacus hooks, .grad too"],
-    "Opacus ghost": ["Opacus ghost clipping"],
+    "Opacus ghost": ["Opacus ghost clipping", "Opacus ghost norms"],
+    "BackPACK": [
+        "BackPACK BatchL2Grad",
+        "BackPACK BatchL2Grad, then weights",
+        "BackPACK BatchGrad",
+    ],
     "persample": ["persample, .grad too", "persample, fresh"],
 }
 
@@ -123,7 +128,10 @@ def limits() -> str:
     counts, cells = found(), marks()
     names = [name for name in COLUMNS if "limit" in {cells[kind, name] for kind in rows()}]
     body = [
-        [kind, *[str(counts[kind, n]["wrong"] if cells[kind, n] == "limit" else "") for n in names]]
+        [
+            kind,
+            *[str(counts[kind, n]["wrong"] if cells[kind, n] == "limit" else "") for n in names],
+        ]
         for kind in rows()
         if "limit" in {cells[kind, name] for name in names}
     ]
@@ -144,11 +152,18 @@ def caught() -> str:
 
 def costs() -> str:
     """Return a table of times of whole steps, in ordinary passes."""
-    cases, body = json.loads(STEPS.read_text())["cases"], []
+    cases, body = json.loads(TIMES.read_text())["cases"], []
     for model, case in MODELS.items():
-        for what, measured in cases[case]["fixed"].items():
+        for what, measured in cases[case].items():
             times = [
-                next((f"{measured[n]['passes']:.1f}" for n in names if n in measured), "")
+                next(
+                    (
+                        f"{t['passes']:.1f}"
+                        for n in names
+                        if isinstance(t := measured.get(n), dict)
+                    ),
+                    "",
+                )
                 for names in TIMED.values()
             ]
             body.append([f"{model}: {what}", *times])
