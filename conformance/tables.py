@@ -65,7 +65,9 @@ def found() -> dict[tuple[str, str], Counter]:
         if library in ("Opacus, hooks", "Opacus, ghost"):
             kind = kinds["replaced"][kind]
             same = variants["header"]["outputs differ by"][line["model"]] < TOLERANCE
-            counts[kind, library].update(line["verdicts"] if same else ["wrong"])
+            counts[kind, library].update(
+                line["verdicts"] if same else ["wrong"] * len(line["verdicts"])
+            )
         else:
             counts[kind, library].update(line["verdicts"])
     return counts
