@@ -121,7 +121,7 @@ portable: $(VENV)/.dev  ## compare every notebook under simulated machines (ONLY
 	$(BIN)/python scripts/portable.py --workers $(JOBS) $(if $(ONLY),--only $(ONLY))
 
 mutate: $(VENV)/.dev  ## alter the library, and count what the tests notice
-	$(BIN)/python scripts/mutate.py --same tests/mutants.json
+	$(BIN)/python scripts/mutate.py
 
 # Wheels alone; the tools in the versions of tests/requirements.txt. What one package says of
 # another's future is not ours to mend, least of all in old versions.
