@@ -38,9 +38,7 @@ TRANSFORMS = "engine_errors engine_structure tape engine_transforms"
 FUNCTIONS = "engine_errors engine_arrays array_api engine_numbers"
 COMPILER = "engine_jit engine_errors engine_numbers engine_random_programs"
 CALLS = "errors trees torch_backend per_sample generated_calls"
-RECORDS = (
-    "record_rules record_errors record_passes record_programs record_precision record dataclasses"
-)
+RECORDS = "record_rules record_errors record_passes record_programs record_precision record"
 GROUPS = {
     "engine": {
         "engine/contraction.py": "engine_arrays engine_jit engine_random_programs engine_rules",
@@ -50,10 +48,9 @@ GROUPS = {
         "engine/numpy_": "numpy_functions engine_structure engine_errors",
         "engine/vjps": "engine_structure engine_numbers engine_rules engine_transforms",
         "engine/optimise.py": COMPILER,
-        "engine/codegen.py": f"{COMPILER} dataclasses",
-        "engine/jit.py": f"{COMPILER} {CALLS} dataclasses",
-        "engine/": f"{TRANSFORMS} engine_errors errors dataclasses engine_arrays engine_rules"
-        f" {COMPILER}",
+        "engine/codegen.py": f"{COMPILER}",
+        "engine/jit.py": f"{COMPILER} {CALLS}",
+        "engine/": f"{TRANSFORMS} engine_errors errors engine_arrays engine_rules {COMPILER}",
         "names.py": COMPILER,
     },
     "per_sample": {
