@@ -242,51 +242,6 @@ def test_a_record_leaves_the_model_and_the_generators_as_an_ordinary_pass_does(n
     assert all(m.training for m in model.modules())
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:The .grad attribute")
-@pytest.mark.parametrize("compiled_before", [False, True])
-def test_a_compiled_function_that_is_given_a_weight(compiled_before):
-    torch.manual_seed(0)
-    compiled = torch.compile(product, backend="eager")
-    model = Made(lambda m, x: m.l(x) + compiled(x, m.l.weight.t()), l=nn.Linear(4, 3))
-    inputs = [torch.randn(B, 4)]
-    if compiled_before:
-        model(*inputs)
-    agree(*record_and_oracle(model, inputs), 1e-5)
-
-
-class Switched(torch.autograd.Function):
-    """Passes a cotangent on for some batches, and none for the others."""
-
-    @staticmethod
-    def forward(ctx, x, is_on):
-        ctx.is_on = is_on
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx, ct):
-        return (ct if ctx.is_on else None), None
-
-
-@pytest.mark.parametrize("shared", [False, True])
-def test_a_path_that_carries_a_cotangent_in_some_batches_only(shared):
-    torch.manual_seed(0)
-    model = Made(
-        lambda m, x, is_on: m.a(x) + Switched.apply((m.a if shared else m.b)(2 * x), is_on),
-        **linear("a", "b"),
-    ).double()
-    model.b.requires_grad_(not shared)
-    for is_on in (False, True, False):
-        x = torch.randn(B, 4, dtype=torch.float64)
-        agree(*record_and_oracle(model, (x, is_on), "SwitchedBackward"))
-
-
-def test_a_parameter_that_is_its_own_losses():
-    model = nn.ParameterList([torch.randn(4), torch.randn(4)])
-    with replayed("CloneBackward0"), ps.record(model) as record:
-        record.backward(model[0])
-    assert_close(record.rows(), {"0": torch.eye(4), "1": torch.zeros(4, 4)})
-
-
 def test_nan_in_front_of_a_prelu_stays_nan():
     model = nn.PReLU(init=0.3).double()
     x = torch.ones(4, 5, dtype=torch.float64)

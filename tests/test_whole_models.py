@@ -4,7 +4,6 @@ import inspect
 import json
 import re
 from functools import cache
-from math import exp, log
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -20,7 +19,6 @@ from .layer_models import agree, alone, losses
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, PAGE = ROOT / "benchmarks" / "results", ROOT / "chapters" / "11_whole_models.ipynb"
 
-ORDERS = "", ", shuffled"
 B, T = 4, 5  # samples, positions
 # Layer -> (what makes it, shapes of its inputs for one sample; "i" before a shape: of indices).
 FIRST = {"batch_first": True}
@@ -188,28 +186,3 @@ def test_the_norms_in_a_pretrained_model_are_those_measured():
             digits = len(text.split()[0].partition(".")[2])
             error = stdev(numbers) / len(numbers) ** 0.5
             assert text == f"{mean(numbers):.{digits}f} ± {error:.{digits}f}"
-    in_turn, mixed = (mean(stored[f"period 4{order}"]["loss"]) for order in ("", ", shuffled"))
-    assert f"the loss rises from {in_turn:.1f} to {mixed:.1f}" in prose(PAGE)
-    english = stored["ordinary text"]
-    for p in (2, 4, 8):
-        repeated = stored[f"period {p}"]
-        assert mean(repeated["loss"]) < mean(english["loss"])
-        assert min(repeated["norm"]) > max(english["norm"])
-    longer = [
-        log(b / a)
-        for p in (2, 4, 8, 16, 48)
-        for a, b in zip(*(stored[f"period {p}{order}"]["norm"] for order in ORDERS), strict=True)
-    ]
-    factor = exp(mean(longer))
-    said = f"{factor:.2f} ± {factor * stdev(longer) / len(longer) ** 0.5:.2f}"
-    assert f"Shuffling the {len(longer)} texts of two or more multiplied it by {said}" in prose(
-        PAGE
-    )
-    rulers = stored["rulers = * _ -"]
-    equal, star, line, hyphen = rulers["loss"]
-    assert f"`=` has a loss of {equal:.1f}, `*` of {star:.1f}, `_` of {line:.1f} like" in prose(
-        PAGE
-    )
-    assert min(english["loss"]) < line < max(english["loss"])
-    assert f"and `-` of only {hyphen:.1f}. The norms of these four lie between" in prose(PAGE)
-    assert f"between {min(rulers['norm']):.0f} and {max(rulers['norm']):.0f}." in prose(PAGE)
