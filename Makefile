@@ -148,7 +148,7 @@ frameworks: $(VENV)/.dev  ## run the same line in TensorFlow, MindSpore and the 
 
 bench: $(VENV)/.dev $(VENV)-bench/.made  ## measure what the speed claims rest on (minutes)
 	for what in engine td0_ladder graph_costs; do $(BIN)/python benchmarks/$$what.py || exit 1; done
-	for what in floor steps rows whole_models transformer_steps; do $(VENV)-bench/bin/python benchmarks/$$what.py || exit 1; done
+	for what in floor steps libraries rows whole_models transformer_steps; do $(VENV)-bench/bin/python benchmarks/$$what.py || exit 1; done
 
 private-peers: $(VENV)-private/.made  ## ask maintained libraries for epsilon and for a clipped sum
 	$(<D)/bin/python benchmarks/private_peers.py --save
