@@ -40,14 +40,19 @@
     }
   };
 
-  // The switch of the theme says what it is set to, and keeps the focus.
+  // The switch of the theme says what it is set to.
   const nameSwitches = () => {
     const all = document.querySelectorAll(".theme-switch-button");
     const say = () => all.forEach((e) => { e.ariaLabel = `Color mode: ${root.dataset.mode}`; });
     say();
     new MutationObserver(say).observe(root, {attributeFilter: ["data-mode"]});
-    all.forEach((e) => e.addEventListener("click", () => setTimeout(() => e.focus())));
   };
+
+  // Whoever switches the theme or copies a cell goes on from there.
+  addEventListener("click", ({target}) => {
+    const pressed = target.closest?.(".theme-switch-button, .copybtn");
+    if (pressed) setTimeout(() => pressed.focus());
+  });
 
   // On paper: light, and open.
   let before = null;
