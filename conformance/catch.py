@@ -8,6 +8,9 @@ stored ones, and makes the check of check.py on each batch. With ``--save`` it w
 - sum: the same with all weights 1, so the plain sum of the rows against ``.grad``.
 - permuted: the rows (or norms) of a permuted batch are the permuted rows.
 
+Of the entries it counts, too, those with another number of rows than samples, and after which
+Opacus' optimizer stops as it clips and sums them.
+
 Right batches are checked too, of the same lines and of the same tasks in persample and torch.func:
 what the check reports there is a false alarm.
 """
@@ -126,6 +129,9 @@ def entries(adapter: Any, task: Task, steps: list[Step]) -> Iterator[dict]:
         found = {"verdict": judged["verdict"], "size": step.size}
         found["weighting"] = weighting(answer, task, plain, step)
         found["sum"] = weighting(answer, task, plain, step, torch.ones)
+        rows = [r for r in answer.get("rows", {}).values() if r is not None]
+        found["other number"] = any(len(r) != step.size for r in rows)
+        found["stops"] = hasattr(library, "stops") and library.stops(step.size)
         if step.size > 1:
             order = torch.randperm(step.size).roll(1)
             try:
@@ -180,6 +186,7 @@ def summary(runs: list[tuple[dict, list[dict]]]) -> dict:
             for f in here:
                 add(mine[verdict_], **{what: f[what] for what in CHECKS})
                 add(mine[verdict_], either=f["weighting"] or f["permuted"])
+                add(mine[verdict_], **{what: f[what] for what in ("other number", "stops")})
         if verdict.WRONG in line["verdicts"]:
             tried = [bool(f.get("weighting")) for f in found]
             add(mine["lines"], lines=1, first=tried[0], two=any(tried[:2]), every=any(tried))

@@ -24,9 +24,17 @@ COLUMNS = {
     "persample": "persample*",
 }
 NORMS = ("Opacus, ghost", "BackPACK", "persample")  # who answers with norms, not only with rows
-SYMBOLS = {"right": "●", "part": "◐", "raised": "○", "limit": "◇", "wrong": "✖"}
+SYMBOLS = {
+    "right": "●",
+    "part": "◐",
+    "raised": "○",
+    "failed": "△",
+    "limit": "◇",
+    "wrong": "✖",
+}
 COUNTED = ("limit", "wrong")  # their cells say how many batches differ, of how many tried
 WHOLE = "†"  # torch.func was asked for jacrev, at least in part
+SINGLE = "‡"  # right in float32, but not in all of float64
 TOLERANCE = 1e-4  # of outputs after a layer was replaced
 MODELS = {"MLP": "784-256-10, B = 256", "CNN": "CNN, B = 64", "GPT": "GPT, B = 16, T = 64"}
 TIMED = {
@@ -103,7 +111,8 @@ def mark(kind: str, library: str, verdicts: Counter) -> str:
         limits = read("families.json")["known"].get(library.split(",")[0], [])
         return "limit" if kind in limits else "wrong"
     if "right" not in verdicts:
-        return "raised" if verdicts else ""
+        fails = verdicts["crash"] > verdicts["refused"]
+        return ("failed" if fails else "raised") if verdicts else ""
     return "right" if set(verdicts) == {"right"} else "part"
 
 
@@ -119,8 +128,9 @@ def table(head: list[str], body: list[list[str]], align: str) -> str:
 
 
 def matrix() -> str:
-    counts, cells, kinds = found(), marks(), read("families.json")["families"]
-    whole = {kind_of({"model": m, "loss": loss}, kinds) for m, loss in mixing()}
+    counts, cells, kinds = found(), marks(), read("families.json")
+    families, single = kinds["families"], kinds["float32"]
+    whole = {kind_of({"model": m, "loss": loss}, families) for m, loss in mixing()}
 
     def cell(kind: str, name: str) -> str:
         mark, here = cells[kind, name], counts[kind, name]
@@ -129,7 +139,8 @@ def matrix() -> str:
         text = f"[{SYMBOLS[mark]}]{{.{mark}}}"
         if mark in COUNTED:
             text += f" {here['wrong']}/{sum(here.values())}"
-        return text + WHOLE * (name == "torch.func" and kind in whole)
+        text += WHOLE * (name == "torch.func" and kind in whole)
+        return text + SINGLE * (kind in single.get(name, []))
 
     body = [[kind, *[cell(kind, name) for name in COLUMNS]] for kind in rows()]
     return table(["Kind of model", *COLUMNS.values()], body, ("---", ":-:"))

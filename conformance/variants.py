@@ -1,9 +1,13 @@
-"""Opacus in two more ways that it documents: ``python -m conformance.variants [--save]``.
+"""Libraries in more ways that they document: ``python -m conformance.variants [--save]``.
+
+Opacus
 
 - with the layers that it names as replacements, for models that have an LSTM, GRU, RNN or
   MultiheadAttention of PyTorch: ``ModuleValidator.fix``, and DPRNN in place of nn.RNN. The truth
   is the loop over samples on the replaced model, which must give the outputs of the original.
-- with ``force_functorch=True``, for every model.
+- with ``force_functorch=True``, for every model;
+
+and torch.func with ``generate_vmap_rule`` in an own Function, which the suite's does not set.
 
 With ``--save`` it writes variants.json, whose lines are those of results.json.
 """
@@ -22,9 +26,10 @@ import torch
 from torch import nn
 
 from conformance import report
-from conformance.adapters import opacus_ghost, opacus_hooks
+from conformance.adapters import opacus_ghost, opacus_hooks, torch_func
 from conformance.case import Case
 from conformance.models import cases
+from conformance.models.operations import Between, Softclip
 from conformance.run import run
 from conformance.task import Task
 
@@ -68,14 +73,34 @@ def with_replacement(case: Case) -> Case:
     return dataclasses.replace(case, make=lambda: replaced(case.make()))
 
 
-def difference(case: Case) -> float:
+class Vmapped(Softclip):
+    """The suite's own Function, and PyTorch makes a batching rule of its methods."""
+
+    generate_vmap_rule = True
+
+
+def is_own_function(case: Case) -> bool:
+    return getattr(case.build(), "operation", None) == Softclip.apply
+
+
+def with_vmap_rule(case: Case) -> Case:
+    return dataclasses.replace(case, make=lambda: Between(Vmapped.apply))
+
+
+def difference(case: Case, changed: Case) -> float:
     """Return the largest relative difference of the outputs after replacement, first batch."""
     task = Task(case, case.losses[0])
-    model, other = case.build(), with_replacement(case).build()
+    model, other = case.build(), changed.build()
     batch = case.draw(task.loss, model, 0)
     with torch.no_grad():
         expected, found = (case.call(m, batch) for m in (model, other))
     return float((found - expected).abs().max() / expected.abs().max())
+
+
+CHANGES = (
+    (has_replaced, with_replacement, [opacus_hooks, opacus_ghost]),
+    (is_own_function, with_vmap_rule, [torch_func]),
+)
 
 
 def main() -> None:
@@ -91,10 +116,12 @@ def main() -> None:
         if not re.search(options.only, case.name):
             continue
         tried = [(case, [functorch])]
-        if has_replaced(case):
+        for applies, change, adapters in CHANGES:
+            if not applies(case):
+                continue
             try:
-                outputs[case.name] = float(f"{difference(case):.0e}")
-                tried.append((with_replacement(case), [opacus_hooks, opacus_ghost]))
+                outputs[case.name] = float(f"{difference(case, change(case)):.0e}")
+                tried.append((change(case), adapters))
             except Exception as error:
                 outputs[case.name] = f"{type(error).__name__}: {error}"
         for one, adapters in tried:

@@ -21,16 +21,28 @@ PROGRAMS = sorted(REPORTS.glob("*.py"))
 PAGE = nbformat.read(ROOT / "reference" / "libraries.ipynb", as_version=4)
 TEXT = "\n\n".join(cell.source for cell in PAGE.cells if cell.cell_type == "markdown")
 BLOCKS = re.compile(r"^```python\n(.*?)^```\n.*?^```text\n(.*?)^```$", re.M | re.S)
+# Programs that the page links, and the program there that prints the same.
+LINKED = {
+    "backpack_mixing": "opacus_mixing",
+    "backpack_padding_mode": "opacus_padding_mode",
+    "opacus_attention": None,
+}
 RESULTS = [line for line in tables.lines() if line["library"] != "Opacus, functorch"]
 
 
 def test_the_pages_programs_are_the_files_and_print_what_the_reports_say():
     found = dict(BLOCKS.findall(TEXT))
-    assert sorted(found) == sorted(path.read_text() for path in PROGRAMS)
+    shown = [path for path in PROGRAMS if path.stem not in LINKED]
+    assert sorted(found) == sorted(path.read_text() for path in shown)
     for path in PROGRAMS:
         program = path.read_text()
         assert len([line for line in program.splitlines() if line]) <= 16
-        assert BLOCKS.findall(path.with_suffix(".md").read_text()) == [(program, found[program])]
+        ((reported, output),) = BLOCKS.findall(path.with_suffix(".md").read_text())
+        assert reported == program
+        same = LINKED.get(path.stem, path.stem)
+        assert same is None or output == found[(REPORTS / f"{same}.py").read_text()]
+    for name in LINKED:
+        assert f"](../conformance/reports/{name}.py)" in TEXT
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
@@ -46,6 +58,8 @@ SHOWN_BY = {
     ("position table", "Opacus"): "opacus_position_table",
     ("batch not on axis 0, or merged", "Opacus"): "opacus_position_table",
     ("batch not on axis 0, or merged", "BackPACK"): "backpack_batch_axis",
+    ("sparse experts, ragged lengths", "Opacus"): "opacus_position_table",
+    ("sparse experts, ragged lengths", "BackPACK"): "backpack_batch_axis",
     ("samples mix in the model", "Opacus"): "opacus_mixing",
     ("samples mix in the model", "BackPACK"): "backpack_mixing",
     ("samples mix in the loss", "Opacus"): "opacus_mixing",
@@ -178,6 +192,13 @@ def test_what_the_check_caught_is_said():
         for line in RESULTS
         if "errors" in line and line["library"] in wrong
     )
+    assert shapes == sum(counts["other number"] for counts in wrong.values())
+    only_norms = sum(
+        line["verdicts"].count("wrong")
+        for line in RESULTS
+        if line["library"] in wrong and line.get("wrong") == ["squared_norms"]
+    )
+    innocent = sum(found["right"]["batches"] for found in stored["libraries"].values())
     marks = wrong_by_mark(wrong)
     assert marks["batches", "limit"] + marks["batches", "wrong"] == batches
     lines = [stored["libraries"][name]["lines"] for name in wrong]
@@ -186,12 +207,14 @@ def test_what_the_check_caught_is_said():
         line["verdicts"].count("wrong") for line in RESULTS if line["model"].startswith("late:")
     )
     for said in (
-        f"caught all {random} batches",
-        f"{marks['batches', 'limit']} are [◇]{{.limit}} and {marks['batches', 'wrong']} [✖]",
-        f"{marks['lines', 'limit']} [◇]{{.limit}} and {marks['lines', 'wrong']} [✖]{{.wrong}}, ",
+        f"caught all {random - only_norms} batches with wrong rows",
+        f"{shapes} by the assertion on shapes, {random - only_norms - shapes} by the weights",
+        f"other {only_norms} of the {random} ",
+        f"({marks['batches', 'limit']} [◇]{{.limit}}, {marks['batches', 'wrong']} [✖]{{.wrong}})",
+        f"on the {innocent:,} right batches",
         f"{total - early} showed nothing",
-        f"For {marks['silent and late']} of these",
-        f"weights 1 caught {ones}, of which {shapes} had",
+        f", {marks['silent and late']} of them by our doing",
+        f"With weights 1 it caught {ones}, of which {shapes} had",
         f"{ghost['batches']} one random norm found {ghost['weighting']}",
         f"Of the {total} lines",
         f"{late} of {batches + ghost['batches']:,}",
@@ -200,6 +223,39 @@ def test_what_the_check_caught_is_said():
     assert random == batches
     assert controls["batches"] == 0
     assert ghost["either"] - ghost["weighting"] == 8
+
+
+def test_what_opacus_optimizer_stops_is_said():
+    wrong = json.loads(catch.SAVED.read_text())["libraries"]["Opacus, hooks"]["wrong"]
+    other, stops = wrong["other number"], wrong["stops"]
+    limits = wrong_by_mark(["Opacus, hooks"])["batches", "limit"]
+    for said in (
+        f"the hooks' {limits} [◇]{{.limit}} batches, {other} have another number of rows",
+        f"stopped at {stops} of them",
+        f"went on at {other - stops}, where",
+        f"at the {limits - other} others",
+    ):
+        assert said in TEXT
+
+
+def test_what_failed_inside_is_said():
+    failed = Counter()
+    for line in RESULTS:
+        message = line.get("messages", {}).get("crash", "")
+        shapes = re.match("RuntimeError: (stack expects each|The size of tensor a)", message)
+        embedding = message.startswith("RuntimeError: expected scalar type")
+        twice = message.endswith("'Linear' object has no attribute 'output'")
+        why = "shapes" if shapes else "float64" if embedding else "twice" if twice else "other"
+        failed[line["library"], why] += line["verdicts"].count("crash")
+        failed[line["library"]] += line["verdicts"].count("crash")
+    for said in (
+        f"Of ghost clipping's {failed['Opacus, ghost']} failures, "
+        f"{failed['Opacus, ghost', 'shapes']} are unequal shapes",
+        f"so are {failed['BackPACK', 'shapes']} of BackPACK's {failed['BackPACK']}, "
+        f"and {failed['BackPACK', 'float64']} are its float64 embeddings, "
+        f"{failed['BackPACK', 'twice']} layers used twice",
+    ):
+        assert said in TEXT
 
 
 def linear_rows(x):

@@ -4,7 +4,9 @@
 no factor 1/B. ModuleValidator is asked first, as PrivacyEngine does.
 """
 
+import torch
 from opacus.grad_sample import GradSampleModule
+from opacus.optimizers import DPOptimizer
 from opacus.validators import ModuleValidator
 from torch import nn
 
@@ -29,3 +31,14 @@ class Adapter:
             p.grad_sample = None
         losses(self.model, batch).sum().backward()
         return {"rows": {k: p.grad_sample for k, p in self.raw.named_parameters()}}
+
+    def stops(self, size: int) -> bool:
+        """Return whether a private step on the rows of the last call raises an exception."""
+        trained = [p for p in self.raw.parameters() if p.requires_grad]
+        options = {"max_grad_norm": 1.0, "expected_batch_size": size, "loss_reduction": "sum"}
+        step = DPOptimizer(torch.optim.SGD(trained, lr=0.0), noise_multiplier=0.0, **options)
+        try:
+            step.pre_step()
+        except RuntimeError:
+            return True
+        return False
