@@ -241,6 +241,28 @@ def test_the_first_text_is_there_soon(chromium, name):
     assert min(times) < FIRST_TEXT
 
 
+FOLDS = """
+() => [...document.querySelectorAll("article :is(.dropdown > .admonition-title, summary)")]
+  .filter((e) => e.checkVisibility()).map((e) => ["background", "font", "padding", "color"]
+    .map((x) => getComputedStyle(e)[x]) + getComputedStyle(e.parentElement).border)
+"""
+
+
+def test_every_fold_looks_the_same_and_a_click_on_its_title_unfolds_it(chromium, address):
+    page, looks = chromium.new_page(), set()
+    for name in ("chapters/01_one_gradient_per_sample", "reference/frameworks"):
+        page.goto(f"{address}/{name}.html")
+        settle(page)
+        looks |= set(page.evaluate(FOLDS))
+        for title in page.locator("article .dropdown > .admonition-title:visible").all():
+            title.click(position={"x": 70, "y": 20})  # on a word
+            assert "toggle-hidden" not in title.locator("..").get_attribute("class")
+    assert len(looks) == 1
+    page.locator("button.copybtn:visible").first.press("Enter")
+    page.locator("button.copybtn:focus").wait_for()
+    page.close()
+
+
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_page_works_from_a_folder(chromium, scripts):
     """Live figures are there if scripts are; nothing goes wrong that a console would show."""

@@ -12,6 +12,7 @@ import pdf  # noqa: E402
 from browser import HTML, settle  # noqa: E402
 
 pytestmark = pytest.mark.site
+HEAD, FOOT = 791, 56  # points: where the margins are
 
 # Whatever of the article reaches beyond the sheet, or is hidden in a box that would scroll.
 CUT = """
@@ -86,6 +87,18 @@ def entries(outline, depth=0) -> list[tuple[int, str]]:
     return found
 
 
+def read(sheet) -> tuple[str, float]:
+    """Return what a sheet says, and how much of its height is used."""
+    ends = [HEAD]
+
+    def drawn(operator, _, page, line):
+        if operator in (b"Tj", b"TJ", b"Do"):
+            ends.append(page[5] + (min(page[3], 0) if operator == b"Do" else page[3] * line[5]))
+
+    text = sheet.extract_text(visitor_operand_before=drawn)
+    return bare(text), (HEAD - min(e for e in ends if e > FOOT)) / (HEAD - FOOT)
+
+
 def bare(text: str) -> str:
     return "".join(text.split())
 
@@ -96,7 +109,8 @@ def test_the_whole_book_is_one_pdf(chromium, address, tmp_path):
 
     made = pypdf.PdfReader(pdf.make(chromium, address, tmp_path / "book.pdf"))
     titles = [title for _, title in entries(made.outline)]
-    texts = [bare(sheet.extract_text()) for sheet in made.pages]
+    heads = tuple(bare(title) for depth, title in entries(made.outline) if depth < 2)
+    texts, used = zip(*map(read, made.pages), strict=True)
     whole = "".join(texts)
     contents = "".join(texts[1:3])
     missing = []
@@ -113,6 +127,9 @@ def test_the_whole_book_is_one_pdf(chromium, address, tmp_path):
             if bare(line.get_text()) not in whole:
                 missing.append(f"{name}: {line.get_text().strip()}")
     assert missing == []
+    # Less than half used is only the end of a page of the book.
+    inside = [n for n in range(3, len(texts) - 1) if not texts[n + 1].startswith(heads)]
+    assert [(n + 1, used[n]) for n in inside if used[n] < 0.5] == []
     assert made.metadata.title == "Per-Sample Gradients"
     # Every number at a foot is that of the sheet; no link leads to the server that printed it.
     assert [n for n, text in enumerate(texts, 1) if n > 3 and not text.endswith(str(n))] == []
