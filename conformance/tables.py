@@ -1,7 +1,7 @@
 """Print the tables of the book's page on libraries as Markdown: ``python -m conformance.tables``.
 
 They are made of results.json, variants.json, families.json, catch.json and the measurement
-benchmarks/results/steps.json. Symbols stand in spans whose class gives their colour.
+benchmarks/results/libraries.json. Symbols stand in spans whose class gives their colour.
 """
 
 import json
@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 HERE = Path(__file__).parent
-STEPS = HERE.parent / "benchmarks" / "results" / "steps.json"
+TIMES = HERE.parent / "benchmarks" / "results" / "libraries.json"
 COLUMNS = {
     "torch.func": "torch.func",
     "JAX": "JAX",
@@ -27,7 +27,12 @@ MODELS = {"MLP": "784-256-10, B = 256", "CNN": "CNN, B = 64", "GPT": "GPT, B = 1
 TIMED = {
     "torch.func": ["torch.func vmap(grad)"],
     "Opacus hooks": ["Opacus hooks, .grad too"],
-    "Opacus ghost": ["Opacus ghost clipping"],
+    "Opacus ghost": ["Opacus ghost clipping", "Opacus ghost norms"],
+    "BackPACK": [
+        "BackPACK BatchL2Grad",
+        "BackPACK BatchL2Grad, then weights",
+        "BackPACK BatchGrad",
+    ],
     "persample": ["persample, .grad too", "persample, fresh"],
 }
 
@@ -60,7 +65,9 @@ def found() -> dict[tuple[str, str], Counter]:
         if library in ("Opacus, hooks", "Opacus, ghost"):
             kind = kinds["replaced"][kind]
             same = variants["header"]["outputs differ by"][line["model"]] < TOLERANCE
-            counts[kind, library].update(line["verdicts"] if same else ["wrong"])
+            counts[kind, library].update(
+                line["verdicts"] if same else ["wrong"] * len(line["verdicts"])
+            )
         else:
             counts[kind, library].update(line["verdicts"])
     return counts
@@ -77,7 +84,7 @@ def rows() -> list[str]:
 def mark(kind: str, library: str, verdicts: Counter) -> str:
     """Return the class of a cell of the matrix, "" if nothing was tried."""
     if "wrong" in verdicts:
-        limits = read("families.json")["documented"].get(library.split(",")[0], [])
+        limits = read("families.json")["known"].get(library.split(",")[0], [])
         return "limit" if kind in limits else "wrong"
     if "right" not in verdicts:
         return "raised" if verdicts else ""
@@ -103,7 +110,7 @@ def matrix() -> str:
 
 
 def batches() -> str:
-    """Return a table of how many batches had which verdict, by library."""
+    """Return a table of how many batches had which verdict, by library; each model counts once."""
     kinds, cells = read("families.json"), marks()
     total: dict[str, Counter] = defaultdict(Counter)
     functorch = [x for x in read("variants.json")["lines"] if x["library"] == "Opacus, functorch"]
@@ -111,11 +118,26 @@ def batches() -> str:
         kind, library = kind_of(line, kinds["families"]), line["library"]
         if line.get("wrong") == ["squared_norms"]:
             kind = kinds["norms"].get(kind, kind)
-        shown = {"wrong": cells[kind, library], "refused": "raised", "crash": "raised"}
+        shown = {"wrong": cells[kind, library]}
         total[library].update(shown.get(verdict, verdict) for verdict in line["verdicts"])
-    names = ("right", "raised", "limit", "wrong")
+    names = ("right", "refused", "crash", "limit", "wrong")
     body = [[COLUMNS[k], *[f"{total[k][name]:,}" for name in names]] for k in COLUMNS]
-    return table(["Batches", "right", "exception", "◇", "✖"], body, ("---", "--:"))
+    return table(["Batches", "right", "refused", "failed", "◇", "✖"], body, ("---", "--:"))
+
+
+def limits() -> str:
+    """Return a table of the batches with other numbers in each cell of a known limit."""
+    counts, cells = found(), marks()
+    names = [name for name in COLUMNS if "limit" in {cells[kind, name] for kind in rows()}]
+    body = [
+        [
+            kind,
+            *[str(counts[kind, n]["wrong"] if cells[kind, n] == "limit" else "") for n in names],
+        ]
+        for kind in rows()
+        if "limit" in {cells[kind, name] for name in names}
+    ]
+    return table(["Batches [◇]{.limit}", *[COLUMNS[n] for n in names]], body, ("---", "--:"))
 
 
 def caught() -> str:
@@ -132,11 +154,18 @@ def caught() -> str:
 
 def costs() -> str:
     """Return a table of times of whole steps, in ordinary passes."""
-    cases, body = json.loads(STEPS.read_text())["cases"], []
+    cases, body = json.loads(TIMES.read_text())["cases"], []
     for model, case in MODELS.items():
-        for what, measured in cases[case]["fixed"].items():
+        for what, measured in cases[case].items():
             times = [
-                next((f"{measured[n]['passes']:.1f}" for n in names if n in measured), "")
+                next(
+                    (
+                        f"{t['passes']:.1f}"
+                        for n in names
+                        if isinstance(t := measured.get(n), dict)
+                    ),
+                    "",
+                )
                 for names in TIMED.values()
             ]
             body.append([f"{model}: {what}", *times])
@@ -144,4 +173,4 @@ def costs() -> str:
 
 
 if __name__ == "__main__":
-    print(matrix(), batches(), costs(), caught(), sep="\n\n")
+    print(matrix(), batches(), limits(), costs(), caught(), sep="\n\n")

@@ -59,7 +59,7 @@ class Deck:
         self.cells, self.shown, self.said, self.kind = [], [], [], "slide"
 
     def add(self, cell, kind):
-        cell.metadata = {"slideshow": {"slide_type": kind}}
+        cell.metadata["slideshow"] = {"slide_type": kind}
         self.cells.append(cell)
 
     def turn(self, *more):
@@ -126,7 +126,7 @@ def slides(path: Path) -> nbformat.NotebookNode:
             outputs, cell.outputs = cell.outputs, [] if long else cell.outputs
             deck.turn(cell)
             if long and outputs:
-                deck.turn(new_code_cell("", outputs=outputs))
+                deck.turn(new_code_cell("", outputs=outputs, metadata=dict(cell.metadata)))
     deck.turn()
     return new_notebook(cells=deck.cells)
 

@@ -29,7 +29,7 @@ def run(source, names):
 @pytest.mark.slow
 @pytest.mark.usefixtures("light_compiler")
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("path", CORE[:5], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CORE, ids=lambda path: path.stem)
 def test_checks_name_three_mistakes_of_each_exercise_and_take_the_solution(path, monkeypatch):
     """The exercises run as they are given out, on the package alone."""
     monkeypatch.chdir(path.parent)
@@ -108,6 +108,7 @@ def test_nothing_on_a_slide_is_cut_and_nothing_comes_from_elsewhere(chromium, mo
                 page.evaluate("Reveal.next()")
                 count += 1
             assert count > 20
+            assert page.locator("img:not([alt]), img[alt=''], img[alt^='No desc']").count() == 0
         assert page.locator("aside.notes").count() > 20
     assert [url for url in asked if not url.startswith((at, "data:"))] == []
 
@@ -138,6 +139,34 @@ def test_the_lessons_name_cells_sections_and_exercises_that_are_there():
     polled = set(re.findall(r"<(question-\d+)>", text))
     assert len(polled) > 5
     assert all(f"({label})=" in bank for label in polled)
+
+
+LESSONS = {"Lesson 1": "1", "Lesson 2": "2", "Lesson 3": "34", "Lesson 4": "5", "A half-day": "6"}
+STEP = re.compile(r"(up to )?\b[Cc]ell `([^`]+)`(?: to cell `([^`]+)`)?( and the one after it)?")
+
+
+def places(cells, name):
+    lines = [cell.source.splitlines()[0] for cell in cells]
+    found = [i for i, line in enumerate(lines) if line == name]
+    return found or [i for i, line in enumerate(lines) if line.startswith(name)]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("title", LESSONS)
+def test_the_cells_that_a_lesson_names_run_alone_in_its_order(title):
+    text = (ROOT / "reference/teaching.md").read_text(encoding="utf-8")
+    table = text.split(f"\n## {title}")[1].split("\n|---")[1].split("\n\n")[0]
+    found = [exercises(CORE[int(number) - 1], "wheel").cells for number in LESSONS[title]]
+    pages = [([cell for cell in cells if cell.cell_type == "code"], {}) for cells in found]
+    for start, name, end, more in STEP.findall(table):
+        cells, names = next(page for page in pages if places(page[0], name))
+        (first,), (last,) = places(cells, name), places(cells, end or name)
+        for cell in cells[0 if start else first : last + 1 + bool(more)]:
+            try:
+                run(cell.source, names)
+            except Exception:
+                assert "raises-exception" in cell.metadata.get("tags", []), cell.source
 
 
 def test_forty_questions_have_a_folded_answer_that_names_a_choice():

@@ -3,6 +3,67 @@
 The key is the id of the cell with the check.
 """
 
+# Chapter 1
+LENGTHS = "lengths_of_linear = lambda x, y: (model(x).softmax(1){}).norm(dim=1){}"
+ONE_HOT = " - torch.nn.functional.one_hot(y, 10)"
+# Chapter 3
+CLIPPED = """
+def clipped_mean(copies):
+    g, norms = copies.grad, copies.grad.norm(dim=1, keepdim=True)
+    return {}
+"""
+FROZEN = """
+def frozen_pass(net):
+    {}.requires_grad_(False)
+    return loss_of({})
+"""
+# Chapter 4
+PADDED = """
+def padded_gradient(parts):
+    policy.zero_grad()
+    for s, a, r, m in parts:
+        ({}).backward()
+    return policy[2].bias.grad
+"""
+# Chapter 5
+ENDED = """
+def ended_loss(theta, s, r, s_next, gamma):
+    target = jax.lax.stop_gradient({})
+    return {} (target - s @ theta) ** 2
+ended_axes = (None, 0, 0, 0, {})
+"""
+# Chapter 6
+STEP = """
+compute["step"] = lambda x: np.where({}, 1.0, 0.0)
+vjp_rules["step"] = lambda ct, out, x: {}
+batch_rules["step"] = lambda batched, x: {}
+"""
+FORWARD = """
+class Forward(Trace):
+    def process(self, name, args, settings):
+        values, change = opened(args, self), 0.0
+        out = bind(name, *values, **settings)
+        for i, x in enumerate(args):
+            if {}:
+                change = {} pushed(name, i, x.note, out, {}, settings)
+        return Tracer(self, out, change)
+"""
+AGREES = """
+def agrees(name, values, **settings):
+    out = bind(name, *values, **settings)
+    ct = {}
+    found = suspects[name](ct, out, *values, **settings)
+    pulled = lambda x: total(ct * bind(name, x, *values[1:], **settings))
+    return np.{}(found[0], measured(pulled, values[0]))
+trials = [("sum", [x{}], dict(axes=(1,)))]
+"""
+MOVED = """
+compute["moveaxis"] = lambda x, old, new: np.moveaxis(x, old, new)
+vjp_rules["moveaxis"] = lambda ct, out, x, old, new: [bind("moveaxis", ct, {})]
+batch_rules["moveaxis"] = lambda batched, x, old, new: bind("moveaxis", x, {})
+vmap_axes = lambda f, in_axes: lambda x: vmap(f, (0,))(bind("moveaxis", x, old=2, new=0))
+"""
+
 WRONG = {
     # Chapter 1
     "c6b46ed1": [
@@ -19,17 +80,9 @@ WRONG = {
         ("lengths = lambda rows: G.norm()", "one length for each"),
     ],
     "34968dff": [
-        ("lengths_of_linear = lambda x, y: model(x).softmax(1).norm(dim=1)", "minus 1 at"),
-        (
-            "lengths_of_linear = lambda x, y: (model(x).softmax(1)"
-            " - torch.nn.functional.one_hot(y, 10)).norm(dim=1)",
-            "length of the input",
-        ),
-        (
-            "lengths_of_linear = lambda x, y: (model(x).softmax(1)"
-            " - torch.nn.functional.one_hot(y, 10)).norm(dim=1) * x.norm(dim=1)",
-            "bias is missing",
-        ),
+        (LENGTHS.format("", ""), "minus 1 at"),
+        (LENGTHS.format(ONE_HOT, ""), "length of the input"),
+        (LENGTHS.format(ONE_HOT, " * x.norm(dim=1)"), "bias is missing"),
     ],
     "adb81ac7": [
         ("before, after = 8 * [1.0], 8 * [100.0]", "one of them changed"),
@@ -56,6 +109,7 @@ WRONG = {
             "    return jax.vmap(jax.grad(f), (None, 0, 0, 0))(*sample, b)",
             "all samples share the baseline",
         ),
+        ("rows_with = lambda b, *s: jax.vmap(centred, (None, 0, 0, None))(*s)", "len(args)=3"),
         (
             "def rows_with(b, *sample):\n    f = lambda t, x, y, b: 0.5 * (t @ x - y - b) ** 2\n"
             "    return jax.vmap(jax.grad(f), (None, 0, 0, None))(*sample, b)",
@@ -87,35 +141,15 @@ WRONG = {
         ("answer = {'W': 1, 'b': 3, 'z': 3, 'loss': 1}", "wrong number: ['W']"),
     ],
     "14e9412d": [
-        (
-            "def clipped_mean(copies):\n    g = copies.grad.mean(0)\n    return g / g.norm()",
-            "shortens the mean",
-        ),
-        (
-            "def clipped_mean(copies):\n"
-            "    return (copies.grad / copies.grad.norm(dim=1, keepdim=True)).mean(0)",
-            "shorter than 1 stays",
-        ),
-        (
-            "def clipped_mean(copies):\n    norms = copies.grad.norm(dim=1, keepdim=True)\n"
-            "    return (copies.grad * (1 / norms).clamp(max=1)).sum(0)",
-            "this is the sum",
-        ),
+        (CLIPPED.format("g.mean(0) / g.mean(0).norm()"), "shortens the mean"),
+        (CLIPPED.format("(g / norms).mean(0)"), "shorter than 1 stays"),
+        (CLIPPED.format("(g * (1 / norms).clamp(max=1)).sum(0)"), "this is the sum"),
     ],
     "04234e66": [
+        (FROZEN.format("net[2]", "net[2](net[:2](x).detach())"), "nothing was recorded"),
+        (FROZEN.format("net[2].weight", "net(x.detach())"), "last layer has a gradient"),
         (
-            "def frozen_pass(net):\n    net[2].requires_grad_(False)\n"
-            "    return loss_of(net[2](net[:2](x).detach()))",
-            "nothing was recorded",
-        ),
-        (
-            "def frozen_pass(net):\n    net[2].weight.requires_grad_(False)\n"
-            "    return loss_of(net(x.detach()))",
-            "last layer has a gradient",
-        ),
-        (
-            "def frozen_pass(net):\n    net[2].requires_grad_(False)\n"
-            "    net[0].bias.requires_grad_(False)\n    return loss_of(net(x.detach()))",
+            FROZEN.format("net[0].bias.requires_grad_(False), net[2]", "net(x.detach())"),
             "first layer needs",
         ),
     ],
@@ -143,24 +177,9 @@ WRONG = {
         ("uses_its_sample = lambda f: False", "called wrong"),
     ],
     "f5986927": [
-        (
-            "def padded_gradient(parts):\n    policy.zero_grad()\n    for s, a, r, m in parts:\n"
-            "        ((losses_of(s, a, r) * m).sum() / 80).backward()\n"
-            "    return policy[2].bias.grad",
-            "still in the number",
-        ),
-        (
-            "def padded_gradient(parts):\n    policy.zero_grad()\n    for s, a, r, m in parts:\n"
-            "        (losses_of(s, a, r).sum() / 61).backward()\n"
-            "    return policy[2].bias.grad",
-            "in the sum",
-        ),
-        (
-            "def padded_gradient(parts):\n    policy.zero_grad()\n    for s, a, r, m in parts:\n"
-            "        ((losses_of(s, a, r) * m).sum() / m.sum() / 4).backward()\n"
-            "    return policy[2].bias.grad",
-            "mean of means",
-        ),
+        (PADDED.format("(losses_of(s, a, r) * m).sum() / 80"), "still in the number"),
+        (PADDED.format("losses_of(s, a, r).sum() / 61"), "in the sum"),
+        (PADDED.format("(losses_of(s, a, r) * m).sum() / m.sum() / 4"), "mean of means"),
     ],
     "46ce82c2": [
         (
@@ -182,24 +201,9 @@ WRONG = {
         ("answer = 'rsewwx'", "each of them r, s, e or w"),
     ],
     "4c978d62": [
-        (
-            "def ended_loss(theta, s, r, s_next, gamma):\n"
-            "    target = jax.lax.stop_gradient(r + gamma * (s_next @ theta))\n"
-            "    return 0.5 * (target - s @ theta) ** 2\nended_axes = (None, 0, 0, 0, None)",
-            "axis of the discounts",
-        ),
-        (
-            "def ended_loss(theta, s, r, s_next, gamma):\n"
-            "    target = jax.lax.stop_gradient(r + gamma * (s_next @ theta))\n"
-            "    return (target - s @ theta) ** 2\nended_axes = (None, 0, 0, 0, 0)",
-            "one half is missing",
-        ),
-        (
-            "def ended_loss(theta, s, r, s_next, gamma):\n"
-            "    target = jax.lax.stop_gradient(gamma * (r + s_next @ theta))\n"
-            "    return 0.5 * (target - s @ theta) ** 2\nended_axes = (None, 0, 0, 0, 0)",
-            "only its next value",
-        ),
+        (ENDED.format("r + gamma * (s_next @ theta)", "0.5 *", None), "axis of the discounts"),
+        (ENDED.format("r + gamma * (s_next @ theta)", "", 0), "one half is missing"),
+        (ENDED.format("gamma * (r + s_next @ theta)", "0.5 *", 0), "only its next value"),
     ],
     "93d389d8": [
         (
@@ -233,10 +237,33 @@ WRONG = {
         ("derivatives = jax.jacobian(jax.grad(td_loss))(theta, s, r, s_next)", "held fixed"),
         ("derivatives = jax.jacobian(row_by_hand)(theta).T", "component i by weight j"),
     ],
+    # Chapter 6
+    "27d8b579": [
+        (STEP.format("x > 0", "[ct]", "step(x)"), "treat a step as flat"),
+        (STEP.format("x >= 0", "[None]", "step(x)"), "into 0, 0 and 1"),
+        (STEP.format("x > 0", "[None]", "np.where(x > 0, 1.0, 0.0)"), "no `if` here"),
+        (STEP.format("x > 0", "None", "step(x)"), "returns a list"),
+    ],
+    "b5e7e26b": [
+        (FORWARD.format("belongs(x, self)", "", "values"), "both of its factors"),
+        (FORWARD.format("True", "change +", "values"), "a constant has no tangent"),
+        (FORWARD.format("belongs(x, self)", "change +", "args"), "values, not tracers"),
+    ],
+    "33fb529c": [
+        (AGREES.format("np.ones_like(out)", "allclose", ""), "a cotangent whose entries differ"),
+        (AGREES.format("1.0 + out", "array_equal", ""), "where a rule is right"),
+        (AGREES.format("1.0 + out", "allclose", "[:, :1] + np.ones(3)"), "you are close"),
+    ],
+    "9b545356": [
+        ("vmap_axes = lambda f, _: lambda x: vmap(f, (0,))(np.moveaxis(x, 2, 0))", "no tracer"),
+        (MOVED.format("old=old, new=new", "old=old + 1, new=new + 1"), "has to move back"),
+        (MOVED.format("old=new, new=old", "old=old, new=new"), "does the batch rule move"),
+    ],
 }
 
 # Where the folded solution explains and defines less than the check asks for.
 RIGHT = {
+    "33fb529c": 'trials = [("sum", [x], {"axes": (1,)})]',
     "66de8e91": "programs = 5",
     "a6b77b0b": "answer = 'ynynny'",
     "ed5b6697": "answer = 'esewwr'",

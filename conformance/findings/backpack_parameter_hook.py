@@ -1,7 +1,8 @@
 """Rows of a parameter with a gradient hook, by BackPACK (BatchGrad).
 
 Expected are rows times 10, as the hook has it and as weight.grad is; got are rows without it.
-BackPACK 1.7.1, torch 2.13.0. Neither documented nor reported, as far as was found.
+By BackPACK's definition, the gradient of a sample's loss, a hook has no part in a row.
+BackPACK 1.7.1, torch 2.13.0.
 """
 
 import torch

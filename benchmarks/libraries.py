@@ -1,0 +1,144 @@
+"""What norms, clipped sums and rows take in each library, all of a model in one process.
+
+    python benchmarks/libraries.py --save
+
+The times of the page on libraries: steps.py on a fixed batch, with two more answers of Opacus'
+ghost clipping (its norms alone) and of BackPACK (`BatchGrad`, `BatchL2Grad`). The contenders take
+turns in an order drawn at each step, and their first answers are compared with the floor. Times
+are the processor's, on one thread, so other work on the machine shows less than in a clock's.
+BackPACK has no extension for the GPT's layers; JAX and a GPU are not timed. Run it where
+conformance/requirements.txt is installed.
+"""
+
+import argparse
+import gc
+import itertools
+import json
+import time
+import warnings
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import contenders
+import numpy as np
+import torch
+from contenders import Case
+from floor import MODELS, head
+from rows import build
+from steps import CONTENDERS, ORDINARY, fixed, measure, warm_up
+from torch import nn
+
+RESULT = Path(__file__).parent / "results" / "libraries.json"
+CHOSEN = ("784-256-10, B = 256", "CNN, B = 64", "GPT, B = 16, T = 64")
+
+
+def ghost_norms(case: Case) -> Callable:
+    """Opacus' ghost norms, from one backward pass that fills `.grad` as well."""
+    from opacus.grad_sample import GradSampleModuleFastGradientClipping
+
+    model = GradSampleModuleFastGradientClipping(
+        case.model(), max_grad_norm=contenders.MAX_NORM, use_ghost_clipping=True
+    )
+
+    def call(x, y):
+        model.zero_grad(set_to_none=True)
+        case.losses(model(x), y).mean().backward()
+        return model.get_norm_sample() ** 2
+
+    return call
+
+
+def extended(case: Case, extension: str, read: Callable) -> Callable:
+    """One backward pass of the losses' sum with one of BackPACK's extensions."""
+    if not isinstance(case.model(), nn.Sequential):
+        raise NotImplementedError
+    from backpack import backpack, extend, extensions
+
+    model = extend(case.model())
+
+    def call(x, y):
+        model.zero_grad(set_to_none=True)
+        with backpack(getattr(extensions, extension)()):
+            case.losses(model(x), y).sum().backward()
+        return read(dict(model.named_parameters()))
+
+    return call
+
+
+def batch_grad(case: Case) -> Callable:
+    return extended(case, "BatchGrad", lambda ps: {k: p.grad_batch for k, p in ps.items()})
+
+
+def batch_l2(case: Case) -> Callable:
+    return extended(case, "BatchL2Grad", lambda ps: sum(p.batch_l2 for p in ps.values()))
+
+
+def norms_then_weights(case: Case) -> Callable:
+    """Norms by `BatchL2Grad`, then a backward pass of the weighted losses on the same graph."""
+    if not isinstance(case.model(), nn.Sequential):
+        raise NotImplementedError
+    from backpack import backpack, extend
+    from backpack.extensions import BatchL2Grad
+
+    model = extend(case.model())
+
+    def call(x, y):
+        model.zero_grad(set_to_none=True)
+        losses = case.losses(model(x), y)
+        with backpack(BatchL2Grad()):
+            losses.sum().backward(retain_graph=True)
+        norms = sum(p.batch_l2 for p in model.parameters()).sqrt()
+        model.zero_grad(set_to_none=True)
+        losses.backward((contenders.MAX_NORM / norms).clamp(max=1))
+        return {name: p.grad for name, p in model.named_parameters()}
+
+    return call
+
+
+# Quantity -> contender -> builder; the other contenders are those of steps.py.
+MORE = {
+    "squared norms": {"Opacus ghost norms": ghost_norms, "BackPACK BatchL2Grad": batch_l2},
+    "clipped sum": {"BackPACK BatchL2Grad, then weights": norms_then_weights},
+    "rows": {"BackPACK BatchGrad": batch_grad},
+}
+SHOWN = ("persample, .grad too", "persample, fresh", "Opacus", "torch.func")
+
+
+def measure_model(case: Case, steps: int, seconds: float) -> dict:
+    """Return quantity -> contender -> what `steps.measure` found."""
+    found = {}
+    for quantity, more in MORE.items():
+        mine = {k: b for k, b in CONTENDERS[quantity].items() if k.startswith(SHOWN)}
+        calls, absent = build(mine | more, case)
+        warm_up(case, quantity, calls, fixed(case, np.random.default_rng(0)))
+        calls = {ORDINARY: contenders.ordinary(case)} | calls
+        batches = itertools.repeat(case.batch())
+        calls[ORDINARY](*next(batches))
+        found[quantity] = measure(calls, batches, steps, seconds, time.process_time) | absent
+        del calls
+        gc.collect()
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each contender, at most")
+    parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")  # the libraries' own
+    torch.set_num_threads(1)
+    stored = head(
+        "norms, clipped sums and rows of libraries: mean step in ordinary passes, and ms"
+    )
+    stored["versions"]["backpack-for-pytorch"] = version("backpack-for-pytorch")
+    for name in CHOSEN:
+        stored["cases"][name] = measure_model(MODELS[name], options.steps, options.seconds)
+        print(name, json.dumps(stored["cases"][name], indent=1))
+    if options.save:
+        RESULT.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
