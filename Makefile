@@ -37,10 +37,10 @@ ALONE := $(CURDIR)/$(BIN)/uv run --quiet --isolated --no-project --python $(CURD
 # One file is one worker's: a notebook's cells share a kernel.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist loadfile
 # The tests of the book and of its tools, by name; all others are the library's.
-BOOK := api build conformance error_index frameworks front_door graph_memory \
-	hands lab leaf_programs libraries live messages models mutate nbval notebooks pages paper \
-	portable% recipes reference release repository search setup site \
-	sources style td0% teaching whole%
+BOOK := %_page api build chapter% conformance core_pages cost error_index frameworks front_door \
+	grad_troubles hands lab leaf_programs libraries live many_devices models nbval notebooks pages \
+	recipes reference release repository search setup site sources style teaching training_loops \
+	whole%
 UNIT := src/persample $(filter-out $(BOOK:%=tests/test_%.py),$(wildcard tests/test_*.py))
 
 .PHONY: help book unit test check lab serve pdf slides exercises paper release \
@@ -71,10 +71,10 @@ test: $(VENV)/.dev  ## the same, every notebook run and compared, and the quick 
 	$(PYTEST) --nbval -m "not slow and not site" $(TEST_ARGS)
 
 # Within the sample, every library runs at its oldest, on one thread.
-check: $(VENV)/.dev  ## the built pages, in a browser too; slow tests; notebooks on an older machine
+check: $(VENV)/.dev  ## the built pages, in a browser too; slow tests; half the notebooks on an older machine
 	@$(MAKE) --no-print-directory book OPEN=no
 	$(PYTEST) -m "slow or site" $(TEST_ARGS)
-	$(BIN)/python scripts/portable.py --workers $(JOBS) --notebooks-only --only oldest
+	$(BIN)/python scripts/portable.py --workers $(JOBS) --half --only oldest
 
 lab: $(VENV)/.reader  ## open the chapters in JupyterLab (in a container: IP=0.0.0.0)
 	$(BIN)/jupyter lab --notebook-dir . --ServerApp.default_url=/lab/tree/chapters --ip $(IP) \
@@ -121,7 +121,7 @@ portable: $(VENV)/.dev  ## compare every notebook under simulated machines (ONLY
 	$(BIN)/python scripts/portable.py --workers $(JOBS) $(if $(ONLY),--only $(ONLY))
 
 mutate: $(VENV)/.dev  ## alter the library, and count what the tests notice
-	$(BIN)/python scripts/mutate.py --same tests/mutants.json
+	$(BIN)/python scripts/mutate.py
 
 # Wheels alone; the tools in the versions of tests/requirements.txt. What one package says of
 # another's future is not ours to mend, least of all in old versions.

@@ -26,7 +26,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from conformance import oracle, verdict
+from conformance import oracle, tables, verdict
 from conformance.check import error_of_norms, error_of_rows
 from conformance.run import start
 from conformance.task import Step, Task
@@ -46,6 +46,12 @@ def stored_lines() -> dict[tuple, dict]:
 
 def chosen(lines: dict[tuple, dict]) -> list[dict]:
     """Return the lines with a wrong batch, and what the control libraries did on their tasks."""
+    kinds = tables.read("families.json")
+    lines = {
+        key: line
+        for key, line in lines.items()
+        if tables.kind_of(line, kinds["families"]) not in kinds["left out"]
+    }
     tasks = {key[1:] for key, line in lines.items() if verdict.WRONG in line["verdicts"]}
     return [
         line

@@ -1,13 +1,16 @@
 """Print the tables of the book's page on libraries as Markdown: ``python -m conformance.tables``.
 
 They are made of results.json, variants.json, families.json, catch.json and the measurement
-benchmarks/results/libraries.json. Symbols stand in spans whose class gives their colour.
+benchmarks/results/libraries.json. Symbols stand in spans whose class gives their colour. The
+kinds that families.json leaves out, since a definition decides what is right, are in no table.
 """
 
 import json
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
+
+from conformance.models import cases
 
 HERE = Path(__file__).parent
 TIMES = HERE.parent / "benchmarks" / "results" / "libraries.json"
@@ -22,6 +25,8 @@ COLUMNS = {
 }
 NORMS = ("Opacus, ghost", "BackPACK", "persample")  # who answers with norms, not only with rows
 SYMBOLS = {"right": "●", "part": "◐", "raised": "○", "limit": "◇", "wrong": "✖"}
+COUNTED = ("limit", "wrong")  # their cells say how many batches differ, of how many tried
+WHOLE = "†"  # torch.func was asked for jacrev, at least in part
 TOLERANCE = 1e-4  # of outputs after a layer was replaced
 MODELS = {"MLP": "784-256-10, B = 256", "CNN": "CNN, B = 64", "GPT": "GPT, B = 16, T = 64"}
 TIMED = {
@@ -33,7 +38,7 @@ TIMED = {
         "BackPACK BatchL2Grad, then weights",
         "BackPACK BatchGrad",
     ],
-    "persample": ["persample, .grad too", "persample, fresh"],
+    "persample*": ["persample, .grad too", "persample, fresh"],
 }
 
 
@@ -47,11 +52,24 @@ def kind_of(line: dict, families: dict[str, str]) -> str:
     return [kind for kind, pattern in families.items() if re.search(pattern, text)][-1]
 
 
+def lines() -> list[dict]:
+    """Return the lines of the suite, and those of Opacus with functorch, that the page counts."""
+    kinds = read("families.json")
+    functorch = [x for x in read("variants.json")["lines"] if x["library"] == "Opacus, functorch"]
+    each = read("results.json")["lines"] + functorch
+    return [x for x in each if kind_of(x, kinds["families"]) not in kinds["left out"]]
+
+
+def mixing() -> set[tuple[str, str]]:
+    """Return the models, with their losses, where samples mix: torch.func is asked for jacrev."""
+    return {(c.name, x.name) for c in cases() for x in c.losses if c.mixing or x.mixing}
+
+
 def found() -> dict[tuple[str, str], Counter]:
     """Return how many batches had which verdict, by kind of model (or row) and library."""
     kinds = read("families.json")
     counts: dict[tuple[str, str], Counter] = defaultdict(Counter)
-    for line in read("results.json")["lines"]:
+    for line in lines():
         kind, library = kind_of(line, kinds["families"]), line["library"]
         norms = kinds["norms"].get(kind)
         if norms and library in NORMS:
@@ -60,16 +78,13 @@ def found() -> dict[tuple[str, str], Counter]:
         right = ["right" if v == "wrong" and only_norms else v for v in line["verdicts"]]
         counts[kind, library].update(right)
     variants = read("variants.json")
+    differ = variants["header"]["outputs differ by"]
     for line in variants["lines"]:
         kind, library = kind_of(line, kinds["families"]), line["library"]
-        if library in ("Opacus, hooks", "Opacus, ghost"):
-            kind = kinds["replaced"][kind]
-            same = variants["header"]["outputs differ by"][line["model"]] < TOLERANCE
-            counts[kind, library].update(
-                line["verdicts"] if same else ["wrong"] * len(line["verdicts"])
-            )
-        else:
-            counts[kind, library].update(line["verdicts"])
+        if library == "Opacus, functorch":
+            continue
+        if differ[line["model"]] < TOLERANCE:
+            counts[kinds["replaced"][kind], library].update(line["verdicts"])
     return counts
 
 
@@ -77,7 +92,8 @@ def rows() -> list[str]:
     """Return the rows of the matrix: each kind of model, its norms, its replaced layers."""
     kinds = read("families.json")
     norms, replaced = kinds["norms"], kinds["replaced"]
-    each = [(kind, norms.get(kind), replaced.get(kind)) for kind in kinds["families"]]
+    shown = [kind for kind in kinds["families"] if kind not in kinds["left out"]]
+    each = [(kind, norms.get(kind), replaced.get(kind)) for kind in shown]
     return [row for group in each for row in group if row]
 
 
@@ -103,52 +119,61 @@ def table(head: list[str], body: list[list[str]], align: str) -> str:
 
 
 def matrix() -> str:
-    cells = marks()
-    spans = {"": "", **{name: f"[{symbol}]{{.{name}}}" for name, symbol in SYMBOLS.items()}}
-    body = [[kind, *[spans[cells[kind, name]] for name in COLUMNS]] for kind in rows()]
+    counts, cells, kinds = found(), marks(), read("families.json")["families"]
+    whole = {kind_of({"model": m, "loss": loss}, kinds) for m, loss in mixing()}
+
+    def cell(kind: str, name: str) -> str:
+        mark, here = cells[kind, name], counts[kind, name]
+        if not mark:
+            return ""
+        text = f"[{SYMBOLS[mark]}]{{.{mark}}}"
+        if mark in COUNTED:
+            text += f" {here['wrong']}/{sum(here.values())}"
+        return text + WHOLE * (name == "torch.func" and kind in whole)
+
+    body = [[kind, *[cell(kind, name) for name in COLUMNS]] for kind in rows()]
     return table(["Kind of model", *COLUMNS.values()], body, ("---", ":-:"))
+
+
+def mark_of(line: dict) -> str:
+    """Return how the matrix marks the line's wrong batches: "limit" or "wrong"."""
+    kinds = read("families.json")
+    kind, library = kind_of(line, kinds["families"]), line["library"]
+    if line.get("wrong") == ["squared_norms"]:
+        kind = kinds["norms"].get(kind, kind)
+    return "limit" if kind in kinds["known"].get(library.split(",")[0], []) else "wrong"
 
 
 def batches() -> str:
     """Return a table of how many batches had which verdict, by library; each model counts once."""
-    kinds, cells = read("families.json"), marks()
     total: dict[str, Counter] = defaultdict(Counter)
-    functorch = [x for x in read("variants.json")["lines"] if x["library"] == "Opacus, functorch"]
-    for line in read("results.json")["lines"] + functorch:
-        kind, library = kind_of(line, kinds["families"]), line["library"]
-        if line.get("wrong") == ["squared_norms"]:
-            kind = kinds["norms"].get(kind, kind)
-        shown = {"wrong": cells[kind, library]}
-        total[library].update(shown.get(verdict, verdict) for verdict in line["verdicts"])
+    whole = mixing()
+    for line in lines():
+        name = COLUMNS[line["library"]]
+        if name == "torch.func":
+            mixes = (line["model"], line["loss"]) in whole
+            name = f"{name}: jacrev{WHOLE}" if mixes else f"{name}: vmap(grad)"
+        shown = {"wrong": mark_of(line)}
+        total[name].update(shown.get(verdict, verdict) for verdict in line["verdicts"])
     names = ("right", "refused", "crash", "limit", "wrong")
-    body = [[COLUMNS[k], *[f"{total[k][name]:,}" for name in names]] for k in COLUMNS]
+    order = sorted(total, key=lambda name: list(COLUMNS.values()).index(name.partition(":")[0]))
+    body = [[k, *[f"{total[k][name]:,}" for name in names]] for k in order]
     return table(["Batches", "right", "refused", "failed", "◇", "✖"], body, ("---", "--:"))
-
-
-def limits() -> str:
-    """Return a table of the batches with other numbers in each cell of a known limit."""
-    counts, cells = found(), marks()
-    names = [name for name in COLUMNS if "limit" in {cells[kind, name] for kind in rows()}]
-    body = [
-        [
-            kind,
-            *[str(counts[kind, n]["wrong"] if cells[kind, n] == "limit" else "") for n in names],
-        ]
-        for kind in rows()
-        if "limit" in {cells[kind, name] for name in names}
-    ]
-    return table(["Batches [◇]{.limit}", *[COLUMNS[n] for n in names]], body, ("---", "--:"))
 
 
 def caught() -> str:
     """Return a table of what the check caught, by library."""
+    marked: dict[str, Counter] = defaultdict(Counter)
+    for line in lines():
+        marked[line["library"]][mark_of(line)] += line["verdicts"].count("wrong")
     body = []
     for library, checked in read("catch.json")["libraries"].items():
         wrong = checked["wrong"]
         if wrong["batches"]:
-            names = ("batches", "weighting", "sum", "permuted")
-            body.append([COLUMNS[library], *[str(wrong[name]) for name in names]])
-    head = ["Wrong batches", "all", "random weights", "weights 1", "permuted"]
+            both = [marked[library][name] for name in COUNTED]
+            counts = [*both, *[wrong[name] for name in ("weighting", "sum", "permuted")]]
+            body.append([COLUMNS[library], *map(str, counts)])
+    head = ["Batches that differ", "◇", "✖", "random weights", "weights 1", "permuted"]
     return table(head, body, ("---", "--:"))
 
 
@@ -173,4 +198,4 @@ def costs() -> str:
 
 
 if __name__ == "__main__":
-    print(matrix(), batches(), limits(), costs(), caught(), sep="\n\n")
+    print(matrix(), batches(), costs(), caught(), sep="\n\n")

@@ -1,25 +1,32 @@
 """Measure the tests: put one fault at a time into the package and count how many are noticed.
 
-    python scripts/mutate.py [--same tests/mutants.json] [--only engine/reverse] [--workers 1]
+    python scripts/mutate.py [--only engine/reverse] [--workers 1] [--save]
 
-A mutant that no test notices is either a gap in the tests or changes nothing that anybody sees.
+The mutants are those of tests/mutants.json whose lines are there still, and as many others as are
+missing. One that no test notices is either a gap in the tests or changes nothing that anybody
+sees. Each test file runs in a process of its own that sees the changed source: a fork of this
+one, which has imported the frameworks but not the package, so that it starts at once.
 """
 
 import argparse
 import datetime
 import hashlib
+import importlib
 import json
 import multiprocessing
 import os
+import resource
+import signal
 import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from functools import partial
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
-import mutation_runner
+import pytest
 from mutants import Mutant, mutants
-from mutation_runner import PASSED
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "persample"
@@ -31,9 +38,7 @@ TRANSFORMS = "engine_errors engine_structure tape engine_transforms"
 FUNCTIONS = "engine_errors engine_arrays array_api engine_numbers"
 COMPILER = "engine_jit engine_errors engine_numbers engine_random_programs"
 CALLS = "errors trees torch_backend per_sample generated_calls"
-RECORDS = (
-    "record_rules record_errors record_passes record_programs record_precision record dataclasses"
-)
+RECORDS = "record_rules record_errors record_passes record_programs record_precision record"
 GROUPS = {
     "engine": {
         "engine/contraction.py": "engine_arrays engine_jit engine_random_programs engine_rules",
@@ -43,10 +48,9 @@ GROUPS = {
         "engine/numpy_": "numpy_functions engine_structure engine_errors",
         "engine/vjps": "engine_structure engine_numbers engine_rules engine_transforms",
         "engine/optimise.py": COMPILER,
-        "engine/codegen.py": f"{COMPILER} dataclasses",
-        "engine/jit.py": f"{COMPILER} {CALLS} dataclasses",
-        "engine/": f"{TRANSFORMS} engine_errors errors dataclasses engine_arrays engine_rules"
-        f" {COMPILER}",
+        "engine/codegen.py": f"{COMPILER}",
+        "engine/jit.py": f"{COMPILER} {CALLS}",
+        "engine/": f"{TRANSFORMS} engine_errors errors engine_arrays engine_rules {COMPILER}",
         "names.py": COMPILER,
     },
     "per_sample": {
@@ -73,95 +77,139 @@ GROUPS = {
 # How many mutants of each group are tried.
 SIZES = (160, 90, 80, 30, 15, 25)
 
-
-def modules() -> dict[str, tuple[str, list[str]]]:
-    """Return module -> its group and its test files, all of which must be there."""
-    found = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        name = path.relative_to(PACKAGE).as_posix()
-        rows = [(group, row) for group in GROUPS for row in GROUPS[group] if name.startswith(row)]
-        if name == "__init__.py":  # names and nothing else
-            continue
-        if not rows:
-            raise SystemExit(f"{name} has no row in scripts/mutate.py")
-        group, row = rows[0]
-        tests = [path] if ">>>" in path.read_text(encoding="utf-8") else []
-        tests += [ROOT / f"tests/test_{name}.py" for name in GROUPS[group][row].split()]
-        if missing := [test.name for test in tests if not test.is_file()]:
-            raise SystemExit(f"{row} in scripts/mutate.py names what is not there: {missing}")
-        found[name] = group, list(dict.fromkeys(map(str, tests)))
-    return found
+# What the tests import, but for the package.
+HEAVY = "torch.func torch._dynamo jax.numpy hypothesis.extra.numpy nbval.plugin array_api_strict"
+# A process with threads cannot be forked: libraries read this as they are imported.
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+MEMORY = 8 << 30  # a mutant may ask for arrays of any size
+# A file of tests that needs this many times the processor time it needs on the true source does
+# not end. Processor time, because a busy machine must not kill mutants.
+LONGER, EXTRA, LONGEST = 5, 5, 600
+QUIET = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow"]
 
 
-def chosen(only: str, same: Path | None) -> list[tuple[str, Mutant, Path, list[str]]]:
-    """Return what to try: the group, the mutant, its file, its tests.
+def tests_of(name: str) -> tuple[str, list[str]]:
+    """Return the group of a module, and its test files, all of which must be there."""
+    rows = [(group, row) for group in GROUPS for row in GROUPS[group] if name.startswith(row)]
+    if not rows:
+        raise SystemExit(f"{name} has no row in scripts/mutate.py")
+    group, row = rows[0]
+    path = PACKAGE / name
+    tests = [path] if ">>>" in path.read_text(encoding="utf-8") else []
+    tests += [ROOT / f"tests/test_{name}.py" for name in GROUPS[group][row].split()]
+    if missing := [test.name for test in tests if not test.is_file()]:
+        raise SystemExit(f"{row} in scripts/mutate.py names what is not there: {missing}")
+    return group, list(dict.fromkeys(map(str, tests)))
 
-    ``same`` is a file of stored mutants: those whose lines are there still are taken, and as
-    many as are missing in a group are drawn, if all of the group is tried.
-    """
-    stored = {tuple(row[:5]) for row in json.loads(same.read_text())["mutants"]} if same else set()
-    table, trials = modules(), []
+
+def chosen(only: str) -> list[tuple[str, Mutant, list[str]]]:
+    """Return what to try: the group, the mutant, its tests. Others join if all of it is tried."""
+    stored = {tuple(row[:5]) for row in json.loads(STORED.read_text())["mutants"]}
+    names = [path.relative_to(PACKAGE).as_posix() for path in sorted(PACKAGE.rglob("*.py"))]
+    table = {name: tests_of(name) for name in names if name != "__init__.py"}
+    trials = []
     for group, size in zip(GROUPS, SIZES, strict=True):
-        names = [name for name, (own, _) in table.items() if own == group and only in name]
-        found = [mutant for name in names for mutant in mutants(PACKAGE / name, name)]
+        own = [name for name, (of, _) in table.items() if of == group and only in name]
+        found = [mutant for name in own for mutant in mutants(PACKAGE / name, name)]
         # By a text that looks random, and stays the same when other code changes.
         order = {mutant: hashlib.sha256(repr(mutant.key).encode()).hexdigest() for mutant in found}
         found = sorted(filter(Mutant.compiles, found), key=order.get)
         kept = [mutant for mutant in found if mutant.key in stored]
-        missing = 0 if same and only else size - len(kept)
-        others = [mutant for mutant in found if mutant.key not in stored][:missing]
-        print(f"{group}: {len(kept)} of the stored mutants, {len(others)} others")
-        trials += [(group, m, PACKAGE / m.file, table[m.file][1]) for m in kept + others]
+        others = [mutant for mutant in found if mutant.key not in stored]
+        kept += [] if only else others[: size - len(kept)]
+        trials += [(group, mutant, table[mutant.file][1]) for mutant in kept]
     return trials
 
 
-def try_one(took: dict[str, dict], trial: tuple) -> tuple[str, str]:
-    """Return the outcome of a mutant, and which test noticed it."""
-    _, mutant, path, tests = trial
-    for file in tests:
-        outcome, test, _ = mutation_runner.run(file, path, mutant.source, took[file])
-        if outcome != PASSED:
-            return outcome, test
-    return PASSED, ""
+def run(test: str, mutant: Mutant | None = None, limit: float = LONGEST) -> tuple[bool, float]:
+    """Return whether a file of tests passes, and its processor time, which has a limit."""
+    pid = os.fork()
+    if not pid:
+        _child(test, mutant, int(limit) + 1)
+    _, status, used = os.wait4(pid, 0)
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)  # what the tests started and left behind
+    return status == 0, used.ru_utime + used.ru_stime
 
 
-def try_all(trials: list[tuple], workers: int) -> list[tuple[str, str]]:
+def _child(test: str, mutant: Mutant | None, limit: int) -> None:
+    """Run one file of tests and exit as pytest does; never returns."""
+    code = 1
+    try:
+        os.setsid()
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+        signal.alarm(2 * LONGEST)
+        said = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(said, 1)
+        os.dup2(said, 2)
+        if mutant:
+            _replace(str(PACKAGE / mutant.file), mutant.source)
+        code = int(pytest.main([*QUIET, test]))
+    finally:
+        os._exit(code)
+
+
+def _replace(path: str, source: str) -> None:
+    """Let this process import the module at a path from another source."""
+    as_it_is = SourceFileLoader.get_code
+
+    def get_code(loader, name):
+        if loader.path == path:
+            return compile(source, path, "exec", dont_inherit=True)
+        return as_it_is(loader, name)
+
+    SourceFileLoader.get_code = get_code
+
+
+def noticed(took: dict[str, float], trial: tuple) -> bool:
+    """Say whether a test fails on a mutant."""
+    _, mutant, tests = trial
+    return not all(run(test, mutant, EXTRA + LONGER * took[test])[0] for test in tests)
+
+
+def try_all(trials: list[tuple], workers: int) -> list[bool]:
     """Try every mutant after a run on the true source, which must pass everything."""
-    mutation_runner.prepare()
+    os.environ.update(dict.fromkeys(THREADS, "1"), JAX_PLATFORMS="cpu")
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # none is needed, and some load slowly
+    for name in HEAVY.split():
+        importlib.import_module(name)
     files = list(dict.fromkeys(test for *_, tests in trials for test in tests))
     print(f"{len(files)} test files, then {len(trials)} mutants", flush=True)
     results = []
     with ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
-        as_it_is = partial(mutation_runner.run, path=ROOT, source=None, took=None)
-        true = list(pool.map(as_it_is, files))
-        if failed := [test for outcome, test, _ in true if outcome != PASSED]:
+        true = dict(zip(files, pool.map(run, files), strict=True))
+        if failed := [file for file, (passed, _) in true.items() if not passed]:
             raise SystemExit(f"These fail without any mutant: {failed}")
-        took = {file: seconds for file, (*_, seconds) in zip(files, true, strict=True)}
-        for trial, result in zip(trials, pool.map(partial(try_one, took), trials), strict=True):
+        took = {file: seconds for file, (_, seconds) in true.items()}
+        for trial, result in zip(trials, pool.map(partial(noticed, took), trials), strict=True):
             results.append(result)
-            if result[0] == PASSED:
+            if not result:
                 print("\nSURVIVED:", *trial[1].key, sep="\n    ", flush=True)
     return results
 
 
-def main(argv: list[str] | None = None) -> int:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="files of the package whose name contains this")
-    parser.add_argument("--same", type=Path, help="stored mutants, to be tried again")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes at a time")
-    parser.add_argument("--log", type=Path, help="write every mutant and its result, as JSON")
-    options = parser.parse_args(argv)
+    parser.add_argument("--save", action="store_true", help="store the mutants and their results")
+    options = parser.parse_args()
     os.chdir(ROOT)
-    trials = chosen(options.only, options.same)
+    trials = chosen(options.only)
     results = try_all(trials, options.workers)
-    alive = Counter(t[0] for t, r in zip(trials, results, strict=True) if r[0] == PASSED)
-    for group, size in Counter(group for group, *_ in trials).items():
-        print(f"{group}: {size - alive[group]} of {size} noticed")
-    if options.log:
-        rows = [[*t[1].key, *r] for t, r in zip(trials, results, strict=True)]
-        content = {"date": datetime.date.today().isoformat(), "mutants": rows}
-        options.log.write_text(json.dumps(content, indent=0, ensure_ascii=False) + "\n")
-    return int(alive.total() > 0)
+    sizes = Counter(group for group, *_ in trials)
+    killed = Counter(group for (group, *_), result in zip(trials, results, strict=True) if result)
+    for group, size in sizes.items():
+        print(f"{group}: {killed[group]} of {size} noticed")
+    if options.save:
+        ends = ["killed" if result else "passed" for result in results]
+        rows = [[*trial[1].key, end] for trial, end in zip(trials, ends, strict=True)]
+        what = "file, function, lines before and after, number, outcome"
+        content = {"date": datetime.date.today().isoformat(), "what": what, "mutants": rows}
+        STORED.write_text(json.dumps(content, indent=0, ensure_ascii=False) + "\n")
+    return int(killed != sizes)
 
 
 if __name__ == "__main__":

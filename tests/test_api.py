@@ -40,11 +40,3 @@ def test_every_public_name_has_its_entry_and_names_in_the_text_lead_there():
             assert place in places, (path.name, place)
             links += 1
     assert links > 20
-
-
-def test_a_docstring_is_rewritten():
-    given = ["Return |g_i|, ``|x|``. See `Record`.", "", "Parameters", "----------"]
-    given += ["x : (d,)", "    features", "", "Source: Sutton (1988)."]
-    made = [r"Return \|g_i\|, ``|x|``. See ``Record``.", "", "", ":Parameters:", "", "    ``x``"]
-    made += ["        (d,)", "        features", "", "", "", ":Source: Sutton (1988).", ""]
-    assert book_api.rewritten(given) == made

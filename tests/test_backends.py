@@ -1,9 +1,7 @@
 """Three objects of one class, and a fourth: the same methods, with the same meaning."""
 
-import ast
 import inspect
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -160,12 +158,3 @@ def test_a_backend_is_one_file_and_one_row(monkeypatch):
         both(given[0], *plain[1:])
     with pytest.raises(ValueError, match="is not one of numpy, torch, jax, toy;"):
         ps.backend("other")
-
-
-def test_no_module_above_asks_for_a_backend_by_name():
-    for name in ("per_sample", "checks", "arrays", "batches", "statistics", "losses"):
-        tree = ast.parse(Path(ps.__file__).with_name(f"{name}.py").read_text())
-        for node in ast.walk(tree):
-            parts = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
-            words = [p.value for p in parts if isinstance(p, ast.Constant)]
-            assert not set(words) & set(BACKENDS), f"{name}.py, line {node.lineno}"

@@ -213,19 +213,3 @@ def test_any_shapes_that_broadcast(pair):
     gradients = as_in_torch(f, peer, pair, tolerance(pair[0]))
     for g, c in zip(gradients, jit(grad(f, (0, 1)))(*pair), strict=True):
         np.testing.assert_array_equal(g, c)
-
-
-@settings(max_examples=60)
-@given(
-    st.sampled_from([((), ()), ((2,), ()), ((1,), (3,)), ((2, 1), (3,)), ((0,), (1,))]),
-    *[st.integers(0, 3)] * 3,
-    st.booleans(),
-    st.booleans(),
-    floats,
-)
-def test_any_matmul(batch, n, k, m, vector_left, vector_right, dtype):
-    rng = np.random.default_rng(n + 4 * k + 16 * m)
-    x = rng.normal(size=(k,) if vector_left else (*batch[0], n, k)).astype(dtype)
-    y = rng.normal(size=(k,) if vector_right else (*batch[1], k, m)).astype(dtype)
-    f, peer = [lambda x, y, m=m: m.sum(m.tanh(m.matmul(x, y))) for m in (xp, torch)]
-    as_in_torch(f, peer, [x, y], tolerance(x))

@@ -9,7 +9,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "_ext"))
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-import book_lines
 import nbformat
 from browser import HTML, pages, settle
 
@@ -96,22 +95,8 @@ def test_a_finger_sees_copy_buttons_and_permalinks(chromium, address):
     context.close()
 
 
-BLOCK = (
-    '<div class="highlight-ipython3 notranslate"><div class="highlight"><pre><span></span>'
-    '<span class="k">if</span> x:\n    y\n\n</pre></div></div>'
-)
-
-
 def test_links_to_terms_say_what_they_mean():
     text = "".join((HTML / name).read_text(encoding="utf-8") for name in pages() if "/" in name)
     links = re.findall(r"<a [^>]*glossary[.]html#term-[^>]*>", text)
     said = [link for link in links if re.search(r' title="[^"]{30,}"', link)]
     assert len(said) > 0.7 * len(links) > 20  # a formula in TeX is not said
-
-
-def test_code_is_put_into_lines_once_and_keeps_its_text():
-    once = book_lines.CODE.sub(book_lines.in_lines, BLOCK)
-    assert once.count('<span class="line"') == 3
-    assert '<span class="line" style="--in:4">    y\n</span>' in once
-    assert book_lines.TAG.sub("", once) == book_lines.TAG.sub("", BLOCK)
-    assert book_lines.CODE.sub(book_lines.in_lines, once) == once

@@ -40,6 +40,7 @@ CELLS = {
     "a digit": ("print('1.25 and 37')", "print('1.26 and 37')"),
     "an output less": ("print('x')", "silent = 1"),
     "a line moved": ("draw()", "draw(4.1)"),
+    "another label": ("draw()", "draw(label='y')"),
     "a small mark": ("draw()", "draw(mark=True)"),
     "no ground": ("draw(paper='none')", "draw(paper='none', inside='none')"),
     "two pictures exchanged": ("draw()\ndraw(1)", "draw(1)\ndraw()"),

@@ -85,17 +85,6 @@ def test_products_of_projections_are_right_on_average_and_within_the_promised_er
     assert np.abs(np.mean(errors, 0)).max() < 5 * 3 / np.sqrt(draws * dim)  # unbiased
 
 
-def test_two_records_of_one_seed_belong_together_and_of_two_do_not():
-    (model, x), (_, other) = build("MLP"), build("MLP", size=3, seed=1)
-    first, second = record_of(model, x), record_of(model, other)
-    exact = first.gram(second)
-    size = first.squared_norms().sqrt()[:, None] * second.squared_norms().sqrt()
-    near = (first.project(20_000, 5) @ second.project(20_000, 5).T - exact) / size
-    far = first.project(20_000, 5) @ second.project(20_000, 6).T / size
-    assert near.abs().max() < 0.1
-    assert far.abs().max() < 0.1 < (exact / size).abs().max()
-
-
 def test_no_row_is_formed_of_layers_convolutions_and_tables(monkeypatch):
     for name in ("MLP", "Linear, T = 7", "Conv2d, groups"):
         record = record_of(*build(name))

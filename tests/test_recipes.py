@@ -79,11 +79,6 @@ def test_a_recipe_prints_what_the_page_shows_and_agrees_with_a_loop(framework, n
     assert result["printed"] == stored(name) != ""
 
 
-def test_a_recipe_cannot_use_the_package(tmp_path):
-    (result,) = run([{"source": "import persample", "check": "close"}], tmp_path)
-    assert "ModuleNotFoundError" in result["error"]
-
-
 # A model that is not the page's: another shape, no Sequential, a skip connection, parts frozen.
 OTHER = """class Net(nn.Module):  # yours
     def __init__(self):

@@ -1,13 +1,9 @@
-"""What `notebook.setup` sets, that importing sets nothing, and what a fingerprint notices."""
+"""What `notebook.setup` sets, and that importing sets nothing."""
 
 import subprocess
 import sys
 
-import numpy as np
 import pytest
-from matplotlib.figure import Figure
-
-from persample_book import notebook
 
 PROGRAM = """
 import os, sys, warnings, numpy as np
@@ -34,23 +30,3 @@ def test_importing_changes_nothing_and_setup_what_is_asked_for():
         "False False",
         "torch.float64 1 float64",
     ], done.stderr
-
-
-def plot(values, **labels):
-    figure = Figure()
-    axes = figure.subplots()
-    axes.plot(values)
-    axes.bar([0, 1], [1, 2])
-    axes.scatter([0, 1], values[:2])
-    axes.fill_between(range(len(values)), values)
-    axes.set(**labels)
-    return notebook.fingerprint(figure)
-
-
-def test_a_fingerprint_forgives_rounding_errors_and_notices_data_and_labels():
-    values = np.array([1 / 6, 2 / 6, 0.5])
-    assert plot(values) == plot(values + 1e-12) == plot(values - 1e-12)
-    assert plot(values) != plot(values + np.array([0, 0, 0.001]))
-    for labels in ({"title": "Values"}, {"xlabel": "state"}, {"yscale": "log"}):
-        assert plot(values) != plot(values, **labels)
-    assert plot(np.array([1.0, np.nan, np.inf])) != plot(np.array([1.0, np.inf, np.nan]))

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from persample import tape
-from persample.engine import batching, core, reverse, vjps
+from persample.engine import batching, core, reverse
 from persample_book import sources
 
 SHOWN = [core.bind, reverse.backward, batching._einsum, tape.TapeTrace.process]
@@ -28,14 +28,6 @@ def test_what_is_shown_is_the_function_without_its_docstring(thing, width, capsy
     assert max(map(len, shown.splitlines())) <= width
     (function,) = ast.parse(shown).body
     assert ast.dump(function) == without_docstring(thing)
-
-
-def test_a_word_chooses_lines_which_lose_their_comments(capsys):
-    sources.show(vjps, '"tanh"')
-    (line,) = capsys.readouterr().out.splitlines()
-    assert line.strip().startswith('"tanh": (lambda')
-    sources.show(reverse.ReverseTrace.process, "cut =", width=60)
-    assert "#" not in capsys.readouterr().out
 
 
 def test_the_contents_list_every_file_with_its_size(capsys):

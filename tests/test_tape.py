@@ -101,7 +101,8 @@ def step_under_no_grad(m):
     for _ in range(3):
         m.sum(w * w * w).backward()
         with m.no_grad():
-            w -= 0.1 * w.grad
+            with m.no_grad():
+                w -= 0.1 * w.grad
             w *= 0.9
             w /= 1.1
             w += 0.01

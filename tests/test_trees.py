@@ -45,15 +45,9 @@ by_key = lambda p: (p["w"], p["b"])  # noqa: E731
 by_name = lambda p: (p.w, p.b)  # noqa: E731
 # name -> (how to make it of w and b, how to read them)
 TREES = {
-    "dict": (lambda w, b: {"w": w, "b": b}, by_key),
     "keys of two types": (lambda w, b: {"w": w, 1: None, "b": b}, by_key),
     "OrderedDict": (lambda w, b: OrderedDict(w=w, b=b), by_key),
-    "NamedTuple": (Line, by_name),
     "registered dataclass": (Point, by_name),
-    "lists with None": (
-        lambda w, b: [None, [w, {"b": [b, None]}], ()],
-        lambda p: (p[1][0], p[1][1]["b"][0]),
-    ),
     "nested": (
         lambda w, b: (Line({"w": w, "b": b}, None), {"z": {}}),
         lambda p: by_key(p[0].w),

@@ -1,9 +1,0 @@
-import torch
-from opacus.grad_sample import GradSampleModule
-
-layer = torch.nn.Linear(1, 1, bias=False)
-layer.weight.register_hook(lambda gradient: 10 * gradient)
-model = GradSampleModule(layer, loss_reduction="sum")
-model(torch.tensor([[1.0], [2.0]])).sum().backward()
-print("expected, .grad:              ", layer.weight.grad.flatten())
-print("got, sum of the rows:         ", layer.weight.grad_sample.sum(0).flatten())
