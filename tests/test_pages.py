@@ -291,6 +291,25 @@ def test_the_first_text_is_there_soon(chromium, name):
     raise AssertionError(f"after {time} ms")
 
 
+FOLDS = """() => [...document.querySelectorAll("article :is(.dropdown > :first-child, summary)")]
+  .filter((e) => e.checkVisibility()).map((e) => ["background", "font", "padding", "color"]
+    .map((x) => getComputedStyle(e)[x]) + getComputedStyle(e.parentElement).border)"""
+
+
+def test_every_fold_looks_the_same_and_a_click_on_its_title_unfolds_it(chromium, address):
+    page, looks = chromium.new_page(), set()
+    for name in ("chapters/01_one_gradient_per_sample", "reference/frameworks"):
+        page.goto(f"{address}/{name}.html")
+        settle(page)
+        looks |= set(page.evaluate(FOLDS))
+        for title in page.locator("article .dropdown > .admonition-title:visible").all():
+            title.click(position={"x": 140, "y": 20})  # on a link in it
+        assert page.locator("article .toggle-hidden:visible").count() == 0
+    assert len(looks) == 1
+    page.locator("button.copybtn:visible").first.press("Enter")
+    page.locator("button.copybtn:focus").wait_for()
+
+
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_page_works_from_a_folder(chromium, scripts):
     """Live figures are there if scripts are; nothing goes wrong that a console would show."""
@@ -308,12 +327,26 @@ def test_a_page_works_from_a_folder(chromium, scripts):
         assert errors == []
 
 
-# A landing page, a chapter with a live figure, and the page that it cites from.
-PRINTED = ["index.html", "chapters/05_td0.html", "reference/bibliography.html"]
+# A landing page, a chapter with a live figure, long programs, and what they cite.
+PRINTED = ["index.html", "chapters/05_td0.html"]
+PRINTED += [f"reference/{name}.html" for name in ("training_loops", "bibliography")]
+TOP, FOOT = 791, 56  # points: where a sheet's margins are
 
 
 def bare(text: str) -> str:
     return "".join(text.split())
+
+
+def read(sheet) -> tuple[str, float]:
+    """Return what a sheet says, and how much of its height is used."""
+    ends = [TOP]
+
+    def drawn(operator, _, page, line):
+        if operator in (b"Tj", b"TJ", b"Do"):
+            ends.append(page[5] + (min(page[3], 0) if operator == b"Do" else page[3] * line[5]))
+
+    said = bare(sheet.extract_text(visitor_operand_before=drawn))
+    return said, (TOP - min(e for e in ends if e > FOOT)) / (TOP - FOOT)
 
 
 @pytest.mark.slow
@@ -321,18 +354,22 @@ def test_pages_become_one_pdf_with_contents_links_and_numbers(chromium, address,
     from bs4 import BeautifulSoup
 
     made = pypdf.PdfReader(pdf.make(chromium, address, tmp_path / "book.pdf", PRINTED))
-    texts = [bare(sheet.extract_text()) for sheet in made.pages]
-    whole, contents, missing = "".join(texts), texts[1], []
+    texts, used = zip(*map(read, made.pages), strict=True)
+    whole, contents, missing, heads = "".join(texts), texts[1], [], []
     for name in PRINTED:
         soup = BeautifulSoup((HTML / name).read_text("utf-8"), "html.parser").find("article")
         for link in soup.select(".headerlink"):
             link.decompose()
         title = " ".join(soup.h1.get_text().split())
+        heads.append(bare(title))
         outline = [entry.title for entry in flat(made.outline)]
         missing += [] if title in outline and bare(title) in contents else [title]
-        lines = [line.get_text() for line in soup.select(".cell_input .line")]
-        missing += [line for line in lines if bare(line) not in whole]
+        lines = [bare(line.get_text()) for line in soup.select(".cell_input .line")]
+        missing += [line for line in lines if line not in whole]
     assert missing == []
+    # Less than half used is only the end of a page of the book.
+    half = [n for n in range(2, len(texts) - 1) if used[n] < 0.5]
+    assert [n + 1 for n in half if not texts[n + 1].startswith(tuple(heads))] == []
     assert made.metadata.title == "Per-Sample Gradients"
     # Every number at a foot is that of the sheet; no link leads to the server that printed it.
     assert [n for n, text in enumerate(texts, 1) if n > 2 and not text.endswith(str(n))] == []

@@ -57,13 +57,12 @@ def test_a_plain_question_finds_its_page_among_two_and_the_place_in_it(find):
 
 
 def test_every_message_finds_its_entry_first(find):
-    """All that the error index quotes, as the installed versions raise them, and as others'
-    programs do, with other numbers and names."""
+    """All that the error index quotes, as raised here, and with other numbers and names."""
     raised = {name: ": ".join(message(name)) for name in TRIGGERS}
     assert sum(name.startswith(("torch.", "jax.")) for name in raised) >= 40
     others = [re.sub(r"\d+", "17", text).replace("<lambda>", "step") for text in raised.values()]
     wrong = {}
-    for said in (list(raised.values()), others):
+    for said in (raised.values(), others):
         for name, (((_, heading), *_), *_) in zip(raised, find(said), strict=True):
             before = PAGE[: PAGE.index("\n", PAGE.index(f"% quote: {name}\n") + len(name) + 12)]
             entry = before.rpartition("\n### ")[2].partition("\n")[0]
