@@ -304,7 +304,7 @@ def test_every_fold_looks_the_same_and_a_click_on_its_title_unfolds_it(chromium,
         looks |= set(page.evaluate(FOLDS))
         for title in page.locator("article .dropdown > .admonition-title:visible").all():
             title.click(position={"x": 140, "y": 20})  # on a link in it
-    assert page.locator("article .toggle-hidden:visible").count() == 0
+        assert page.locator("article .toggle-hidden:visible").count() == 0
     assert len(looks) == 1
     page.locator("button.copybtn:visible").first.press("Enter")
     page.locator("button.copybtn:focus").wait_for()

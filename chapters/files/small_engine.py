@@ -10,16 +10,16 @@ Licence: MIT.
 
 import numpy as np
 
-compute = {
-    "add": np.add,
-    "multiply": np.multiply,
-    "einsum": lambda x, y, a, b, c: np.einsum(f"{a},{b}->{c}", x, y),
-    "tanh": np.tanh,
-    "stop_gradient": lambda x: x,
-}
+compute, vjp_rules = {}, {}
 
-class Operators:
-    """What Python calls for +, *, -, @, <, >, == and `if`."""
+compute["multiply"] = np.multiply
+vjp_rules["multiply"] = lambda ct, out, x, y: [ct * y, ct * x]
+
+compute["add"] = np.add
+vjp_rules["add"] = lambda ct, out, x, y: [ct, ct]
+
+class Tracer:
+    """Takes the place of an array, and reports what is done with it."""
 
     __array_ufunc__ = None    # NumPy's arrays leave their operators to us
     __add__ = __radd__ = lambda x, y: add(x, y)
@@ -27,70 +27,21 @@ class Operators:
     __neg__ = lambda x: multiply(-1.0, x)
     __sub__ = lambda x, y: add(x, -y)
     __rsub__ = lambda x, y: add(y, -x)
-    __matmul__ = lambda x, y: matmul(x, y)
-    __rmatmul__ = lambda x, y: matmul(y, x)
-    __lt__ = lambda x, y: x.known() < y
-    __gt__ = lambda x, y: x.known() > y
-    __eq__ = lambda x, y: x.known() == y
-    __bool__ = lambda x: bool(x.known())
-    __hash__ = object.__hash__    # or Python drops it, because of __eq__
-
-class Tracer(Operators):
-    """Stands in for an array while a transform is at work."""
-
-    shape = property(lambda self: np.shape(self.value))
-    known = lambda self: self.value           # what an `if` may look at
-    __repr__ = lambda self: f"{type(self).__name__}({self.value})"
 
     def __init__(self, trace, value, note=None):
         self.trace, self.value, self.note = trace, value, note
 
-    def __array__(self, *how, **more):
-        raise TypeError(f"{self} is no array; jit needs it as an argument")
-
-def bind(name, *args, **settings):
-    """Compute a primitive, or leave it to a trace."""
-    tracers = [x for x in args if isinstance(x, Tracer)]
-    if not tracers:
-        return compute[name](*args, **settings)
-    return asked(tracers).process(name, args, settings)
-
-def add(x, y):
-    return bind("add", *fitted(x, y))
-
-def multiply(x, y):
-    return bind("multiply", *fitted(x, y))
-
-def tanh(x):
-    return bind("tanh", x)
-
-def stop_gradient(x):
-    return bind("stop_gradient", x)
-
-def einsum(x, y, a, b, c):
-    return bind("einsum", x, y, a=a, b=b, c=c)
-
-def matmul(x, y):
-    """x @ y for vectors and matrices; j is the axis they share."""
-    if np.shape(x)[-1:] != np.shape(y)[:1]:
-        raise ValueError(f"@ of shapes {np.shape(x)} and {np.shape(y)}")
-    a = "ij"[-len(np.shape(x)):]
-    b = "jk"[:len(np.shape(y))]
-    return einsum(x, y, a, b, (a + b).replace("j", ""))
-
 class Trace:
-    """A transform at work. Who begins later has a higher level."""
-
-    begun = 0
+    """A transform at work, and what it has written down."""
 
     def __init__(self):
-        self.level = Trace.begun = Trace.begun + 1
         self.nodes = []
 
 def belongs(x, trace):
     return isinstance(x, Tracer) and x.trace is trace
 
 def opened(args, trace):
+    """The inputs, with the trace's own tracers replaced by values."""
     return [x.value if belongs(x, trace) else x for x in args]
 
 class Tape(Trace):
@@ -100,17 +51,6 @@ class Tape(Trace):
         out = bind(name, *opened(args, self), **settings)
         self.nodes.append(Tracer(self, out, (name, args, settings)))
         return self.nodes[-1]
-
-# A rule gets the cotangent ct of the result, the result out, the inputs and
-# the settings. It returns a list: for each input a cotangent, or None.
-vjp_rules = {
-    "add": lambda ct, out, x, y: [ct, ct],
-    "multiply": lambda ct, out, x, y: [ct * y, ct * x],
-    "einsum": lambda ct, out, x, y, a, b, c: [
-        einsum(ct, y, c, b, a), einsum(ct, x, c, a, b)],
-    "tanh": lambda ct, out, x: [ct * (1.0 - out * out)],
-    "stop_gradient": lambda ct, out, x: [None],
-}
 
 def backward(tape, cts):
     """Carry cotangents from the last node to the first."""
@@ -123,6 +63,36 @@ def backward(tape, cts):
                 if belongs(x, tape) and ct is not None:
                     cts[x] = cts[x] + ct if x in cts else ct
     return cts
+
+tanh = lambda x: bind("tanh", x)
+compute["tanh"] = np.tanh
+vjp_rules["tanh"] = lambda ct, out, x: [ct * (1.0 - out * out)]
+
+stop_gradient = lambda x: bind("stop_gradient", x)
+compute["stop_gradient"] = lambda x: x
+vjp_rules["stop_gradient"] = lambda ct, out, x: [None]
+
+einsum = lambda x, y, letters: bind("einsum", x, y, letters=letters)
+compute["einsum"] = lambda x, y, letters: np.einsum(letters, x, y)
+
+def einsum_vjp(ct, out, x, y, letters):
+    of_x, of_y, of_out = letters.replace("->", ",").split(",")
+    return [einsum(ct, y, f"{of_out},{of_y}->{of_x}"),
+            einsum(ct, x, f"{of_out},{of_x}->{of_y}")]
+
+vjp_rules["einsum"] = einsum_vjp
+
+def matmul(x, y):
+    """x @ y for vectors and matrices; j is the axis they share."""
+    if np.shape(x)[-1:] != np.shape(y)[:1]:
+        raise ValueError(f"@ of shapes {np.shape(x)} and {np.shape(y)}")
+    letters = {(1, 1): "j,j->", (2, 1): "ij,j->i",
+               (1, 2): "j,jk->k", (2, 2): "ij,jk->ik"}
+    return einsum(x, y, letters[len(np.shape(x)), len(np.shape(y))])
+
+Tracer.__matmul__ = lambda x, y: matmul(x, y)
+Tracer.__rmatmul__ = lambda x, y: matmul(y, x)
+Tracer.shape = property(lambda self: np.shape(self.value))
 
 def grad(f):
     """The gradient of f, a function to one number, by its argument 0."""
@@ -138,36 +108,32 @@ def grad(f):
 
 # Why has my gradient the wrong shape?
 
+sum_over = lambda x, axes: bind("sum", x, axes=axes) if axes else x
 compute["sum"] = lambda x, axes: np.sum(x, axis=axes)
+vjp_rules["sum"] = lambda ct, out, x, axes: [expand(ct, axes, np.shape(x))]
+
+expand = lambda x, axes, shape: bind("expand", x, axes=axes, shape=shape)
 compute["expand"] = lambda x, axes, shape: np.broadcast_to(
     np.expand_dims(x, axes), shape)
-
-vjp_rules["sum"] = lambda ct, out, x, axes: [expand(ct, axes, np.shape(x))]
 vjp_rules["expand"] = lambda ct, out, x, axes, shape: [sum_over(ct, axes)]
 
-def sum_over(x, axes):
-    return bind("sum", x, axes=axes)
-
-def expand(x, axes, shape):
-    return bind("expand", x, axes=axes, shape=shape)
-
-def total(x):
-    """The sum of all entries."""
-    return sum_over(x, tuple(range(len(np.shape(x)))))
+total = lambda x: sum_over(x, tuple(range(len(np.shape(x)))))  # all axes
 
 def fit(x, shape):
     """Repeat x as NumPy would, so that it has this shape."""
-    if np.shape(x) == shape or isinstance(x, (int, float)):
-        return x
-    lacks = len(shape) - len(np.shape(x))
-    ones = [a for a, n in enumerate(np.shape(x)) if n != shape[lacks + a]]
-    x = sum_over(x, tuple(ones)) if ones else x
-    repeated = [*range(lacks), *[lacks + a for a in ones]]
-    return expand(x, tuple(repeated), shape)
+    has = np.shape(x)
+    if has == shape or isinstance(x, (int, float)):
+        return x                              # a number fits every shape
+    lacks = tuple(range(-len(shape), -len(has)))
+    more = tuple(a for a in range(-len(has), 0) if has[a] != shape[a])
+    return expand(sum_over(x, more), lacks + more, shape)
 
 def fitted(x, y):
     shape = np.broadcast_shapes(np.shape(x), np.shape(y))
     return fit(x, shape), fit(y, shape)
+
+add = lambda x, y: bind("add", *fitted(x, y))
+multiply = lambda x, y: bind("multiply", *fitted(x, y))
 
 # How can one call serve a whole batch?
 
@@ -175,9 +141,6 @@ class Batched(Tracer):
     """Looks like one sample; its value has all, along axis 0."""
 
     shape = property(lambda self: np.shape(self.value)[1:])
-
-    def known(self):
-        raise TypeError(f"no `if` here: {self} is not one known number")
 
 class Batch(Trace):
     """The trace of vmap: does an operation for all samples."""
@@ -187,11 +150,12 @@ class Batch(Trace):
         out = batch_rules[name](batched, *opened(args, self), **settings)
         return Batched(self, out)
 
-def einsum_batch(batched, x, y, a, b, c):
-    new = next(z for z in "zyxwvutsr" if z not in a + b)
-    a = new + a if batched[0] else a
-    b = new + b if batched[1] else b
-    return einsum(x, y, a, b, new + c)
+def einsum_batch(batched, x, y, letters):
+    z = next(z for z in "zyxwvutsr" if z not in letters)
+    of_x, of_y, of_out = letters.replace("->", ",").split(",")
+    of_x = z + of_x if batched[0] else of_x
+    of_y = z + of_y if batched[1] else of_y
+    return einsum(x, y, f"{of_x},{of_y}->{z}{of_out}")
 
 def moved(axes):
     return tuple(a + 1 if a >= 0 else a for a in axes)
@@ -221,18 +185,36 @@ def vmap(f, in_axes):
         return expand(out, (0,), (*sizes, *np.shape(out)))
     return mapped
 
+def known(x):
+    """The number of a tracer of grad, for an `if`."""
+    if not isinstance(x.trace, Tape):
+        raise TypeError(f"no `if` here: {x} is not one known number")
+    return x.value
+
+Tracer.__gt__ = lambda x, y: known(x) > y
+Tracer.__lt__ = lambda x, y: known(x) < y
+Tracer.__eq__ = lambda x, y: known(x) == y
+Tracer.__bool__ = lambda x: bool(known(x))
+Tracer.__repr__ = lambda x: f"{type(x).__name__}({x.value})"
+
 # What goes wrong when transforms meet?
 
-def asked(tracers):
-    """The innermost of the traces that sent these."""
-    return max(tracers, key=lambda x: x.trace.level).trace
+def begin(trace):
+    """Start a trace: who begins later has a higher level."""
+    Trace.begun += 1
+    trace.level, trace.nodes = Trace.begun, []
+
+Trace.begun, Trace.__init__ = 0, begin
+
+def bind(name, *args, **settings):
+    """Compute a primitive, or leave it to the innermost trace."""
+    traces = [x.trace for x in args if isinstance(x, Tracer)]
+    if not traces:
+        return compute[name](*args, **settings)
+    innermost = max(traces, key=lambda trace: trace.level)
+    return innermost.process(name, args, settings)
 
 # What does jit keep of my function?
-
-class Staged(Tracer):
-    """A variable of a program; its value is only an example."""
-
-    known = Batched.known
 
 class Program(Trace):
     """The trace of jit: computes an example, and keeps lines."""
@@ -243,7 +225,7 @@ class Program(Trace):
         words += [f"{key}={x!r}" for key, x in settings.items()]
         variable = f"_{len(self.nodes) + 1}"
         self.nodes.append((variable, name, words))
-        return Staged(self, out, variable)
+        return Tracer(self, out, variable)
 
 def word(x, program):
     """The text that stands for x in the program."""
@@ -254,6 +236,11 @@ def word(x, program):
     name = f"array_{len(program.scope)}"
     program.scope[name] = np.array(x)
     return name
+
+def no_array(x, *how, **more):
+    raise TypeError(f"{x} is no array; jit needs it as an argument")
+
+Tracer.__array__ = no_array                   # NumPy calls this
 
 def live(nodes, result):
     """The lines on which the result depends."""
@@ -268,7 +255,7 @@ def record(f, **args):
     """The program of f for arguments like these, and its scope."""
     program = Program()
     program.scope = dict(compute)
-    out = f(*[Staged(program, x, name) for name, x in args.items()])
+    out = f(*[Tracer(program, x, name) for name, x in args.items()])
     result = word(out, program)
     lines = live(program.nodes, result)
     text = [f"def program({', '.join(args)}):", *lines, f"    return {result}"]
