@@ -111,7 +111,7 @@ release: $(VENV)/.dev book  ## build and try what a release publishes, in _build
 	@$(BIN)/python -m zipfile -c _build/release/per-sample-gradients-site.zip $(HTML)
 	@$(BIN)/python scripts/release.py _build/release $(TAG)
 
-notebooks: $(VENV)/.dev  ## execute every notebook in place and normalise it (ONLY=td0 for one)
+notebooks: $(VENV)/.dev  ## execute every notebook in place and normalise it (ONLY=05_td0 for one)
 	$(BIN)/python scripts/execute_notebooks.py $(if $(ONLY),--only $(ONLY))
 
 lint: $(VENV)/.dev  ## check the code's style and format

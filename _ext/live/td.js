@@ -82,7 +82,7 @@ live.figure("td", {
     const table0 = header + (wide ? 20 : 40);
     const height = table0 - 8 + 23 * SHOWN;
     const up = (v) => floor - 96 * v;
-    const svg = make("svg:svg", {width, height, "aria-hidden": "true"});
+    const svg = make("svg:svg", {width, height, role: "img", "aria-label": "The states, their learned and true values, and the latest rows; the last move is said below."});
     const word = (x, y, text, attributes = {}) => {
       const made = make("svg:text", {x, y, "text-anchor": "middle", ...attributes}, text);
       svg.append(made);
