@@ -1,11 +1,11 @@
-"""Measure what a step with a noisy gradient gains, at three points of one training.
+"""Measure what a step with a noisy gradient gains, at four points of one training.
 
     python benchmarks/one_step.py --save
 
 The training of chapter 8: the 1,797 digits of scikit-learn, 64-32-10 with ReLU, plain gradient
-descent with steps of 0.2, batches of 64 drawn with replacement. After 60, 200 and 400 steps, 100
-gradients of batches of 128 each try 17 step sizes, powers of sqrt(2) from 1/64 to 4. Stored, as a
-share of what the exact gradient gains with its best step size:
+descent with steps of 0.2, batches of 64 drawn with replacement. After 30, 60, 200 and 400 steps,
+100 gradients of batches of 128 each try 17 step sizes, powers of sqrt(2) from 1/64 to 4. Stored,
+as a share of what the exact gradient gains with its best step size:
 - measured: the mean gain at the step size where it is highest, and its standard error;
 - simple and full: 128 / (128 + b), with both noise scales b at these weights, from all rows.
 """
@@ -22,7 +22,7 @@ from torch.func import functional_call, grad, jvp, vmap
 from torch.nn.functional import cross_entropy
 
 RESULT = Path(__file__).parent / "results" / "one_step.json"
-POINTS, BATCH, TRIES = (60, 200, 400), 128, 100
+POINTS, BATCH, TRIES = (30, 60, 200, 400), 128, 100
 SIZES = [2 ** (k / 2) for k in range(-12, 5)]
 images, digits = load_digits(return_X_y=True)
 X, Y = torch.tensor(images / 16).float(), torch.tensor(digits)
