@@ -143,8 +143,8 @@ def test_the_times_in_the_text_are_those_of_the_table():
     func, hooks, ghost, backpack, ours = times["MLP: squared norms"]
     assert backpack == ours
     assert f"took {func} and {hooks} ordinary passes with rows, {ours} and {ghost} with" in TEXT
-    gpt = times["GPT: squared norms"]
-    assert f"transformer they took {min(gpt)} to {max(gpt)}" in TEXT
+    func, hooks, ghost, ours = times["GPT: squared norms"]
+    assert f"gained nothing: {func} to {hooks} with them, {ours} to {ghost} without" in TEXT
 
 
 def test_every_symbol_of_the_matrix_is_explained_and_has_a_colour():
