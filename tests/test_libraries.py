@@ -144,7 +144,7 @@ def test_the_times_in_the_text_are_those_of_the_table():
     assert backpack == ours
     assert f"took {func} and {hooks} ordinary passes with rows, {ours} and {ghost} with" in TEXT
     func, hooks, ghost, ours = times["GPT: squared norms"]
-    assert f"gained nothing: {func} to {hooks} with them, {ours} to {ghost} without" in TEXT
+    assert f"gained no time: {func} to {hooks} with them, {ours} to {ghost} without" in TEXT
 
 
 def test_every_symbol_of_the_matrix_is_explained_and_has_a_colour():
