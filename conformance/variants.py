@@ -7,7 +7,9 @@ Opacus
   is the loop over samples on the replaced model, which must give the outputs of the original.
 - with ``force_functorch=True``, for every model;
 
-and torch.func with ``generate_vmap_rule`` in an own Function, which the suite's does not set.
+torch.func with ``generate_vmap_rule`` in an own Function, which the suite's does not set; every
+library on recurrent layers in float32; and BackPACK with its converter (``use_converter=True``),
+wherever it refused or failed, and on models that the converter was written for.
 
 With ``--save`` it writes variants.json, whose lines are those of results.json.
 """
@@ -19,23 +21,31 @@ import importlib.metadata
 import json
 import re
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import torch
+from backpack import extend
 from torch import nn
 
 from conformance import report
-from conformance.adapters import opacus_ghost, opacus_hooks, torch_func
-from conformance.case import Case
+from conformance.adapters import backpack_, opacus_ghost, opacus_hooks, persample_, torch_func
+from conformance.case import SINGLE, Case, Loss
+from conformance.losses import TOKENS, VECTOR
 from conformance.models import cases
+from conformance.models.batches import features
 from conformance.models.operations import Between, Softclip
+from conformance.models.recurrent import Recurrent
 from conformance.run import run
 from conformance.task import Task
+from conformance.verdict import CRASH, REFUSED
 
-SAVED = Path(__file__).parent / "variants.json"
+HERE = Path(__file__).parent
+STORED, SAVED = HERE / "results.json", HERE / "variants.json"
+GROUPS = ("lines", "float32", "float32, own layers", "converter")  # the lists of variants.json
 REPLACED = (nn.LSTM, nn.GRU, nn.RNN, nn.MultiheadAttention)
-FUNCTORCH = "Opacus, functorch"
+RECURRENT = (nn.RNNBase, nn.RNNCellBase)
 
 
 class Functorch(opacus_hooks.Adapter):
@@ -48,6 +58,29 @@ class Functorch(opacus_hooks.Adapter):
         self.model = opacus_hooks.GradSampleModule(
             model, batch_first=first, loss_reduction="sum", force_functorch=True
         )
+
+
+class Converted(backpack_.Adapter):
+    """BackPACK on what its converter makes of the model; a layer alone is put in a Sequential.
+
+    The converter leaves the parameters as they are, so rows have the model's own names.
+    """
+
+    def __init__(self, model: nn.Module, task: Task):
+        alone = torch.fx.Tracer().is_leaf_module(model, "")
+        whole = nn.Sequential(model) if alone else model
+        self.raw, self.model = model, extend(whole, use_converter=True)
+
+
+def other(adapter, name: str, changed: type, *documented: str) -> SimpleNamespace:
+    """Return an adapter's module with another class, and more messages that are refusals."""
+    more = {"NAME": name, "Adapter": changed, "documented": adapter.documented + documented}
+    return SimpleNamespace(**{**vars(adapter), **more})
+
+
+FUNCTORCH = other(opacus_hooks, "Opacus, functorch", Functorch)
+# torch.fx, which the converter uses, says which programs it does not trace.
+CONVERTED = other(backpack_, "BackPACK, converter", Converted, "symbolic", "Proxy")
 
 
 def replaced(model: nn.Module) -> nn.Module:
@@ -87,6 +120,29 @@ def with_vmap_rule(case: Case) -> Case:
     return dataclasses.replace(case, make=lambda: Between(Vmapped.apply))
 
 
+def is_recurrent(case: Case) -> bool:
+    """Return whether a case in float64 has a recurrent layer or cell of PyTorch."""
+    layers = any(isinstance(module, RECURRENT) for module in case.build().modules())
+    return layers and case.dtype == torch.float64
+
+
+def in_float32(case: Case) -> Case:
+    return dataclasses.replace(case, **SINGLE)
+
+
+# What the converter was written for and BackPACK refuses as it comes, since the suite's own
+# LSTM of two layers has two directions, and its operations in place are not modules.
+MADE_FOR = (
+    Case("LSTM, two layers", lambda: Recurrent(nn.LSTM, num_layers=2), features(6, 3), TOKENS),
+    Case(
+        "ReLU in place, a module",
+        lambda: nn.Sequential(nn.Linear(4, 5), nn.ReLU(inplace=True), nn.Linear(5, 3)),
+        features(4),
+        VECTOR,
+    ),
+)
+
+
 def difference(case: Case, changed: Case) -> float:
     """Return the largest relative difference of the outputs after replacement, first batch."""
     task = Task(case, case.losses[0])
@@ -103,6 +159,54 @@ CHANGES = (
 )
 
 
+def without_numbers() -> set[tuple[str, str]]:
+    """Return the models, with their losses, that BackPACK refused or failed at in any batch."""
+    lines = json.loads(STORED.read_text())["lines"]
+    return {
+        (line["model"], line["loss"])
+        for line in lines
+        if line["library"] == backpack_.NAME and {REFUSED, CRASH} & {*line["verdicts"]}
+    }
+
+
+def trials(case: Case, outputs: dict) -> Iterator[tuple[str, Case, tuple[Loss, ...], list]]:
+    """Yield where the lines belong, the case as it is tried, its losses and the adapters."""
+    yield "lines", case, case.losses, [FUNCTORCH]
+    single = is_recurrent(case)
+    if single:
+        each = [persample_, torch_func, opacus_hooks, FUNCTORCH, opacus_ghost, backpack_]
+        yield "float32", in_float32(case), case.losses, each
+    for applies, change, adapters in CHANGES:
+        if not applies(case):
+            continue
+        changed = change(case)
+        try:
+            outputs[case.name] = float(f"{difference(case, changed):.0e}")
+        except Exception as error:
+            outputs[case.name] = f"{type(error).__name__}: {error}"
+            continue
+        yield "lines", changed, case.losses, adapters
+        if single:
+            yield "float32, own layers", in_float32(changed), case.losses, adapters
+    tried = without_numbers()
+    losses = tuple(loss for loss in case.losses if (case.name, loss.name) in tried)
+    yield "converter", case, losses, [CONVERTED]
+
+
+def save(groups: dict[str, list[dict]], outputs: dict) -> None:
+    """Write variants.json: a header, and a list of lines for each group."""
+    names = ("backpack-for-pytorch", "opacus", "torch")
+    versions = {name: importlib.metadata.version(name) for name in names}
+    date = datetime.date.today().isoformat()
+    head = {"date": date, "versions": versions, "outputs differ by": outputs}
+    parts = [f'"header":{json.dumps(head)}']
+    for group, lines in groups.items():
+        kept = [{k: v for k, v in x.items() if k not in ("passes", "messages")} for x in lines]
+        body = ",\n".join(json.dumps(line, separators=(",", ":")) for line in kept)
+        parts.append(f'"{group}":[\n{body}\n]')
+    SAVED.write_text("{" + ",\n".join(parts) + "}\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m conformance.variants")
     parser.add_argument("--only", default="", help="a regular expression for names of models")
@@ -110,37 +214,24 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    functorch = SimpleNamespace(**{**vars(opacus_hooks), "NAME": FUNCTORCH, "Adapter": Functorch})
-    lines, outputs = [], {}
-    for case in cases():
-        if not re.search(options.only, case.name):
-            continue
-        tried = [(case, [functorch])]
-        for applies, change, adapters in CHANGES:
-            if not applies(case):
-                continue
-            try:
-                outputs[case.name] = float(f"{difference(case, change(case)):.0e}")
-                tried.append((change(case), adapters))
-            except Exception as error:
-                outputs[case.name] = f"{type(error).__name__}: {error}"
-        for one, adapters in tried:
-            for loss in one.losses:
-                task = Task(one, loss)
-                steps = task.steps()
-                for adapter in adapters:
-                    lines.append(run(adapter, task, steps))
-                    report.show(lines[-1])
-    print(outputs, report.totals(lines), sep="\n")
+    groups: dict[str, list[dict]] = {group: [] for group in GROUPS}
+    outputs: dict[str, float | str] = {}
+    chosen = [case for case in cases() if re.search(options.only, case.name)]
+    every = [trial for case in chosen for trial in trials(case, outputs)]
+    extra = [case for case in MADE_FOR if re.search(options.only, case.name)]
+    every += [("converter", case, case.losses, [backpack_, CONVERTED]) for case in extra]
+    for group, case, losses, adapters in every:
+        for loss in losses:
+            task = Task(case, loss)
+            steps = task.steps()
+            for adapter in adapters:
+                groups[group].append(run(adapter, task, steps))
+                report.show(groups[group][-1])
+    for group, lines in groups.items():
+        print(group, report.totals(lines), sep="\n")
+    print(outputs)
     if options.save:
-        versions = {name: importlib.metadata.version(name) for name in ("opacus", "torch")}
-        date = datetime.date.today().isoformat()
-        head = {"date": date, "versions": versions, "outputs differ by": outputs}
-        for line in lines:
-            line.pop("passes", None)
-            line.pop("messages", None)
-        body = ",\n".join(json.dumps(line, separators=(",", ":")) for line in lines)
-        SAVED.write_text(f'{{"header":{json.dumps(head)},\n"lines":[\n{body}\n]}}\n')
+        save(groups, outputs)
 
 
 if __name__ == "__main__":

@@ -18,10 +18,10 @@ documented: tuple[str, ...] = ()
 
 class Adapter:
     def __init__(self, model: nn.Module, task: Task):
-        self.model = extend(model)
+        self.raw, self.model = model, extend(model)
 
     def __call__(self, batch: dict, losses, max_norm: float) -> dict:
-        trained = {k: p for k, p in self.model.named_parameters() if p.requires_grad}
+        trained = {k: p for k, p in self.raw.named_parameters() if p.requires_grad}
         for p in trained.values():
             for name in ("grad_batch", "batch_l2"):
                 if hasattr(p, name):
