@@ -73,11 +73,22 @@ def mixing() -> set[tuple[str, str]]:
     return {(c.name, x.name) for c in cases() for x in c.losses if c.mixing or x.mixing}
 
 
+def with_replaced() -> list[dict]:
+    """Return the lines of models whose layers a library replaced with the same outputs."""
+    variants = read("variants.json")
+    differ = variants["header"]["outputs differ by"]
+    own = [x for x in variants["lines"] if x["library"] != "Opacus, functorch"]
+    return [line for line in own if differ[line["model"]] < TOLERANCE]
+
+
 def found() -> dict[tuple[str, str], Counter]:
-    """Return how many batches had which verdict, by kind of model (or row) and library."""
+    """Return how many batches had which verdict, by kind of model (or row) and library.
+
+    Recurrent layers count in both precisions.
+    """
     kinds = read("families.json")
     counts: dict[tuple[str, str], Counter] = defaultdict(Counter)
-    for line in lines():
+    for line in [*lines(), *read("variants.json")["float32"]]:
         kind, library = kind_of(line, kinds["families"]), line["library"]
         norms = kinds["norms"].get(kind)
         if norms and library in NORMS:
@@ -85,14 +96,9 @@ def found() -> dict[tuple[str, str], Counter]:
         only_norms = norms and line.get("wrong") == ["squared_norms"]
         right = ["right" if v == "wrong" and only_norms else v for v in line["verdicts"]]
         counts[kind, library].update(right)
-    variants = read("variants.json")
-    differ = variants["header"]["outputs differ by"]
-    for line in variants["lines"]:
-        kind, library = kind_of(line, kinds["families"]), line["library"]
-        if library == "Opacus, functorch":
-            continue
-        if differ[line["model"]] < TOLERANCE:
-            counts[kinds["replaced"][kind], library].update(line["verdicts"])
+    for line in with_replaced():
+        kind = kind_of(line, kinds["families"])
+        counts[kinds["replaced"][kind], line["library"]].update(line["verdicts"])
     return counts
 
 
@@ -156,8 +162,12 @@ def mark_of(line: dict) -> str:
 
 
 def batches() -> str:
-    """Return a table of how many batches had which verdict, by library; each model counts once."""
+    """Return a table of how many batches had which verdict, by library; each model counts once.
+
+    In brackets: how many more there are in the rows with replaced layers.
+    """
     total: dict[str, Counter] = defaultdict(Counter)
+    added: dict[str, Counter] = defaultdict(Counter)
     whole = mixing()
     for line in lines():
         name = COLUMNS[line["library"]]
@@ -166,9 +176,17 @@ def batches() -> str:
             name = f"{name}: jacrev{WHOLE}" if mixes else f"{name}: vmap(grad)"
         shown = {"wrong": mark_of(line)}
         total[name].update(shown.get(verdict, verdict) for verdict in line["verdicts"])
+    for line in with_replaced():
+        name = COLUMNS[line["library"]]
+        added["torch.func: vmap(grad)" if name == "torch.func" else name].update(line["verdicts"])
     names = ("right", "refused", "crash", "limit", "wrong")
     order = sorted(total, key=lambda name: list(COLUMNS.values()).index(name.partition(":")[0]))
-    body = [[k, *[f"{total[k][name]:,}" for name in names]] for k in order]
+
+    def cell(library: str, name: str) -> str:
+        more = added[library][name]
+        return f"{total[library][name]:,}" + f" (+{more})" * bool(more)
+
+    body = [[k, *[cell(k, name) for name in names]] for k in order]
     return table(["Batches", "right", "refused", "failed", "◇", "✖"], body, ("---", "--:"))
 
 
