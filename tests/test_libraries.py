@@ -141,8 +141,7 @@ def test_what_replaced_layers_add_is_said():
     names = {shown: name for name, shown in tables.COLUMNS.items()}
     found = {names[shown]: (int(right), int(wrong or 0)) for shown, right, wrong in said}
     assert found == {name: (added[name, "right"], added[name, "wrong"]) for name, _ in added}
-    for name in ("Opacus, hooks", "Opacus, ghost"):
-        assert f"for Opacus with its own layers, {added[name, 'right']} right" in TEXT
+    assert "in brackets, what replaced layers" in TEXT
 
 
 def test_what_the_converter_mends_is_said():
@@ -157,7 +156,7 @@ def test_what_the_converter_mends_is_said():
             mended += pairs.count(("refused", "right")) + pairs.count(("crash", "right"))
             assert "wrong" not in now
     assert mended == 0
-    assert f"made none of the {refused:,} batches right that BackPACK refused or failed" in TEXT
+    assert f"made none of its {refused:,} refused or failed batches right" in TEXT
     beside = {model: {*found} for (model, _), found in tried.items()}
     assert beside == {"LSTM, two layers": {"right"}, "ReLU in place, a module": {"right"}}
     plain = [x["verdicts"] for x in variants if x["library"] == "BackPACK"]
@@ -180,8 +179,17 @@ def test_what_float32_changes_in_recurrent_layers_is_said():
         if library == "torch.func":
             assert "right" not in before
             assert {*now} == {"right"} if model in lstm else "right" not in now
-    assert "recurrent ones in both: only `torch.func` differed" in TEXT
+    assert "recurrent ones in both (only `torch.func` differed)" in TEXT
     assert "`nn.LSTM` in float32, unless packed, was right" in TEXT
+
+
+def test_the_transformers_layers_are_past_the_break_even_as_said():
+    forms = pytest.importorskip("persample.recorder.forms")
+    assert "`persample` only where $T(p + d) \\le pd$, nowhere in this transformer" in TEXT
+    T, width = 64, 64
+    for p, d in ((3, 1), (1, 1), (4, 1), (1, 4)):
+        delta, h = torch.zeros(1, T, p * width), torch.zeros(1, T, d * width)
+        assert forms.OuterSum(delta, h).needs_rows
 
 
 def test_the_times_in_the_text_are_those_of_the_table():
