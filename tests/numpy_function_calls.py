@@ -1,5 +1,6 @@
 """CALLS: how each function of NumPy is called on arrays, in NumPy's own words.
 
+They are also calls of the Array API's functions, of those by the same names.
 `x_35` is an array of shape (3, 5), and its letter says what is drawn for it: away from kinks, ties
 and poles, so that finite differences may be taken. `i5_22` has indices below 5.
 """
@@ -172,20 +173,25 @@ UFUNCS = {
 SHAPES = {1: ["35", ""], 2: ["35 5", " 3", "21 13"]}
 
 
-def parsed(name, text):
+def parsed(name, text, module=np):
     """Return a call as a function of its arrays, and these arrays as Inputs."""
     text = text if f"np.{name}(" in text else f"np.{name}({text})"
     found = dict.fromkeys(re.findall(r"\b([a-z])(\d*)_(\d*)\b", text))
     names = [f"{letter}{bound}_{shape}" for letter, bound, shape in found]
     drawn = [DOMAINS[a](*map(int, [bound] * (bound != "")), *map(int, s)) for a, bound, s in found]
-    return eval(f"lambda {', '.join(names)}: {text}", {"np": np}), *drawn
+    return eval(f"lambda {', '.join(names)}: {text}", {"np": module}), *drawn
+
+
+def lines(table):
+    """Yield (name, text) of every call of a table."""
+    for line in table.strip().splitlines():
+        name, _, rest = line.partition(": ")
+        yield from ((name, text) for text in rest.split("; "))
 
 
 def calls():
     """Yield (name, a function of arrays and these as Inputs) of every call."""
-    for line in CALLS.strip().splitlines():
-        name, _, rest = line.partition(": ")
-        yield from ((name, parsed(name, text)) for text in rest.split("; "))
+    yield from ((name, parsed(name, text)) for name, text in lines(CALLS))
     for letters, names in UFUNCS.items():
         for shapes in SHAPES[len(letters)]:
             pairs = zip(letters, shapes.split(" "), strict=True)
