@@ -100,7 +100,11 @@ cross: x_3, y_3; x_43, y_3; x_34, y_34, axis=0
 tensordot: x_234, y_342; x_35, y_52, axes=1; x_4, y_2, axes=0
 tensordot: x_234, y_32, axes=([1, 0], [0, 1]); x_234, y_42, (-1, 0)
 einsum: "ij,jk->ki", x_35, y_52; "ij, j", x_35, y_5, optimize=True; "ii", x_33
-einsum: "i,ij,j->", x_2, y_23, z_3
+einsum: "i,ij,j->", x_2, y_23, z_3; "ij,jk,ki->", x_34, y_42, z_23; "i,i,i", x_3, y_3, z_3
+einsum: "a,ab,abc->abc", x_2, y_23, z_234; "ij,jk,kl->il", x_34, y_42, z_25; ",i->i", x_, y_3
+einsum: "ii,i->i", x_33, y_3; "ii->i", x_33; "iii->i", x_333; "ijj->i", x_344; "->", x_
+einsum: "ij->", x_34; "ji", x_34; "ij,k->k", x_34, y_2; "ijk,k->i", x_342, y_2
+einsum: "ij , jk -> ki", x_34, y_42; "iij,j->ji", x_334, y_4; "ii,jj->ij", x_33, y_44
 diag: x_3, -2; x_3, 0; x_3, 1; x_35, -1; x_35, 0; x_35, 3
 diagonal: x_35, 1; x_234; x_234, -1, axis1=2, axis2=1
 trace: x_35; x_234, 1, 2, 0
