@@ -174,7 +174,7 @@ UFUNCS = {
     "fg": "greater_equal equal not_equal left_shift right_shift bitwise_and bitwise_or"
     " bitwise_xor logical_and logical_or logical_xor",
 }
-SHAPES = {1: ["35", ""], 2: ["35 5", " 3", "21 13"]}
+SHAPES = {1: ["35", ""], 2: ["35 5", " 3", "21 13", "2131 234", "20 1"]}
 
 
 def parsed(name, text, module=np):

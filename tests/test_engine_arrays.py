@@ -177,6 +177,7 @@ def test_arrays_of_each_sample_as_indices(key):
 
 # Products --------------------------------------------------------------------------------------
 
+
 def test_einsum_promotes():
     small, large = np.ones((2, 3), np.float32), np.ones((3, 2))
     assert xp.einsum("ij,jk->ik", small, large).dtype == np.float64
