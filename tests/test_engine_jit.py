@@ -16,20 +16,6 @@ from persample.engine import PASSES, grad, jit, make_graph, optimise, vmap
 from persample.engine import namespace as xp
 from persample.engine.core import bind
 from persample.engine.primitives import PRIMITIVES, apply
-from persample.engine.staging import Var
-
-
-def run_graph(graph, inputs):
-    """Compute the outputs equation by equation: what a generated program must agree with."""
-    env = dict(zip(graph.inputs, inputs, strict=True))
-
-    def read(atom):
-        return env[atom] if isinstance(atom, Var) else atom
-
-    for eq in graph.equations:
-        env[eq.output] = eq.primitive.numpy(*map(read, eq.inputs), **eq.params)
-    return [read(x) for x in graph.outputs]
-
 
 Point = namedtuple("Point", "x y")
 rng = np.random.default_rng(0)
@@ -98,13 +84,10 @@ def same_bits(a, b):
 def test_any_passes_in_any_order_give_the_same_bits(what):
     f, args = PROGRAMS[what]
     eager, graph = f(*args), make_graph(f)(*args)
-    arrays = [a for a in tree_leaves(args) if isinstance(a, np.ndarray)]
     for n in range(len(PASSES) + 1):
         for passes in itertools.combinations(PASSES, n):
             same_bits(jit(f, passes)(*args), eager)
-            smaller = optimise(graph, iter(passes))
-            same_bits(run_graph(smaller, arrays), tree_leaves(eager))
-            assert len(smaller.equations) <= len(graph.equations)
+            assert len(optimise(graph, iter(passes)).equations) <= len(graph.equations)
     same_bits(jit(f, list(PASSES)[::-1])(*args), eager)
 
 
