@@ -89,10 +89,6 @@ def about_one(*shape):
     return Input(shape, lambda rng, s: rng.uniform(0.95, 1.05, s))
 
 
-def count(*shape):
-    return Input(shape, lambda rng, s: rng.integers(1, 4, s))
-
-
 def few(*shape):
     """Small integers, so that many are equal."""
     return Input(shape, lambda rng, s: rng.integers(0, 4, s))
