@@ -2,9 +2,9 @@
 
 import gc
 import itertools
-import threading
 import weakref
 from collections import namedtuple
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -298,22 +298,14 @@ def test_results_share_memory_with_nothing(what, passes):
 def test_two_threads():
     run = jit(td_rows)
     expected = {n: td_rows(theta, s[:n], r[:n], s_next[:n]) for n in range(1, 6)}
-    failures = []
 
     def work(sizes):
-        try:
-            for n in sizes * 20:
-                same_bits(run(theta, s[:n], r[:n], s_next[:n]), expected[n])
-                same_bits(td_rows(theta, s[:n], r[:n], s_next[:n]), expected[n])
-        except BaseException as error:
-            failures.append(error)
+        for n in sizes * 20:
+            same_bits(run(theta, s[:n], r[:n], s_next[:n]), expected[n])
+            same_bits(td_rows(theta, s[:n], r[:n], s_next[:n]), expected[n])
 
-    threads = [
-        threading.Thread(target=work, args=(k,)) for k in ([1, 2, 3, 4, 5], [5, 4, 3, 2, 1])
-    ]
-    [t.start() for t in threads]
-    [t.join() for t in threads]
-    assert not failures, failures
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(work, [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]]))
 
 
 # The program and what was removed ------------------------------------------------------------
