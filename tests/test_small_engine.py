@@ -171,17 +171,6 @@ def test_an_if_under_grad_sees_the_number():
         assert small.grad(small.grad(cube))(2.0) == 12.0
 
 
-def test_axes_that_count_from_the_end():
-    x = np.arange(24.0).reshape(2, 3, 4)
-
-    def weighted(a):
-        return small.total(small.sum_over(a, (-1,)) * np.arange(3.0))
-
-    assert np.array_equal(small.vmap(lambda a: small.sum_over(a, (-1,)), (0,))(x), x.sum(-1))
-    found = small.vmap(small.grad(weighted), (0,))(x)
-    assert np.array_equal(found, np.broadcast_to(np.arange(3.0)[:, None], x.shape))
-
-
 def test_a_whole_number_stays_a_number():
     assert small.fit(2, (3,)) == 2
     assert "multiply(x, 2.0)" in small.record(lambda x: 2 * x, x=np.ones(3))[0]
