@@ -9,7 +9,8 @@ def error_of_rows(rows, losses, parameters, draw=torch.randn):
     w = draw(len(losses)).to(losses)
     grads = torch.autograd.grad(losses @ w, parameters, materialize_grads=True)
     for row, p in zip(rows, parameters, strict=True):
-        assert row.shape == (len(losses), *p.shape), "not one row a sample"
+        shape = (len(losses), *p.shape)
+        assert row.shape == shape, "not one row for each sample"
     found = torch.cat([torch.tensordot(w, row, 1).flatten() for row in rows])
     expected = torch.cat([grad.flatten() for grad in grads])
     return ((found - expected).abs().max() / expected.abs().max()).item()

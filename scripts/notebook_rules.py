@@ -10,10 +10,6 @@ from pathlib import Path
 import nbformat
 
 LONGEST_CELL = 15
-# A cell with the tag "recipe" is a whole program, to be copied, on the page of this name.
-RECIPE, LONGEST_RECIPE, RECIPES = "recipe", 22, "recipes"
-# A cell with the tag "loop" is a whole training.
-LOOP, LONGEST_LOOP, LOOPS = "loop", 39, "training_loops"
 LONGEST_RUN = 2
 WIDEST_LINE = 79  # what a page shows without scrolling
 LOCAL_PATH = re.compile(
@@ -39,6 +35,17 @@ def prose(path: Path) -> str:
         cells = nbformat.read(path, as_version=4).cells
         return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     return path.read_text(encoding="utf-8")
+
+
+def programs(page: Path) -> dict[str, tuple[str, str]]:
+    """Return a page's programs, name -> (source, output): `a-yours` is a cell of program `a`."""
+    found: dict[str, tuple[str, str]] = {}
+    for cell in nbformat.read(page, as_version=4).cells:
+        if cell.cell_type == "code":
+            source, printed = found.get(name := cell.id.rpartition("-")[0], ("", ""))
+            printed += "".join(out.text for out in cell.outputs)
+            found[name] = f"{source}\n\n{cell.source}".lstrip(), printed
+    return found
 
 
 def problems(notebook: nbformat.NotebookNode) -> list[str]:
@@ -81,9 +88,8 @@ def _problems_of_cell(cell: nbformat.NotebookNode) -> list[str]:
     if not lines:
         found.append("is empty")
     tags = cell.metadata.get("tags", [])
-    most = LONGEST_RECIPE if RECIPE in tags else LONGEST_LOOP if LOOP in tags else LONGEST_CELL
-    if len(lines) > most:
-        found.append(f"has {len(lines)} lines of code; the most is {most}")
+    if len(lines) > LONGEST_CELL:
+        found.append(f"has {len(lines)} lines of code; the most is {LONGEST_CELL}")
     if wide := [line for line in lines if len(line) > WIDEST_LINE]:
         found.append(f"has a line of more than {WIDEST_LINE} characters: {wide[0].strip()}")
     for key in METADATA_LEFT:

@@ -1,6 +1,6 @@
 """The numbers of every recipe, computed in another way: a loop over the samples, as a rule.
 
-A function for each recipe, by its cell's id with `_` for `-`. It gets the names that the program
+A function for each recipe, by its name with `_` for `-`. It gets the names that the program
 defined. `tests/recipe_runner.py` calls it in an interpreter without persample, so frameworks are
 imported inside.
 """
@@ -127,7 +127,7 @@ def torch_list(names):
     close(names["model"].weight.grad[0], np.mean([w.mean(0) for w, _ in parts], 0))
     close(names["model"].bias.grad[0], np.mean([b.mean() for _, b in parts]))
     pairs = [((names["model"](x) - y) ** 2).mean().item() for x, y in names["episodes"]]
-    close(names["total"], sum(pairs))
+    close(names["average"], np.mean(pairs))
 
 
 def torch_accumulate(names):

@@ -14,6 +14,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from conformance import catch, check, tables  # noqa: E402
+from notebook_rules import prose  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / "conformance" / "reports"
@@ -220,6 +221,8 @@ def test_what_the_check_caught_is_said():
         f"{late} of {batches + ghost['batches']:,}",
     ):
         assert said in TEXT
+    recipes = prose(ROOT / "reference" / "recipes.ipynb")
+    assert f"It caught all {random - only_norms} batches with wrong rows" in recipes
     assert random == batches
     assert controls["batches"] == 0
     assert ghost["either"] - ghost["weighting"] == 8
@@ -287,7 +290,7 @@ def test_random_weights_notice_what_ones_overlook(how):
 
 def test_rows_of_another_number_are_noticed():
     rows, losses, parameters = linear_rows(torch.randn(5, 3).double())
-    with pytest.raises(AssertionError, match="not one row a sample"):
+    with pytest.raises(AssertionError, match="not one row for each sample"):
         check.error_of_rows([row[:1] for row in rows], losses, parameters)
 
 

@@ -226,7 +226,8 @@ def visit(chromium, address: str, name: str, width: int, scheme: str) -> Visit:
 
 
 # Pages that nobody reads from top to bottom.
-LOOKED_UP = {"genindex.html", *(f"reference/{x}.html" for x in ("api", "bibliography", "errors"))}
+REFERENCE = ("api", "bibliography", "errors", "recipes")
+LOOKED_UP = {"genindex.html", *(f"reference/{name}.html" for name in REFERENCE)}
 
 
 @pytest.fixture(scope="module")

@@ -8,17 +8,13 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from notebook_rules import RECIPE
+from notebook_rules import programs
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 PAGE = ROOT / "reference" / "recipes.ipynb"
-CELLS = {
-    cell.id: cell
-    for cell in nbformat.read(PAGE, as_version=4).cells
-    if RECIPE in cell.metadata.get("tags", [])
-}
-CASES = [(name.partition("-")[0], name) for name in CELLS]
+RECIPES = programs(PAGE)
+CASES = [(name.partition("-")[0], name) for name in RECIPES]
 
 
 def run(jobs: list[dict], folder: Path) -> list[dict]:
@@ -37,7 +33,7 @@ def run(jobs: list[dict], folder: Path) -> list[dict]:
 
 
 def job(name: str, **more) -> dict:
-    return {"source": CELLS[name].source, "check": name.replace("-", "_"), **more}
+    return {"source": RECIPES[name][0], "check": name.replace("-", "_"), **more}
 
 
 @pytest.fixture(scope="session")
@@ -55,13 +51,9 @@ def results(tmp_path_factory):
     return lambda framework, name, how: of_framework(framework)[name, how]
 
 
-def stored(name: str) -> str:
-    return "".join(out.text for out in CELLS[name].outputs)
-
-
 def test_there_are_recipes_for_each_framework_and_the_pages_say_how_many():
     assert {framework for framework, _ in CASES} == {"torch", "jax", "numpy"}
-    assert len(CELLS) == 14
+    assert len(RECIPES) == 14
     for name in ("README.md", "index.md"):
         assert "has fourteen programs in PyTorch, JAX and NumPy" in (ROOT / name).read_text()
     page = nbformat.read(PAGE, as_version=4).cells[0].source
@@ -76,7 +68,7 @@ def test_a_recipe_prints_what_the_page_shows_and_agrees_with_a_loop(framework, n
     """In double precision: no printed digit may change."""
     result = results(framework, name, "in double")
     assert result["error"] == ""
-    assert result["printed"] == stored(name) != ""
+    assert result["printed"] == RECIPES[name][1] != ""
 
 
 # A model that is not the page's: another shape, no Sequential, a skip connection, parts frozen.
@@ -105,7 +97,7 @@ TORCH = [name for framework, name in CASES if framework == "torch"]
 
 def of_another_model(name: str, frozen: str | tuple) -> dict:
     """Return a recipe whose block `# yours` holds another model, some of it frozen."""
-    source = CELLS[name].source
+    source, _ = RECIPES[name]
     (block,) = (block for block in source.split("\n\n") if "# yours" in block)
     data = CLASSES if "cross_entropy" in source else TARGETS
     other = OTHER.replace("FROZEN", repr(frozen)).replace("DATA", data)
@@ -206,7 +198,7 @@ assert {("LSTM", torch.float32), *failed} == {
 def of_torch() -> dict:
     """Return further programs in PyTorch, by recipe and what it is about."""
     asked = {(name, frozen): of_another_model(name, frozen) for name in TORCH for frozen in FROZEN}
-    start = CELLS["torch-func"].source.partition("\n\n")[0] + "\n"
+    start = RECIPES["torch-func"][0].partition("\n\n")[0] + "\n"
     texts = {"several arguments": SEVERAL, "attention": ATTENTION, "recurrent": RECURRENT}
     claims = {("torch-func", what): job("torch-func", source=start + text, check="nothing")
               for what, text in texts.items()}  # fmt: skip
@@ -217,7 +209,7 @@ def of_torch() -> dict:
 CLAIMED = {
     "torch": of_torch,
     "jax": lambda: {
-        ("jax-tree", "frozen"): job("jax-tree", source=CELLS["jax-tree"].source + JAX_FROZEN)
+        ("jax-tree", "frozen"): job("jax-tree", source=RECIPES["jax-tree"][0] + JAX_FROZEN)
     },
     "numpy": dict,
 }

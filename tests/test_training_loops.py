@@ -11,7 +11,7 @@ import nbformat
 import numpy as np
 import pytest
 import torch
-from notebook_rules import LOOP
+from notebook_rules import programs
 from sklearn.datasets import load_digits
 from torch import nn
 from torch.nn.functional import cross_entropy
@@ -20,12 +20,8 @@ from persample_book.devices.sharded_rows import clip_into_grad
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "reference" / "training_loops.ipynb"
-CELLS = {
-    cell.id: cell
-    for cell in nbformat.read(PAGE, as_version=4).cells
-    if LOOP in cell.metadata.get("tags", [])
-}
-ADAMW, PRIVATE = (CELLS[name].source for name in ("loop-adamw", "loop-private"))
+LOOPS = programs(PAGE)
+ADAMW, PRIVATE = (LOOPS[name][0] for name in ("loop-adamw", "loop-private"))
 SHARDED = (ROOT / "src/persample_book/devices/sharded_rows.py").read_text("utf-8")
 DIGITS, LABELS = map(torch.tensor, load_digits(return_X_y=True))
 
@@ -89,7 +85,7 @@ def private_by_hand(rate=0.04, frozen=False):
 
 
 def run(source: str) -> dict:
-    """Run a cell; return its names."""
+    """Run a program; return its names."""
     names: dict = {}
     exec(compile(source, "loop", "exec"), names)
     return names
@@ -105,10 +101,10 @@ def error_of(source: str, wanted: nn.Module) -> float:
     return apart(run(source)["model"].state_dict(), wanted.state_dict())
 
 
-@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize("name", LOOPS)
 def test_no_printed_digit_depends_on_rounding(name, capsys):
-    run(CELLS[name].source)  # in double; the page has float32
-    assert capsys.readouterr().out == "".join(out.text for out in CELLS[name].outputs) != ""
+    run(LOOPS[name][0])  # in double; the page has float32
+    assert capsys.readouterr().out == LOOPS[name][1] != ""
 
 
 def test_adamw_ends_where_a_loop_over_samples_ends():
@@ -129,7 +125,7 @@ def test_an_empty_batch_is_a_step_of_noise_and_a_frozen_parameter_gets_none():
 
 @cache
 def accountant(source: str):
-    """Return epsilon_of, from the source of the cell."""
+    """Return epsilon_of, from the source of the loop."""
     return run(source.partition("x, y =")[0])["epsilon_of"]
 
 
