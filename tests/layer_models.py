@@ -39,18 +39,6 @@ class Attention(nn.Module):
         return self.out(self.norm(h + self.attend(h, h, h, need_weights=False)[0])).mean(1)
 
 
-class Tied(nn.Module):
-    """The table of the embedding is the weight of the output layer."""
-
-    def __init__(self):
-        super().__init__()
-        self.embed, self.out = nn.Embedding(VOCABULARY, 4), nn.Linear(4, VOCABULARY, bias=False)
-        self.out.weight = self.embed.weight
-
-    def forward(self, i):
-        return self.out(torch.tanh(self.embed(i))).mean(1)
-
-
 class TiedLanguage(nn.Module):
     """Words looked up in two places, and the table again as the output layer; T positions."""
 
@@ -96,7 +84,7 @@ MODELS = {  # name -> (model, inputs of a batch)
     "attention": (Attention, indices(6)),
     "called twice": (lambda: Made(twice, first=nn.Linear(4, 4)), vectors(4)),
     "called twice, T = 7": (lambda: Made(twice, first=nn.Linear(4, 4)), vectors(7, 4)),
-    "tied": (Tied, indices(6)),
+    "tied": (TiedLanguage, indices(6)),
     "not used": (
         lambda: Made(one_ignored, **{k: nn.Linear(4, 3) for k in ("used", "idle", "lost")}),
         vectors(4),

@@ -1,5 +1,6 @@
 """CALLS: how each function of NumPy is called on arrays, in NumPy's own words.
 
+They are also calls of the Array API's functions, of those by the same names.
 `x_35` is an array of shape (3, 5), and its letter says what is drawn for it: away from kinks, ties
 and poles, so that finite differences may be taken. `i5_22` has indices below 5.
 """
@@ -9,34 +10,12 @@ import re
 import numpy as np
 
 from . import specs
-from .specs import Input
 
-
-def extreme(*shape):
-    """Numbers, infinities and NaN in a fixed order, times a number that is drawn."""
-    values = [1.5, np.nan, -np.inf, 0.5, np.inf, -2.0]
-    return Input(shape, lambda rng, s: np.resize(values, s) * rng.uniform(0.5, 1.0, s))
-
-
-def rising(*shape):
-    return Input(shape, lambda rng, s: np.cumsum(rng.uniform(0.5, 1.0, s), axis=-1))
-
-
-def near(*shape):
-    return specs.spaced(0.0, *shape)
-
-
-def apart(*shape):
-    """Numbers that are no two the same, and none that of ``near``."""
-    return specs.spaced(0.03, *shape)
-
-
-# Letters, and what of tests/specs.py or of the above is drawn for them.
-NAMES = """xyz real, nm nonzero, fg few, rs rising, a about_one, c condition, d near,
-e apart, h count, i index, j invertible, k fractional, l definite, o above_one, p positive,
-q remote, t inside, u extreme"""
+# Letters, and what of tests/specs.py is drawn for them.
+NAMES = """xyz real, n nonzero, fg few, r rising, c condition, d near, e apart, i index,
+j invertible, k fractional, l definite, p positive, u extreme"""
 NAMES = [pair.split() for pair in NAMES.split(",")]
-DOMAINS = {a: globals().get(name) or getattr(specs, name) for some, name in NAMES for a in some}
+LETTERS = {a: getattr(specs, name) for some, name in NAMES for a in some}
 
 # Name: arguments; arguments. What has the name in it is a whole expression.
 CALLS = """
@@ -99,7 +78,11 @@ cross: x_3, y_3; x_43, y_3; x_34, y_34, axis=0
 tensordot: x_234, y_342; x_35, y_52, axes=1; x_4, y_2, axes=0
 tensordot: x_234, y_32, axes=([1, 0], [0, 1]); x_234, y_42, (-1, 0)
 einsum: "ij,jk->ki", x_35, y_52; "ij, j", x_35, y_5, optimize=True; "ii", x_33
-einsum: "i,ij,j->", x_2, y_23, z_3
+einsum: "i,ij,j->", x_2, y_23, z_3; "ij,jk,ki->", x_34, y_42, z_23; "i,i,i", x_3, y_3, z_3
+einsum: "a,ab,abc->abc", x_2, y_23, z_234; "ij,jk,kl->il", x_34, y_42, z_25; ",i->i", x_, y_3
+einsum: "ii,i->i", x_33, y_3; "ii->i", x_33; "iii->i", x_333; "ijj->i", x_344; "->", x_
+einsum: "ij->", x_34; "ji", x_34; "ij,k->k", x_34, y_2; "ijk,k->i", x_342, y_2
+einsum: "ij , jk -> ki", x_34, y_42; "iij,j->ji", x_334, y_4; "ii,jj->ij", x_33, y_44
 diag: x_3, -2; x_3, 0; x_3, 1; x_35, -1; x_35, 0; x_35, 3
 diagonal: x_35, 1; x_234; x_234, -1, axis1=2, axis2=1
 trace: x_35; x_234, 1, 2, 0
@@ -138,7 +121,7 @@ astype: x_35, np.float32
 power: f_5, 3; x_35, 2
 exp: x_35, out=None, where=True
 logical_not: c_35
-invert: f_35; c_35
+invert: c_35
 matmul: x_35, y_5; x_234, y_42
 vecdot: x_35, y_5
 add.reduce: x_35; x_35, 1, keepdims=True
@@ -150,44 +133,33 @@ subtract.outer: x_23, y_4
 maximum.outer: d_3, e_4
 """
 
-# Ufuncs by what they take, each in several shapes.
-UFUNCS = {
-    "x": "negative positive conjugate exp expm1 sin cos arctan sinh cosh tanh arcsinh square",
-    "p": "log log1p log2 log10 sqrt",
-    "n": "absolute sign",
-    "t": "tan arcsin arccos arctanh",
-    "o": "arccosh",
-    "k": "floor ceil trunc",
-    "u": "isfinite isinf isnan signbit",
-    "f": "logical_not",
-    "xy": "add subtract multiply nextafter logaddexp",
-    "xn": "divide copysign",
-    "nm": "arctan2 hypot",
-    "px": "power",
-    "de": "maximum minimum less less_equal greater",
-    "qa": "remainder floor_divide",
-    "fg": "greater_equal equal not_equal left_shift right_shift bitwise_and bitwise_or"
-    " bitwise_xor logical_and logical_or logical_xor",
+# The shapes of ufuncs of one input and of two.
+SHAPES = {
+    1: [[(3, 5)], [()]],
+    2: [[(3, 5), (5,)], [(), (3,)], [(2, 1), (1, 3)], [(2, 1, 3, 1), (2, 3, 4)], [(2, 0), (1,)]],
 }
-SHAPES = {1: ["35", ""], 2: ["35 5", " 3", "21 13"]}
 
 
-def parsed(name, text):
+def parsed(name, text, module=np):
     """Return a call as a function of its arrays, and these arrays as Inputs."""
     text = text if f"np.{name}(" in text else f"np.{name}({text})"
     found = dict.fromkeys(re.findall(r"\b([a-z])(\d*)_(\d*)\b", text))
     names = [f"{letter}{bound}_{shape}" for letter, bound, shape in found]
-    drawn = [DOMAINS[a](*map(int, [bound] * (bound != "")), *map(int, s)) for a, bound, s in found]
-    return eval(f"lambda {', '.join(names)}: {text}", {"np": np}), *drawn
+    drawn = [LETTERS[a](*map(int, [bound] * (bound != "")), *map(int, s)) for a, bound, s in found]
+    return eval(f"lambda {', '.join(names)}: {text}", {"np": module}), *drawn
+
+
+def lines(table):
+    """Yield (name, text) of every call of a table."""
+    for line in table.strip().splitlines():
+        name, _, rest = line.partition(": ")
+        yield from ((name, text) for text in rest.split("; "))
 
 
 def calls():
     """Yield (name, a function of arrays and these as Inputs) of every call."""
-    for line in CALLS.strip().splitlines():
-        name, _, rest = line.partition(": ")
-        yield from ((name, parsed(name, text)) for text in rest.split("; "))
-    for letters, names in UFUNCS.items():
-        for shapes in SHAPES[len(letters)]:
-            pairs = zip(letters, shapes.split(" "), strict=True)
-            text = ", ".join(f"{letter}_{shape}" for letter, shape in pairs)
-            yield from ((name, parsed(name, text)) for name in names.split())
+    yield from ((name, parsed(name, text)) for name, text in lines(CALLS))
+    for name, domains in specs.DOMAINS.items():
+        for shapes in SHAPES[len(domains)]:
+            inputs = [domain(*shape) for domain, shape in zip(domains, shapes, strict=True)]
+            yield name, (getattr(np, name), *inputs)

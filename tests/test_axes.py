@@ -330,11 +330,12 @@ def supports(node, number):
 
 
 def supports_of(node, outputs, axis):
+    """Return input -> where its numbers come from, (places of the axis, *its shape)."""
     edges = [GradientEdge(node, n) for n in outputs]
-    ends = [GradientEdge(*target) if target[0] else None for target in node.next_functions]
-    places = node._input_metadata[outputs[0]].shape[axis]
-    masks = [[] for _ in ends]
-    for place in range(places):
+    targets = enumerate(node.next_functions)
+    ends = {slot: GradientEdge(*target) for slot, target in targets if target[0]}
+    masks = {slot: [] for slot in ends}
+    for place in range(node._input_metadata[outputs[0]].shape[axis]):
         cotangents = []
         for n in outputs:
             metadata = node._input_metadata[n]
@@ -342,39 +343,26 @@ def supports_of(node, outputs, axis):
             part = ct.select(axis, min(place, ct.shape[axis] - 1))
             part.copy_(torch.rand(part.shape) + 0.5)
             cotangents.append(ct)
-        known = [end for end in ends if end is not None]
         gradients = torch.autograd.grad(
-            edges, known, cotangents, retain_graph=True, allow_unused=True
+            edges, list(ends.values()), cotangents, retain_graph=True, allow_unused=True
         )
-        gradients = iter(gradients)
-        for slot, end in enumerate(ends):
-            g = next(gradients) if end is not None else None
-            masks[slot].append(None if g is None else (g != 0) | g.isnan())
-    return masks
+        for slot, g in zip(ends, gradients, strict=True):
+            masks[slot] += [] if g is None else [(g != 0) | g.isnan()]
+    return {slot: torch.stack(found) for slot, found in masks.items() if found}
 
 
 def claims(node, number):
     """Yield (what the table says, supports of the samples' parts)."""
     for outputs, axis, masks in supports(node, number):
-        length = len(masks[0]) if masks else 0
+        length = node._input_metadata[outputs[0]].shape[axis]
         for size in SIZES:
-            for outer in range(1, length // size + 1):
-                if not length or length % (outer * size):
-                    continue
+            for outer in [n for n in range(1, length // size + 1) if not length % (n * size)]:
                 along = Along(axis, outer)
                 graph = Graph([(node, n, along) for n in outputs], {}, size)
-                samples = (torch.arange(length) // (length // (outer * size))) % size
-                for slot, target in enumerate(graph.targets[0]):
-                    if target is None or masks[slot][0] is None:
-                        continue
-                    there, number = target
-                    parts = [
-                        torch.stack(
-                            [m for m, i in zip(masks[slot], samples, strict=True) if i == n]
-                        ).any(0)
-                        for n in range(size)
-                    ]
-                    yield graph.along[there].get(number), parts
+                for slot, mask in masks.items():
+                    parts = mask.unflatten(0, (outer, size, -1)).movedim(1, 0)
+                    there, number = graph.targets[0][slot]
+                    yield graph.along[there].get(number), parts.flatten(1, 2).any(1)
 
 
 def is_true(claim, parts):

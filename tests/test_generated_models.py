@@ -29,23 +29,6 @@ def linear(**options):
     return nn.Linear(D, D, **options)
 
 
-def frozen(t):
-    layer = linear()
-    layer.bias.requires_grad_(False)
-    return layer
-
-
-def masked_experts(m, x):
-    first = x.flatten(1).sum(1) > 0
-    out = torch.zeros_like(x).index_put((first.nonzero()[:, 0],), m.a(x[first]))
-    return out.index_put(((~first).nonzero()[:, 0],), m.b(x[~first]))
-
-
-def chosen_experts(m, x):
-    both = torch.stack([m.a(x), m.b(x)], 1)
-    return both[torch.arange(len(x)), (x.flatten(1).sum(1) > 0).long()]
-
-
 def folded(m, x):
     """The samples are the inner part of the axis that the layer sees."""
     inside = m.l(x.transpose(0, 1).flatten(0, 1))
@@ -58,13 +41,8 @@ def biased(m, x):
     return torch.softmax(x @ x.mT + m.p(distance)[..., 0], -1) @ x
 
 
-def with_token(m, x):
-    return torch.cat([m.c.expand(len(x), -1, -1), x], 1)[:, :-1]
-
-
 BLOCKS = {
     "linear": lambda t: linear(),
-    "frozen": frozen,
     "tanh": lambda t: nn.Tanh(),
     "dropout": lambda t: nn.Dropout(0.3),
     "prelu": lambda t: nn.PReLU(t),
@@ -100,8 +78,6 @@ BLOCKS = {
     ),
     "batch mean": lambda t: Made(lambda m, x: m.l(x - 0.1 * x.mean(0)), l=linear()),
     "other order": lambda t: Made(lambda m, x: m.l(x).flip(0), l=linear()),
-    "masked experts": lambda t: Made(masked_experts, a=linear(), b=linear()),
-    "chosen experts": lambda t: Made(chosen_experts, a=linear(), b=linear()),
     "lstm": lambda t: Made(lambda m, x: m.l(x)[0], l=nn.LSTM(D, D, batch_first=True)),
     "gru, positions first": lambda t: Made(
         lambda m, x: m.l(x.transpose(0, 1))[0].transpose(0, 1), l=nn.GRU(D, D)
@@ -115,7 +91,6 @@ BLOCKS = {
         lambda m, x: x + m.p(torch.arange(x.shape[1])), p=nn.Embedding(t, D)
     ),
     "relative bias": lambda t: Made(biased, p=nn.Embedding(t, 1)),
-    "class token": lambda t: Made(with_token, c=number(1, 1, D)),
 }
 
 

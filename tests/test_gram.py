@@ -52,16 +52,6 @@ def test_no_row_is_formed_of_a_weight_used_once_or_at_few_positions(monkeypatch)
             record.gram()
 
 
-def test_frozen_parameters_are_no_part_of_the_products():
-    model, x = build("MLP")
-    before = record_of(model, x)
-    model[0].requires_grad_(False)
-    rows, record = flat(oracle(model, x)), record_of(model, x)
-    assert_close(record.gram(), rows @ rows.T)
-    with pytest.raises(ValueError, match="gram: the two records have different parameters"):
-        before.gram(record)
-
-
 def test_records_of_two_types_do_not_fit():
     records = [record_of(*build("MLP", dtype)) for dtype in OF_DTYPE]
     for one, other in (records, records[::-1]):

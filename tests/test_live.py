@@ -396,13 +396,9 @@ def test_a_finger_moves_a_point(opened):
     page.get_by_role("slider", name="Point 1").scroll_into_view_if_needed()
     before, (x, y) = state(page, "clip")["y"][0], centre(page, "Point 1")
     tools = page.context.new_cdp_session(page)
-    for kind, down in (
-        ("touchStart", 0),
-        ("touchMove", 20),
-        ("touchMove", 40),
-        ("touchEnd", None),
-    ):
-        points = [] if down is None else [{"x": x, "y": y + down}]
+    touches = ("touchStart", [0]), ("touchMove", [20]), ("touchMove", [40]), ("touchEnd", [])
+    for kind, ways in touches:
+        points = [{"x": x, "y": y + down} for down in ways]
         tools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
         page.wait_for_timeout(20)
     page.wait_for_function(f"live.figures.clip.state.y[0] < {before - 0.5}")

@@ -4,8 +4,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import persample as ps
 from persample.backends import BACKENDS
@@ -21,7 +19,6 @@ from .cases import (
     rewards,
     squared_rows,
     states,
-    td_rows,
     theta,
 )
 from .tolerances import FLOAT64, OF_DTYPE, assert_close
@@ -52,34 +49,6 @@ def test_rows_are_those_of_the_oracle_and_of_the_closed_form(name, backend, way,
         assert leaf.dtype == dtype
         # A batch of identical rows would prove nothing.
         assert len(np.unique(leaf.reshape(B, -1).round(5), axis=0)) == B
-
-
-numbers = st.floats(-3, 3, width=32)
-
-
-@st.composite
-def batches(draw):
-    """Return theta, s, r, s_next for 1 to 6 samples of 1 to 4 features."""
-    size, d = draw(st.integers(1, 6)), draw(st.integers(1, 4))
-    lists = lambda n: draw(st.lists(numbers, min_size=n, max_size=n))  # noqa: E731
-    array = lambda *shape: np.array(lists(int(np.prod(shape)))).reshape(shape)  # noqa: E731
-    return array(d), array(size, d), array(size), array(size, d)
-
-
-@settings(max_examples=50)
-@given(batches(), st.randoms(use_true_random=False), st.integers(1, 7))
-def test_what_holds_of_any_batch(batch, random, chunk_size):
-    theta, *sample = batch
-    td = ps.per_sample_grad(ps.td_loss)
-    rows, order = td(*batch), list(range(len(sample[0])))
-    random.shuffle(order)
-    assert_close(rows, td_rows(*batch))
-    assert_close(rows.mean(0), ps.mean_grad(ps.td_loss)(*batch))
-    assert_close(td(theta, *(x[order] for x in sample)), rows[order])
-    assert_close(ps.per_sample_grad(ps.td_loss, chunk_size=chunk_size)(*batch), rows)
-    for i, row in enumerate(rows):
-        assert_close(td(theta, *(x[i : i + 1] for x in sample))[0], row)
-        assert_close(ps.engine.grad(ps.td_loss)(theta, *(x[i] for x in sample)), row)
 
 
 @pytest.mark.parametrize("params", [{}, {"w": None}])

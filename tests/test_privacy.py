@@ -90,18 +90,6 @@ def test_without_noise_a_step_is_the_clipped_mean_of_a_loop(name):
         assert_close(ps.to_numpy(total), by_loop(rows, max_norm, 1.0))
 
 
-def test_one_sample_moves_the_step_by_the_bound_at_most():
-    rows, bound, divisor = tree(9), 3.0, 4.0
-    norms = statistics.norms(rows)
-    assert norms.min() < bound < norms.max()
-    whole = quiet(rows, bound, divisor)
-    for i in range(9):
-        others = {name: np.delete(x, i, axis=0) for name, x in rows.items()}
-        rest = quiet(others, bound, divisor)
-        moved = math.sqrt(sum(float(((whole[k] - rest[k]) ** 2).sum()) for k in rows))
-        assert moved == pytest.approx(min(norms[i], bound) / divisor, rel=1e-9)
-
-
 def noise_of(rows, times, **settings):
     """Return the noise of many steps, (times, all entries), in units of what is promised."""
     settings = {**GOOD, **settings}
