@@ -64,6 +64,7 @@ GROUPS = {
         "recorder/__init__.py": "record_errors record",
         "recorder/axes.py": "axes record_rules record_programs record",
         "recorder/buffers.py": "record gram project",
+        "recorder/graph.py": f"axes {RECORDS}",
         "recorder/": RECORDS,
     },
     "statistics": {

@@ -20,13 +20,11 @@ LOCAL_PATH = re.compile(
 PHONE, SCROLLED = 342, 544
 SMALLEST_TEXT = 9  # pixels of a figure's text on a phone
 SIZES = re.compile(r"^Figure with \d+ axes, (\d+) px wide, text from ([\d.]+) px")
-METADATA_LEFT = ("execution", "collapsed", "scrolled", "trusted")
 
 
 def chapters(root: Path) -> list[Path]:
     """Return the notebooks of the book, in reading order."""
-    found = [*sorted(root.glob("chapters/*.ipynb")), *sorted(root.glob("reference/*.ipynb"))]
-    return [path for path in found if path.name[0] != "."]
+    return [*sorted(root.glob("chapters/*.ipynb")), *sorted(root.glob("reference/*.ipynb"))]
 
 
 def prose(path: Path) -> str:
@@ -85,16 +83,11 @@ def problems(notebook: nbformat.NotebookNode) -> list[str]:
 def _problems_of_cell(cell: nbformat.NotebookNode) -> list[str]:
     found = []
     lines = [line for line in cell.source.splitlines() if line.strip()]
-    if not lines:
-        found.append("is empty")
     tags = cell.metadata.get("tags", [])
     if len(lines) > LONGEST_CELL:
         found.append(f"has {len(lines)} lines of code; the most is {LONGEST_CELL}")
     if wide := [line for line in lines if len(line) > WIDEST_LINE]:
         found.append(f"has a line of more than {WIDEST_LINE} characters: {wide[0].strip()}")
-    for key in METADATA_LEFT:
-        if key in cell.metadata:
-            found.append(f"has metadata.{key}: run make notebooks")
     raised = [out for out in cell.outputs if out.output_type == "error"]
     if bool(raised) != ("raises-exception" in tags):
         found.append(

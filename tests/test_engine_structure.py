@@ -1,6 +1,5 @@
 """The engine as a text: its size, and what its rules and its kinds of primitives promise."""
 
-import ast
 import functools
 from pathlib import Path
 
@@ -15,14 +14,11 @@ from persample.engine.batching import batch_rules
 from persample.engine.core import ELEMENTWISE, OTHER, VIEW
 from persample.engine.primitives import PRIMITIVES, apply
 from persample.engine.reverse import vjp_rules
-from persample_book.sources import COMPILER, READING, code_lines, size
+from persample_book.sources import COMPILER, READING, size
 
 from .test_engine_rules import differentiable, subsets
 
 FILES = sorted(Path(engine.__file__).parent.rglob("*.py"))
-PACKAGE = Path(engine.__file__).parents[1]
-# A table of signatures as wide as NumPy's counts with what uses it.
-WITH = {"engine/numpy_calls": "engine"}
 
 
 @pytest.mark.parametrize(("names", "budget"), [([*READING], 900), ([*COMPILER], 600)])
@@ -34,27 +30,6 @@ def test_budgets_of_code_lines(names, budget):
 def test_no_file_is_long():
     sizes = {path.name: len(path.read_text().splitlines()) for path in FILES}
     assert {name: n for name, n in sizes.items() if n > 350} == {}
-
-
-def nodes(text):
-    """Count the nodes of a module's syntax tree, without docstrings."""
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
-            node
-        ):
-            node.body = node.body[1:]
-    return sum(1 for _ in ast.walk(tree))
-
-
-def test_lines_are_not_dense():
-    """A file may hold a table of rules that is denser than its folder may be."""
-    texts: dict = {}
-    for path in PACKAGE.rglob("*.py"):
-        folder = path.parent.relative_to(PACKAGE).as_posix()
-        texts.setdefault(WITH.get(folder, folder), []).append(path.read_text())
-    for folder, found in texts.items():
-        assert sum(map(nodes, found)) <= 11.5 * sum(map(code_lines, found)), folder
 
 
 every_case = pytest.mark.parametrize(("name", "case"), CASES, ids=CASE_IDS)

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from notebook_rules import chapters, prose
 from tolerances import assert_close
 
 from persample import losses, per_sample
@@ -418,22 +417,13 @@ def test_without_javascript_and_in_print_there_is_nothing_and_no_motion_unasked(
     assert not page.locator(".live").is_visible()
 
 
-# What they are made of, and where they stand -------------------------------------------------
+# What they are made of -----------------------------------------------------------------------
 
 
-def test_a_figure_is_small_asks_nobody_and_its_box_says_where_it_runs():
+def test_a_figure_is_small_and_asks_nobody():
     for name in FIGURES:
         texts = [script(part) for part in (book_live.COMMON, name)]
         assert sum(len(text.encode()) for text in texts) < LARGEST
         for text in texts:
             assert set(re.findall(r"https?://[^\"'\s]+", text)) <= {"http://www.w3.org/2000/svg"}
             assert not re.search(r"\b(fetch|XMLHttpRequest|import|eval|localStorage)\b", text)
-    found = []
-    for path in chapters(ROOT):
-        for box in re.findall(r"^````.*\n:class: live-.*\n.*\n\n", prose(path), re.MULTILINE):
-            page = path.relative_to(ROOT).with_suffix(".html").as_posix()
-            title, kind, note = box.splitlines()[:3]
-            assert title == "````{admonition} Live figure"
-            assert note == f"It runs on the built page: `make serve`, then `{page}`."
-            found.append(kind.removeprefix(":class: live-"))
-    assert sorted(found) == FIGURES

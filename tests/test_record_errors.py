@@ -5,6 +5,7 @@ A row whose name has no space is quoted in reference/errors.md, which test_error
 
 import copy
 import warnings
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -52,8 +53,8 @@ def checked(model, x=None, keep=True, samples=(0,), spoil=lambda record: None):
     return record.check(samples)
 
 
-def spoiled(record):
-    record._source.forms["weight"][0].delta[1] *= 1.01
+def spoiled(record, factor=1.01):
+    record._source.forms["weight"][0].delta[1] *= factor
 
 
 def overwritten():
@@ -164,6 +165,11 @@ def check_fails():
     checked(linear(), samples=(0, 1), spoil=spoiled)
 
 
+def check_fails_in_double():
+    by_little = partial(spoiled, factor=1 + 1e-5)
+    checked(linear().double(), torch.randn(B, 4).double(), samples=(0, 1), spoil=by_little)
+
+
 HIDDEN = Made(lambda m, x: Squared.apply(x, m.w), w=own_function().w, l=linear())
 REENTRANT = Made(checkpointed, a=nn.Linear(3, 4), b=linear())
 OTHER = of_linear(lambda record: record.gram(record_of(nn.Linear(4, 2), torch.randn(B, 4))))
@@ -243,6 +249,7 @@ ERRORS = {
         "there is no sample 5",
     ),
     "check": (check_fails, RuntimeError, "of weight for sample 1 differs from"),
+    "check in double": (check_fails_in_double, RuntimeError, "differs from the gradient"),
 }
 
 
