@@ -178,8 +178,11 @@ def run_line(adapter: Any, line: dict) -> list[dict]:
 def summary(runs: list[tuple[dict, list[dict]]]) -> dict:
     """Return the counts, by library: entries, and lines by how many batches were tried."""
     counts: dict[str, dict] = {}
+    families = tables.read("families.json")["families"]
+    parts = ("wrong", "right", "lines", "stops of a kind")
     for line, found in runs:
-        mine = counts.setdefault(line["library"], {"wrong": {}, "right": {}, "lines": {}})
+        mine = counts.setdefault(line["library"], {part: {} for part in parts})
+        kind = tables.kind_of(line, families)
         for verdict_ in (verdict.WRONG, verdict.RIGHT):
             here = [f for f in found if f["verdict"] == verdict_]
             add(mine[verdict_], batches=len(here))
@@ -188,6 +191,8 @@ def summary(runs: list[tuple[dict, list[dict]]]) -> dict:
                 add(mine[verdict_], either=f["weighting"] or f["permuted"])
                 add(mine[verdict_], **{what: f[what] for what in ("other number", "stops")})
         if verdict.WRONG in line["verdicts"]:
+            stops = sum(f["verdict"] == verdict.WRONG and f["stops"] for f in found)
+            add(mine["stops of a kind"], **{kind: stops})
             tried = [bool(f.get("weighting")) for f in found]
             add(mine["lines"], lines=1, first=tried[0], two=any(tried[:2]), every=any(tried))
     return counts

@@ -95,7 +95,7 @@ linalg.det: j_233
 linalg.slogdet: j_33
 linalg.inv: j_33
 linalg.solve: j_33, x_3; j_233, x_231
-linalg.matrix_power: j_33, -2; j_33, 0; j_33, 1; j_33, 3
+linalg.matrix_power: j_33, -2; j_33, 0; x_2533, 0; j_33, 1; j_33, 3
 linalg.cholesky: l_33 + l_33.T; l_33 + l_33.T, upper=True
 linalg.matmul: x_234, y_41
 linalg.tensordot: x_35, y_52, axes=1
@@ -122,7 +122,7 @@ power: f_5, 3; x_35, 2
 exp: x_35, out=None, where=True
 logical_not: c_35
 invert: c_35
-matmul: x_35, y_5; x_234, y_42
+matmul: x_35, y_5; x_234, y_42; x_2323, y_2334
 vecdot: x_35, y_5
 add.reduce: x_35; x_35, 1, keepdims=True
 multiply.reduce: n_23, axis=(0, 1)

@@ -31,4 +31,6 @@ class Adapter:
         rows = {k: getattr(p, "grad_batch", None) for k, p in trained.items()}
         parts = [p.batch_l2 for p in trained.values() if hasattr(p, "batch_l2")]
         answer = {"rows": rows}
-        return {**answer, "squared_norms": sum(parts)} if parts else answer
+        if len({len(part) for part in parts}) != 1:  # layers with other numbers of rows: no norms
+            return answer
+        return {**answer, "squared_norms": sum(parts)}
