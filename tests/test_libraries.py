@@ -308,11 +308,14 @@ def test_what_failed_inside_is_said():
         why = "shapes" if shapes else "float64" if embedding else "twice" if twice else "other"
         failed[line["library"], why] += line["verdicts"].count("crash")
         failed[line["library"]] += line["verdicts"].count("crash")
+        if line["library"] == "torch.func" and re.search("LSTM|GRU|RNN", line["model"]):
+            failed["recurrent"] += line["verdicts"].count("crash")
     for said in (
         f"Of ghost clipping's {failed['Opacus, ghost']} failures, "
         f"{failed['Opacus, ghost', 'shapes']} are unequal shapes",
         f"of BackPACK's {failed['BackPACK']}, {failed['BackPACK', 'float64']} are its float64 "
-        f"embeddings and {failed['BackPACK', 'twice']} layers used twice",
+        f"embeddings and {failed['BackPACK', 'twice']} layers used twice; "
+        f"`torch.func`'s {failed['recurrent']} are all at recurrent layers",
     ):
         assert said in TEXT
 
