@@ -143,3 +143,10 @@ def test_a_program_runs_when_it_is_pasted(name):
         scope |= {k: v for k, v in program.__globals__.items() if "constant" in k}
     exec(run.source(rows), scope)
     like(scope[program.__name__](rows), f(rows))
+
+
+def test_a_gradient_in_half_precision_keeps_its_dtype():
+    half = x.astype(np.float16)
+    got = vmap(grad(lambda a: 0.5 * xp.sum(xp.tanh(a) * a)))(np.stack([half, half]))
+    assert got.dtype == half.dtype
+    assert_close(got[1], 0.5 * (np.tanh(x) + x / np.cosh(x) ** 2), 1e-3)
