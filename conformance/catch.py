@@ -189,10 +189,10 @@ def summary(runs: list[tuple[dict, list[dict]]]) -> dict:
             for f in here:
                 add(mine[verdict_], **{what: f[what] for what in CHECKS})
                 add(mine[verdict_], either=f["weighting"] or f["permuted"])
-                add(mine[verdict_], **{what: f[what] for what in ("other number", "stops")})
+                add(mine[verdict_], **{"other number": f["other number"]})
         if verdict.WRONG in line["verdicts"]:
-            stops = sum(f["verdict"] == verdict.WRONG and f["stops"] for f in found)
-            add(mine["stops of a kind"], **{kind: stops})
+            if stops := sum(f["verdict"] == verdict.WRONG and f["stops"] for f in found):
+                add(mine["stops of a kind"], **{kind: stops})
             tried = [bool(f.get("weighting")) for f in found]
             add(mine["lines"], lines=1, first=tried[0], two=any(tried[:2]), every=any(tried))
     return counts
