@@ -183,7 +183,7 @@ ERRORS = {
     "fetched": (fetched, TypeError, "0 is under fully_shard"),
     "replaced": (replaced, RuntimeError, "another parameter weight by now"),
     "lazy": (lambda: enter(nn.LazyLinear(3)), TypeError, "is not initialised"),
-    "complex numbers": (alone(a=torch.ones(2) * 1j), TypeError, "is complex; it must hold real"),
+    "complex": (alone(a=torch.ones(2) * 1j), TypeError, "a is complex, and norms"),
     "batch-norm": (lambda: used(nn.Sequential(linear(), nn.BatchNorm1d(3))), ValueError, BATCH),
     "batch norm without statistics": (batch_norm, ValueError, BATCH),
     # The losses

@@ -224,11 +224,18 @@ def reshaped(p: Passed) -> Along | None:
 
 
 def transposed(p: Passed) -> Along | None:
-    """Two axes exchanged; by default those of a matrix."""
-    count = len(p.out)
-    one, other = (p.saved(name, n) % count for n, name in enumerate(("dim0", "dim1")))
+    """Two axes exchanged."""
+    one, other = p.saved("dim0"), p.saved("dim1")
+    if one is None or other is None:
+        return None
+    one, other = one % len(p.out), other % len(p.out)
     axis = {one: other, other: one}.get(p.along.axis, p.along.axis)
     return Along(axis, p.along.outer)
+
+
+def matrix_transposed(p: Passed) -> Along | None:
+    """The two axes of a matrix exchanged; of a vector nothing is."""
+    return Along(1 - p.along.axis, p.along.outer) if len(p.out) == 2 else p.along
 
 
 def permuted(p: Passed) -> Along | None:
@@ -251,7 +258,7 @@ def stacked(p: Passed) -> Along | None:
 def sliced(p: Passed) -> Along | None:
     """A part of an axis; of the samples' own all, in order."""
     if p.along.axis in p.axes("dim"):
-        whole = p.into[p.along.axis] == p.out[p.along.axis] and p.saved("step", 1) == 1
+        whole = p.into[p.along.axis] == p.out[p.along.axis] and p.saved("step") == 1
         return p.along if whole else None
     return p.along
 
@@ -392,7 +399,8 @@ RULES: dict[str, Rule] = {
     "Index": indexed,
     **_rows("IndexPut MaskedScatter SelectScatter SliceScatter", overwritten),
     **_rows("ReshapeAlias Squeeze UnsafeView Unsqueeze View", reshaped),
-    **_rows("T Transpose", transposed),
+    "T": matrix_transposed,
+    "Transpose": transposed,
     "Permute": permuted,
     **_rows("Select Unbind", chosen),
     **_rows("Stack SelectBackward", stacked),

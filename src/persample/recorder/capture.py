@@ -46,6 +46,9 @@ class TorchCapture:
         self.names = {id(p): name for name, p in self.parameters.items()}
         self.size: int | None = None  # known once the backward pass has run
         self.losses: Tensor | None = None  # kept for `check`, with their graph
+        # Kept where rows need autograd again: before PyTorch 2.13 a node of somebody's own
+        # Function does not outlive the tensors computed from it, though a GradientEdge names it.
+        self.root: Tensor | None = None
         self.forms: dict[str, list] = {name: [] for name in self.parameters}
         self.stops: dict[str, str] = {}  # parameter -> the operation that has no rule for it
         self.versions: list[tuple[str, Tensor, int]] = []  # what may not change in place
@@ -90,6 +93,7 @@ class TorchCapture:
             arrived[0, losses.output_nr] = torch.ones_like(losses)
         self._keep(graph, found, saved, arrived)
         self.losses = losses if retain_graph else None
+        self.root = losses if keep else None
 
     def _has_hooks(self):
         """Say whether the block saw a new hook that is no forward hook of a module.
@@ -230,17 +234,19 @@ class TorchCapture:
         start = -memory.ctypes.data % LINE
         return torch.from_numpy(memory[start : start + size]).view(dtype).view(shape)
 
-    def accumulate(self, name: str, total: Tensor) -> None:
-        """Add to a parameter's ``.grad``."""
-        p = self.parameters[name]
-        if self.model.get_parameter(name) is not p:  # fetched for the pass, by a module around it
-            raise RuntimeError(
-                f"add_clipped_sum: the model has another parameter {name} by now, and .grad of "
-                "the one that was recorded would be lost; under fully_shard take the rows of a "
-                "model whose parameters are whole."
-            )
-        total = total.to(p.dtype)
-        p.grad = total if p.grad is None else p.grad + total
+    def accumulate(self, totals: dict[str, Tensor]) -> None:
+        """Add to the parameters' ``.grad`` as a backward pass does, so that their hooks run."""
+        for name in totals:
+            # Another one: fetched for the pass, by a module around it.
+            if self.model.get_parameter(name) is not self.parameters[name]:
+                raise RuntimeError(
+                    f"add_clipped_sum: the model has another parameter {name} by now, and .grad "
+                    "of the one that was recorded would be lost; under fully_shard take the rows "
+                    "of a model whose parameters are whole."
+                )
+        parameters = [self.parameters[name] for name in totals]
+        gradients = [x.to(p.dtype) for x, p in zip(totals.values(), parameters, strict=True)]
+        torch.autograd.backward(parameters, gradients)
 
     def collect(self) -> tuple[int, dict[str, list]]:
         """Return the batch size and, for each parameter, the forms of its uses."""

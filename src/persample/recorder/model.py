@@ -26,12 +26,17 @@ def trainable(model: nn.Module, modules: list[tuple[str, nn.Module]]) -> dict[st
         )
     refuse_divided(named, modules)
     for name, p in named.items():
-        lazy = nn.parameter.is_lazy(p)
-        if lazy or p.is_complex():
+        if nn.parameter.is_lazy(p):
             raise TypeError(
-                f"record: the parameter {name} is {'not initialised' if lazy else 'complex'}; "
-                "it must hold real numbers: a lazy layer gets them when the model is run once on "
-                "a batch."
+                f"record: the parameter {name} of a lazy layer is not initialised; run the model "
+                "once on a batch before you record it."
+            )
+        if p.is_complex():
+            raise TypeError(
+                f"record: the parameter {name} is complex, and norms and clipping are defined "
+                "here for real numbers; keep its real and imaginary parts as two real parameters "
+                "(or torch.view_as_real(w) as one) and join them in the forward pass by "
+                "torch.complex or torch.view_as_complex."
             )
     return named
 

@@ -64,6 +64,10 @@ class Record:
     Row i is g_i = d loss_i / d params. Rows have the dtype of their parameter; norms, sums and
     moments are worked out and returned in float32 where that is float16 or bfloat16. ``source``
     collects the pass: ``collect()`` gives (B, name -> forms, one for each use of the parameter).
+
+    What a record returns is a constant: it has no graph, so a penalty made of it changes no
+    gradient. For one that is to be differentiated take `per_sample_grad` of a loss that runs the
+    model by ``torch.func.functional_call``: its rows keep the graph.
     """
 
     def __init__(self, source: Any) -> None:
@@ -97,7 +101,8 @@ class Record:
         """Return parameter name -> (B, \\*shape): the gradient of each sample's own loss.
 
         ``out`` is the dict of an earlier call with these shapes: it is overwritten and returned.
-        Fresh memory is most of what rows cost. It may share no memory with what is read.
+        Fresh memory is most of what rows cost. It may share no memory with what is read. Rows are
+        constants, without a graph.
         """
         size, forms = self._source.collect()
         if out is None:
@@ -127,7 +132,7 @@ class Record:
     def chunks(self, chunk_size: int) -> Iterator[dict[str, Any]]:
         """Yield the rows of ``chunk_size`` samples at a time: memory stays flat in B.
 
-        Each dict is the one before, overwritten: use it, then ask for the next.
+        Each dict is the one before, overwritten: use it, then ask for the next. Constants.
         """
         if not is_count(chunk_size):
             raise ValueError(
@@ -147,7 +152,11 @@ class Record:
             yield part
 
     def squared_norms(self) -> Any:
-        """Return (B,): ||g_i||^2 over all parameters together, without forming the rows."""
+        """Return (B,): ||g_i||^2 over all parameters together, without forming the rows.
+
+        A constant: in ``losses.mean() + lam * record.squared_norms().mean()`` the penalty has no
+        gradient.
+        """
         squares, _ = self._squares_and_norms()
         return squares.clone()
 
@@ -168,8 +177,10 @@ class Record:
         """Return sum_i g_i min(1, max_norm / ||g_i||): name -> (\\*shape), without the rows.
 
         The norm is over all parameters together, so a clipped row keeps its direction. A row that
-        is not finite raises ValueError. Alone it is not private: it is an exact answer, and
-        `privacy.noisy_mean` adds the noise. Source: Abadi et al. (2016); Lee & Kifer (2020).
+        is not finite raises ValueError. A constant, without a graph. Alone it is not private: it
+        is an exact answer, and `privacy.noisy_mean` adds the noise.
+
+        Source: Abadi et al. (2016); Lee & Kifer (2020).
         """
         size, forms = self._source.collect()
         if self._norms is None:
@@ -194,15 +205,16 @@ class Record:
         """Add ``scale`` times the clipped sum to each parameter's ``.grad``, for any optimiser.
 
         Once for each micro-batch; with ``scale`` = 1 / (size of the whole batch) the step has the
-        mean of the clipped rows.
+        mean of the clipped rows. It is added as by ``backward()``, all parameters in one pass, so
+        hooks that are to run then do (``register_post_accumulate_grad_hook``), at each call.
         """
-        for name, total in self.clipped_sum(max_norm).items():
-            self._source.accumulate(name, total * scale)
+        total = self.clipped_sum(max_norm)
+        self._source.accumulate({name: x * scale for name, x in total.items()})
 
     def weighted_sum(self, weights: Any) -> dict[str, Any]:
         """Return sum_i w_i g_i for weights (B,): name -> (\\*shape), without the rows.
 
-        A sample of weight 0 has no part in it, whatever its row holds.
+        A sample of weight 0 has no part in it, whatever its row holds. The rows are constants.
         """
         (size, forms), xp = self._source.collect(), self._source.xp
         like = self._work(next(iter(forms)), size, ())
@@ -239,6 +251,7 @@ class Record:
         """Return what the batch says of the noise in its mean; join several batches with +.
 
         One batch says little: ``sum(record.noise_scale() for ...)`` over many, then ``.value``.
+        Two Python numbers, without a graph.
         Needs two samples. Source: McCandlish et al. (2018), appendix A.
         """
         squares = self.squared_norms()
@@ -253,8 +266,8 @@ class Record:
     def moments(self) -> Moments:
         """Return mean and second moment of the rows, elementwise; variance is their difference.
 
-        variance = second_moment - mean^2 (divided by B, not B - 1). Of a weight used at several
-        positions rows are formed, a few samples at a time.
+        variance = second_moment - mean^2 (divided by B, not B - 1). Constants, without a graph.
+        Of a weight used at several positions rows are formed, a few samples at a time.
         """
         size, forms = self._source.collect()
         xp, mean, second = self._source.xp, {}, {}
@@ -273,8 +286,9 @@ class Record:
     def gram(self, other: "Record | None" = None) -> Any:
         """Return (B, B'): g_i . g'_j for each row of this record and each row of ``other``.
 
-        The products are over all parameters together. ``other`` is a record of the same model,
-        of a batch of any size; without it the squared norms are on the diagonal.
+        The products are over all parameters together; a constant, without a graph. ``other`` is a
+        record of the same model, of a batch of any size; without it the squared norms are on the
+        diagonal.
 
         Most products need no row. For a weight used once by each sample they are those of two
         Gram matrices, (delta_i . delta'_j) (h_i . h'_j); for a weight used at T positions, sums of
@@ -325,8 +339,9 @@ class Record:
         The numbers are those of `statistics.project` of these rows: the same signs, so the
         same error. Records of one model may be projected with one ``seed``, kept, and multiplied
         later. For a layer p x d at T positions they cost about T (p + d) dim multiplications a
-        sample; rows are formed only where autograd works them out. Source: Choe et al. (2024) for
-        projections of both factors.
+        sample; rows are formed only where autograd works them out. A constant, without a graph.
+
+        Source: Choe et al. (2024) for projections of both factors.
         """
         signs, total = Signs("project", dim, seed), 0
         size, forms = self._source.collect()
