@@ -16,7 +16,7 @@ import persample as ps
 from persample.recorder import buffers, forms
 from persample.recorder.forms import OuterSum
 from persample.recorder.layer_forms import Lookup
-from persample.recorder.recording import _closed_norms
+from persample.recorder.uses import Uses
 
 from .layer_models import (
     MODELS,
@@ -239,10 +239,10 @@ def test_norms_of_a_tied_table_have_the_cross_terms_without_its_rows(monkeypatch
     with ps.record(model) as record:
         each = torch.nn.functional.cross_entropy(model(i).mT, i.roll(1, 1), reduction="none")
         record.backward(each.mean(1))
-    monkeypatch.setattr(type(record), "_few", None)
+    monkeypatch.setattr(Uses, "few", None)
     norms, table = norms_of(expected), {"table.weight": expected["table.weight"]}
     assert_close(record.squared_norms(), norms, 1e-12)
-    apart = sum(use.squared_norms() for use in record._source.forms["table.weight"])
+    apart = sum(use.squared_norms() for use in record._source.uses["table.weight"].forms)
     assert (norms_of(table) / apart - 1).abs().min() > 1e-3  # the cross terms matter
     total = summed(table, (0.3 / norms.sqrt()).clip(max=1))
     assert_close(record.clipped_sum(0.3)["table.weight"], total["table.weight"], 1e-12)
@@ -256,8 +256,10 @@ def test_two_uses_that_cancel_are_added_before_they_are_squared():
     # Lookups whose sum is minus that product but for a millionth of it.
     there = Lookup(-rows * (1 + 1e-6), torch.arange(4).expand(B, 4), 4)
     uses = [there, OuterSum(delta, h)]
-    assert _closed_norms(uses) is None
-    assert _closed_norms([Lookup(torch.randn(B, 3, 6), i, 4), uses[1]]) is not None
+    table = torch.zeros(4, 6)
+    assert Uses(table, uses, B).closed_norms() is None
+    more = [Lookup(torch.randn(B, 3, 6), i, 4), uses[1]]
+    assert Uses(table, more, B).closed_norms() is not None
 
 
 def test_a_record_says_how_each_parameters_rows_are_had():

@@ -54,7 +54,7 @@ def checked(model, x=None, keep=True, samples=(0,), spoil=lambda record: None):
 
 
 def spoiled(record, factor=1.01):
-    record._source.forms["weight"][0].delta[1] *= factor
+    record._source.uses["weight"].forms[0].delta[1] *= factor
 
 
 def overwritten():
@@ -77,7 +77,7 @@ def stepped():
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "record: at")
         record = record_of(model, torch.randn(B, 4))
-    record.add_clipped_sum(1.0)
+    model.w.grad = torch.ones(4)
     torch.optim.SGD(model.parameters(), lr=1.0).step()
     record.rows()
 

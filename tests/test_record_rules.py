@@ -10,9 +10,10 @@ from torch import nn
 
 import persample as ps
 from persample.recorder import sites
-from persample.recorder.axes import Along
+from persample.recorder.along import Along
 from persample.recorder.graph import Graph
 from persample.recorder.rules import RULES
+from persample.recorder.uses import Uses
 
 from .layer_models import B, Made, agree, alone, losses, norms_of, oracle, replayed
 from .tolerances import assert_close
@@ -35,31 +36,31 @@ def made_affine():
 
 # (operation, number of its input) -> model, the parameter there, shape of a sample
 CASES = {
-    ("AddmmBackward0", 0): (made_affine, "b", (4,)),
-    ("AddmmBackward0", 2): (made_affine, "w", (4,)),
-    ("MmBackward0", 1): (own(torch.matmul, 4, 3), "w", (7, 4)),
-    ("AddBackward0", 0): (own(lambda x, w: torch.add(w, x, alpha=3), 4), "w", (7, 4)),
-    ("AddBackward0", 1): (own(lambda x, w: torch.add(x, w, alpha=3), 4), "w", (7, 4)),
-    ("SubBackward0", 0): (own(lambda x, w: torch.sub(w, x, alpha=3), 4), "w", (7, 4)),
-    ("SubBackward0", 1): (own(lambda x, w: torch.sub(x, w, alpha=3), 4), "w", (7, 4)),
-    ("MulBackward0", 0): (own(lambda x, w: w * x, 4), "w", (7, 4)),
-    ("MulBackward0", 1): (own(lambda x, w: x * w, 4), "w", (7, 4)),
-    ("DivBackward0", 0): (own(lambda x, w: w / x, 4), "w", (7, 4)),
-    ("DivBackward0", 1): (own(lambda x, w: x / w, 4), "w", (7, 4)),
-    ("ExpandBackward0", 0): (own(lambda x, w: w.expand(len(x), 4) * x, 4), "w", (4,)),
-    ("RepeatBackward0", 0): (own(lambda x, w: w.repeat(len(x), 1) * x, 1, 4), "w", (4,)),
-    ("PreluKernelBackward0", 1): (lambda: nn.PReLU(4), "weight", (4, 5)),
-    ("ConvolutionBackward0", 1): (lambda: nn.Conv1d(2, 3, 2), "weight", (2, 5)),
-    ("ConvolutionBackward0", 2): (lambda: nn.Conv1d(2, 3, 2), "bias", (2, 5)),
-    ("NativeLayerNormBackward0", 1): (lambda: nn.LayerNorm(4), "weight", (7, 4)),
-    ("NativeLayerNormBackward0", 2): (lambda: nn.LayerNorm(4), "bias", (7, 4)),
-    ("NativeGroupNormBackward0", 1): (lambda: nn.GroupNorm(2, 4), "weight", (4, 5)),
-    ("NativeGroupNormBackward0", 2): (lambda: nn.GroupNorm(2, 4), "bias", (4, 5)),
-    ("NativeBatchNormBackward0", 1): (lambda: nn.BatchNorm1d(4).eval(), "weight", (4, 5)),
-    ("NativeBatchNormBackward0", 2): (lambda: nn.BatchNorm1d(4).eval(), "bias", (4, 5)),
-    ("EmbeddingBackward0", 0): (lambda: nn.Embedding(9, 4), "weight", (6,)),
-    ("EmbeddingBagBackward0", 0): (lambda: nn.EmbeddingBag(9, 4), "weight", (6,)),
-    ("IndexBackward0", 0): (own(lambda x, w: w[x], 9, 4), "w", (6,)),
+    ("Addmm", 0): (made_affine, "b", (4,)),
+    ("Addmm", 2): (made_affine, "w", (4,)),
+    ("Mm", 1): (own(torch.matmul, 4, 3), "w", (7, 4)),
+    ("Add", 0): (own(lambda x, w: torch.add(w, x, alpha=3), 4), "w", (7, 4)),
+    ("Add", 1): (own(lambda x, w: torch.add(x, w, alpha=3), 4), "w", (7, 4)),
+    ("Sub", 0): (own(lambda x, w: torch.sub(w, x, alpha=3), 4), "w", (7, 4)),
+    ("Sub", 1): (own(lambda x, w: torch.sub(x, w, alpha=3), 4), "w", (7, 4)),
+    ("Mul", 0): (own(lambda x, w: w * x, 4), "w", (7, 4)),
+    ("Mul", 1): (own(lambda x, w: x * w, 4), "w", (7, 4)),
+    ("Div", 0): (own(lambda x, w: w / x, 4), "w", (7, 4)),
+    ("Div", 1): (own(lambda x, w: x / w, 4), "w", (7, 4)),
+    ("Expand", 0): (own(lambda x, w: w.expand(len(x), 4) * x, 4), "w", (4,)),
+    ("Repeat", 0): (own(lambda x, w: w.repeat(len(x), 1) * x, 1, 4), "w", (4,)),
+    ("PreluKernel", 1): (lambda: nn.PReLU(4), "weight", (4, 5)),
+    ("Convolution", 1): (lambda: nn.Conv1d(2, 3, 2), "weight", (2, 5)),
+    ("Convolution", 2): (lambda: nn.Conv1d(2, 3, 2), "bias", (2, 5)),
+    ("NativeLayerNorm", 1): (lambda: nn.LayerNorm(4), "weight", (7, 4)),
+    ("NativeLayerNorm", 2): (lambda: nn.LayerNorm(4), "bias", (7, 4)),
+    ("NativeGroupNorm", 1): (lambda: nn.GroupNorm(2, 4), "weight", (4, 5)),
+    ("NativeGroupNorm", 2): (lambda: nn.GroupNorm(2, 4), "bias", (4, 5)),
+    ("NativeBatchNorm", 1): (lambda: nn.BatchNorm1d(4).eval(), "weight", (4, 5)),
+    ("NativeBatchNorm", 2): (lambda: nn.BatchNorm1d(4).eval(), "bias", (4, 5)),
+    ("Embedding", 0): (lambda: nn.Embedding(9, 4), "weight", (6,)),
+    ("EmbeddingBag", 0): (lambda: nn.EmbeddingBag(9, 4), "weight", (6,)),
+    ("Index", 0): (own(lambda x, w: w[x], 9, 4), "w", (6,)),
 }
 
 
@@ -82,11 +83,11 @@ def test_a_rule_is_taken(rule):
     make, name, shape = CASES[rule]
     model = make().double()
     nn.init.normal_(model.get_parameter(name), mean=2)
-    x = torch.rand(B, *shape).double() - 0.5 + (rule[0] == "DivBackward0")
+    x = torch.rand(B, *shape).double() - 0.5 + (rule[0] == "Div")
     x = torch.randint(0, 9, (B, *shape)) if rule[0].startswith(("Embedding", "Index")) else x
     record, graph, cut = one_pass(model, x)
     (site,) = cut.sites[name]
-    assert (graph.nodes[site.place].name(), site.slot) == rule
+    assert (graph.kinds[site.place], site.slot) == rule
     assert not cut.replayed
     assert not cut.keeps_graph
     agree(record, oracle(model, x))
@@ -170,58 +171,59 @@ def embed(w, words=(1, 4, 1), **options):
     return F.embedding(torch.tensor(words), w, **options)
 
 
-# What is made of a parameter before it is used: operation, shape of the parameter, way to it.
+# What is made of a parameter before it is used: operation, shape of the parameter, and
+# whether autograd takes the rows to it.
 ON_THE_WAY = {
-    "nothing": (lambda w: w, (3, 4), ""),
-    "ToCopyBackward0": (lambda w: w.float(), (3, 4), ""),
-    "AliasBackward0": (ATEN.alias, (3, 4), ""),
-    "CloneBackward0": (torch.clone, (3, 4), ""),
-    "TBackward0": (torch.t, (4, 3), "turn"),
-    "two TBackward0": (lambda w: w.t().t(), (3, 4), ""),
-    "PermuteBackward0": (lambda w: w.T, (4, 3), "turn"),
-    "by negative axes, PermuteBackward0": (lambda w: w.permute(-1, -2), (4, 3), "turn"),
-    "TransposeBackward0": (lambda w: w.mT, (4, 3), "turn"),
-    "by axes of both signs, TransposeBackward0": (lambda w: w.transpose(-1, 0), (4, 3), "turn"),
-    "not moved, PermuteBackward0": (lambda w: w.permute(0, 1), (3, 4), "pull"),
-    "not moved, TransposeBackward0": (lambda w: w.transpose(0, -2), (3, 4), "pull"),
-    "of three axes, TransposeBackward0": (lambda w: w.transpose(1, 2), (1, 4, 3), "pull"),
-    "ViewBackward0": (lambda w: w.view(3, 4), (12,), "view"),
-    "UnsafeViewBackward0": (lambda w: ATEN._unsafe_view(w, (3, 4)), (12,), "view"),
-    "ReshapeAliasBackward0": (lambda w: ATEN._reshape_alias(w, (3, 4), (4, 1)), (12,), "view"),
-    "UnsqueezeBackward0": (lambda w: w.unsqueeze(0), (4,), "view"),
-    "SqueezeBackward0": (torch.squeeze, (1, 3, 4), "view"),
-    "SqueezeBackward1": (lambda w: w.squeeze(0), (1, 3, 4), "view"),
-    "a view, turned": (lambda w: w.view(4, 3).t(), (12,), "pull"),
-    "EmbeddingBackward0": (embed, (5, 4), "lookup"),
-    "with padding, EmbeddingBackward0": (partial(embed, padding_idx=0), (5, 4), "lookup"),
-    "a view of lines, EmbeddingBackward0": (lambda w: embed(w)[None], (5, 4), "lookup"),
-    "lines, turned": (lambda w: embed(w, [1, 4, 1, 0]).t(), (5, 3), "pull"),
-    "lines of a function, EmbeddingBackward0": (lambda w: embed(w.sin()), (5, 4), "pull"),
-    "by frequency, EmbeddingBackward0": (partial(embed, scale_grad_by_freq=True), (5, 4), "pull"),
-    "SplitBackward0": (lambda w: w.chunk(2)[1], (6, 4), "part"),
-    "SplitWithSizesBackward0": (lambda w: w.split([2, 3, 1])[1], (6, 4), "part"),
-    "SliceBackward0": (lambda w: w[2:5], (6, 4), "part"),
-    "from the end, SliceBackward0": (lambda w: w[-3:], (7, 4), "part"),
-    "turned, SliceBackward0": (lambda w: w[1:5].t(), (6, 3), "turned part"),
-    "of a vector, SliceBackward0": (lambda w: w[1:5], (7,), "part"),
-    "columns, SliceBackward0": (lambda w: w[:, 1:5], (3, 6), "pull"),
-    "every second, SliceBackward0": (lambda w: w[::2], (6, 4), "pull"),
-    "a piece, viewed": (lambda w: w[1:5].view(3, 4), (6, 3), "pull"),
-    "SinBackward0": (torch.sin, (3, 4), "pull"),
+    "nothing": (lambda w: w, (3, 4), False),
+    "ToCopyBackward0": (lambda w: w.float(), (3, 4), False),
+    "AliasBackward0": (ATEN.alias, (3, 4), False),
+    "CloneBackward0": (torch.clone, (3, 4), False),
+    "TBackward0": (torch.t, (4, 3), False),
+    "two TBackward0": (lambda w: w.t().t(), (3, 4), False),
+    "PermuteBackward0": (lambda w: w.T, (4, 3), False),
+    "by negative axes, PermuteBackward0": (lambda w: w.permute(-1, -2), (4, 3), False),
+    "TransposeBackward0": (lambda w: w.mT, (4, 3), False),
+    "by axes of both signs, TransposeBackward0": (lambda w: w.transpose(-1, 0), (4, 3), False),
+    "not moved, PermuteBackward0": (lambda w: w.permute(0, 1), (3, 4), True),
+    "not moved, TransposeBackward0": (lambda w: w.transpose(0, -2), (3, 4), True),
+    "of three axes, TransposeBackward0": (lambda w: w.transpose(1, 2), (1, 4, 3), True),
+    "ViewBackward0": (lambda w: w.view(3, 4), (12,), False),
+    "UnsafeViewBackward0": (lambda w: ATEN._unsafe_view(w, (3, 4)), (12,), False),
+    "ReshapeAliasBackward0": (lambda w: ATEN._reshape_alias(w, (3, 4), (4, 1)), (12,), False),
+    "UnsqueezeBackward0": (lambda w: w.unsqueeze(0), (4,), False),
+    "SqueezeBackward0": (torch.squeeze, (1, 3, 4), False),
+    "SqueezeBackward1": (lambda w: w.squeeze(0), (1, 3, 4), False),
+    "a view, turned": (lambda w: w.view(4, 3).t(), (12,), False),
+    "EmbeddingBackward0": (embed, (5, 4), False),
+    "with padding, EmbeddingBackward0": (partial(embed, padding_idx=0), (5, 4), False),
+    "a view of lines, EmbeddingBackward0": (lambda w: embed(w)[None], (5, 4), False),
+    "lines, turned": (lambda w: embed(w, [1, 4, 1, 0]).t(), (5, 3), False),
+    "lines of a function, EmbeddingBackward0": (lambda w: embed(w.sin()), (5, 4), True),
+    "by frequency, EmbeddingBackward0": (partial(embed, scale_grad_by_freq=True), (5, 4), True),
+    "SplitBackward0": (lambda w: w.chunk(2)[1], (6, 4), False),
+    "SplitWithSizesBackward0": (lambda w: w.split([2, 3, 1])[1], (6, 4), False),
+    "SliceBackward0": (lambda w: w[2:5], (6, 4), False),
+    "from the end, SliceBackward0": (lambda w: w[-3:], (7, 4), False),
+    "turned, SliceBackward0": (lambda w: w[1:5].t(), (6, 3), False),
+    "of a vector, SliceBackward0": (lambda w: w[1:5], (7,), False),
+    "columns, SliceBackward0": (lambda w: w[:, 1:5], (3, 6), True),
+    "every second, SliceBackward0": (lambda w: w[::2], (6, 4), True),
+    "a piece, viewed": (lambda w: w[1:5].view(3, 4), (6, 3), False),
+    "SinBackward0": (torch.sin, (3, 4), True),
 }
 
 
 @pytest.mark.parametrize("operation", ON_THE_WAY)
 def test_what_only_moves_numbers_needs_no_autograd(operation):
     torch.manual_seed(0)
-    function, shape, way = ON_THE_WAY[operation]
+    function, shape, is_pulled = ON_THE_WAY[operation]
     model = own(lambda x, w: x * function(w), *shape)().double()
     x = torch.randn(B, 3, 4).double()
     record, graph, cut = one_pass(model, x)
     if operation.endswith("Backward0"):
         assert operation.split()[-1] in {node.name() for node in graph.nodes}
-    assert [site.way for site in cut.sites["w"]] == [way]
-    assert cut.keeps_graph == (way == "pull")
+    assert [site.path.pulled is not None for site in cut.sites["w"]] == [is_pulled]
+    assert cut.keeps_graph == is_pulled
     agree(record, oracle(model, x), 1e-5 if "ToCopy" in operation else 1e-9)
 
 
@@ -250,5 +252,5 @@ def test_pieces_of_one_weight(pieces, shape, monkeypatch):
     agree(record, expected)
     if without_rows:
         record, _, _ = one_pass(model, x.double())
-        monkeypatch.setattr(type(record), "_few", None)
+        monkeypatch.setattr(Uses, "few", None)
         assert_close(record.squared_norms(), norms_of(expected))

@@ -1,8 +1,7 @@
-"""Where the samples lie in a cotangent, and how each operation of PyTorch hands that on.
+"""How each operation of PyTorch hands on where the samples lie in a cotangent.
 
-A cotangent has its samples along one axis, if number i of that axis is a derivative of sample
-i's loss alone. The losses, shape (B,), begin so. The table `RULES` says for each kind of node of
-the autograd graph where the samples lie in the cotangent that it passes to one of its inputs;
+The losses, shape (B,), begin with sample i at place i. The table `AXES` says for each kind of node
+of the autograd graph where the samples lie in the cotangent that it passes to one of its inputs;
 None where they no longer lie along one axis: there they were summed (a weight, a bias: rows are
 made at this place), or moved in a way that nobody has proved. Only shapes, axes and, along the
 samples' own axis, indices count: no rule looks at a number that was computed.
@@ -10,72 +9,12 @@ samples' own axis, indices count: no rule looks at a number that was computed.
 
 from collections.abc import Callable
 from math import prod
-from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
 
-Shape = tuple[int, ...]
+from .along import Along, Passed
 
-
-class Along(NamedTuple):
-    """The samples lie along ``axis``, whose length is outer * B * inner (outer and inner: 1)."""
-
-    axis: int
-    outer: int = 1
-
-    def split(self, x: Tensor, size: int) -> Tensor:
-        """Return x with the samples first, (B, ...); the rest of their axis keeps its place."""
-        axis, outer = self
-        if outer == 1:
-            return x.unflatten(axis, (size, -1)).movedim(axis, 0)
-        x = x.unflatten(axis, (outer, size, -1)).movedim(axis + 1, 0)
-        return x.flatten(axis + 1, axis + 2)
-
-    def only(self, x: Tensor, sample: int, size: int) -> Tensor:
-        """Return x with zeros for all samples but one."""
-        kept = torch.zeros_like(x, memory_format=torch.contiguous_format)
-        part = (slice(None),) * self.axis + (slice(None), sample)
-        kept.unflatten(self.axis, (self.outer, size, -1))[part] = x.unflatten(
-            self.axis, (self.outer, size, -1)
-        )[part]
-        return kept
-
-
-class Passed(NamedTuple):
-    """One cotangent on its way: from a node's output, shape ``out``, to one of its inputs."""
-
-    node: Any  # torch.autograd.graph.Node
-    slot: int  # which of the node's next_functions
-    number: int | None  # which of its outputs; None for several
-    along: Along  # in the cotangent of the output
-    out: Shape
-    into: Shape
-    size: int  # B
-
-    def saved(self, name: str, default: Any = None) -> Any:
-        """Return what autograd saved under a name; an axis may be saved as 2^64 less a number."""
-        value = getattr(self.node, f"_saved_{name}", default)
-        if isinstance(value, tuple | list):
-            return tuple([_signed(x) for x in value])
-        return _signed(value)
-
-    def axes(self, name: str) -> set[int]:
-        """Return the saved axes, counted from the first axis of the input; where none are saved,
-        all of them.
-        """
-        value, count = self.saved(name), len(self.into)
-        if value is None:
-            return set(range(count))
-        values = value if isinstance(value, tuple) else (value,)
-        return {x % max(count, 1) for x in values}
-
-
-def _signed(x):
-    return x - 2**64 if isinstance(x, int) and x >= 2**63 else x
-
-
-Rule = Callable[[Passed], Along | None]
+AxisRule = Callable[[Passed], Along | None]
 
 
 # Operations that work on each number, on each of an axis, or on axes that are not the samples'.
@@ -86,7 +25,7 @@ def elementwise(p: Passed) -> Along | None:
     return Along(axis, p.along.outer) if same else None
 
 
-def within(name: str) -> Rule:
+def within(name: str) -> AxisRule:
     """An operation along the saved axes, which must not be the samples'; the others stay."""
 
     def rule(p: Passed) -> Along | None:
@@ -158,14 +97,14 @@ def attention(p: Passed) -> Along | None:
 
 def recurrent(p: Passed) -> Along | None:
     """A layer of T steps, (T, B, d), and its last states, (B, d): the input alone is proved."""
-    axis = {None: None, 0: 1}.get(p.number, 0)
+    axis = {None: None, 0: 1}.get(p.output, 0)
     return Along(1, p.along.outer) if p.slot == 0 and p.along.axis == axis else None
 
 
 def recurrent_on_cuda(p: Passed) -> Along | None:
     """Layers of T steps, (T, B, d) or, batch first, (B, T, d); packed texts have no such axes."""
     axis = 0 if p.saved("batch_first") else 1
-    is_apart = p.slot == 0 and p.number == 0 and p.along.axis == axis
+    is_apart = p.slot == 0 and p.output == 0 and p.along.axis == axis
     return p.along if is_apart and len(p.into) == 3 else None
 
 
@@ -176,7 +115,7 @@ def scan(p: Passed) -> Along | None:
 
 
 # Products. The factor that lacks the samples' axis is shared by them: its rows are made there.
-def product(first: int, batch: int = 0) -> Rule:
+def product(first: int, batch: int = 0) -> AxisRule:
     """(.., n, d) @ (.., d, p) of inputs ``first`` and ``first + 1``, with ``batch`` axes ahead."""
 
     def rule(p: Passed) -> Along | None:
@@ -189,7 +128,7 @@ def product(first: int, batch: int = 0) -> Rule:
     return rule
 
 
-def matrix_vector(first: int) -> Rule:
+def matrix_vector(first: int) -> AxisRule:
     """(n, d) @ (d,): the matrix, input ``first``, may have the samples along axis 0."""
 
     def rule(p: Passed) -> Along | None:
@@ -387,7 +326,7 @@ def _rows(kinds, rule):
 
 
 # Kind of node -> rule. A kind that is not here is unknown, and so is a table that all share.
-RULES: dict[str, Rule] = {
+AXES: dict[str, AxisRule] = {
     **_rows(ELEMENTWISE, elementwise),
     **_rows(REDUCED, reduced),
     **_rows(WITHIN, within("dim")),
@@ -427,12 +366,3 @@ RULES: dict[str, Rule] = {
     "MkldnnRnnLayer": recurrent,
     "CudnnRnn": recurrent_on_cuda,
 }
-
-
-def rule_of(name: str) -> Rule | None:
-    """Return the rule of a node by its name, such as "MulBackward0"; None where it is unknown.
-
-    The number is part of it: "MulBackward" is a ``torch.autograd.Function`` that someone wrote.
-    """
-    kind, _, number = name.rpartition("Backward")
-    return RULES.get(kind) if number.isdigit() else None

@@ -3,21 +3,20 @@
 Nothing of the model changes, and nothing is kept for the next pass: the graph is walked anew.
 """
 
-import math
 import sys
 import warnings
 from contextlib import ExitStack
 from functools import partial
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.hooks import RemovableHandle
 
-from .axes import Along
-from .forms import Formed, Part
+from .along import Along
+from .buffers import wide
+from .forms import Formed
 from .graph import Graph
 from .model import (
     check_losses,
@@ -27,17 +26,13 @@ from .model import (
     trainable,
 )
 from .passes import cotangents, during_a_pass
-from .replay import Pulled, Replay, Replayed, looked_up, merged, turned
+from .replay import Replay, Replayed, merged
 from .sites import Cut, cut
-
-HUGE = 2**22  # bytes from which NumPy asks for huge pages
-LINE = 64  # bytes of a cache line
+from .uses import Uses
 
 
 class TorchCapture:
     """The source of a `Record` for a ``torch.nn.Module``."""
-
-    xp = torch
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
@@ -49,7 +44,7 @@ class TorchCapture:
         # Kept where rows need autograd again: before PyTorch 2.13 a node of somebody's own
         # Function does not outlive the tensors computed from it, though a GradientEdge names it.
         self.root: Tensor | None = None
-        self.forms: dict[str, list] = {name: [] for name in self.parameters}
+        self.uses: dict[str, Uses] = {}
         self.stops: dict[str, str] = {}  # parameter -> the operation that has no rule for it
         self.versions: list[tuple[str, Tensor, int]] = []  # what may not change in place
 
@@ -130,7 +125,7 @@ class TorchCapture:
             )
 
     def _saved(self, graph, found: Cut):
-        """Return (parameter, number of its site) -> what its rule needs of the forward pass.
+        """Return (parameter, number of its site) -> place -> what is needed of the forward pass.
 
         Each tensor is read once; its graph is not kept alive by it.
         """
@@ -145,11 +140,12 @@ class TorchCapture:
         saved = {}
         for name, sites in found.sites.items():
             for n, site in enumerate(sites):
-                needs = [(site.place, need) for need in site.rule.needs]
-                if site.way == "lookup":
-                    table = graph.lookup_below(graph.targets[site.place][site.slot][0])
-                    needs += [(table, "indices"), (table, "padding_idx")]
-                saved[name, n] = {need: read(name, place, need) for place, need in needs}
+                needs = {site.place: site.rule.needs}
+                needs |= {place: step.needs for place, step, _ in site.path.steps if step.needs}
+                saved[name, n] = {
+                    place: {need: read(name, place, need) for need in wanted}
+                    for place, wanted in needs.items()
+                }
         return saved
 
     def _watched(self, what, x):
@@ -166,17 +162,18 @@ class TorchCapture:
     def _keep(self, graph, found: Cut, saved, arrived):
         """Turn cotangents into forms."""
         self.size = graph.size
+        forms: dict[str, list] = {name: [] for name in self.parameters}
         for name, leaf in found.leaves.items():  # of one sample
             if (ct := arrived[leaf, 0]) is not None:
                 row = ct.detach().to_dense()[None]
-                self.forms[name].append(Formed(row.to(self.wide(row.dtype))))
+                forms[name].append(Formed(row.to(wide(row.dtype))))
         for (name, n), values in saved.items():
             site = found.sites[name][n]
             ct = arrived[site.place, 0]
             if ct is not None:
-                self.forms[name].append(self._form(graph, name, site, ct.detach(), values))
-        for name in self.forms:
-            self.forms[name] = merged(self.forms[name])
+                form = site.rule.make(site.use, ct.detach(), values[site.place])
+                form = site.path.apply(form, values, graph, name, self.parameters[name])
+                forms[name].append(form)
         groups: dict[frozenset, list[str]] = {}
         for name, places in found.replayed.items():
             groups.setdefault(places, []).append(name)
@@ -187,53 +184,15 @@ class TorchCapture:
                 if place in places and ct is not None
             ]
             if used:
-                self._add_replay(used, names, graph.size)
-
-    def _form(self, graph, name, site, ct, values):
-        form = site.rule.make(site.use, ct, values)
-        if not site.way:
-            return form
-        parameter = self.parameters[name]
-        if site.way == "lookup":
-            return looked_up(form, values["indices"], values["padding_idx"], len(parameter))
-        if site.way in ("part", "turned part"):
-            piece = turned(form, "turn", ()) if site.way == "turned part" else form
-            if piece is not None:
-                lines = graph.piece(*graph.targets[site.place][site.slot])
-                return Part(piece, lines, tuple(parameter.shape))
-        there = turned(form, site.way, tuple(parameter.shape)) if site.way != "pull" else None
-        if there is not None:
-            return there
-        target, number = graph.targets[site.place][site.slot]
-        node, metadata = graph.nodes[target], graph.nodes[target]._input_metadata[number]
-        array = site.use.shape, metadata.dtype
-        return Pulled(form, GradientEdge(node, number), *array, name, parameter)
-
-    def _add_replay(self, used, names, size):
-        edges, cotangents, along = zip(*used, strict=True)
-        parameters = {name: self.parameters[name] for name in names}
-        run = Replay(list(edges), list(cotangents), list(along), size, parameters)
-        for name in names:
-            self.forms[name].append(Replayed(run, name, self.stops[name]))
+                edges, cotangents, along = map(list, zip(*used, strict=True))
+                parameters = {name: self.parameters[name] for name in names}
+                run = Replay(edges, cotangents, along, graph.size, parameters)
+                for name in names:
+                    forms[name].append(Replayed(run, name, self.stops[name]))
+        for name, p in self.parameters.items():
+            self.uses[name] = Uses(p, merged(forms[name]), graph.size)
 
     # What a record asks for.
-    def wide(self, dtype: torch.dtype) -> torch.dtype:
-        """Return the type to work in: numbers of 16 bits are too short for sums and squares."""
-        return torch.promote_types(dtype, torch.float32)
-
-    def empty(self, shape: tuple[int, ...], like: Tensor, dtype: torch.dtype) -> Tensor:
-        """Return memory for rows; large ones from NumPy, which asks Linux for pages of 2 MiB.
-
-        PyTorch does so with THP_MEM_ALLOC_ENABLE=1 alone. But NumPy begins 16 bytes behind a
-        cache line, and vector stores across two lines take half as long again.
-        """
-        size = math.prod(shape) * dtype.itemsize
-        if like.device.type != "cpu" or size < HUGE:
-            return torch.empty(shape, dtype=dtype, device=like.device)
-        memory = np.empty(size + LINE, np.uint8)
-        start = -memory.ctypes.data % LINE
-        return torch.from_numpy(memory[start : start + size]).view(dtype).view(shape)
-
     def accumulate(self, totals: dict[str, Tensor]) -> None:
         """Add to the parameters' ``.grad`` as a backward pass does, so that their hooks run."""
         for name in totals:
@@ -248,8 +207,8 @@ class TorchCapture:
         gradients = [x.to(p.dtype) for x, p in zip(totals.values(), parameters, strict=True)]
         torch.autograd.backward(parameters, gradients)
 
-    def collect(self) -> tuple[int, dict[str, list]]:
-        """Return the batch size and, for each parameter, the forms of its uses."""
+    def collect(self) -> tuple[int, dict[str, Uses]]:
+        """Return the batch size and each parameter's uses, if nothing was changed in place."""
         if self.size is None:
             raise RuntimeError(
                 "record: no backward pass was recorded; call record.backward(losses) with one "
@@ -261,4 +220,4 @@ class TorchCapture:
                     f"record: what {what} was applied to was changed in place after the forward "
                     "pass; read the record before its tensors are overwritten."
                 )
-        return self.size, self.forms
+        return self.size, self.uses

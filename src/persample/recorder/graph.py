@@ -9,13 +9,19 @@ from typing import Any
 
 from torch.autograd.function import BackwardCFunction
 
-from .axes import Along, Passed, rule_of
+from .along import Along, Passed
+from .axes import AXES
 
 Node = Any  # torch.autograd.graph.Node
 
-LOOKUP = "EmbeddingBackward0"
-SLICE = "SliceBackward0"
-CUTS = ("SplitBackward0", "SplitWithSizesBackward0", SLICE)
+
+def kind_of(node: Node) -> str:
+    """Return the kind of an operation, "Mul" of MulBackward0; "" of somebody's own function.
+
+    The number tells them apart: "MulBackward" is a ``torch.autograd.Function`` that someone wrote.
+    """
+    kind, _, number = node.name().rpartition("Backward")
+    return kind if number.isdigit() else ""
 
 
 class Graph:
@@ -29,7 +35,7 @@ class Graph:
     ) -> None:
         self.size = size
         self.nodes: list[Node] = []
-        self.names: list[str] = []  # of the nodes
+        self.kinds: list[str] = []  # of the nodes
         self._shapes: dict[tuple[int, int], tuple[int, ...]] = {}
         self.place: dict[Node, int] = {}
         self.uses: list[list[tuple[int, int]]] = []  # for each node: (consumer, input of it)
@@ -60,7 +66,7 @@ class Graph:
         if there is None:
             there = self.place[node] = len(self.nodes)
             self.nodes.append(node)
-            self.names.append(node.name())
+            self.kinds.append(kind_of(node))
             self.uses.append([])
             self.along.append({})
         return there
@@ -71,23 +77,29 @@ class Graph:
         ready = [here for here, count in enumerate(waiting) if not count]
         for here in ready:  # grows while it is walked
             along = self.agreed(here)
-            rule = None if along is None else rule_of(self.names[here])
+            rule = None if along is None else AXES.get(self.kinds[here])
             for slot, target in enumerate(self.targets[here]):
                 if target is None:
                     continue
                 there, number = target
-                passed = rule and self._pass(rule, here, slot, along, there, number)
+                passed = rule and self._pass(rule, here, slot, along)
                 known = self.along[there]
                 known[number] = passed if known.get(number, passed) == passed else None
                 waiting[there] -= 1
                 if not waiting[there]:
                     ready.append(there)
 
-    def _pass(self, rule, here, slot, along, there, number):
+    def _pass(self, rule, here, slot, along):
         used = list(self.along[here])
-        out, into = self.shape(here, used[0]), self.shape(there, number)
-        of = used[0] if len(used) == 1 else None
-        return rule(Passed(self.nodes[here], slot, of, along, out, into, self.size))
+        output = used[0] if len(used) == 1 else None
+        return rule(self.passed(here, slot, output, along, used[0]))
+
+    def passed(
+        self, here: int, slot: int, output: int | None, along: Along | None, like: int = 0
+    ) -> Passed:
+        """Return what a node passes from an output to an input; ``like`` is one of that shape."""
+        out, into = self.shape(here, like), self.shape(*self.targets[here][slot])
+        return Passed(self.nodes[here], slot, output, along, out, into, self.size)
 
     def agreed(self, place: int) -> Along | None:
         """Return where the samples lie in the cotangents of all outputs of a node, if they do."""
@@ -119,48 +131,3 @@ class Graph:
                     seen.add(target[0])
                     waiting.append(target[0])
         return seen
-
-    # What lies between a site and a parameter.
-    def exchanges_two_axes(self, place: int) -> bool:
-        """Say whether a node transposes a matrix."""
-        node = self.nodes[place]
-        name = node.name()  # a negative axis is saved as 2^64 - 1 or - 2
-        if name == "PermuteBackward0":
-            return tuple([axis % 2 for axis in node._saved_dims]) == (1, 0)
-        if name == "TransposeBackward0":
-            is_matrix = len(self.shape(place)) == 2
-            return is_matrix and (node._saved_dim0 - node._saved_dim1) % 2 == 1
-        return name == "TBackward0" and len(self.shape(place)) == 2
-
-    def looks_up(self, place: int, leaf: int) -> bool:
-        """Say whether a node takes lines of a parameter, as an embedding does."""
-        node = self.nodes[place]
-        if node.name() != LOOKUP or self.targets[place] != [(leaf, 0)]:
-            return False
-        return not node._saved_scale_grad_by_freq
-
-    def cuts_lines(self, place: int, leaf: int) -> bool:
-        """Say whether a node cuts a parameter into pieces of whole lines."""
-        node = self.nodes[place]
-        if node.name() not in CUTS or self.targets[place] != [(leaf, 0)] or node._saved_dim:
-            return False
-        return node.name() != SLICE or node._saved_step == 1
-
-    def piece(self, place: int, number: int) -> slice:
-        """Return which lines of a parameter an output of a node is made of."""
-        while self.nodes[place].name() not in CUTS:
-            ((place, number),) = self.targets[place]
-        if self.nodes[place].name() == SLICE:
-            ((leaf, _),) = self.targets[place]
-            start = self.nodes[place]._saved_start  # a negative one is saved as 2^64 less
-            if start >= 2**63:
-                start = max(0, start - 2**64 + len(self.nodes[leaf].variable))
-        else:
-            start = sum(self.shape(place, n)[0] for n in range(number))
-        return slice(start, start + self.shape(place, number)[0])
-
-    def lookup_below(self, place: int) -> int:
-        """Return the place of an embedding: this one, or the next one below."""
-        while self.nodes[place].name() != LOOKUP:
-            ((place, _),) = self.targets[place]
-        return place

@@ -1,27 +1,18 @@
 """What one recorded pass tells about each sample: rows, norms, clipped sum, moments, products.
 
-`Record` puts the forms of a pass together, parameter by parameter; where a parameter has no
-closed form, or is used twice, it forms rows a few samples at a time. What needs PyTorch is
-imported by its methods: the package is imported without.
+`Record` asks the uses of each parameter (see `uses`) and puts their answers together. What needs
+PyTorch is imported by its methods: the package is imported without.
 """
 
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
-from itertools import combinations
 from operator import add
 from typing import Any, NamedTuple
 
-from .. import statistics
 from ..checks import is_count, is_number
-from ..projection import Signs, contracted
-from .buffers import slices
-
-# Bytes of rows that a clipped sum may keep where the norms need the rows anyway.
-KEPT = 2**26
-# What must be left of the squares of a parameter's uses where their rows point against each other.
-CANCELLED = 1e-2
+from ..projection import Signs
 
 
 class Moments(NamedTuple):
@@ -63,7 +54,7 @@ class Record:
 
     Row i is g_i = d loss_i / d params. Rows have the dtype of their parameter; norms, sums and
     moments are worked out and returned in float32 where that is float16 or bfloat16. ``source``
-    collects the pass: ``collect()`` gives (B, name -> forms, one for each use of the parameter).
+    is the pass: it runs backward, gives (B, name -> `Uses`), and adds to ``.grad``.
 
     What a record returns is a constant: it has no graph, so a penalty made of it changes no
     gradient. For one that is to be differentiated take `per_sample_grad` of a loss that runs the
@@ -73,7 +64,6 @@ class Record:
     def __init__(self, source: Any) -> None:
         self._source = source
         self._norms: tuple | None = None  # (squares, norms), once they are known
-        self._kept: dict[str, list] = {}  # parameter -> its rows, formed
 
     def __reduce__(self):
         raise TypeError(
@@ -104,12 +94,12 @@ class Record:
         Fresh memory is most of what rows cost. It may share no memory with what is read. Rows are
         constants, without a graph.
         """
-        size, forms = self._source.collect()
+        size, uses = self._source.collect()
         if out is None:
-            out = {name: self._empty(name, size) for name in forms}
+            out = {name: each.empty(size) for name, each in uses.items()}
         self._check_out(out, size)
-        for name in forms:
-            self._write(forms[name], slice(0, size), out[name])
+        for name, each in uses.items():
+            each.rows(slice(0, size), out[name])
         return out
 
     def _check_out(self, out, size):
@@ -141,14 +131,14 @@ class Record:
         return self._chunks(int(chunk_size))
 
     def _chunks(self, step):
-        total, forms = self._source.collect()
-        buffers = {name: self._empty(name, min(step, total)) for name in forms}
-        for start in range(0, total, step):
+        size, uses = self._source.collect()
+        buffers = {name: each.empty(min(step, size)) for name, each in uses.items()}
+        for start in range(0, size, step):
             self._source.collect()  # is everything still what it was?
-            samples = slice(start, min(start + step, total))
+            samples = slice(start, min(start + step, size))
             part = {name: x[: samples.stop - start] for name, x in buffers.items()}
-            for name in forms:
-                self._write(forms[name], samples, part[name])
+            for name, each in uses.items():
+                each.rows(samples, part[name])
             yield part
 
     def squared_norms(self) -> Any:
@@ -162,15 +152,11 @@ class Record:
 
     def _squares_and_norms(self):
         """Return (B,) squared norms and norms; they are worked out once."""
-        size, forms = self._source.collect()
+        from .uses import squares_and_norms
+
+        _, uses = self._source.collect()
         if self._norms is None:
-            forms = forms | self._kept
-            squares, doubtful = self._squares(size, forms)
-            norms = self._source.xp.sqrt(squares)
-            for i in doubtful:
-                squares[i] = norms[i] = self._careful_norm(i, forms)
-                squares[i] *= squares[i]  # in its own type, where it may become inf
-            self._norms = squares, norms
+            self._norms = squares_and_norms(uses)
         return self._norms
 
     def clipped_sum(self, max_norm: float) -> dict[str, Any]:
@@ -182,24 +168,15 @@ class Record:
 
         Source: Abadi et al. (2016); Lee & Kifer (2020).
         """
-        size, forms = self._source.collect()
+        from .buffers import KEPT
+
+        _, uses = self._source.collect()
         if self._norms is None:
-            self._keep_rows(size, forms)
-        weights, forms = self._clipping(max_norm), forms | self._kept
-        return {name: self._weighted_sum(name, forms[name], weights) for name in forms}
-
-    def _keep_rows(self, size, forms):
-        """Form rows that the norms need anyway, while they are small: the sum needs them again."""
-        from .forms import Formed
-
-        left = KEPT
-        for name, uses in forms.items():
-            nbytes = size * self._source.parameters[name].nbytes
-            if nbytes <= left and any(use.needs_rows for use in uses):
-                rows = self._work(name, size)
-                self._add_up(uses, slice(0, size), rows)
-                self._kept[name] = [Formed(rows)]
-                left -= nbytes
+            left = KEPT
+            for each in uses.values():
+                left -= each.keep(left)
+        weights = self._clipping(max_norm)
+        return {name: each.weighted_sum(weights) for name, each in uses.items()}
 
     def add_clipped_sum(self, max_norm: float, scale: float = 1.0) -> None:
         """Add ``scale`` times the clipped sum to each parameter's ``.grad``, for any optimiser.
@@ -216,16 +193,15 @@ class Record:
 
         A sample of weight 0 has no part in it, whatever its row holds. The rows are constants.
         """
-        (size, forms), xp = self._source.collect(), self._source.xp
-        like = self._work(next(iter(forms)), size, ())
-        weights = xp.asarray(weights, dtype=like.dtype, device=like.device)
+        size, uses = self._source.collect()
+        weights = next(iter(uses.values())).asarray(weights)
         if tuple(weights.shape) != (size,):
             raise ValueError(
                 f"weighted_sum: the weights have shape {tuple(weights.shape)}; give one number "
                 f"for each sample, ({size},)."
             )
         drops = bool((weights == 0).any())
-        return {name: self._weighted_sum(name, forms[name], weights, drops) for name in forms}
+        return {name: each.weighted_sum(weights, drops) for name, each in uses.items()}
 
     def _clipping(self, max_norm):
         """Return (B,) the factors that clip the rows."""
@@ -236,16 +212,14 @@ class Record:
                 f"clipped_sum: max_norm={max_norm!r}; give the largest norm of a row, a number "
                 "above 0."
             )
-        (_, norms), xp = self._squares_and_norms(), self._source.xp
-        if not bool(xp.isfinite(norms).all()):
+        _, norms = self._squares_and_norms()
+        if not bool(norms.isfinite().all()):
             bad = [i for i, norm in enumerate(norms) if not math.isfinite(norm)]
             raise ValueError(
                 f"clipped_sum: the row of sample {bad[0]} is not finite ({len(bad)} in all); find "
                 "the cause, or leave such samples out: weighted_sum(w) with weight 0."
             )
-        if not math.isfinite(max_norm):
-            return xp.ones_like(norms)
-        return max_norm / xp.clip(norms, min=max_norm)
+        return 1 / (norms / max_norm).clip(min=1)
 
     def noise_scale(self) -> NoiseScale:
         """Return what the batch says of the noise in its mean; join several batches with +.
@@ -258,7 +232,7 @@ class Record:
         size = len(squares)
         if size < 2:
             raise ValueError("noise_scale: 1 sample; at least 2 are needed.")
-        mean = self.weighted_sum(self._source.xp.ones_like(squares) / size)
+        mean = self.weighted_sum(squares.new_full((size,), 1 / size))
         of_mean = sum(float((x * x).sum()) for x in mean.values())
         noise = (float(squares.sum()) / size - of_mean) * size / (size - 1)
         return NoiseScale(of_mean - noise / size, noise)
@@ -269,18 +243,10 @@ class Record:
         variance = second_moment - mean^2 (divided by B, not B - 1). Constants, without a graph.
         Of a weight used at several positions rows are formed, a few samples at a time.
         """
-        size, forms = self._source.collect()
-        xp, mean, second = self._source.xp, {}, {}
-        for name, uses in forms.items():
-            weights = xp.full_like(self._work(name, size, ()), 1.0 / size)
-            mean[name] = self._weighted_sum(name, uses, weights)
-            squares = uses[0].squared_sum() if len(uses) == 1 else None
-            if squares is None:
-                squares = xp.zeros_like(self._work(name, 1))[0]
-                for _, rows in self._few(name, uses, size):
-                    rows *= rows
-                    squares += rows.sum(0)
-            second[name] = squares / size
+        size, uses = self._source.collect()
+        means = next(iter(uses.values())).zeros(size) + 1 / size
+        mean = {name: each.weighted_sum(means) for name, each in uses.items()}
+        second = {name: each.squared_sum() / size for name, each in uses.items()}
         return Moments(mean, second)
 
     def gram(self, other: "Record | None" = None) -> Any:
@@ -304,34 +270,17 @@ class Record:
                 "what `with ps.record(model) as record` gives."
             )
         other = self if other is None else other
-        (size, forms), (count, others) = self._source.collect(), other._source.collect()
+        (_, mine), (_, theirs) = self._source.collect(), other._source.collect()
         needed, given = [
-            {name: (tuple(p.shape), p.dtype) for name, p in record._source.parameters.items()}
-            for record in (self, other)
+            {name: (each.parameter.shape, each.parameter.dtype) for name, each in uses.items()}
+            for uses in (mine, theirs)
         ]
         if given != needed:
             raise ValueError(
                 "gram: the two records have different parameters; give one of the same model, "
                 "with the same trained parameters, shapes and types."
             )
-        total = None
-        for name in forms:
-            part = self._products(name, (size, forms[name]), other, (count, others[name]))
-            total = part if total is None else total + part
-        return total
-
-    def _products(self, name, mine, other, theirs):
-        (size, uses), (count, more) = mine, theirs
-        if len(uses) == len(more) == 1:
-            products = uses[0].products(more[0])
-            if products is not None:
-                return products
-        total = self._source.xp.zeros_like(self._work(name, size, (count,)))
-        for samples, rows in self._few(name, uses, size):
-            for others, columns in other._few(name, more, count):
-                flat = columns.reshape(columns.shape[0], -1)
-                total[samples, others] = rows.reshape(rows.shape[0], -1) @ flat.T
-        return total
+        return reduce(add, [each.products(theirs[name]) for name, each in mine.items()])
 
     def project(self, dim: int, seed: int = 0) -> Any:
         """Return (B, dim): random projections z_i of the rows, with E[z_i . z_j] = g_i . g_j.
@@ -344,22 +293,10 @@ class Record:
         Source: Choe et al. (2024) for projections of both factors.
         """
         signs, total = Signs("project", dim, seed), 0
-        size, forms = self._source.collect()
-        for name in sorted(forms):
-            like = self._source.parameters[name]
-            options = {"dtype": self._source.wide(like.dtype), "device": like.device}
-            drawn = signs.vectors(tuple(like.shape))
-            vectors = [self._source.xp.asarray(v, **options) for v in drawn]
-            for use in forms[name]:
-                total = total + self._project(name, use, vectors, size)
+        _, uses = self._source.collect()
+        for name in sorted(uses):
+            total = total + uses[name].project(signs.vectors(tuple(uses[name].parameter.shape)))
         return total / math.sqrt(dim)
-
-    def _project(self, name, use, vectors, size):
-        numbers, xp = use.project(vectors), self._source.xp
-        if numbers is None:
-            few = self._few(name, [use], size)
-            numbers = xp.concatenate([contracted(rows, vectors, xp) for _, rows in few])
-        return numbers
 
     def forms(self) -> dict[str, str]:
         """Return parameter name -> how its rows are had; it decides what the norms cost.
@@ -374,11 +311,8 @@ class Record:
         A parameter used in several ways has them all, with " + " between; one that the losses do
         not depend on has "unused".
         """
-        _, forms = self._source.collect()
-        return {
-            name: " + ".join(dict.fromkeys(use.kind for use in uses)) or "unused"
-            for name, uses in forms.items()
-        }
+        _, uses = self._source.collect()
+        return {name: each.kind for name, each in uses.items()}
 
     def check(self, samples: Iterable[int] = (0,)) -> dict[str, float]:
         """Compare the rows of a few samples with the gradients of their losses.
@@ -394,123 +328,8 @@ class Record:
 
     def _row(self, i):
         """Return name -> the row of sample i."""
-        size, forms = self._source.collect()
-        row = {name: self._empty(name, 1) for name in forms}
-        for name in forms:
-            self._write(forms[name], slice(i, i + 1), row[name])
+        _, uses = self._source.collect()
+        row = {name: each.empty(1) for name, each in uses.items()}
+        for name, each in uses.items():
+            each.rows(slice(i, i + 1), row[name])
         return {name: x[0] for name, x in row.items()}
-
-    def _empty(self, name, size):
-        like = self._source.parameters[name]
-        return self._source.empty((size, *like.shape), like, like.dtype)
-
-    def _work(self, name, size, shape=None):
-        """Return memory to work in, at least float32."""
-        like = self._source.parameters[name]
-        shape = tuple(like.shape) if shape is None else shape
-        return self._source.empty((size, *shape), like, self._source.wide(like.dtype))
-
-    def _write(self, uses, samples, out):
-        """Write the rows of some samples; the uses of one parameter add up."""
-        wide = self._source.wide(out.dtype)
-        if wide != out.dtype:
-            for part in slices(out.shape[0], 2 * out[0].nbytes):
-                work = self._source.empty(tuple(out[part].shape), out, wide)
-                self._add_up(uses, _within(samples, part), work)
-                out[part] = work
-        else:
-            self._add_up(uses, samples, out)
-
-    def _add_up(self, uses, samples, out):
-        if not uses:
-            out[...] = 0
-            return
-        uses[0].rows(samples, out)
-        if len(uses) == 1:
-            return
-        for part in slices(out.shape[0], out[0].nbytes):
-            more = self._source.xp.empty_like(out[part])
-            for use in uses[1:]:
-                use.rows(_within(samples, part), more)
-                out[part] += more
-
-    def _few(self, name, uses, size):
-        """Yield (samples, rows) in a work buffer, a few samples at a time."""
-        each, buffer = self._source.parameters[name].nbytes, None
-        for samples in slices(size, each):
-            count = samples.stop - samples.start
-            buffer = self._work(name, count) if buffer is None else buffer[:count]
-            self._add_up(uses, samples, buffer)
-            yield samples, buffer
-
-    def _squares(self, size, forms):
-        """Return (B,) squared norms, and the samples where they may be lost.
-
-        A square overflows, or is rounded to 0, long before its root does.
-        """
-        xp = self._source.xp
-        norms = reduce(add, [self._norms_of(name, forms[name], size) for name in forms])
-        limits = xp.finfo(norms.dtype)
-        fine = (norms >= limits.tiny / limits.eps) & (norms <= limits.max)
-        return norms, () if bool(fine.all()) else [i for i in range(size) if not bool(fine[i])]
-
-    def _careful_norm(self, i, forms):
-        """Return ||g_i||, of a row that is formed."""
-        row = {name: self._work(name, 1) for name in forms}
-        for name, uses in forms.items():
-            self._add_up(uses, slice(i, i + 1), row[name])
-        return statistics.norms(row)[0]
-
-    def _norms_of(self, name, uses, size):
-        norms = _closed_norms(uses)
-        if norms is None:
-            norms = self._source.xp.zeros_like(self._work(name, size, ()))
-            for samples, rows in self._few(name, uses, size):
-                rows *= rows
-                norms[samples] = rows.reshape(rows.shape[0], -1).sum(1)
-        return norms
-
-    def _weighted_sum(self, name, uses, weights, drops=False):
-        """Return sum_i w_i g_i. It is linear, so the uses of one parameter add up.
-
-        ``drops`` says that some weights are 0, and 0 times NaN is NaN: then rows are chosen.
-        """
-        xp = self._source.xp
-        if not uses:
-            return xp.zeros_like(self._work(name, 1))[0]
-        weights = xp.asarray(weights, dtype=self._source.wide(self._source.parameters[name].dtype))
-        return reduce(add, [self._weighted_use(name, use, weights, drops) for use in uses])
-
-    def _weighted_use(self, name, use, weights, drops):
-        total, xp = use.weighted_sum(weights), self._source.xp
-        if total is None or (drops and not bool(xp.isfinite(total).all())):
-            total = 0
-            for samples, rows in self._few(name, [use], weights.shape[0]):
-                taken = weights[samples] != 0  # 0 times NaN is NaN
-                flat = rows.reshape(rows.shape[0], -1)[taken]
-                total = total + (weights[samples][taken] @ flat).reshape(rows.shape[1:])
-        return total
-
-
-def _closed_norms(uses):
-    """Return (B,): ||sum of a parameter's uses||^2 without rows, or None where rows are needed.
-
-    With several uses it is the sum of their squares and of twice their inner products. Where
-    these nearly cancel, too few digits are left, and rows are needed as well.
-    """
-    parts = [use.squared_norms() for use in uses]
-    if not parts or any(part is None for part in parts):
-        return None
-    apart = norms = reduce(add, parts)
-    for use, other in combinations(uses, 2):
-        product = use.inner(other)
-        product = other.inner(use) if product is None else product
-        if product is None:
-            return None
-        norms = norms + 2 * product
-    return norms if len(uses) == 1 or bool((norms >= CANCELLED * apart).all()) else None
-
-
-def _within(samples, part):
-    """Return the part of a slice of samples."""
-    return slice(samples.start + part.start, samples.start + part.stop)

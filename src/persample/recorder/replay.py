@@ -9,19 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.graph import GradientEdge
 
-from .axes import Along
-from .buffers import slices
+from .along import Along
+from .buffers import KEPT, slices, within
 from .forms import Form, Formed, Outer, OuterSum
 from .layer_forms import Lookup
-
-# Bytes of the gradients of single samples that wait to be asked for.
-KEPT = 2**26
 
 
 @contextmanager
@@ -41,10 +37,9 @@ def second_run(name: str) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Pulled(Form):
-    """What a parameter's rows are once they have passed what was made of the parameter alone.
+    """Rows of a parameter that is transformed before use (weight norm): autograd pulls them back.
 
-    ``form`` has the rows of an array made from the parameter (a part of it, a normalised weight);
-    autograd takes them from there, ``edge``, to the parameter.
+    ``form`` has the rows of what was made of the parameter, and ``edge`` is where that stands.
     """
 
     form: Form
@@ -56,9 +51,8 @@ class Pulled(Form):
 
     def rows(self, samples: slice, out: Tensor) -> None:
         for part in slices(len(out), out[0].nbytes):
-            start, count = samples.start + part.start, part.stop - part.start
-            rows = out.new_empty(count, *self.shape)
-            self.form.rows(slice(start, start + count), rows)
+            rows = out.new_empty(part.stop - part.start, *self.shape)
+            self.form.rows(within(samples, part), rows)
             out[part] = self._pull(rows)
 
     def _pull(self, rows):
@@ -132,25 +126,6 @@ class Replayed(Form):
 
     def rows(self, samples: slice, out: Tensor) -> None:
         out.copy_(self.run.rows_of(self.name, samples))
-
-
-def turned(form: Any, way: str, shape: tuple[int, ...]) -> Any:
-    """Return the form of a parameter whose transpose, or whose view, has the given form."""
-    if isinstance(form, Formed):
-        g = form.g.mT if way == "turn" else form.g.reshape(len(form.g), *shape)
-        return Formed(g)
-    if way == "turn" and isinstance(form, Outer | OuterSum):
-        return type(form)(form.h, form.delta)
-    return None
-
-
-def looked_up(form: Formed, index: Tensor, padding: int, count: int) -> Lookup:
-    """Return the form of a table in which all samples looked up the same lines: positions."""
-    size, index = len(form.g), index.flatten()
-    delta = form.g.reshape(size, len(index), -1)
-    if padding >= 0:
-        delta = delta.masked_fill((index == padding)[:, None], 0)
-    return Lookup(delta, index.expand(size, -1), count)
 
 
 def merged(uses: list) -> list:

@@ -1,7 +1,8 @@
 """The table: for each operation and each of its inputs, the form that a parameter's rows have.
 
 A rule gets the cotangent of the operation's output and what the forward pass saved for it, and
-returns a form of `forms` or `layer_forms`. Operations have the names of PyTorch's autograd nodes.
+returns a form of `forms` or `layer_forms`. A kind is the name of PyTorch's autograd node without
+"Backward0".
 """
 
 from collections.abc import Callable
@@ -12,11 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .axes import Along
-from .forms import Formed, Outer, OuterSum
+from .along import Along, Shape
+from .forms import Form, Formed, Outer, OuterSum
 from .layer_forms import Convolution, ConvolutionLoop, Groups, Lookup
-
-Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Use:
         return x.to(self.dtype) if x.is_floating_point() else x
 
     def one_by_one(self, x: Tensor) -> tuple[Tensor, int]:
-        """Return (B k, ...) and k: what of axis 0 belongs to one sample stands together."""
+        """Return (B k, ...) and k: each sample's k entries of axis 0 side by side."""
         x = self.first(x)
         return x.flatten(0, 1), x.shape[1]
 
@@ -62,18 +61,15 @@ class Rule:
     """``make(use, cotangent, saved)`` -> form; ``saved`` has the ``needs`` by name.
 
     ``fits(use, shape of the output)`` says whether the samples lie as the rule wants them,
-    ``unless(node)`` whether the rule does not hold for what the operation was told.
+    ``unless(node)`` whether the rule does not hold for what the operation was told, and ``gives``
+    what class of form it makes (`OuterSum` of all products).
     """
 
     make: Callable[[Use, Tensor, dict], Any]
     needs: tuple[str, ...] = ()
     fits: Callable[[Use, Shape], bool] = _repeated
     unless: Callable[[Any], bool] = _never
-
-    @property
-    def forms_rows(self) -> bool:
-        """Say whether it gives `Formed` rows: those of what was the same for all samples."""
-        return self.fits is _repeated
+    gives: type[Form] = Formed
 
 
 # A sum over whatever the operation repeated: biases, scales, positions, class tokens.
@@ -258,46 +254,47 @@ def _of_batch(node):
 CONVOLUTION = (
     "input", "stride", "padding", "dilation", "transposed", "output_padding", "groups",
 )  # fmt: skip
-LOOKUP = ("indices", "padding_idx", "scale_grad_by_freq")
+TABLE = ("indices", "padding_idx", "scale_grad_by_freq")
 BAGS = (
     "indices", "padding_idx", "offsets", "mode", "per_sample_weights", "result2", "result3",
 )  # fmt: skip
-# Operation -> number of the input -> rule.
+# Kind of operation -> number of the input -> rule. Of its first overload alone (Backward0): the
+# others have formulas of their own.
 RULES: dict[str, dict[int, Rule]] = {
-    "AddmmBackward0": {
+    "Addmm": {
         0: Rule(_added, ("beta",)),
-        2: Rule(_add_product, ("mat1", "alpha"), _on_axis_0),
+        2: Rule(_add_product, ("mat1", "alpha"), _on_axis_0, gives=OuterSum),
     },
-    "MmBackward0": {1: Rule(_plain_product, ("self",), _on_axis_0)},
-    "AddBackward0": {0: Rule(_spread), 1: Rule(_add, ("alpha",))},
-    "SubBackward0": {0: Rule(_spread), 1: Rule(_subtract, ("alpha",))},
-    "MulBackward0": {0: Rule(_times("other"), ("other",)), 1: Rule(_times("self"), ("self",))},
-    "DivBackward0": {
+    "Mm": {1: Rule(_plain_product, ("self",), _on_axis_0, gives=OuterSum)},
+    "Add": {0: Rule(_spread), 1: Rule(_add, ("alpha",))},
+    "Sub": {0: Rule(_spread), 1: Rule(_subtract, ("alpha",))},
+    "Mul": {0: Rule(_times("other"), ("other",)), 1: Rule(_times("self"), ("self",))},
+    "Div": {
         0: Rule(_divided, ("other",)),
         1: Rule(_divisor, ("self", "other")),
     },
-    "ExpandBackward0": {0: Rule(_spread)},
-    "RepeatBackward0": {0: Rule(_copies, (), _one_copy_each)},
-    "PreluKernelBackward0": {1: Rule(_below_zero, ("self",))},
-    "ConvolutionBackward0": {
-        1: Rule(_convolution, CONVOLUTION, _on_axis_0),
+    "Expand": {0: Rule(_spread)},
+    "Repeat": {0: Rule(_copies, (), _one_copy_each)},
+    "PreluKernel": {1: Rule(_below_zero, ("self",))},
+    "Convolution": {
+        1: Rule(_convolution, CONVOLUTION, _on_axis_0, gives=Convolution),
         2: Rule(_channels, (), _on_axis_0),
     },
-    "NativeLayerNormBackward0": {
+    "NativeLayerNorm": {
         1: Rule(_layer_scale, ("input", "result1", "result2")),
         2: Rule(_spread),
     },
-    "NativeGroupNormBackward0": {
+    "NativeGroupNorm": {
         1: Rule(_group_scale, ("input", "result1", "result2"), _on_axis_0),
         2: Rule(_channels, (), _on_axis_0),
     },
-    "NativeBatchNormBackward0": {
+    "NativeBatchNorm": {
         1: Rule(
             _batch_scale, ("input", "running_mean", "running_var", "eps"), _on_axis_0, _of_batch
         ),
         2: Rule(_channels, (), _on_axis_0),
     },
-    "EmbeddingBackward0": {0: Rule(_lookup, LOOKUP, _of_table)},
-    "EmbeddingBagBackward0": {0: Rule(_bags, BAGS, _one_bag_each, _by_frequency)},
-    "IndexBackward0": {0: Rule(_indexed, ("indices",), _of_table, _is_no_lookup)},
+    "Embedding": {0: Rule(_lookup, TABLE, _of_table, gives=Lookup)},
+    "EmbeddingBag": {0: Rule(_bags, BAGS, _one_bag_each, _by_frequency, Lookup)},
+    "Index": {0: Rule(_indexed, ("indices",), _of_table, _is_no_lookup, Lookup)},
 }

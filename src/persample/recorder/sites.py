@@ -7,21 +7,10 @@ whatever lies below or above: rows from any such cut are exact.
 
 from dataclasses import dataclass
 
-import torch
-
+from .buffers import wide
 from .graph import Graph
+from .paths import Path, path
 from .rules import RULES, Rule, Use
-
-# Operations between a site and the parameter that only move or convert numbers.
-CASTS = ("ToCopyBackward0", "AliasBackward0", "CloneBackward0")
-VIEWS = (
-    "ViewBackward0",
-    "UnsafeViewBackward0",
-    "ReshapeAliasBackward0",
-    "UnsqueezeBackward0",
-    "SqueezeBackward0",
-    "SqueezeBackward1",
-)
 
 
 @dataclass(frozen=True)
@@ -30,7 +19,7 @@ class Site:
 
     place: int  # the operation
     slot: int  # which of its inputs
-    way: str  # from there to the parameter, as `_way` says
+    path: Path  # from there to the parameter
     use: Use
     rule: Rule  # that of the table
 
@@ -52,7 +41,7 @@ class Cut:
     @property
     def keeps_graph(self) -> bool:
         """Say whether rows need autograd a second time."""
-        pulled = any(site.way == "pull" for sites in self.sites.values() for site in sites)
+        pulled = any(site.path.pulled for sites in self.sites.values() for site in sites)
         return pulled or bool(self.replayed)
 
 
@@ -100,43 +89,14 @@ def _apart(graph, places, is_hooked):
 
 def _site(graph, place, slot, leaf):
     """Return the site of an input of an operation; None where the table has no form for it."""
-    along, target = graph.agreed(place), graph.targets[place][slot]
-    rule = RULES.get(graph.names[place], {}).get(slot)
-    if rule is None or list(graph.along[place]) != [0]:
+    node, along, target = graph.nodes[place], graph.agreed(place), graph.targets[place][slot]
+    rule = RULES.get(graph.kinds[place], {}).get(slot)
+    if rule is None or list(graph.along[place]) != [0] or not node.name().endswith("Backward0"):
         return None
-    if any(x.dtype.is_complex for x in graph.nodes[place]._input_metadata):
+    if any(x.dtype.is_complex for x in node._input_metadata):
         return None
-    dtype = torch.promote_types(graph.nodes[leaf]._input_metadata[0].dtype, torch.float32)
+    dtype = wide(graph.nodes[leaf]._input_metadata[0].dtype)
     use = Use(along, graph.size, graph.shape(*target), dtype)
-    if not rule.fits(use, graph.shape(place)) or rule.unless(graph.nodes[place]):
+    if not rule.fits(use, graph.shape(place)) or rule.unless(node):
         return None
-    way = _way(graph, target, leaf)
-    if way == "lookup" and not rule.forms_rows:
-        way = "pull"
-    return Site(place, slot, way, use, rule)
-
-
-def _way(graph, target, leaf):
-    """Say what lies between a site and its parameter.
-
-    "" nothing that moves a number, "turn" a transpose, "view" another shape, "part" or "turned
-    part" a cut of whole lines, "lookup" a choice of lines, "pull" anything else: autograd's part.
-    """
-    turns, views, (here, number) = 0, False, target
-    while here != leaf:
-        if graph.looks_up(here, leaf) and not turns and not number:
-            return "lookup"
-        if graph.cuts_lines(here, leaf) and not views:
-            return "turned part" if turns % 2 else "part"
-        name, targets = graph.names[here], graph.targets[here]
-        if number or len(targets) != 1 or targets[0] is None:
-            return "pull"
-        is_turn = graph.exchanges_two_axes(here)
-        turns += is_turn
-        views = views or name in VIEWS
-        if not is_turn and name not in VIEWS and name not in CASTS:
-            return "pull"
-        here, number = targets[0]
-    if views:
-        return "pull" if turns else "view"
-    return "turn" if turns % 2 else ""
+    return Site(place, slot, path(graph, target, leaf, rule.gives), use, rule)

@@ -1,0 +1,194 @@
+"""The rows of one parameter: the sum of its uses in a pass, and what is asked of them.
+
+A use answers from its closed form or says None (see `forms`); `Uses` answers always: where a form
+has no answer, or two uses have none together, it forms rows, a few samples at a time.
+"""
+
+from collections.abc import Iterator
+from functools import reduce
+from itertools import combinations
+from operator import add
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import statistics
+from ..projection import contracted
+from .buffers import empty, slices, wide, within
+from .forms import Form, Formed
+
+# What must be left of the squares of a parameter's uses where their rows point against each other.
+CANCELLED = 1e-2
+
+
+class Uses:
+    """The rows of one parameter, g_i: (B, \\*shape), as the sum of ``forms``, one for each use.
+
+    Without a form the losses do not depend on the parameter, and the rows are 0. ``rows`` has the
+    parameter's dtype; everything else is float32 at least.
+    """
+
+    def __init__(self, parameter: Tensor, forms: list[Form], size: int) -> None:
+        self.parameter, self.forms, self.size = parameter, forms, size
+        self.kind = " + ".join(dict.fromkeys(form.kind for form in forms)) or "unused"
+
+    def empty(self, size: int) -> Tensor:
+        """Return memory for rows of ``size`` samples."""
+        return empty((size, *self.parameter.shape), self.parameter, self.parameter.dtype)
+
+    def work(self, size: int) -> Tensor:
+        """Return memory to work in."""
+        return empty((size, *self.parameter.shape), self.parameter, wide(self.parameter.dtype))
+
+    def asarray(self, x: Any) -> Tensor:
+        """Return numbers to work with: a tensor where the parameter is."""
+        return torch.asarray(x, dtype=wide(self.parameter.dtype), device=self.parameter.device)
+
+    def zeros(self, *shape: int) -> Tensor:
+        return self.parameter.new_zeros(shape, dtype=wide(self.parameter.dtype))
+
+    def rows(self, samples: slice, out: Tensor) -> None:
+        """Write the rows of a slice of samples into ``out``."""
+        if wide(out.dtype) == out.dtype:
+            return self._add_up(samples, out)
+        for part in slices(len(out), 2 * out[0].nbytes):
+            work = self.work(part.stop - part.start)
+            self._add_up(within(samples, part), work)
+            out[part] = work
+
+    def _add_up(self, samples, out):
+        if not self.forms:
+            out.zero_()
+            return
+        self.forms[0].rows(samples, out)
+        for part in slices(len(out), out[0].nbytes) if len(self.forms) > 1 else ():
+            more = torch.empty_like(out[part])
+            for form in self.forms[1:]:
+                form.rows(within(samples, part), more)
+                out[part] += more
+
+    def few(self) -> Iterator[tuple[slice, Tensor]]:
+        """Yield (samples, rows) in a work buffer, a few samples at a time."""
+        buffer = None
+        for samples in slices(self.size, self.parameter.nbytes):
+            count = samples.stop - samples.start
+            buffer = self.work(count) if buffer is None else buffer[:count]
+            self._add_up(samples, buffer)
+            yield samples, buffer
+
+    def keep(self, most: int) -> int:
+        """Form all rows, for norms that need them, if they take ``most`` bytes; return how many.
+
+        Whoever asks for the norms first and then for a sum needs them twice.
+        """
+        nbytes = self.size * self.parameter.nbytes
+        if nbytes > most or not any(form.needs_rows for form in self.forms):
+            return 0
+        rows = self.work(self.size)
+        self._add_up(slice(0, self.size), rows)
+        self.forms = [Formed(rows)]
+        return nbytes
+
+    def squared_norms(self) -> Tensor:
+        """Return (B,): |g_i|^2 of this parameter's part of the rows."""
+        norms = self.closed_norms()
+        if norms is None:
+            norms = self.zeros(self.size)
+            for samples, rows in self.few():
+                rows *= rows
+                norms[samples] = rows.reshape(len(rows), -1).sum(1)
+        return norms
+
+    def closed_norms(self) -> Tensor | None:
+        """Return (B,): |sum of the uses|^2 without rows, or None where rows are needed.
+
+        With several uses it is the sum of their squares and of twice their inner products. Where
+        these nearly cancel, too few digits are left, and rows are needed as well.
+        """
+        parts = [form.squared_norms() for form in self.forms]
+        if not parts:
+            return self.zeros(self.size)
+        if any(part is None for part in parts):
+            return None
+        apart = norms = reduce(add, parts)
+        for form, other in combinations(self.forms, 2):
+            product = form.inner(other)
+            product = other.inner(form) if product is None else product
+            if product is None:
+                return None
+            norms = norms + 2 * product
+        return norms if len(parts) == 1 or bool((norms >= CANCELLED * apart).all()) else None
+
+    def weighted_sum(self, weights: Tensor, drops: bool = False) -> Tensor:
+        """Return (\\*shape): sum_i w_i g_i. With ``drops`` a weight of 0 leaves a sample out.
+
+        0 times NaN is NaN, so rows are chosen then where one is not finite.
+        """
+        weights = weights.to(wide(self.parameter.dtype))
+        each = [self._weighted_use(form, weights, drops) for form in self.forms]
+        return reduce(add, each) if each else self.zeros(*self.parameter.shape)
+
+    def _weighted_use(self, form, weights, drops):
+        total = form.weighted_sum(weights)
+        if total is not None and not (drops and not bool(total.isfinite().all())):
+            return total
+        total = self.zeros(*self.parameter.shape)
+        for samples, rows in Uses(self.parameter, [form], self.size).few():
+            taken = weights[samples] != 0
+            flat = rows.reshape(len(rows), -1)[taken]
+            total += (weights[samples][taken] @ flat).view_as(total)
+        return total
+
+    def squared_sum(self) -> Tensor:
+        """Return (\\*shape): sum_i g_i^2, elementwise."""
+        total = self.forms[0].squared_sum() if len(self.forms) == 1 else None
+        if total is None:
+            total = self.zeros(*self.parameter.shape)
+            for _, rows in self.few():
+                rows *= rows
+                total += rows.sum(0)
+        return total
+
+    def products(self, other: "Uses") -> Tensor:
+        """Return (B, B'): g_i . g'_j, with the same parameter's rows in another pass."""
+        if len(self.forms) == len(other.forms) == 1:
+            products = self.forms[0].products(other.forms[0])
+            if products is not None:
+                return products
+        total = self.zeros(self.size, other.size)
+        for samples, rows in self.few():
+            for others, columns in other.few():
+                flat = columns.reshape(len(columns), -1)
+                total[samples, others] = rows.reshape(len(rows), -1) @ flat.T
+        return total
+
+    def project(self, vectors: list) -> Tensor:
+        """Return (B, k): a_k^T g_i c_k, or a_k . g_i for a vector; the vectors are NumPy's."""
+        vectors = [self.asarray(v) for v in vectors]
+        total = self.zeros(self.size, vectors[0].shape[1])
+        for form in self.forms:
+            part = form.project(vectors)
+            if part is None:
+                few = Uses(self.parameter, [form], self.size).few()
+                part = torch.cat([contracted(rows, vectors, torch) for _, rows in few])
+            total += part
+        return total
+
+
+def squares_and_norms(of_parameters: dict[str, Uses]) -> tuple[Tensor, Tensor]:
+    """Return (B,) squared norms and norms of the rows over all parameters together.
+
+    A square overflows, or is rounded to 0, long before its root does: such a row is formed.
+    """
+    squares = reduce(add, [uses.squared_norms() for uses in of_parameters.values()])
+    norms, limits = squares.sqrt(), torch.finfo(squares.dtype)
+    fine = (squares >= limits.tiny / limits.eps) & (squares <= limits.max)
+    for i in () if bool(fine.all()) else (~fine).nonzero().flatten().tolist():
+        row = {}
+        for name, uses in of_parameters.items():
+            row[name] = uses.work(1)
+            uses._add_up(slice(i, i + 1), row[name])
+        squares[i] = norms[i] = statistics.norms(row)[0]
+        squares[i] *= squares[i]  # in its own type, where it may become inf
+    return squares, norms
