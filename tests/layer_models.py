@@ -130,7 +130,7 @@ def alone(model, each):
 
 def replayed(at=""):
     """Expect the warning that rows are worked out one sample at a time, from an operation."""
-    text = f"^record: at {at}.* it is not known how the samples lie"
+    text = f"^record: at {at}.* are worked out sample by sample"
     return pytest.warns(UserWarning, match=text)
 
 

@@ -24,7 +24,7 @@ LAYERS = [
     ["recorder.recording"],
     ["recorder.passes", "recorder.model"],
     ["recorder.check", "recorder.sites", "recorder.uses"],
-    ["recorder.paths", "recorder.rules"],
+    ["recorder.merging", "recorder.paths", "recorder.rules"],
     ["recorder.replay"],
     ["recorder.graph", "recorder.layer_forms"],
     ["recorder.axes", "recorder.forms"],

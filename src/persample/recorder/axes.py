@@ -10,11 +10,12 @@ samples' own axis, indices count: no rule looks at a number that was computed.
 from collections.abc import Callable
 from math import prod
 
+import numpy as np
 import torch
 
-from .along import Along, Passed
+from .along import NOBODY, Along, Passed, Piece, Whole, lying
 
-AxisRule = Callable[[Passed], Along | None]
+AxisRule = Callable[[Passed], Along | Whole | Piece | None]
 
 
 # Operations that work on each number, on each of an axis, or on axes that are not the samples'.
@@ -22,7 +23,7 @@ def elementwise(p: Passed) -> Along | None:
     """An input of the output's shape, or one that was broadcast to it along other axes."""
     axis = p.along.axis - (len(p.out) - len(p.into))
     same = axis >= 0 and p.into[axis] == p.out[p.along.axis]
-    return Along(axis, p.along.outer) if same else None
+    return p.along.at(axis) if same else None
 
 
 def within(name: str) -> AxisRule:
@@ -40,17 +41,17 @@ def reduced(p: Passed) -> Along | None:
     kept = [axis for axis in range(len(p.into)) if axis not in gone]
     if len(p.out) == len(p.into):  # keepdim
         return p.along if p.along.axis in kept else None
-    return Along(kept[p.along.axis], p.along.outer) if len(kept) == len(p.out) else None
+    return p.along.at(kept[p.along.axis]) if len(kept) == len(p.out) else None
 
 
 def per_class(p: Passed) -> Along | None:
     """A loss for each sample or place: its input has the classes in axis 1."""
-    return Along(p.along.axis + (p.along.axis > 0), p.along.outer)
+    return p.along.at(p.along.axis + (p.along.axis > 0))
 
 
 def of_texts(p: Passed) -> Along | None:
     """A loss for each text: the input, (T, B, classes), has them in axis 1."""
-    return Along(1, p.along.outer)
+    return p.along.at(1)
 
 
 def of_batch(p: Passed) -> Along | None:
@@ -64,7 +65,7 @@ def group_norm(p: Passed) -> Along | None:
 
 
 def each_of_batch(p: Passed) -> Along | None:
-    """Images, one by one along axis 0, and what each is sampled at."""
+    """Images, one by one along axis 0, and what each is sampled at, or was pooled from."""
     return None if p.along.axis or p.into[:1] != p.out[:1] else p.along
 
 
@@ -79,13 +80,25 @@ def leading(p: Passed) -> Along | None:
     return p.along if p.slot == 0 and p.along.axis < len(p.out) - count else None
 
 
+def layer_norm_again(p: Passed) -> Along | None:
+    """The backward pass of a normalisation, differentiated by its cotangent and its input."""
+    count = len(p.saved("normalized_shape"))
+    is_apart = p.output == 0 and p.slot < 2 and p.along.axis < len(p.out) - count
+    return p.along if is_apart else None
+
+
+def convolution_again(p: Passed) -> Along | None:
+    """The backward pass of a convolution, differentiated by its cotangent and its input."""
+    return p.along if p.output == 0 and p.slot < 2 and p.along.axis == 0 else None
+
+
 def batch_norm(p: Passed) -> Along | None:
     """Statistics of each channel: kept ones tell the samples apart, those of the batch do not.
 
     InstanceNorm has the samples among the channels, axis 1, and repeats the scale for each.
     """
     if p.along.axis == 1:
-        return p.along if p.slot == 0 else Along(0, p.along.outer)
+        return p.along if p.slot == 0 else p.along.at(0)
     return p.along if p.slot == 0 and not p.saved("training", True) else None
 
 
@@ -98,7 +111,7 @@ def attention(p: Passed) -> Along | None:
 def recurrent(p: Passed) -> Along | None:
     """A layer of T steps, (T, B, d), and its last states, (B, d): the input alone is proved."""
     axis = {None: None, 0: 1}.get(p.output, 0)
-    return Along(1, p.along.outer) if p.slot == 0 and p.along.axis == axis else None
+    return p.along.at(1) if p.slot == 0 and p.along.axis == axis else None
 
 
 def recurrent_on_cuda(p: Passed) -> Along | None:
@@ -145,12 +158,14 @@ def trilinear(p: Passed) -> Along | None:
     axis = kept[p.along.axis]
     if axis in expanded:
         return None
-    return Along(axis - sum(e < axis for e in expanded), p.along.outer)
+    return p.along.at(axis - sum(e < axis for e in expanded))
 
 
 # Operations that move axes.
-def reshaped(p: Passed) -> Along | None:
+def reshaped(p: Passed) -> Along | Whole | None:
     """The same numbers in the same order: count those before the first sample."""
+    if p.along.owner is not None:
+        return _reshaped_owners(p)
     before = prod(p.out[: p.along.axis]) * p.along.outer
     passed = 1  # numbers before an axis of the input
     for axis, length in enumerate(p.into):
@@ -162,6 +177,18 @@ def reshaped(p: Passed) -> Along | None:
     return None
 
 
+def _reshaped_owners(p):
+    """Find the axis of the input along which the owners differ, and along no other."""
+    axis = p.along.axis
+    before, length = prod(p.out[:axis]), p.out[axis]
+    for n, count in enumerate(p.into):  # an axis that stayed as it was
+        if count == length and prod(p.into[:n]) == before:
+            return p.along.at(n)
+    shape = [length if n == axis else 1 for n in range(len(p.out))]
+    whose = np.array(p.along.owner).reshape(shape)
+    return _of_array(np.broadcast_to(whose, p.out).reshape(p.into), p.size)
+
+
 def transposed(p: Passed) -> Along | None:
     """Two axes exchanged."""
     one, other = p.saved("dim0"), p.saved("dim1")
@@ -169,37 +196,131 @@ def transposed(p: Passed) -> Along | None:
         return None
     one, other = one % len(p.out), other % len(p.out)
     axis = {one: other, other: one}.get(p.along.axis, p.along.axis)
-    return Along(axis, p.along.outer)
+    return p.along.at(axis)
 
 
 def matrix_transposed(p: Passed) -> Along | None:
     """The two axes of a matrix exchanged; of a vector nothing is."""
-    return Along(1 - p.along.axis, p.along.outer) if len(p.out) == 2 else p.along
+    return p.along.at(1 - p.along.axis) if len(p.out) == 2 else p.along
 
 
 def permuted(p: Passed) -> Along | None:
     """Axes in another order."""
-    return Along(p.saved("dims")[p.along.axis] % len(p.into), p.along.outer)
+    return p.along.at(p.saved("dims")[p.along.axis] % len(p.into))
 
 
-def chosen(p: Passed) -> Along | None:
+# Cuts, and what puts pieces together: a sample's own numbers, or whole samples.
+def chosen(p: Passed) -> Along | Piece:
     """One entry of an axis, which the output lacks."""
     (dim,) = p.axes("dim")
-    return Along(p.along.axis + (p.along.axis >= dim), p.along.outer)
+    if isinstance(p.along, Whole):
+        place = p.output if (index := p.saved("index")) is None else index % p.into[dim]
+        return Piece(dim, (place,), (p.along.sample,))
+    return p.along.at(p.along.axis + (p.along.axis >= dim))
 
 
-def stacked(p: Passed) -> Along | None:
-    """An axis that the inputs lack; it must not be the samples'."""
+def stacked(p: Passed) -> Along | Whole | None:
+    """An axis that the inputs lack; if it is the samples', each input is one sample's."""
     axis, dim = p.along.axis, p.saved("dim") % len(p.out)
-    return None if axis == dim else Along(axis - (axis > dim), p.along.outer)
+    if axis != dim:
+        return p.along.at(axis - (axis > dim))
+    index = p.saved("index", p.slot)  # of a cut undone there is one input
+    owner = p.owners(dim)[index]
+    return None if owner == NOBODY else Whole(owner)
 
 
-def sliced(p: Passed) -> Along | None:
-    """A part of an axis; of the samples' own all, in order."""
-    if p.along.axis in p.axes("dim"):
-        whole = p.into[p.along.axis] == p.out[p.along.axis] and p.saved("step") == 1
-        return p.along if whole else None
-    return p.along
+def joined_along(p: Passed) -> Along | Whole | None:
+    """Arrays one behind the other along an axis."""
+    (dim,) = p.axes("dim")
+    if p.along.axis != dim:
+        return elementwise(p)
+    if p.start is None:
+        return None
+    owners = p.owners(dim)[p.start : p.start + p.into[dim]]
+    return lying(dim, np.array(owners), p.size)
+
+
+def sliced(p: Passed) -> Along | Piece:
+    """A part of an axis."""
+    (dim,) = p.axes("dim")
+    if isinstance(p.along, Along) and p.along.axis != dim:
+        return p.along
+    if p.into[dim] == p.out[dim] and p.saved("step") == 1:
+        return p.along
+    start, step = p.saved("start"), p.saved("step")
+    start = max(0, start + p.into[dim]) if start < 0 else min(start, p.into[dim])
+    return Piece(dim, range(start, start + step * p.out[dim], step), p.owners(dim))
+
+
+def slice_undone(p: Passed) -> Along | Whole | None:
+    """A part of an axis among zeros: what reaches the part."""
+    (dim,) = p.axes("dim")
+    if p.along.axis != dim:
+        return p.along
+    part = slice(*(p.saved(name) for name in ("start", "end", "step")))
+    return lying(dim, np.array(p.owners(dim)[part]), p.size)
+
+
+def split(p: Passed) -> Along | Piece:
+    """One of several parts of an axis."""
+    (dim,) = p.axes("dim")
+    if isinstance(p.along, Along) and p.along.axis != dim:
+        return p.along
+    sizes = p.saved("split_sizes") or (p.saved("split_size"),) * p.output
+    start = sum(sizes[: p.output])
+    return Piece(dim, range(start, start + p.out[dim]), p.owners(dim))
+
+
+def selected(p: Passed) -> Along | Piece:
+    """Entries of an axis by their numbers."""
+    (dim,) = p.axes("dim")
+    if isinstance(p.along, Along) and p.along.axis != dim:
+        return p.along
+    return Piece(dim, p.saved("index").flatten().tolist(), p.owners(dim))
+
+
+def shown(p: Passed) -> Along | Whole | None:
+    """What a node does not say, it shows: numbers that tell their places are sent through it.
+
+    Each entry of the cotangent is its own number n, and then a number made of n. If what arrives
+    is again some n and the number made of it, everywhere, the node did nothing but move. A node
+    that adds or scales fails, for all but a vanishing part of all sums.
+    """
+    if hasattr(p.node.next_functions[p.slot][0], "variable"):
+        return None  # of a parameter rows are wanted
+    numbers = torch.arange(1.0, prod(p.out) + 1, dtype=torch.float64).view(p.out)
+    arrived, made = p.node(numbers), p.node(_made_of(numbers))
+    if len(p.node.next_functions) > 1:
+        arrived, made = arrived[p.slot], made[p.slot]
+    if arrived is None or not (_made_of(arrived.double()) == made.double()).all():
+        return None
+    arrived = arrived.double().cpu().numpy().astype(np.int64)
+    if arrived.size and not 0 <= arrived.min() <= arrived.max() <= prod(p.out):
+        return None
+    if isinstance(p.along, Whole):
+        return p.along
+    axis = p.along.axis
+    owners = np.append(p.owners(axis), NOBODY)
+    places = np.where(arrived > 0, (arrived - 1) // prod(p.out[axis + 1 :]) % p.out[axis], -1)
+    return _of_array(owners[places], p.size)
+
+
+def _made_of(numbers):
+    return torch.remainder(numbers * numbers, 1000003)
+
+
+def _of_array(whose, size):
+    """Return the axis along which the owners of an array differ; of zeros nobody asks."""
+    for axis in range(whose.ndim) if whose.size else ():
+        first = whose.max(tuple([n for n in range(whose.ndim) if n != axis]), keepdims=True)
+        if ((whose == first) | (whose == NOBODY)).all():
+            return lying(axis, first.flatten(), size)
+    return Whole(int(whose)) if whose.ndim == 0 and whose != NOBODY else None
+
+
+def or_shown(rule: AxisRule) -> AxisRule:
+    """A rule, and where it does not know, what the node shows."""
+    return lambda p: rule(p) or shown(p)
 
 
 def tiled(p: Passed) -> Along | None:
@@ -238,20 +359,52 @@ def windows(p: Passed) -> Along | None:
     return p.along
 
 
-def replaced(p: Passed) -> Along | None:
+def replaced(p: Passed) -> Along | Whole | None:
     """Numbers put in (input 1) at an index along one axis; input 0 has the output's shape."""
-    return elementwise(p) if p.slot == 0 else within("dim")(p)
+    (dim,) = p.axes("dim")
+    if p.slot == 0 or p.along.axis != dim:
+        return elementwise(p)
+    index = p.saved("index")
+    if index.ndim > 1:  # as long as the numbers: along the other axes it must not change
+        index = index.movedim(dim, 0).flatten(1)
+        if not index.numel() or not (index == index[:, :1]).all():
+            return None
+        index = index[:, 0]
+    owners = np.array(p.owners(dim))[index.cpu().numpy()]
+    return lying(dim, owners, p.size) if len(owners) == p.into[dim] else None
 
 
-def overwritten(p: Passed) -> Along | None:
+def overwritten(p: Passed) -> Along | Whole | None:
     """Numbers put in at places that an index or a mask chooses: what is left of input 0."""
-    return elementwise(p) if p.slot == 0 else None
+    if p.slot == 0:
+        return elementwise(p)
+    places = _places(p.saved("indices", ()), p.out)
+    if places is None or p.along.axis != 0:
+        return None
+    lies = lying(0, np.array(p.owners(0))[places], p.size)
+    same = p.into == (len(places), *p.out[1:]) or isinstance(lies, Whole)
+    return lies if same else None  # or one number was written to several samples
+
+
+def _places(indices, shape):
+    """Return which entries of axis 0 an index, or a mask, chooses; None if it is another one."""
+    if len(indices) != 1 or indices[0] is None or indices[0].ndim != 1:
+        return None
+    index = indices[0].cpu()
+    if index.dtype in (torch.bool, torch.uint8):
+        return index.nonzero().flatten().numpy() if len(index) == shape[0] else None
+    return (index % shape[0]).numpy()
 
 
 # Indexing: along the samples' own axis an index must be 0, 1, ..., B - 1.
-def indexed(p: Passed) -> Along | None:
+def indexed(p: Passed) -> Along | Piece | None:
     """x[i, j, ...] with index arrays side by side; the axes they make are in their place."""
-    indices = p.node._saved_indices
+    indices = p.saved("indices")
+    places = _places(indices, p.into)
+    if places is not None and (isinstance(p.along, Whole) or p.along.axis == 0):
+        return Piece(0, places, p.owners(0))
+    if isinstance(p.along, Whole):
+        return p.along
     if any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in indices):
         return None  # a mask: how many numbers it chooses is no shape
     places = [n for n, index in enumerate(indices) if index is not None]
@@ -263,12 +416,12 @@ def indexed(p: Passed) -> Along | None:
     if axis < first:
         return p.along if p.into[axis] == p.out[axis] else None
     if axis >= first + width:
-        return Along(axis - width + count, p.along.outer)
+        return p.along.at(axis - width + count)
     if p.out[axis] != p.size:
         return None
     for n in places:
         if p.into[n] == p.size and _counts(indices[n], width - (axis - first), p.size):
-            return Along(n)
+            return p.along.at(n)
     return None
 
 
@@ -302,9 +455,9 @@ REDUCED = """
     Norm Prod Std StdMean Sum Var VarMean
 """
 WITHIN = """
-    Cat Cummax Cummin Cumprod Cumsum FftC2C FftC2R FftR2C Gather Glu IndexFill IndexSelect
+    Cummax Cummin Cumprod Cumsum FftC2C FftC2R FftR2C Gather Glu IndexFill
     LinalgCross LogSoftmax LogSoftmaxBackwardData Logcumsumexp SafeSoftmax Softmax
-    SoftmaxBackwardData Sort Split SplitWithSizes Topk UnsafeSplit
+    SoftmaxBackwardData Sort Topk
 """
 OF_BATCH = """
     AdaptiveAvgPool2D AdaptiveAvgPool3D AdaptiveMaxPool2D AdaptiveMaxPool3D AffineGridGenerator
@@ -314,6 +467,10 @@ OF_BATCH = """
     ReplicationPad2D ReplicationPad3D UpsampleBicubic2D UpsampleBicubic2DAa UpsampleBilinear2D
     UpsampleBilinear2DAa UpsampleLinear1D UpsampleNearest1D UpsampleNearest2D UpsampleNearest3D
     UpsampleNearestExact1D UpsampleNearestExact2D UpsampleNearestExact3D UpsampleTrilinear3D
+"""
+EACH_OF_BATCH = """
+    AdaptiveAvgPool2DBackward AdaptiveMaxPool2DBackward AvgPool2DBackward GridSampler2D
+    GridSampler3D MaxPool2DWithIndicesBackward
 """
 ATTENTION = """
     ScaledDotProductCudnnAttention ScaledDotProductEfficientAttention
@@ -325,17 +482,23 @@ def _rows(kinds, rule):
     return dict.fromkeys(kinds.split(), rule)
 
 
+SPLIT = "Split SplitWithSizes UnsafeSplit"
+# Kinds that are asked for each output by itself, and those that cut: asked also of one sample's.
+EACH = {*SPLIT.split(), "Unbind"}
+CUTS = {*SPLIT.split(), "Index", "IndexSelect", "Select", "Slice", "Unbind"}
+
+
 # Kind of node -> rule. A kind that is not here is unknown, and so is a table that all share.
 AXES: dict[str, AxisRule] = {
     **_rows(ELEMENTWISE, elementwise),
     **_rows(REDUCED, reduced),
     **_rows(WITHIN, within("dim")),
-    **_rows("Flip Rot90", within("dims")),
-    "Roll": rolled,
+    **_rows("Flip Rot90", or_shown(within("dims"))),
+    "Roll": or_shown(rolled),
     **_rows("NllLoss NllLoss2D MultiMarginLoss MultilabelMarginLoss", per_class),
     "CtcLoss": of_texts,
     **_rows("IndexAdd IndexCopy Scatter ScatterAdd ScatterReduce", replaced),
-    "Index": indexed,
+    "Index": or_shown(indexed),
     **_rows("IndexPut MaskedScatter SelectScatter SliceScatter", overwritten),
     **_rows("ReshapeAlias Squeeze UnsafeView Unsqueeze View", reshaped),
     "T": matrix_transposed,
@@ -343,10 +506,15 @@ AXES: dict[str, AxisRule] = {
     "Permute": permuted,
     **_rows("Select Unbind", chosen),
     **_rows("Stack SelectBackward", stacked),
-    **_rows("Slice SliceBackward", sliced),
+    "Cat": joined_along,
+    "Slice": sliced,
+    "SliceBackward": slice_undone,
+    **_rows(SPLIT, split),
+    "IndexSelect": selected,
+    **_rows("CopySlices MaskedSelect PackPaddedSequence", shown),
     "Repeat": tiled,
     "ConstantPadNd": padded,
-    "AsStrided": strided,
+    "AsStrided": or_shown(strided),
     "Unfold": windows,
     **_rows("ViewAsComplex ViewAsReal", ahead),
     "Mm": product(0),
@@ -358,9 +526,11 @@ AXES: dict[str, AxisRule] = {
     "Trilinear": trilinear,
     "Linear": scan,
     **_rows(OF_BATCH, of_batch),
-    **_rows("GridSampler2D GridSampler3D", each_of_batch),
+    **_rows(EACH_OF_BATCH, each_of_batch),
     "NativeGroupNorm": group_norm,
     **_rows("NativeLayerNorm FusedRmsNorm", leading),
+    "NativeLayerNormBackward": layer_norm_again,
+    "ConvolutionBackward": convolution_again,
     **_rows("NativeBatchNorm CudnnBatchNorm", batch_norm),
     **_rows(ATTENTION, attention),
     "MkldnnRnnLayer": recurrent,

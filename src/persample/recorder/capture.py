@@ -14,10 +14,11 @@ from torch.autograd.graph import GradientEdge
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.hooks import RemovableHandle
 
-from .along import Along
+from .along import Along, Whole
 from .buffers import wide
 from .forms import Formed
 from .graph import Graph
+from .merging import batched, merged
 from .model import (
     check_losses,
     refuse_batch_norm,
@@ -26,8 +27,8 @@ from .model import (
     trainable,
 )
 from .passes import cotangents, during_a_pass
-from .replay import Replay, Replayed, merged
-from .sites import Cut, cut
+from .replay import Replay, Replayed, Start
+from .sites import Cut, Stop, cut
 from .uses import Uses
 
 
@@ -45,7 +46,7 @@ class TorchCapture:
         # Function does not outlive the tensors computed from it, though a GradientEdge names it.
         self.root: Tensor | None = None
         self.uses: dict[str, Uses] = {}
-        self.stops: dict[str, str] = {}  # parameter -> the operation that has no rule for it
+        self.stops: dict[str, Stop] = {}  # parameter -> why its rows are worked out one by one
         self.versions: list[tuple[str, Tensor, int]] = []  # what may not change in place
 
     # The block.
@@ -81,7 +82,7 @@ class TorchCapture:
                 "backward: the losses do not depend on any parameter of the model that requires "
                 "grad; compute them from model(x)."
             )
-        self._warn(found)
+        self._warn(graph, found)
         keep = retain_graph or found.keeps_graph
         arrived = cotangents(graph, found.edges, losses, keep, accumulate)
         if found.replayed:  # a hook on the losses has its turn when they are replayed
@@ -112,14 +113,21 @@ class TorchCapture:
 
         return during_a_pass(read)
 
-    def _warn(self, found: Cut):
+    def _warn(self, graph, found: Cut):
         self.stops = found.stops
         if found.stops:
             name, stop = next(iter(found.stops.items()))
             others = f" and {len(found.stops) - 1} more" if len(found.stops) > 1 else ""
+            apart = all(isinstance(graph.agreed(p), Whole) for p in found.replayed[name])
+            cost = (
+                "one sample's part of the graph, about as long as a loop over the samples"
+                if apart
+                else "the whole batch's graph below, so the time grows with the square of the "
+                "batch; where it is long, ps.per_sample_grad or a loop over the samples is faster"
+            )
             warnings.warn(
-                f"record: at {stop} it is not known how the samples lie, so the rows of {name}"
-                f"{others} are worked out one sample at a time, which is slow and exact; "
+                f"record: at {stop.where} {stop.reason}, so the rows of {name}{others} are worked "
+                f"out sample by sample: {graph.size} backward passes through {cost}; "
                 "record.forms() names the node of each.",
                 stacklevel=4,
             )
@@ -163,6 +171,7 @@ class TorchCapture:
         """Turn cotangents into forms."""
         self.size = graph.size
         forms: dict[str, list] = {name: [] for name in self.parameters}
+        apart: dict[str, list] = {name: [] for name in self.parameters}  # (sample, its form)
         for name, leaf in found.leaves.items():  # of one sample
             if (ct := arrived[leaf, 0]) is not None:
                 row = ct.detach().to_dense()[None]
@@ -171,25 +180,33 @@ class TorchCapture:
             site = found.sites[name][n]
             ct = arrived[site.place, 0]
             if ct is not None:
+                if site.rule.calls:
+                    node = graph.nodes[site.place]
+                    values[site.place] = {"node": node, "slot": site.slot, "dtype": ct.dtype}
                 form = site.rule.make(site.use, ct.detach(), values[site.place])
                 form = site.path.apply(form, values, graph, name, self.parameters[name])
-                forms[name].append(form)
+                if isinstance(site.use.along, Whole):
+                    apart[name].append((site.use.along.sample, form))
+                else:
+                    forms[name].append(form)
         groups: dict[frozenset, list[str]] = {}
         for name, places in found.replayed.items():
             groups.setdefault(places, []).append(name)
         for places, names in groups.items():
-            used = [
-                (GradientEdge(graph.nodes[place], n), ct.detach(), graph.along[place][n])
-                for (place, n), ct in arrived.items()
-                if place in places and ct is not None
-            ]
-            if used:
-                edges, cotangents, along = map(list, zip(*used, strict=True))
+            starts, own = [], {}
+            for place in places:
+                for n, along in graph.along[place].items():
+                    if (ct := arrived[place, n]) is not None:
+                        start = Start(GradientEdge(graph.nodes[place], n), ct.detach(), along)
+                        is_own = isinstance(along, Whole)
+                        (own.setdefault(along.sample, []) if is_own else starts).append(start)
+            if starts or own:
                 parameters = {name: self.parameters[name] for name in names}
-                run = Replay(edges, cotangents, along, graph.size, parameters)
+                run = Replay(starts, own, graph.size, parameters)
                 for name in names:
-                    forms[name].append(Replayed(run, name, self.stops[name]))
+                    forms[name].append(Replayed(run, name, self.stops[name].where))
         for name, p in self.parameters.items():
+            forms[name] += batched(apart[name], graph.size)
             self.uses[name] = Uses(p, merged(forms[name]), graph.size)
 
     # What a record asks for.

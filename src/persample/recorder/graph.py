@@ -9,8 +9,8 @@ from typing import Any
 
 from torch.autograd.function import BackwardCFunction
 
-from .along import Along, Passed
-from .axes import AXES
+from .along import Along, Lies, Passed, Whole, joined
+from .axes import AXES, CUTS, EACH
 
 Node = Any  # torch.autograd.graph.Node
 
@@ -20,8 +20,9 @@ def kind_of(node: Node) -> str:
 
     The number tells them apart: "MulBackward" is a ``torch.autograd.Function`` that someone wrote.
     """
-    kind, _, number = node.name().rpartition("Backward")
-    return kind if number.isdigit() else ""
+    name = node.name()
+    kind, _, number = name.rpartition("Backward")
+    return kind if number.isdigit() else "CopySlices" * (name == "torch::autograd::CopySlices")
 
 
 class Graph:
@@ -37,12 +38,13 @@ class Graph:
         self.nodes: list[Node] = []
         self.kinds: list[str] = []  # of the nodes
         self._shapes: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._known_starts: dict[int, list] = {}
         self.place: dict[Node, int] = {}
         self.uses: list[list[tuple[int, int]]] = []  # for each node: (consumer, input of it)
         self.targets: list[list] = []  # for each node: (place of the next node, its output)
         self.leaves: dict[str, int] = {}  # parameter -> its AccumulateGrad node
         # For each node: output -> where the samples lie in its cotangent, None if unknown.
-        self.along: list[dict[int, Along | None]] = []
+        self.along: list[dict[int, Lies]] = []
         for node, number, along in roots:
             self.along[self._add(node)][number] = along
         for here, node in enumerate(self.nodes):  # grows while it is walked
@@ -74,34 +76,67 @@ class Graph:
     def _walk(self) -> None:
         """Say where the samples lie, each node after all that use it."""
         waiting = [len(uses) for uses in self.uses]
+        arriving: list[dict[int, list]] = [{} for _ in self.nodes]
         ready = [here for here, count in enumerate(waiting) if not count]
         for here in ready:  # grows while it is walked
-            along = self.agreed(here)
-            rule = None if along is None else AXES.get(self.kinds[here])
+            for output, parts in arriving[here].items():
+                self.along[here][output] = joined(parts, self.shape(here, output), self.size)
+            arriving[here], along = {}, self.agreed(here)
             for slot, target in enumerate(self.targets[here]):
                 if target is None:
                     continue
-                there, number = target
-                passed = rule and self._pass(rule, here, slot, along)
-                known = self.along[there]
-                known[number] = passed if known.get(number, passed) == passed else None
+                there, output = target
+                parts = self._pass(here, slot, along)
+                arriving[there].setdefault(output, []).extend(parts)
                 waiting[there] -= 1
                 if not waiting[there]:
                     ready.append(there)
 
-    def _pass(self, rule, here, slot, along):
-        used = list(self.along[here])
-        output = used[0] if len(used) == 1 else None
-        return rule(self.passed(here, slot, output, along, used[0]))
+    def _pass(self, here, slot, along):
+        """Return where the samples lie in what a node passes to an input, part by part."""
+        kind = self.kinds[here]
+        rule, outputs = AXES.get(kind), self.along[here]
+        if isinstance(along, Whole) and kind not in CUTS:
+            return [along]
+        if kind in EACH and None not in outputs.values():
+            return [rule(self.passed(here, slot, n, part, n)) for n, part in outputs.items()]
+        if along is None or rule is None:
+            return [None]
+        first = next(iter(outputs))
+        output = first if len(outputs) == 1 else None
+        return [rule(self.passed(here, slot, output, along, first))]
 
     def passed(
-        self, here: int, slot: int, output: int | None, along: Along | None, like: int = 0
+        self, here: int, slot: int, output: int | None, along: Lies, like: int = 0
     ) -> Passed:
         """Return what a node passes from an output to an input; ``like`` is one of that shape."""
         out, into = self.shape(here, like), self.shape(*self.targets[here][slot])
-        return Passed(self.nodes[here], slot, output, along, out, into, self.size)
+        start = self._starts(here, out)[slot] if self.kinds[here] == "Cat" else None
+        return Passed(self.nodes[here], slot, output, along, out, into, self.size, start)
 
-    def agreed(self, place: int) -> Along | None:
+    def _starts(self, here, out):
+        """Return where each input of a node stands that joins them; None if that is not known.
+
+        Of an input without a gradient nothing is known.
+        """
+        if here not in self._known_starts:
+            targets, dim = self.targets[here], self.nodes[here]._saved_dim
+            dim = (dim - 2**64 if dim >= 2**63 else dim) % len(out)
+            shapes = [target and self.shape(*target) for target in targets]
+            # An empty vector joins arrays of any number of axes.
+            lengths = [x and (x[dim] if len(x) == len(out) else 0) for x in shapes]
+            starts, start = [], 0
+            for length in lengths:
+                starts.append(start)
+                start = None if None in (start, length) else start + length
+            end = out[dim]
+            for n, length in reversed(list(enumerate(lengths))):
+                end = None if None in (end, length) else end - length
+                starts[n] = end if starts[n] is None else starts[n]
+            self._known_starts[here] = starts
+        return self._known_starts[here]
+
+    def agreed(self, place: int) -> Lies:
         """Return where the samples lie in the cotangents of all outputs of a node, if they do."""
         found = list(self.along[place].values())
         return found[0] if found and found.count(found[0]) == len(found) else None

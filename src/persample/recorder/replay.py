@@ -7,17 +7,15 @@ sample. Both need the graph of the pass, and `merged` saves them work where uses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import add
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.autograd.graph import GradientEdge
 
-from .along import Along
+from .along import Along, Whole
 from .buffers import KEPT, slices, within
-from .forms import Form, Formed, Outer, OuterSum
-from .layer_forms import Lookup
+from .forms import Form
 
 
 @contextmanager
@@ -74,17 +72,24 @@ class Pulled(Form):
         return None if total is None else self._grad(total.to(self.dtype)).to(weights.dtype)
 
 
+class Start(NamedTuple):
+    """Where autograd begins again: an operation's output, and its cotangent in the batch."""
+
+    edge: GradientEdge
+    cotangent: Tensor
+    along: Along | Whole
+
+
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """Autograd, run again from one operation for one sample at a time: slow and always right.
+    """Autograd, run again from some operations for one sample at a time: slow and always right.
 
-    ``edges`` are the operation's outputs, ``cotangents`` theirs; all parameters of the operation
-    come from one run, and those not yet asked for are kept.
+    From where all is one sample's, only for this sample. All ``parameters`` come from one run, and
+    those not yet asked for are kept.
     """
 
-    edges: list[GradientEdge]
-    cotangents: list[Tensor]
-    along: list[Along]
+    starts: list[Start]  # where the samples lie along an axis
+    own: dict[int, list[Start]]  # sample -> where all is its own
     size: int
     parameters: dict[str, Tensor]
     _kept: dict = field(default_factory=dict)
@@ -100,14 +105,15 @@ class Replay:
         return torch.stack(rows)
 
     def _one(self, sample):
-        cotangents = [
-            along.only(ct, sample, self.size)
-            for along, ct in zip(self.along, self.cotangents, strict=True)
-        ]
+        found = [(x.edge, x.along.only(x.cotangent, sample, self.size)) for x in self.starts]
+        found += [(x.edge, x.cotangent) for x in self.own.get(sample, ())]
         parameters = list(self.parameters.values())
+        if not found:
+            return [torch.zeros_like(p) for p in parameters]
+        edges, cotangents = zip(*found, strict=True)
         with second_run(", ".join(self.parameters)):
             gradients = torch.autograd.grad(
-                self.edges, parameters, cotangents, retain_graph=True, materialize_grads=True
+                edges, parameters, cotangents, retain_graph=True, materialize_grads=True
             )
             return [g.to_dense() for g in gradients]  # of an embedding it may be sparse
 
@@ -126,28 +132,3 @@ class Replayed(Form):
 
     def rows(self, samples: slice, out: Tensor) -> None:
         out.copy_(self.run.rows_of(self.name, samples))
-
-
-def merged(uses: list) -> list:
-    """Return fewer forms of the same sum: products at T places become one with T terms.
-
-    So do lookups in the same table; what is formed is added.
-    """
-    products = [use for use in uses if isinstance(use, Outer | OuterSum)]
-    lookups = [use for use in uses if isinstance(use, Lookup)]
-    formed = [use for use in uses if isinstance(use, Formed)]
-    others = [use for use in uses if use not in products + lookups + formed]
-    if len(products) > 1:
-        delta, h = (
-            torch.cat([x if x.ndim == 3 else x[:, None] for x in parts], 1)
-            for parts in ([use.delta for use in products], [use.h for use in products])
-        )
-        products = [OuterSum(delta, h)]
-    if len(lookups) > 1:
-        delta, index = (
-            torch.cat([getattr(use, name) for use in lookups], 1) for name in ("delta", "index")
-        )
-        lookups = [Lookup(delta, index, lookups[0].count)]
-    if len(formed) > 1:
-        formed = [Formed(reduce(add, [use.g for use in formed]))]
-    return others + formed + lookups + products

@@ -13,7 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .along import Along, Shape
+from .along import Along, Shape, Whole
+from .axes import ELEMENTWISE
 from .forms import Form, Formed, Outer, OuterSum
 from .layer_forms import Convolution, ConvolutionLoop, Groups, Lookup
 
@@ -22,14 +23,19 @@ from .layer_forms import Convolution, ConvolutionLoop, Groups, Lookup
 class Use:
     """One use of a parameter: where the samples lie, and the shape of what the operation took."""
 
-    along: Along
-    size: int
+    along: Along | Whole
+    size: int  # B, or 1 where all is one sample's
     shape: Shape
     dtype: torch.dtype  # of the rows while they are worked out
 
     def is_plain(self, x: Tensor) -> bool:
         """Say whether axis 0 counts the samples and nothing else."""
-        return self.along.axis == 0 and x.shape[0] == self.size
+        return self.along == Along(0) and x.shape[0] == self.size
+
+    @property
+    def is_whole(self) -> bool:
+        """Say whether all is one sample's."""
+        return isinstance(self.along, Whole)
 
     def first(self, x: Tensor) -> Tensor:
         """Return x with the samples first; floating-point numbers in the dtype of the rows."""
@@ -45,11 +51,11 @@ class Use:
 def _repeated(use, output):
     """Say whether the operation took the same input for all samples, not a part for each."""
     missing = len(output) - len(use.shape)
-    return use.along.axis < missing or use.shape[use.along.axis - missing] == 1
+    return use.is_whole or use.along.axis < missing or use.shape[use.along.axis - missing] == 1
 
 
 def _on_axis_0(use, output):
-    return use.along.axis == 0
+    return use.is_whole or use.along.axis == 0
 
 
 def _never(node):
@@ -70,6 +76,7 @@ class Rule:
     fits: Callable[[Use, Shape], bool] = _repeated
     unless: Callable[[Any], bool] = _never
     gives: type[Form] = Formed
+    calls: bool = False  # it calls the node, whose graph must be kept until then
 
 
 # A sum over whatever the operation repeated: biases, scales, positions, class tokens.
@@ -116,15 +123,29 @@ def _copies(use, ct, saved):
 
 def _one_copy_each(use, output):
     """Say whether an array was repeated once for each sample, and the repeats stand together."""
-    axis, outer = use.along
-    return outer == 1 and (
-        (*output[:axis], output[axis] // use.size, *output[axis + 1 :]) == use.shape
+    if use.is_whole:
+        return False
+    axis, outer, owner = use.along
+    return (
+        outer == 1
+        and owner is None
+        and ((*output[:axis], output[axis] // use.size, *output[axis + 1 :]) == use.shape)
     )
 
 
 def _below_zero(use, ct, saved):
     x = saved["self"]
     return _summed(use, torch.where(x > 0, 0, ct * x))  # as PyTorch: NaN stays NaN
+
+
+def _called(use, ct, saved):
+    """Let an elementwise operation differentiate itself.
+
+    A node called by itself does not sum over what was repeated, which is the engine's part.
+    """
+    passed = saved["node"](ct.to(saved["dtype"]))
+    passed = passed if isinstance(passed, Tensor) else passed[saved["slot"]]
+    return _summed(use, passed.detach())
 
 
 # Products of matrices: the weight is the second factor, (d, p), so a row is h^T delta.
@@ -165,6 +186,11 @@ def _convolution(use, ct, saved):
     return form if k == 1 else Groups(form, k)
 
 
+def _convolution_again(use, ct, saved):
+    """The backward pass, differentiated: ct has the place of the input, its cotangent of delta."""
+    return _convolution(use, saved["grad_output"], saved | {"input": ct})
+
+
 def _channels(use, ct, saved):
     """Sum over all axes but the samples' and the channels', which are axis 1 of the output."""
     x = use.first(ct)  # (B, k, channels, ...)
@@ -174,6 +200,20 @@ def _channels(use, ct, saved):
 # Normalisations: the scale multiplies what was normalised.
 def _layer_scale(use, ct, saved):
     return _summed(use, ct * (saved["input"] - saved["result1"]) * saved["result2"])
+
+
+def _layer_scale_again(use, ct, saved):
+    """The backward pass, differentiated by the scale: it takes what was normalised of ct."""
+    axes = tuple(range(-len(saved["normalized_shape"]), 0))
+    normal = (saved["input"] - saved["mean"]) * saved["rstd"]
+    along = (ct * normal).mean(axes, keepdim=True) * normal
+    return _summed(
+        use, (ct - ct.mean(axes, keepdim=True) - along) * saved["rstd"] * saved["grad_out"]
+    )
+
+
+def _no_part(use, ct, saved):
+    return Formed(ct.new_zeros(use.size, *use.shape, dtype=use.dtype))
 
 
 def _group_scale(use, ct, saved):
@@ -239,12 +279,12 @@ def _bags(use, ct, saved):
 
 
 def _one_bag_each(use, output):
-    return use.along.axis == 0 and output[0] == use.size
+    return (use.is_whole or use.along == Along(0)) and output[0] == use.size
 
 
 def _of_table(use, output):
     """Say whether lines of a table were chosen, and the samples lie along an axis of the index."""
-    return len(use.shape) == 2 and use.along.axis < len(output) - 1
+    return len(use.shape) == 2 and (use.is_whole or use.along.axis < len(output) - 1)
 
 
 def _of_batch(node):
@@ -280,9 +320,18 @@ RULES: dict[str, dict[int, Rule]] = {
         1: Rule(_convolution, CONVOLUTION, _on_axis_0, gives=Convolution),
         2: Rule(_channels, (), _on_axis_0),
     },
+    "ConvolutionBackward": {
+        2: Rule(
+            _convolution_again, ("grad_output", *CONVOLUTION[1:]), _on_axis_0, gives=Convolution
+        ),
+    },
     "NativeLayerNorm": {
         1: Rule(_layer_scale, ("input", "result1", "result2")),
         2: Rule(_spread),
+    },
+    "NativeLayerNormBackward": {
+        4: Rule(_layer_scale_again, ("grad_out", "input", "mean", "rstd", "normalized_shape")),
+        5: Rule(_no_part),
     },
     "NativeGroupNorm": {
         1: Rule(_group_scale, ("input", "result1", "result2"), _on_axis_0),
@@ -298,3 +347,12 @@ RULES: dict[str, dict[int, Rule]] = {
     "EmbeddingBag": {0: Rule(_bags, BAGS, _one_bag_each, _by_frequency, Lookup)},
     "Index": {0: Rule(_indexed, ("indices",), _of_table, _is_no_lookup, Lookup)},
 }
+# Any other operation of ELEMENTWISE, at any input, but two that sum over what was repeated.
+CALL = Rule(_called, calls=True)
+CALLED = set(ELEMENTWISE.split()) - {"Copysign", "MaskedFill"}
+
+
+def rule_of(name: str, kind: str, slot: int) -> Rule | None:
+    """Return the rule of an input of a node; None where there is none."""
+    rule = RULES.get(kind, {}).get(slot) if name == f"{kind}Backward0" else None
+    return CALL if rule is None and kind in CALLED else rule

@@ -6,11 +6,15 @@ whatever lies below or above: rows from any such cut are exact.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from .along import Whole
+from .axes import AXES
 from .buffers import wide
+from .forms import Formed
 from .graph import Graph
-from .paths import Path, path
-from .rules import RULES, Rule, Use
+from .paths import STEPS, Path, path
+from .rules import RULES, Rule, Use, rule_of
 
 
 @dataclass(frozen=True)
@@ -24,25 +28,32 @@ class Site:
     rule: Rule  # that of the table
 
 
+class Stop(NamedTuple):
+    """Why a parameter's rows are worked out sample by sample."""
+
+    where: str  # the names of the operations
+    reason: str
+
+
 @dataclass(frozen=True)
 class Cut:
     """Parameter -> its sites, or the places from which autograd runs again for each sample.
 
-    ``stops`` are the names of the operations for which a replayed parameter has no sites. A
-    batch of one sample is cut at the parameters, ``leaves``.
+    ``stops`` says why a replayed parameter has no sites. A batch of one sample is cut at the
+    parameters, ``leaves``.
     """
 
     edges: list[tuple[int, int]]  # (place, output): the cotangents that are wanted
     leaves: dict[str, int]
     sites: dict[str, list[Site]]
     replayed: dict[str, frozenset[int]]
-    stops: dict[str, str]
+    stops: dict[str, Stop]
 
     @property
     def keeps_graph(self) -> bool:
         """Say whether rows need autograd a second time."""
-        pulled = any(site.path.pulled for sites in self.sites.values() for site in sites)
-        return pulled or bool(self.replayed)
+        sites = [site for sites in self.sites.values() for site in sites]
+        return bool(self.replayed) or any(site.path.pulled or site.rule.calls for site in sites)
 
 
 def cut(graph: Graph, is_hooked: bool) -> Cut:
@@ -57,9 +68,8 @@ def cut(graph: Graph, is_hooked: bool) -> Cut:
             sites[name] = found
             continue
         replayed[name] = _apart(graph, {place for place, _ in edges}, is_hooked)
-        lacking = [place for (place, _), site in zip(edges, found, strict=True) if site is None]
-        ends = sorted({graph.nodes[place].name().rpartition("::")[2] for place in lacking})
-        stops[name] = "a hook" if is_hooked else ", ".join(ends)
+        lacking = [edge for edge, site in zip(edges, found, strict=True) if site is None]
+        stops[name] = _stop(graph, lacking, leaf, is_hooked)
     places = {site.place for uses in sites.values() for site in uses}.union(*replayed.values())
     return Cut([(p, n) for p in places for n in graph.along[p]], {}, sites, replayed, stops)
 
@@ -69,7 +79,7 @@ def _edges(graph, leaf):
     edges, seen, waiting = [], {leaf}, [leaf]
     while waiting:
         for above, slot in graph.uses[waiting.pop()]:
-            if graph.is_proved(above):
+            if graph.is_proved(above) and not _only_moves(graph, above):
                 edges.append((above, slot))
             elif above not in seen:
                 seen.add(above)
@@ -77,26 +87,65 @@ def _edges(graph, leaf):
     return edges
 
 
+def _stop(graph, lacking, leaf, is_hooked):
+    """Say at which operations there is no site, and what is missing at the first."""
+    names = {graph.nodes[place].name().rpartition("::")[2] for place, _ in lacking}
+    if is_hooked:
+        return Stop("a hook", "a cotangent may be changed")
+    place, slot = lacking[0]
+    is_whole = isinstance(graph.agreed(place), Whole)
+    if graph.kinds[place] not in AXES and not is_whole:
+        reason = "it is not known how the samples lie"
+    elif is_whole or path(graph, graph.targets[place][slot], leaf, Formed).pulled is None:
+        reason = "there is no closed form of the rows"
+    else:
+        reason = "samples are mixed, or moved in a way that is not known"
+    return Stop(", ".join(sorted(names)), reason)
+
+
+def _only_moves(graph, place):
+    """Say whether one sample's own use moves a parameter's numbers here, and uses them above."""
+    kind = graph.kinds[place]
+    return kind in STEPS and kind not in RULES and isinstance(graph.agreed(place), Whole)
+
+
 def _apart(graph, places, is_hooked):
     """Return where autograd runs again: at these operations, or, if one leads to another or a
-    hook may hide on the way, at the losses.
+    hook may hide on the way, further up: where samples begin to be apart, or at the losses.
     """
-    reached = (graph.reach(place) - {place} for place in places)
-    if is_hooked or any(places & below for below in reached):
+    if is_hooked:
         return frozenset({0})  # the losses
-    return frozenset(places)
+    if _lead_to_none(graph, places):
+        return frozenset(places)
+    if all(isinstance(graph.agreed(place), Whole) for place in places):
+        tops = {place for place in range(len(graph.nodes)) if _begins_to_be_apart(graph, place)}
+        if _lead_to_none(graph, tops):
+            return frozenset(tops)
+    return frozenset({0})
+
+
+def _lead_to_none(graph, places):
+    """Say whether no operation is below another."""
+    return not any(places & (graph.reach(place) - {place}) for place in places)
+
+
+def _begins_to_be_apart(graph, place):
+    users = [graph.agreed(above) for above, _ in graph.uses[place]]
+    is_whole = isinstance(graph.agreed(place), Whole)
+    return is_whole and not all(isinstance(along, Whole) for along in users)
 
 
 def _site(graph, place, slot, leaf):
     """Return the site of an input of an operation; None where the table has no form for it."""
     node, along, target = graph.nodes[place], graph.agreed(place), graph.targets[place][slot]
-    rule = RULES.get(graph.kinds[place], {}).get(slot)
-    if rule is None or list(graph.along[place]) != [0] or not node.name().endswith("Backward0"):
+    rule = rule_of(node.name(), graph.kinds[place], slot)
+    if rule is None or list(graph.along[place]) != [0]:
         return None
     if any(x.dtype.is_complex for x in node._input_metadata):
         return None
     dtype = wide(graph.nodes[leaf]._input_metadata[0].dtype)
-    use = Use(along, graph.size, graph.shape(*target), dtype)
+    size = 1 if isinstance(along, Whole) else graph.size
+    use = Use(along, size, graph.shape(*target), dtype)
     if not rule.fits(use, graph.shape(place)) or rule.unless(node):
         return None
     return Site(place, slot, path(graph, target, leaf, rule.gives), use, rule)

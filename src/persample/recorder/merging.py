@@ -1,0 +1,123 @@
+"""Fewer forms of the same sum: uses that are alike become one, with more terms.
+
+A weight used at T places has one sum of T products; the uses of samples that were computed apart
+become one batch.
+"""
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+
+import torch
+from torch import Tensor
+
+from .along import Along
+from .forms import Form, Formed, Outer, OuterSum, Part
+from .layer_forms import Lookup
+
+
+def merged(uses: list[Form]) -> list[Form]:
+    """Return fewer forms of the same sum: products, lookups and what is formed become one each."""
+    products = [use for use in uses if isinstance(use, Outer | OuterSum)]
+    lookups = [use for use in uses if isinstance(use, Lookup)]
+    formed = [use for use in uses if isinstance(use, Formed)]
+    others = [use for use in uses if not isinstance(use, Outer | OuterSum | Lookup | Formed)]
+    if len(products) > 1:
+        delta, h = (torch.cat(x, 1) for x in zip(*map(_places, products), strict=True))
+        products = [OuterSum(delta, h)]
+    if len(lookups) > 1:
+        delta, index = (torch.cat(x, 1) for x in zip(*map(_places, lookups), strict=True))
+        lookups = [Lookup(delta, index, lookups[0].count)]
+    if len(formed) > 1:
+        formed = [Formed(reduce(add, [use.g for use in formed]))]
+    return others + formed + lookups + products
+
+
+def _places(form):
+    """Return the factors of a sum over places, (B, T, ...)."""
+    if isinstance(form, Lookup):
+        return form.delta, form.index
+    return [x if x.ndim == 3 else x[:, None] for x in (form.delta, form.h)]
+
+
+def batched(uses: list[tuple[int, Form]], size: int) -> list[Form]:
+    """Return forms of the whole batch from (sample, form of this sample alone)."""
+    alike: dict = {}
+    for sample, form in uses:
+        alike.setdefault(_likeness(form), []).append((sample, form))
+    return [_batch(*zip(*each, strict=True), size) for each in alike.values()]
+
+
+def _likeness(form):
+    """Return what forms must have in common to become one."""
+    if isinstance(form, Part):
+        return Part, form.lines.start, form.lines.stop, _likeness(form.form)
+    kinds = (Outer, OuterSum), (Lookup,), (Formed,)
+    return next((kind for kind in kinds if isinstance(form, kind)), None)
+
+
+def _batch(samples, forms, size):
+    first = forms[0]
+    if isinstance(first, Part):
+        whole = _batch(samples, [form.form for form in forms], size)
+        return Part(whole, first.lines, first.shape)
+    if isinstance(first, Formed):
+        g = torch.cat([form.g for form in forms])
+        whole = g.new_zeros(size, *g.shape[1:])
+        return Formed(whole.index_add_(0, torch.tensor(samples, device=g.device), g))
+    if isinstance(first, Outer | OuterSum | Lookup):
+        places = [[x[0] for x in _places(form)] for form in forms]
+        owner = [i for i, (x, _) in zip(samples, places, strict=True) for _ in range(len(x))]
+        along = Along(0, 1, tuple(owner))
+        one, other = (along.split(torch.cat(x), size) for x in zip(*places, strict=True))
+        return (
+            OuterSum(one, other)
+            if not isinstance(first, Lookup)
+            else Lookup(one, other, first.count)
+        )
+    return Apart(
+        list(samples),
+        list(forms),
+        size,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Apart(Form):
+    """Forms of single samples; those of one sample add up."""
+
+    samples: list[int]
+    forms: list[Form]
+    size: int
+
+    @property
+    def kind(self) -> str:
+        return self.forms[0].kind
+
+    def rows(self, samples: slice, out: Tensor) -> None:
+        out.zero_()
+        row = torch.empty_like(out[:1])
+        for sample, form in zip(self.samples, self.forms, strict=True):
+            if samples.start <= sample < samples.stop:
+                form.rows(slice(0, 1), row)
+                out[sample - samples.start] += row[0]
+
+    def squared_norms(self) -> Tensor | None:
+        if len(set(self.samples)) < len(self.samples):
+            return None
+        found = [form.squared_norms() for form in self.forms]
+        return None if any(x is None for x in found) else self._spread(found)
+
+    def weighted_sum(self, weights: Tensor) -> Tensor | None:
+        each = zip(self.samples, self.forms, strict=True)
+        found = [form.weighted_sum(weights[i : i + 1]) for i, form in each]
+        return None if any(x is None for x in found) else reduce(add, found)
+
+    def project(self, vectors: list) -> Tensor | None:
+        found = [form.project(vectors) for form in self.forms]
+        return None if any(x is None for x in found) else self._spread(found)
+
+    def _spread(self, found):
+        found = torch.cat(found)
+        whole = found.new_zeros(self.size, *found.shape[1:])
+        return whole.index_add_(0, torch.tensor(self.samples, device=found.device), found)
