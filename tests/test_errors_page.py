@@ -1,8 +1,8 @@
 """What the error index says beside its messages and cures holds, for the models it names."""
 
-import re
 import warnings
 from contextlib import nullcontext
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,8 @@ import persample as ps
 
 from .cases import rewards, states
 from .test_error_index import CURES
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def rows_of_module(model, *batch, loss=lambda out: out.square().sum()):
@@ -153,43 +155,101 @@ def test_record_takes_a_model_that_asks_for_values(name):
     record.check()
 
 
-def test_nnx_modules_need_a_copy_and_keys_of_their_own():
-    nnx = pytest.importorskip("flax.nnx")
-    from flax.errors import TraceContextError
+@pytest.fixture(scope="module")
+def nnx():
+    return pytest.importorskip("flax.nnx")
 
-    class Net(nnx.Module):
-        def __init__(self, middle, rngs):
-            self.a, self.middle = nnx.Linear(3, 8, rngs=rngs), middle
-            self.b = nnx.Linear(8, 1, rngs=rngs)
+
+def nnx_model(nnx, kind, rngs):
+    """Return a model of two layers with another between: dropout, BatchNorm, or a scan."""
+
+    class Block(nnx.Module):
+        def __init__(self, rngs):
+            self.layer, self.dropout = nnx.Linear(8, 8, rngs=rngs), nnx.Dropout(0.5, rngs=rngs)
 
         def __call__(self, x):
-            return self.b(self.middle(self.a(x)))[..., 0]
+            return self.dropout(self.layer(x))
 
-    x, y = jnp.asarray(states, "float32"), jnp.asarray(rewards, "float32")
-    keys = jax.random.split(jax.random.key(1), len(x))
+    class Net(nnx.Module):
+        def __init__(self):
+            self.a, self.b = nnx.Linear(3, 8, rngs=rngs), nnx.Linear(8, 1, rngs=rngs)
+            if kind == "scan":
+                self.middle = nnx.split_rngs(splits=2)(nnx.vmap(Block))(rngs)
+            else:
+                norm = kind == "norm"
+                self.middle = nnx.BatchNorm(8, rngs=rngs) if norm else nnx.Dropout(0.5, rngs=rngs)
 
-    def rows_of(model, one_loss=None, reseed=True, copy=True):
-        graph, params, rest = nnx.split(model, nnx.Param, ...)
-        words = {"nnx": nnx, "graph": graph, "rest": rest}
-        code = next(code for _, code in CURES if "nnx.merge" in code)
-        code = code if copy else code.replace(", copy=True", "")
-        exec(code if reseed else re.sub(r"^ *nnx.reseed.*$", "", code, flags=re.M), words)
-        loss = words["loss"]
-        rows = jax.vmap(jax.grad(loss), (None, 0, 0, 0))(params, x, y, keys)
-        loop = [jax.grad(loss)(params, *sample) for sample in zip(x, y, keys, strict=True)]
-        return rows, jax.tree.map(lambda *r: jnp.stack(r), *loop)
+        def __call__(self, x):
+            through = lambda x, layer: layer(x)  # noqa: E731
+            if kind == "scan":
+                through = nnx.scan(through, in_axes=(nnx.Carry, 0), out_axes=nnx.Carry)
+            return self.b(through(self.a(x), self.middle))[..., 0]
 
-    dropout = lambda: Net(nnx.Dropout(0.5, rngs=nnx.Rngs(0)), nnx.Rngs(0))  # noqa: E731
-    norm = lambda: Net(nnx.BatchNorm(8, rngs=nnx.Rngs(0)), nnx.Rngs(0))  # noqa: E731
-    for model, kept in ((dropout(), "RngCount"), (norm(), "BatchStat")):
-        with pytest.raises(TraceContextError, match=f"Cannot mutate {kept} from a different tr"):
-            rows_of(model, reseed=False, copy=False)
-    masks = lambda rows: len(np.unique(np.asarray(rows["b"]["kernel"][...]) == 0, axis=0))  # noqa: E731
-    rows, loop = rows_of(dropout())
-    assert masks(rows) > 1
+    return Net()
+
+
+def nnx_rows(nnx, model, *changes, by=jax.vmap):
+    """Return the rows of the loss of the error index, with changes of its text."""
+    (code,) = (code for _, code in CURES if "nnx.merge" in code)
+    for old, new in changes:
+        assert old in code
+        code = code.replace(old, new)
+    graph, params, rest = nnx.split(model, nnx.Param, ...)
+    words = {"nnx": nnx, "graph": graph, "rest": rest}
+    exec(code, words)
+    keys = jax.random.split(jax.random.key(1), len(states))
+    batch = (jnp.asarray(states, "float32"), jnp.asarray(rewards, "float32"), keys)
+    return jax.jit(by(lambda *sample: jax.grad(words["loss"])(params, *sample)))(*batch)
+
+
+def in_a_loop(f):
+    return lambda *batch: jax.lax.map(lambda sample: f(*sample), batch)
+
+
+RESEED = "nnx.reseed(model, default=key)"
+MERGE = "nnx.merge(graph, params, rest, copy=True)"
+UNCOPIED, UNSEEDED = (", copy=True", ""), (RESEED, "key")
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [
+        ("dropout", "Cannot mutate RngCount from a different trace level"),
+        ("norm", "Cannot mutate BatchStat from a different trace level"),
+        ("scan", "Cannot extract graph node from different trace level"),
+    ],
+)
+def test_nnx_merge_needs_a_copy(nnx, kind, error):
+    from flax.errors import TraceContextError
+
+    stop = ValueError if kind == "scan" else TraceContextError
+    with pytest.raises(stop, match=error):
+        nnx_rows(nnx, nnx_model(nnx, kind, nnx.Rngs(0)), UNCOPIED, UNSEEDED)
+
+
+def test_nnx_dropout_needs_a_key_for_each_sample(nnx):
+    def masks(*given):
+        kernels = nnx_rows(nnx, *given)["b"]["kernel"][...]
+        return len(np.unique(np.asarray(kernels) == 0, axis=0))
+
+    model, scan = (nnx_model(nnx, kind, nnx.Rngs(0)) for kind in ("dropout", "scan"))
+    named = nnx_model(nnx, "dropout", nnx.Rngs(0, dropout=1))
+    match_shape = ("model, default", 'model, policy="match_shape", default')
+    assert masks(model, UNSEEDED) == masks(scan, UNSEEDED) == masks(named) == 1
+    assert masks(model) > 1
+    rows, loop = nnx_rows(nnx, model), nnx_rows(nnx, model, by=in_a_loop)
     assert jax.tree.all(jax.tree.map(lambda r, s: jnp.allclose(r, s, atol=1e-5), rows, loop))
-    assert masks(rows_of(dropout(), reseed=False)[0]) == 1
-    assert not rows_of(norm())[0]["a"]["kernel"][...].any()
-    stored = norm()
-    stored.eval()
-    assert rows_of(stored, copy=False)[0]["a"]["kernel"][...].any(axis=(1, 2)).all()
+    assert masks(named, ("default=", "dropout=")) > 1
+    assert masks(scan, match_shape) > 1
+    with pytest.raises(ValueError, match="match_shape"):
+        masks(scan)
+    said = (ROOT / "reference" / "recipes.ipynb").read_text()
+    assert all(call in said for call in (RESEED, MERGE))
+
+
+def test_nnx_batch_norm_takes_part_only_with_stored_averages(nnx):
+    model = nnx_model(nnx, "norm", nnx.Rngs(0))
+    assert not nnx_rows(nnx, model, UNSEEDED)["a"]["kernel"][...].any()
+    model.eval()
+    rows = nnx_rows(nnx, model, UNSEEDED, UNCOPIED)
+    assert rows["a"]["kernel"][...].any(axis=(1, 2)).all()
