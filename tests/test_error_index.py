@@ -232,6 +232,16 @@ def test_a_hook_of_the_optimiser_runs_in_backward_and_not_where_grad_is_written(
     assert (w.item(), w.grad) == (-5, None)
 
 
+def test_a_clipped_sum_runs_the_hook_of_the_optimiser():
+    model = torch.nn.Linear(1, 1, bias=False)
+    before, optimizer = model.weight.item(), torch.optim.SGD(model.parameters(), lr=1.0)
+    model.weight.register_post_accumulate_grad_hook(lambda p: optimizer.step())
+    with ps.record(model) as record:
+        record.backward(model(torch.tensor([[3.0], [0.5]]))[:, 0])
+    record.add_clipped_sum(1.0)
+    assert model.weight.item() == pytest.approx(before - 1.5)
+
+
 def test_equal_samples_and_averages_hide_wrong_rows():
     right = ps.per_sample_grad(ps.squared_loss)
     wrong = lambda theta, x, y: right(theta, x[:1], y[:1]).repeat(len(x), axis=0)  # noqa: E731

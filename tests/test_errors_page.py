@@ -90,6 +90,35 @@ def test_record_reads_recurrent_layers_as_they_are(name):
         assert not slow or (name, dtype) == ("LSTM", torch.float32)
 
 
+class Packed(Recurrent):
+    """A recurrent layer that reads sequences of 6, 5, ... steps, and no padding."""
+
+    def forward(self, x):
+        lengths = torch.arange(6, 6 - len(x), -1)
+        sequence = torch.nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True)
+        state = () if self.start is None else (self.start(x, (1, len(x), 4)),)
+        out, _ = self.layer(sequence, *state)
+        return torch.nn.utils.rnn.pad_packed_sequence(out, batch_first=True)[0]
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_packed_sequences_fail_under_vmap_and_are_read_by_record(start):
+    torch.manual_seed(0)
+    x, model = torch.randn(5, 6, 3), Packed("GRU", torch.float32, STARTS[start])
+    with pytest.raises(RuntimeError), warnings.catch_warnings(action="ignore"):
+        rows_of_module(model, x)
+    with pytest.warns(UserWarning, match="one sample at a time"), ps.record(model) as record:
+        record.backward(model(x).square().sum((1, 2)), retain_graph=True)
+    record.check()
+
+
+def test_a_float32_lstm_with_projections_needs_a_state_too():
+    model = Recurrent("LSTM", torch.float32, None, proj_size=2)
+    refused = pytest.raises(RuntimeError, match="doesn't match the broadcast shape")
+    with refused, warnings.catch_warnings(action="ignore"):
+        rows_of_module(model, torch.ones(5, 6, 3))
+
+
 NORMS = {
     "LayerNorm": lambda: torch.nn.LayerNorm([4, 8]),
     "InstanceNorm": lambda: torch.nn.InstanceNorm1d(4, affine=True),
