@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch.func import functional_call
 
 import persample as ps
 from persample import engine, tape
@@ -102,6 +103,23 @@ def batch_norm_captured():
     torch.vmap(torch.func.grad(loss), (None, 0))(torch.ones(()), torch.ones(5, 3, 2, 2))
 
 
+def shared_state():
+    """Rows of a GRU that makes its initial state itself, one for all samples."""
+    gru = torch.nn.GRU(3, 4, batch_first=True)
+    loss = lambda p, x: functional_call(gru, p, (x[None],))[0].sum()  # noqa: E731
+    rows_of = torch.vmap(torch.func.grad(loss), (None, 0))
+    rows_of(dict(gru.named_parameters()), torch.ones(5, 6, 3))
+
+
+def half_input():
+    """Rows of a LayerNorm behind a layer that autocast runs in 16 bits."""
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LayerNorm(4))
+    loss = lambda p, x: functional_call(model, p, (x[None],)).sum()  # noqa: E731
+    with torch.autocast("cpu", torch.bfloat16):
+        rows_of = torch.vmap(torch.func.grad(loss), (None, 0))
+        rows_of(dict(model.named_parameters()), S.float())
+
+
 def compile_print():
     def loud(x):
         print("never seen")
@@ -149,6 +167,12 @@ def deleted():
     x = JTHETA + 1
     jax.jit(lambda x: 2 * x, donate_argnums=0)(x)
     return x
+
+
+def given_twice(donated):
+    """Call a function with one array for both arguments, which stand for two of them."""
+    x = JTHETA + 1
+    jax.jit(lambda x, y: (2 * x, 3 * y), donate_argnums=donated)(x, x)
 
 
 def deleted_buffer():
@@ -201,6 +225,9 @@ TRIGGERS = {
     "torch.batch-norm-one": lambda: torch.nn.BatchNorm1d(3)(torch.ones(1, 3)),
     "torch.dtype": lambda: S[0].float() @ S[0].double(),
     "torch.dtype-linear": lambda: torch.nn.Linear(3, 2).float()(S.double()),
+    "torch.dtype-matrices": lambda: S.float() @ S.double().T,
+    "torch.dtype-scalar": lambda: torch.einsum("bi,bi->b", S.double(), S.float()),
+    "torch.dtype-convolution": lambda: torch.nn.Conv1d(1, 1, 2).float()(S[:, None].double()),
     "torch.target-size": lambda: F.mse_loss(R[:, None], R),
     "torch.cpu-memory": lambda: torch.empty(10**15),
     # vmap and torch.compile
@@ -212,6 +239,10 @@ TRIGGERS = {
     "torch.batch-norm-captured": batch_norm_captured,
     "torch.backward-inside": backward_inside,
     "torch.recurrent": lambda: torch.vmap(torch.nn.GRU(3, 2).double())(S[:, None]),
+    "torch.recurrent-state": shared_state,
+    "torch.autocast": half_input,
+    "torch.dynamic-shape": lambda: torch.vmap(torch.nonzero)(S),
+    "torch.boolean-index": lambda: torch.vmap(lambda x: x[x > 0])(S),
     "torch.data-pointer": lambda: torch.vmap(lambda x: x.data_ptr())(S),
     "torch.performance-drop": lambda: torch.vmap(torch.histc)(S),
     "torch.in-place-vmap": in_place_vmap,
@@ -248,6 +279,9 @@ TRIGGERS = {
     "jax.donated": lambda: jax.jit(lambda x: x.sum(), donate_argnums=0)(JTHETA + 1),
     "jax.deleted": lambda: np.asarray(deleted()),
     "jax.deleted-buffer": deleted_buffer,
+    "jax.deleted-ready": lambda: deleted().block_until_ready(),
+    "jax.donated-twice": lambda: given_twice((0, 1)),
+    "jax.donated-used": lambda: given_twice(0),
     # This package: the rest has a row in a table of its own tests
     "persample.branch": lambda: branch(theta, states, rewards),
     "persample.float": lambda: engine.grad(lambda x: float(x) * x)(2.0),

@@ -1,6 +1,7 @@
 """The error index quotes real messages: each is provoked and compared with the page."""
 
 import copy
+import random
 import re
 from functools import partial
 from importlib.metadata import version
@@ -28,6 +29,7 @@ QUOTED = {"torch": "2.13", "jax": "0.10"}
 NOT_PROVOKED = {
     "Expected all tensors to be on the same device",
     "CUDA out of memory",
+    "Cannot mutate",
     "Per sample gradient is not initialized. Not updated in backward pass?",
 }
 
@@ -97,7 +99,7 @@ def torch_words():
     words |= {"other": torch.ones(2, requires_grad=True), "device": "cpu", "theta": theta}
     words |= {"loss": lambda theta, x, y: ((theta * x).sum() - y) ** 2, "hidden": h}
     words |= {"losses": (model(x).squeeze(1) - y) ** 2, "results": list(model(x).flatten())}
-    words |= {"loss_a": (h * h).sum(), "loss_b": h.sum()}
+    words |= {"loss_a": (h * h).sum(), "loss_b": h.sum(), "partial": partial}
     return words
 
 
@@ -117,6 +119,8 @@ def test_a_cure_is_short_and_runs(head, code):
     words = {"JAX": jax_words, "persample": numpy_words}.get(head.partition(":")[0], torch_words)
     if "record" in head:
         words = torch_words
+    if "nnx." in code:
+        pytest.importorskip("flax")
     torch._dynamo.reset()
     with enable_x64(True):
         exec(code, words())
@@ -174,6 +178,68 @@ def test_one_key_gives_every_sample_the_same_mask():
     x = jnp.ones((4, 20))
     same, own = jax.vmap(mask, (0, None))(x, key), jax.vmap(mask)(x, jax.random.split(key, 4))
     assert [len(np.unique(masks, axis=0)) for masks in (same, own)] == [1, 4]
+
+
+@pytest.mark.parametrize("draw", [np.random.default_rng(0).random, random.Random(0).random])
+def test_all_samples_share_a_draw_of_numpy_or_python_and_jit_keeps_it(draw):
+    scaled = lambda x: draw() * x  # noqa: E731
+    for vmap, ones in ((torch.vmap, torch.ones(5)), (jax.vmap, jnp.ones(5))):
+        found = [set(vmap(scaled)(ones).tolist()) for _ in range(2)]
+        assert [len(drawn) for drawn in found] == [1, 1]
+        assert found[0] != found[1]
+        own = torch.rand(5, generator=torch.Generator().manual_seed(0)).numpy()
+        own = type(ones)(own) if vmap is torch.vmap else jnp.asarray(own)
+        assert len(set(vmap(lambda x, drawn: drawn * x)(ones, own).tolist())) == 5
+    compiled = jax.jit(jax.vmap(scaled))
+    assert len({drawn for _ in range(3) for drawn in compiled(jnp.ones(5)).tolist()}) == 1
+
+
+def test_a_penalty_on_rows_needs_their_graph():
+    """What a record returns is constant; the page's cure agrees with a difference quotient."""
+    words = torch_words()
+    model, x, y = (words[name] for name in ("model", "x", "y"))
+
+    def total(moved):
+        """Return the cure's number from a record, at a weight that is moved."""
+        with torch.no_grad():
+            model[0].weight[1, 2] += moved
+        with ps.record(model) as record:
+            losses = (model(x).squeeze(1) - y) ** 2
+            record.backward(losses, retain_graph=True)
+        assert not record.squared_norms().requires_grad
+        return (losses.mean() + record.squared_norms().sum()).item()
+
+    exec(next(code for _, code in CURES if "rows.values())).backward()" in code), words)
+    slope = (total(1e-5) - total(-2e-5)) / 2e-5
+    assert model[0].weight.grad[1, 2].item() == pytest.approx(slope, rel=1e-6)
+
+
+def test_a_hook_of_the_optimiser_runs_in_backward_and_not_where_grad_is_written():
+    w = torch.zeros(1, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=1.0)
+
+    def step(p):
+        optimizer.step()
+        optimizer.zero_grad()
+
+    w.register_post_accumulate_grad_hook(step)
+    (3 * w).sum().backward()
+    assert w.item() == -3
+    for left in (1.0, 2.0):
+        w.grad = torch.ones(1) if w.grad is None else w.grad + 1
+        assert (w.item(), w.grad.item()) == (-3, left)
+    step(w)
+    assert (w.item(), w.grad) == (-5, None)
+
+
+def test_a_clipped_sum_runs_the_hook_of_the_optimiser():
+    model = torch.nn.Linear(1, 1, bias=False)
+    before, optimizer = model.weight.item(), torch.optim.SGD(model.parameters(), lr=1.0)
+    model.weight.register_post_accumulate_grad_hook(lambda p: optimizer.step())
+    with ps.record(model) as record:
+        record.backward(model(torch.tensor([[3.0], [0.5]]))[:, 0])
+    record.add_clipped_sum(1.0)
+    assert model.weight.item() == pytest.approx(before - 1.5)
 
 
 def test_equal_samples_and_averages_hide_wrong_rows():

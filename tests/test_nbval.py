@@ -31,12 +31,24 @@ def draw(third=4, mark=False, paper="white", inside="white", label="x"):
     if mark:
         axes.plot([0.5], [1.5], "k.", markersize=4)
     plt.show()"""
+# From PyTorch 2.14 at the first forward-mode derivative, and its build for CUDA at a compilation.
+OF_TORCH = """/x/torch/jit/_script.py:1491: FutureWarning: `torch.jit.script` is deprecated.
+  warnings.warn(
+W1127 21:30:12.385 12095 torch/utils/cpp_extension.py:183] [0/0] No CUDA runtime is found, using
+"""
 # What is stored, and what the cell gives when it is compared; equal where it must pass.
 CELLS = {
     "start": (START, START),
     "same text": ("print('1.25 and 37')", "print('1.25 and 37')"),
     "same picture": ("draw()", "draw()"),
     "an address": ("print('<object at 0x7f1234567890>')", "print('<object at 0x7f9876543210>')"),
+    "of torch itself": ("silent = 1", f"_ = sys.stderr.write({OF_TORCH!r})"),
+    "of torch, and more": ("silent = 1", f"_ = sys.stderr.write({OF_TORCH!r} + 'more')"),
+    "of torch, about the cell": (
+        "silent = 1",
+        f"_ = sys.stderr.write({OF_TORCH.replace('Future', 'User')!r})",
+    ),
+    "a warning": ("silent = 1", "warnings.warn('x', FutureWarning)"),
     "a digit": ("print('1.25 and 37')", "print('1.26 and 37')"),
     "an output less": ("print('x')", "silent = 1"),
     "a line moved": ("draw()", "draw(4.1)"),
@@ -48,7 +60,7 @@ CELLS = {
     "never executed": ("silent = 1", "silent = 1"),
     "the last": ("print('end')", "print('end')"),
 }
-PASS = {"start", "same text", "same picture", "an address", "the last"}
+PASS = {"start", "same text", "same picture", "an address", "of torch itself", "the last"}
 
 
 @pytest.fixture(scope="module")
