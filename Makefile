@@ -35,7 +35,8 @@ BUILD_FLAGS := -W -n --keep-going
 # Runs a program in an environment of its own.
 ALONE := $(CURDIR)/$(BIN)/uv run --quiet --isolated --no-project --python $(CURDIR)/$(BIN)/python
 # One file is one worker's: a notebook's cells share a kernel.
-PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist loadfile
+RUN := pytest -n $(JOBS) --maxprocesses 8 --dist loadfile
+PYTEST := $(BIN)/python -m $(RUN)
 # The tests of the book and of its tools, by name; all others are the library's.
 BOOK := %_page api build chapter% conformance core_pages cost error_index frameworks front_door \
 	grad_troubles hands lab leaf_programs libraries live many_devices models nbval notebooks pages \
@@ -128,13 +129,15 @@ mutate: $(VENV)/.dev  ## alter the library, and count what the tests notice
 packages: $(VENV)/.dev  ## test the library with the oldest and newest packages that it allows
 	@mkdir -p _build && grep -hE '^(pytest|hypothesis|array-api-strict|nbval|pillow|threadpoolctl)' \
 		requirements.txt tests/requirements.txt > _build/tools.txt
-	for which in lowest-direct highest; do \
-		$(BIN)/uv pip compile pyproject.toml --all-extras --quiet --only-binary :all: \
-			--python $(BIN)/python --resolution $$which -o _build/$$which.txt >/dev/null && \
-		PYTHONPATH=src $(BIN)/uv run --quiet --isolated --no-project --python $(BIN)/python \
-			--with-requirements _build/$$which.txt --with-requirements _build/tools.txt \
-			python -m pytest -n $(JOBS) -m "not slow and not site" -W default::DeprecationWarning \
-			-W default::FutureWarning $(UNIT) $(TEST_ARGS) || exit 1; done
+	@$(ask_index); for which in lowest-direct highest; do \
+		echo "make: the $$which versions (minutes the first time)" && \
+		$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)-$$which && \
+		$(BIN)/uv pip install --quiet --python $(VENV)-$$which/bin/python --only-binary :all: \
+			--resolution $$which $${cpu:+--torch-backend cpu} --all-extras \
+			-r pyproject.toml -r _build/tools.txt && \
+		PYTHONPATH=src $(VENV)-$$which/bin/python -m $(RUN) -m "not slow and not site" \
+			-W default::DeprecationWarning -W default::FutureWarning $(UNIT) $(TEST_ARGS) \
+			|| exit 1; done
 
 models: $(VENV)-models/.made  ## per-sample gradients of real models, as they ship
 	$(<D)/bin/python scripts/models.py $(if $(ONLY),--only "$(ONLY)") $(if $(SAVE),--save)
@@ -192,12 +195,17 @@ $(VENV)-%/.made: | $(BIN)/python
 	@$(if $(word 2,$^),$(call install,$(@D)/bin,--no-deps -r $(word 2,$^)))
 	@touch $@
 
-# install(where python is, what). Only Linux has CUDA in its default build of PyTorch.
-define install
-index=; if [ "$$(uname -s)" = Linux ] && [ -n "$(TORCH_INDEX)" ]; then \
+# Only Linux has CUDA in its default build of PyTorch.
+define ask_index
+cpu=; if [ "$$(uname -s)" = Linux ] && [ -n "$(TORCH_INDEX)" ]; then \
 	$(BIN)/python -c 'import sys, urllib.request as u; u.urlopen(sys.argv[1], timeout=5)' \
-		"$(TORCH_INDEX)/torch/" 2>/dev/null && index="--extra-index-url $(TORCH_INDEX)" \
-		|| echo "make: PyTorch's index of CPU builds does not answer; pip takes the build it finds."; fi; \
-echo "make: pip install $(2) (minutes the first time)"; \
-$(1)/python -m pip install -qq --disable-pip-version-check $$index $(2)
+		"$(TORCH_INDEX)/torch/" 2>/dev/null && cpu=yes \
+		|| echo "make: PyTorch's index of CPU builds does not answer; the build is the one found."; fi
+endef
+
+# install(where python is, what).
+define install
+$(ask_index); echo "make: pip install $(2) (minutes the first time)"; \
+$(1)/python -m pip install -qq --disable-pip-version-check \
+	$${cpu:+--extra-index-url $(TORCH_INDEX)} $(2)
 endef

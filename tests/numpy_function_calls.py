@@ -66,12 +66,13 @@ tile: x_35, 2; x_35, (2, 1, 3)
 take: x_35, [0, -1, 3]; x_35, i5_22, axis=1; x_35, 1, axis=0
 take_along_axis: x_35, i5_32, axis=1; x_35, i3_25, 0; x_35, i15_4, None
 concatenate: [x_35, y_15]; (x_35, y_32), axis=1; [x_35, y_2], axis=None; x_35
+concatenate: [x_35, y_15], 0, None, casting="same_kind"
 stack: [x_35, y_35]; [x_35, y_35], axis=-1; [x_4[0], x_4[2] * x_4[1]]
 vstack: [x_4, y_24]
 hstack: [x_4, y_2]; [x_35, y_32]; [x_, y_]
 split: x_35, 3; x_35, [1, 4], axis=1
 unstack: x_35, axis=1
-dot: x_4, y_4; x_35, y_52; x_234, y_243; x_234, y_4; x_4, y_243; x_35, 2.0
+dot: x_4, y_4; x_35, y_52; x_234, y_243; x_234, y_4; x_4, y_243; x_35, 2.0; x_4, y_4, None
 inner: x_4, y_4; x_234, y_54; x_, y_4
 outer: x_35, y_4
 cross: x_3, y_3; x_43, y_3; x_34, y_34, axis=0

@@ -36,6 +36,8 @@ NOT_HERE = {
     "ScaledDotProductEfficientAttention": (),
     "ScaledDotProductFlashAttention": (),
 }
+NEWER = {"Aminmax"}  # older versions of PyTorch cannot differentiate it
+ABSENT = {kind for kind in NEWER if not hasattr(torch._C._functions, f"{kind}Backward0")}
 
 
 # Words of the calls below.
@@ -442,6 +444,8 @@ def test_the_table_says_where_pytorch_puts_the_samples(kind):
         node = getattr(torch._C._functions, f"{kind}Backward0")
         assert all(hasattr(node, f"_saved_{name}") for name in NOT_HERE[kind])
         return
+    if kind in ABSENT:
+        pytest.skip("this PyTorch has no such node")
     made = [(c, parts) for c, parts in found(kind) if c is not None]
     assert any(isinstance(c, Along) for c, _ in made)
     assert all(is_true(claim, parts) for claim, parts in made)
@@ -463,7 +467,8 @@ def test_outputs_may_belong_to_several_samples(kind):
 
 def test_the_table_seldom_refuses_what_is_true():
     """A rule that proves less than it did refuses models that it took."""
-    pairs = [pair for kind in AXES.keys() - NOT_HERE.keys() for pair in found(kind)]
+    kinds = AXES.keys() - NOT_HERE.keys() - ABSENT
+    pairs = [pair for kind in kinds for pair in found(kind)]
     silent = [x for claim, x in pairs if claim is None and x.reshape(len(x), -1).any(1).all()]
     missed = sum(any(is_true(Along(n), x) for n in range(x.ndim - 1)) for x in silent)
     assert missed <= 360 < len(pairs) / 20
@@ -490,6 +495,7 @@ def test_a_function_of_ones_own_is_no_operation_of_the_table(name):
             return ct.flip(0)
 
     made = type(name, (Flipped,), {})
-    node = made.apply(torch.ones(4, requires_grad=True)).grad_fn
+    y = made.apply(torch.ones(4, requires_grad=True))  # the node lives no longer than this
+    node = y.grad_fn
     assert node.name() == f"{name}Backward"
     assert kind_of(node) == ""

@@ -159,7 +159,7 @@ def test_large_fresh_rows_have_huge_pages_at_a_cache_line_and_the_right_type(dty
 
 def allocated(call):
     """Return the bytes that PyTorch hands out during a call, and what it returns."""
-    with torch.profiler.profile(profile_memory=True) as profile:
+    with torch.profiler.profile(profile_memory=True, acc_events=True) as profile:
         result = call()
     events = profile.key_averages()
     return sum(max(0, e.self_cpu_memory_usage) for e in events), result

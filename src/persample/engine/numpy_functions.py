@@ -82,6 +82,8 @@ INSTEAD = {
     "where": "choose with np.where",
     "dtype": "convert with np.astype",
 }
+# What NumPy's functions in C take after what ours take: they tell it from version 2.4 on.
+IN_C = {"dot": ("out",), "concatenate": ("out",), "empty_like": ("order", "subok")}
 # Arguments that change no value.
 IDLE = {"kind", "stable", "optimize", "assume_unique"}
 
@@ -155,15 +157,17 @@ def _plan(answer, like):
 
     NumPy has checked the call itself: what is here has arguments that fit.
     """
-    own = inspect.signature(answer).parameters
+    own, more = inspect.signature(answer).parameters, ()
     try:
         its = inspect.signature(like).parameters
+        defaults = {key: p.default for key, p in its.items()}
     except ValueError:  # a function in C of an older NumPy
-        its = own
+        its, more = own, IN_C.get(like.__name__, ())
+        defaults = NEUTRAL | {key: p.default for key, p in own.items()}
     spread = any(p.kind is p.VAR_POSITIONAL for p in its.values())
-    names = () if spread else tuple(its)
+    names = () if spread else (*its, *more)
     leading = names[: sum(p.kind is p.POSITIONAL_ONLY for p in own.values())]
-    return names, leading, {key: p.default for key, p in its.items()}, tuple(own)
+    return names, leading, defaults, tuple(own)
 
 
 def _same(value, default):
