@@ -160,6 +160,7 @@ class Passed(NamedTuple):
     into: Shape
     size: int  # B
     start: int | None = None  # where the input stands in an output that joins several
+    memory: dict | None = None  # of one walk, for what several inputs of a node need
 
     def saved(self, name: str, default: Any = None) -> Any:
         """Return what autograd saved under a name; an axis may be saved as 2^64 less a number."""

@@ -39,6 +39,7 @@ class Graph:
         self.kinds: list[str] = []  # of the nodes
         self._shapes: dict[tuple[int, int], tuple[int, ...]] = {}
         self._known_starts: dict[int, list] = {}
+        self._memory: dict = {}
         self.place: dict[Node, int] = {}
         self.uses: list[list[tuple[int, int]]] = []  # for each node: (consumer, input of it)
         self.targets: list[list] = []  # for each node: (place of the next node, its output)
@@ -112,7 +113,8 @@ class Graph:
         """Return what a node passes from an output to an input; ``like`` is one of that shape."""
         out, into = self.shape(here, like), self.shape(*self.targets[here][slot])
         start = self._starts(here, out)[slot] if self.kinds[here] == "Cat" else None
-        return Passed(self.nodes[here], slot, output, along, out, into, self.size, start)
+        node = self.nodes[here]
+        return Passed(node, slot, output, along, out, into, self.size, start, self._memory)
 
     def _starts(self, here, out):
         """Return where each input of a node stands that joins them; None if that is not known.

@@ -207,9 +207,8 @@ def _layer_scale_again(use, ct, saved):
     axes = tuple(range(-len(saved["normalized_shape"]), 0))
     normal = (saved["input"] - saved["mean"]) * saved["rstd"]
     along = (ct * normal).mean(axes, keepdim=True) * normal
-    return _summed(
-        use, (ct - ct.mean(axes, keepdim=True) - along) * saved["rstd"] * saved["grad_out"]
-    )
+    passed = (ct - ct.mean(axes, keepdim=True) - along) * saved["rstd"]
+    return _summed(use, passed * saved["grad_out"])
 
 
 def _no_part(use, ct, saved):

@@ -1,0 +1,248 @@
+"""What norms and clipped sums cost where samples are computed apart, joined, cut or packed.
+
+    python benchmarks/samples_apart.py --save
+
+Losses of single samples in a list, bags of several sizes, two views of a batch, recurrent layers,
+packed texts, the gradient penalty of a critic. Everybody does the whole step on the same batch,
+forward pass included: `record` with the squared norms, `record` with the clipped sum, the plain
+loop of `torch.autograd.grad` over the samples (each in a batch of its own), and `vmap(grad)` of
+torch.func where it runs. The times are the processor's, on one thread, the least of several, in
+loops and in ordinary passes (forward, backward, `.grad` filled). Before that the norms are
+compared with the loop's.
+"""
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from storing import finish
+from torch import Tensor, nn
+from torch.func import functional_call, grad, vmap
+from torch.nn.utils.rnn import pack_padded_sequence, pad_sequence
+
+import persample as ps
+
+RESULT = Path(__file__).parent / "results" / "samples_apart.json"
+SIZES = (32, 128)
+SECONDS = 1.0  # of repeats, at most
+
+
+def bag_net() -> nn.Module:
+    return nn.Sequential(nn.Linear(5, 32), nn.ReLU(), nn.Linear(32, 2))
+
+
+def bags(size: int) -> tuple:
+    return [torch.randn(1 + n % 9, 5) for n in range(size)], torch.arange(size) % 2
+
+
+def of_bags(net: nn.Module, bags: list, labels: Tensor) -> list[Tensor]:
+    pairs = zip(bags, labels, strict=True)
+    return [F.cross_entropy(net(x).mean(0, keepdim=True), y[None]) for x, y in pairs]
+
+
+def written(net: nn.Module, bags: list, labels: Tensor) -> Tensor:
+    losses = torch.zeros(len(bags))
+    for n, loss in enumerate(of_bags(net, bags, labels)):
+        losses[n] = loss
+    return losses
+
+
+class Recurrent(nn.Module):
+    """A recurrent layer of 16 inputs; the last state gives two scores."""
+
+    def __init__(self, layer: type[nn.RNNBase], width: int, **options: object) -> None:
+        super().__init__()
+        self.layer = layer(16, width, batch_first=True, **options)
+        self.out = nn.Linear(width * (2 if self.layer.bidirectional else 1), 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out(self.layer(x)[0][:, -1])
+
+
+def sequences(size: int) -> tuple:
+    return torch.randn(size, 30, 16), torch.arange(size) % 2
+
+
+def labelled(net: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    return F.cross_entropy(net(x), y, reduction="none")
+
+
+def texts(size: int) -> tuple:
+    lengths = [5 + (7 * n) % 16 for n in range(size)]
+    return [torch.randn(length, 16) for length in lengths], torch.arange(size) % 2
+
+
+def of_texts(net: nn.Module, texts: list, labels: Tensor) -> Tensor:
+    lengths = torch.tensor([len(text) for text in texts])
+    padded = pad_sequence(texts, batch_first=True)
+    packed = pack_padded_sequence(padded, lengths, batch_first=True, enforce_sorted=False)
+    state = net.layer(packed)[1]
+    state = state[0] if isinstance(state, tuple) else state
+    return F.cross_entropy(net.out(state[-1]), labels, reduction="none")
+
+
+def view_net() -> nn.Module:
+    images = nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 32, 3), nn.ReLU()
+    return nn.Sequential(*images, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 16))
+
+
+def views(size: int) -> tuple:
+    return torch.randn(size, 3, 14, 14), torch.randn(size, 3, 14, 14)
+
+
+def two_views(net: nn.Module, x: Tensor, other: Tensor) -> Tensor:
+    z = net(torch.cat([x, other]))
+    return 1 - F.cosine_similarity(z[: len(x)], z[len(x) :])
+
+
+def critic() -> nn.Module:
+    first = nn.Conv2d(1, 16, 3, stride=2, padding=1), nn.LeakyReLU(0.2)
+    second = nn.Conv2d(16, 32, 3, stride=2, padding=1), nn.LeakyReLU(0.2)
+    return nn.Sequential(*first, *second, nn.Flatten(), nn.Linear(32 * 16, 1))
+
+
+def images(size: int) -> tuple:
+    return (torch.randn(size, 1, 16, 16),)
+
+
+def penalty(net: nn.Module, x: Tensor) -> Tensor:
+    x = x.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(net(x).sum(), x, create_graph=True)
+    return (gradient.flatten(1).norm(dim=1) - 1) ** 2
+
+
+CASES = {  # model, batch, its losses, and the loss of torch.func for one sample where it runs
+    "stack of a list of losses": (
+        bag_net, bags, lambda net, *batch: torch.stack(of_bags(net, *batch)), None,
+    ),
+    "losses[n] = loss": (bag_net, bags, written, None),
+    "LSTM, 64": (partial(Recurrent, nn.LSTM, 64), sequences, labelled, None),
+    "LSTM, 128": (partial(Recurrent, nn.LSTM, 128), sequences, labelled, None),
+    "LSTM, 64, two layers, both ways": (
+        partial(Recurrent, nn.LSTM, 64, num_layers=2, bidirectional=True), sequences, labelled, None,
+    ),
+    "packed GRU, 64": (partial(Recurrent, nn.GRU, 64), texts, of_texts, None),
+    "packed LSTM, 64": (partial(Recurrent, nn.LSTM, 64), texts, of_texts, None),
+    "two views, slices": (view_net, views, two_views, two_views),
+    "gradient penalty, convolutions": (critic, images, penalty, penalty),
+}  # fmt: skip
+
+
+def one(batch: tuple, n: int) -> tuple:
+    """Return sample n in a batch of its own."""
+    return tuple([part[n : n + 1] for part in batch])
+
+
+def loop(net: nn.Module, losses: Callable, batch: tuple) -> Callable:
+    parameters = list(net.parameters())
+
+    def call():
+        squares = []
+        for n in range(len(batch[0])):
+            loss = losses(net, *one(batch, n))[0]
+            gradients = torch.autograd.grad(loss, parameters, materialize_grads=True)
+            squares.append(sum(g.square().sum() for g in gradients))
+        return torch.stack(squares)
+
+    return call
+
+
+def recorded(net: nn.Module, losses: Callable, batch: tuple, read: Callable) -> Callable:
+    def call():
+        with ps.record(net) as record:
+            record.backward(losses(net, *batch))
+        return read(record)
+
+    return call
+
+
+def ordinary(net: nn.Module, losses: Callable, batch: tuple) -> Callable:
+    def call():
+        net.zero_grad(set_to_none=True)
+        losses(net, *batch).sum().backward()
+
+    return call
+
+
+def batched(net: nn.Module, loss: Callable, batch: tuple) -> Callable:
+    """The squared norms from the rows of torch.func's vmap(grad)."""
+    params = {name: p.detach() for name, p in net.named_parameters()}
+
+    class Applied:
+        def __init__(self, params):
+            self.params = params
+
+        def __call__(self, x):
+            return functional_call(net, self.params, (x,))
+
+    def of_one(params, *sample):
+        if loss is penalty:
+            score = lambda x: functional_call(net, params, (x[None],)).sum()  # noqa: E731
+            return (grad(score)(*sample).norm() - 1) ** 2
+        return loss(Applied(params), *[x[None] for x in sample])[0]
+
+    def call():
+        rows = vmap(grad(of_one), (None, *[0] * len(batch)))(params, *batch)
+        return sum(g.flatten(1).square().sum(1) for g in rows.values())
+
+    return call
+
+
+def least(calls: dict[str, Callable]) -> dict[str, float]:
+    """Return the least processor time of each call, in turns."""
+    times: dict[str, list] = {name: [] for name in calls}
+    start = time.perf_counter()
+    while not times[next(iter(calls))] or time.perf_counter() - start < SECONDS:
+        for name, call in calls.items():
+            begin = time.process_time()
+            call()
+            times[name].append(time.process_time() - begin)
+    return {name: min(each) for name, each in times.items()}
+
+
+def measure(name: str, size: int) -> dict[str, float]:
+    """Return the times of a case, in loops and in ordinary passes."""
+    torch.manual_seed(0)
+    make, batch_of, losses, functional = CASES[name]
+    net, batch = make(), batch_of(size)
+    calls = {
+        "ordinary": ordinary(net, losses, batch),
+        "loop": loop(net, losses, batch),
+        "norms": recorded(net, losses, batch, lambda record: record.squared_norms()),
+        "clipped sum": recorded(net, losses, batch, lambda record: record.clipped_sum(1.0)),
+    }
+    if functional:
+        calls["vmap(grad)"] = batched(net, functional, batch)
+    expected = calls["loop"]()
+    for other in ("norms", "vmap(grad)"):
+        if other in calls:
+            torch.testing.assert_close(calls[other](), expected, rtol=1e-3, atol=1e-9)
+    found = least(calls)
+    passes = {what: round(t / found["ordinary"], 2) for what, t in found.items()}
+    print(f"{name:32s} B = {size:4d}  passes {passes}", flush=True)
+    return passes
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--save", action="store_true")
+    arguments.add_argument("--only", default="")
+    given = arguments.parse_args()
+    torch.set_num_threads(1)
+    warnings.filterwarnings("ignore", "record: at")
+    passes = {
+        name: {str(size): measure(name, size) for size in SIZES}
+        for name in CASES
+        if given.only in name
+    }
+    about = {"date": time.strftime("%Y-%m-%d"), "torch": torch.__version__, "threads": 1}
+    finish(about | {"unit": "ordinary passes", "passes": passes}, RESULT, given.save)
+
+
+if __name__ == "__main__":
+    main()
