@@ -290,9 +290,9 @@ def shown(p: Passed) -> Along | Whole | None:
         return None  # of a parameter rows are wanted
     if p.memory.get("shape") != p.out:
         numbers = torch.arange(1.0, prod(p.out) + 1, dtype=torch.float64).view(p.out)
-        p.memory |= {"shape": p.out, "sent": (numbers, _made_of(numbers)), "by": None}
+        p.memory.update(shape=p.out, sent=(numbers, _made_of(numbers)), by=None)
     if p.memory["by"] is not p.node:  # it has other inputs
-        p.memory |= {"by": p.node, "got": [_tuple(p.node(x)) for x in p.memory["sent"]]}
+        p.memory.update(by=p.node, got=[_tuple(p.node(x)) for x in p.memory["sent"]])
     numbers, made = p.memory["sent"]
     arrived, made_arrived = (x[p.slot] for x in p.memory["got"])
     if arrived is None:
