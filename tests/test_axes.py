@@ -53,11 +53,11 @@ def indices(high, *shape):
     return torch.randint(0, high, shape, generator=torch.Generator().manual_seed(1))
 
 
-def lstm(x, n):
+def lstm(x, h, c, n):
     """The output, or the last state, of one layer of 6 samples and 3 steps, in one operation."""
     torch.manual_seed(0)
     weights = [torch.rand(24, 4), torch.rand(24, 6), torch.rand(24), torch.rand(24)]
-    states = torch.zeros(1, 6, 6), torch.zeros(1, 6, 6)
+    states = h.float(), c.float()
     return torch.lstm(x.float(), states, weights, True, 1, 0.0, True, False, False)[n]
 
 
@@ -238,10 +238,10 @@ F.nll_loss(x, indices(4, 6), reduction="none")
 F.multi_margin_loss(x, indices(4, 6), reduction="none")
 """,
     ((6, 6, 4),): "ctc(x)",
-    ((3, 6, 4),): """
-PackPaddedSequence = pack(x * 1, [3, 3, 2, 2, 1, 1])
-MkldnnRnnLayer = lstm(x, 0); MkldnnRnnLayer = lstm(x, 1)
-MkldnnRnnLayer = lstm(x, 0).sum() + lstm(x, 1).sum()
+    ((3, 6, 4),): "PackPaddedSequence = pack(x * 1, [3, 3, 2, 2, 1, 1])",
+    ((3, 6, 4), (1, 6, 6), (1, 6, 6)): """
+MkldnnRnnLayer = lstm(x, y, z, 0); MkldnnRnnLayer = lstm(x, y, z, 1)
+MkldnnRnnLayer = lstm(x, y, z, 0).sum() + lstm(x, y, z, 1).sum()
 """,
     (LINE, (6, 4, 2), (6,)): "F.conv1d(x, y, z)",
     (IMAGE, (6, 4, 2, 2), (6,)): "F.conv2d(x, y, z)",
@@ -474,13 +474,26 @@ def test_the_table_seldom_refuses_what_is_true():
     assert missed <= 360 < len(pairs) / 20
 
 
-def test_outputs_that_hold_the_samples_elsewhere_are_not_proved():
-    """As many samples as features: axis 1 of an LSTM's output, and of its last state."""
-    (node, _), along = nodes()["MkldnnRnnLayer"][0], Along(1)
-    together = Graph([(node, 0, along), (node, 1, along)], {}, 6)
-    assert together.along[together.targets[0][0][0]] == {0: None}
-    alone = Graph([(node, 0, along)], {}, 6)
-    assert alone.along[alone.targets[0][0][0]] == {0: Along(1)}
+LIES = {  # along which axes of an LSTM's outputs: all h, the last h, the last c -> is it proved
+    (1,): True,
+    (1, 0): True,
+    (1, 0, 0): True,
+    (None, 0, 0): True,
+    (1, 1): False,
+    (1, 0, 1): False,
+    (0, 0): False,
+    (None, 1): False,
+}
+
+
+@pytest.mark.parametrize("axes", LIES, ids=str)
+def test_outputs_that_hold_the_samples_elsewhere_are_not_proved(axes):
+    """As many samples as features: axis 1 of an LSTM's output, axis 0 of its last states."""
+    node, _ = nodes()["MkldnnRnnLayer"][0]
+    roots = [(node, n, Along(axis)) for n, axis in enumerate(axes) if axis is not None]
+    graph = Graph(roots, {}, 6)
+    found = [graph.along[graph.targets[0][slot][0]] for slot in (0, 5, 6)]
+    assert found == [{0: Along(axis) if LIES[axes] else None} for axis in (1, 0, 0)]
 
 
 @pytest.mark.parametrize("name", ["Mul", "Softmax", "Index"])

@@ -26,7 +26,7 @@ LAYERS = [
     ["recorder.check", "recorder.sites", "recorder.uses"],
     ["recorder.merging", "recorder.paths", "recorder.rules"],
     ["recorder.replay"],
-    ["recorder.graph", "recorder.layer_forms"],
+    ["recorder.graph", "recorder.layer_forms", "recorder.recurrent"],
     ["recorder.axes", "recorder.forms"],
     ["recorder.along", "recorder.buffers"],
     ["statistics"],

@@ -109,9 +109,9 @@ def attention(p: Passed) -> Along | None:
 
 
 def recurrent(p: Passed) -> Along | None:
-    """A layer of T steps, (T, B, d), and its last states, (B, d): the input alone is proved."""
-    axis = {None: None, 0: 1}.get(p.output, 0)
-    return p.along.at(1) if p.slot == 0 and p.along.axis == axis else None
+    """A layer of T steps, (T, B, d): its input, and the first states, (B, d), inputs 5 and 6."""
+    axis = {0: 1, 5: 0, 6: 0}.get(p.slot)
+    return None if axis is None else p.along.at(axis)
 
 
 def recurrent_on_cuda(p: Passed) -> Along | None:
@@ -499,6 +499,9 @@ SPLIT = "Split SplitWithSizes UnsafeSplit"
 # Kinds that are asked for each output by itself, and those that cut: asked also of one sample's.
 EACH = {*SPLIT.split(), "Unbind"}
 CUTS = {*SPLIT.split(), "Index", "IndexSelect", "Select", "Slice", "Unbind"}
+# Kinds whose outputs have the samples along different axes, if along any: of each output which.
+# All T steps of a layer, (T, B, d), and its last states, (B, d).
+SAMPLES: dict[str, tuple[int, ...]] = {"MkldnnRnnLayer": (1, 0, 0)}
 
 
 # Kind of node -> rule. A kind that is not here is unknown, and so is a table that all share.

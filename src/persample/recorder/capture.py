@@ -176,14 +176,15 @@ class TorchCapture:
             if (ct := arrived[leaf, 0]) is not None:
                 row = ct.detach().to_dense()[None]
                 forms[name].append(Formed(row.to(wide(row.dtype))))
+        known: dict = {}
         for (name, n), values in saved.items():
             site = found.sites[name][n]
-            ct = arrived[site.place, 0]
+            ct = _arrived_at(site, values[site.place], graph, arrived, known)
             if ct is not None:
                 if site.rule.calls:
                     node = graph.nodes[site.place]
                     values[site.place] = {"node": node, "slot": site.slot, "dtype": ct.dtype}
-                form = site.rule.make(site.use, ct.detach(), values[site.place])
+                form = site.rule.make(site.use, ct, values[site.place])
                 form = site.path.apply(form, values, graph, name, self.parameters[name])
                 if isinstance(site.use.along, Whole):
                     apart[name].append((site.use.along.sample, form))
@@ -238,3 +239,16 @@ class TorchCapture:
                     "pass; read the record before its tensors are overwritten."
                 )
         return self.size, self.uses
+
+
+def _arrived_at(site, saved, graph, arrived, known):
+    """Return the cotangent that a rule takes, or what it makes once of those of all outputs."""
+    place, once = site.place, site.rule.once
+    if once is None:
+        ct = arrived[place, 0]
+        return None if ct is None else ct.detach()
+    if place not in known:
+        cts = {n: arrived[place, n] for n in graph.along[place]}
+        cts = {n: ct.detach() for n, ct in cts.items() if ct is not None}
+        known[place] = once(site.use, cts, saved) if cts else None
+    return known[place]

@@ -10,7 +10,7 @@ from typing import Any
 from torch.autograd.function import BackwardCFunction
 
 from .along import Along, Lies, Passed, Whole, joined
-from .axes import AXES, CUTS, EACH
+from .axes import AXES, CUTS, EACH, SAMPLES
 
 Node = Any  # torch.autograd.graph.Node
 
@@ -139,8 +139,13 @@ class Graph:
         return self._known_starts[here]
 
     def agreed(self, place: int) -> Lies:
-        """Return where the samples lie in the cotangents of all outputs of a node, if they do."""
+        """Return where the samples lie in the cotangents of all outputs of a node, if they do.
+
+        Of outputs that have them along different axes it says where in output 0.
+        """
         found = list(self.along[place].values())
+        if axes := SAMPLES.get(self.kinds[place]):
+            found = [_in_output_0(along, axes, n) for n, along in self.along[place].items()]
         return found[0] if found and found.count(found[0]) == len(found) else None
 
     def is_proved(self, place: int) -> bool:
@@ -168,3 +173,10 @@ class Graph:
                     seen.add(target[0])
                     waiting.append(target[0])
         return seen
+
+
+def _in_output_0(along, axes, output):
+    """Return where the samples lie in output 0, if they lie in another as the table says."""
+    if not isinstance(along, Along):
+        return along
+    return along.at(axes[0]) if along.axis == axes[output] else None

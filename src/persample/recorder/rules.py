@@ -17,6 +17,7 @@ from .along import Along, Shape, Whole
 from .axes import ELEMENTWISE
 from .forms import Form, Formed, Outer, OuterSum
 from .layer_forms import Convolution, ConvolutionLoop, Groups, Lookup
+from .recurrent import lstm_steps
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,10 @@ def _on_axis_0(use, output):
     return use.is_whole or use.along.axis == 0
 
 
+def _on_axis_1(use, output):
+    return use.is_whole or use.along.axis == 1
+
+
 def _never(node):
     return False
 
@@ -69,14 +74,18 @@ class Rule:
     ``fits(use, shape of the output)`` says whether the samples lie as the rule wants them,
     ``unless(node)`` whether the rule does not hold for what the operation was told, and ``gives``
     what class of form it makes (`OuterSum` of all products).
+
+    Of an operation with several outputs, ``once(use, cotangents, saved)`` gets those that are
+    used, by number. It is called once for all inputs, and ``make`` gets what it returns.
     """
 
-    make: Callable[[Use, Tensor, dict], Any]
+    make: Callable[[Use, Any, dict], Any]
     needs: tuple[str, ...] = ()
     fits: Callable[[Use, Shape], bool] = _repeated
     unless: Callable[[Any], bool] = _never
     gives: type[Form] = Formed
     calls: bool = False  # it calls the node, whose graph must be kept until then
+    once: Callable[[Use, dict[int, Tensor], dict], Any] | None = None
 
 
 # A sum over whatever the operation repeated: biases, scales, positions, class tokens.
@@ -290,12 +299,38 @@ def _of_batch(node):
     return node._saved_training
 
 
+# Recurrent layers, (T, B, ...): each of a sample's T steps uses the weights.
+def _lstm(use, cts, saved):
+    return lstm_steps(cts, saved, use.dtype)
+
+
+def _own_steps(use, x):
+    """Return (B, T, ...), or (B, T k, ...) where a sample has k entries of axis 1."""
+    return use.first(x).flatten(1, 2)
+
+
+def _of_input(use, steps, saved):
+    return OuterSum(_own_steps(use, steps.delta), _own_steps(use, steps.x))
+
+
+def _of_state(use, steps, saved):
+    return OuterSum(_own_steps(use, steps.delta), _own_steps(use, steps.h))
+
+
+def _of_gates(use, steps, saved):
+    return Formed(_own_steps(use, steps.delta).sum(1))
+
+
 CONVOLUTION = (
     "input", "stride", "padding", "dilation", "transposed", "output_padding", "groups",
 )  # fmt: skip
 TABLE = ("indices", "padding_idx", "scale_grad_by_freq")
 BAGS = (
     "indices", "padding_idx", "offsets", "mode", "per_sample_weights", "result2", "result3",
+)  # fmt: skip
+LSTM = (
+    "input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_", "result0", "reverse",
+    "has_biases",
 )  # fmt: skip
 # Kind of operation -> number of the input -> rule. Of its first overload alone (Backward0): the
 # others have formulas of their own.
@@ -344,6 +379,12 @@ RULES: dict[str, dict[int, Rule]] = {
     },
     "Embedding": {0: Rule(_lookup, TABLE, _of_table, gives=Lookup)},
     "EmbeddingBag": {0: Rule(_bags, BAGS, _one_bag_each, _by_frequency, Lookup)},
+    "MkldnnRnnLayer": {
+        1: Rule(_of_input, LSTM, _on_axis_1, gives=OuterSum, once=_lstm),
+        2: Rule(_of_state, LSTM, _on_axis_1, gives=OuterSum, once=_lstm),
+        3: Rule(_of_gates, LSTM, _on_axis_1, once=_lstm),
+        4: Rule(_of_gates, LSTM, _on_axis_1, once=_lstm),
+    },
     "Index": {0: Rule(_indexed, ("indices",), _of_table, _is_no_lookup, Lookup)},
 }
 # Any other operation of ELEMENTWISE, at any input, but two that sum over what was repeated.

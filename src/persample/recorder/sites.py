@@ -139,7 +139,9 @@ def _site(graph, place, slot, leaf):
     """Return the site of an input of an operation; None where the table has no form for it."""
     node, along, target = graph.nodes[place], graph.agreed(place), graph.targets[place][slot]
     rule = rule_of(node.name(), graph.kinds[place], slot)
-    if rule is None or list(graph.along[place]) != [0]:
+    if rule is None or along is None:
+        return None
+    if rule.once is None and list(graph.along[place]) != [0]:
         return None
     if any(x.dtype.is_complex for x in node._input_metadata):
         return None
