@@ -133,7 +133,7 @@ class TorchCapture:
             )
 
     def _saved(self, graph, found: Cut):
-        """Return (parameter, number of its site) -> place -> what is needed of the forward pass.
+        """Return parameter -> for each site what its rule, and by place its path, needs to know.
 
         Each tensor is read once; its graph is not kept alive by it.
         """
@@ -145,15 +145,17 @@ class TorchCapture:
                 known[place, need] = self._watched(name, x)
             return known[place, need]
 
-        saved = {}
+        saved: dict[str, list] = {}
         for name, sites in found.sites.items():
-            for n, site in enumerate(sites):
-                needs = {site.place: site.rule.needs}
-                needs |= {place: step.needs for place, step, _ in site.path.steps if step.needs}
-                saved[name, n] = {
-                    place: {need: read(name, place, need) for need in wanted}
-                    for place, wanted in needs.items()
+            saved[name] = []
+            for site in sites:
+                own = {need: read(name, site.place, need) for need in site.rule.needs}
+                below = {
+                    place: {need: read(name, place, need) for need in step.needs}
+                    for place, step, _ in site.path.steps
+                    if step.needs
                 }
+                saved[name].append((site, own, below))
         return saved
 
     def _watched(self, what, x):
@@ -171,27 +173,36 @@ class TorchCapture:
         """Turn cotangents into forms."""
         self.size = graph.size
         forms: dict[str, list] = {name: [] for name in self.parameters}
-        apart: dict[str, list] = {name: [] for name in self.parameters}  # (sample, its form)
         for name, leaf in found.leaves.items():  # of one sample
             if (ct := arrived[leaf, 0]) is not None:
                 row = ct.detach().to_dense()[None]
                 forms[name].append(Formed(row.to(wide(row.dtype))))
+        self._add_sites(forms, graph, saved, arrived)
+        self._add_replays(forms, graph, found.replayed, arrived)
+        for name, p in self.parameters.items():
+            self.uses[name] = Uses(p, merged(forms[name]), graph.size)
+
+    def _add_sites(self, forms, graph, saved, arrived):
+        """Add the forms of all sites; those of single samples become one of the batch."""
         known: dict = {}
-        for (name, n), values in saved.items():
-            site = found.sites[name][n]
-            ct = _arrived_at(site, values[site.place], graph, arrived, known)
-            if ct is not None:
-                if site.rule.calls:
-                    node = graph.nodes[site.place]
-                    values[site.place] = {"node": node, "slot": site.slot, "dtype": ct.dtype}
-                form = site.rule.make(site.use, ct, values[site.place])
-                form = site.path.apply(form, values, graph, name, self.parameters[name])
-                if isinstance(site.use.along, Whole):
-                    apart[name].append((site.use.along.sample, form))
+        for name, sites in saved.items():
+            p, single = self.parameters[name], []
+            for site, own, below in sites:
+                ct = _arrived_at(site, own, graph, arrived, known)
+                if ct is None:
+                    continue
+                form = site.path.apply(site.rule.make(site.use, ct, own), below, graph, name, p)
+                if site.use.is_whole:
+                    single.append((site.use.along.sample, form))
                 else:
                     forms[name].append(form)
+            if single:
+                forms[name] += batched(single, graph.size)
+
+    def _add_replays(self, forms, graph, replayed, arrived):
+        """Add the forms of parameters whose rows come from autograd, run again."""
         groups: dict[frozenset, list[str]] = {}
-        for name, places in found.replayed.items():
+        for name, places in replayed.items():
             groups.setdefault(places, []).append(name)
         for places, names in groups.items():
             starts, own = [], {}
@@ -206,9 +217,6 @@ class TorchCapture:
                 run = Replay(starts, own, graph.size, parameters)
                 for name in names:
                     forms[name].append(Replayed(run, name, self.stops[name].where))
-        for name, p in self.parameters.items():
-            forms[name] += batched(apart[name], graph.size)
-            self.uses[name] = Uses(p, merged(forms[name]), graph.size)
 
     # What a record asks for.
     def accumulate(self, totals: dict[str, Tensor]) -> None:
@@ -242,13 +250,15 @@ class TorchCapture:
 
 
 def _arrived_at(site, saved, graph, arrived, known):
-    """Return the cotangent that a rule takes, or what it makes once of those of all outputs."""
-    place, once = site.place, site.rule.once
-    if once is None:
+    """Return the cotangent that a rule takes, or what it prepares once of those of all outputs."""
+    place, rule = site.place, site.rule
+    if rule.once is None:
         ct = arrived[place, 0]
+        if ct is not None and rule.calls:
+            saved |= {"node": graph.nodes[place], "slot": site.slot, "dtype": ct.dtype}
         return None if ct is None else ct.detach()
     if place not in known:
         cts = {n: arrived[place, n] for n in graph.along[place]}
         cts = {n: ct.detach() for n, ct in cts.items() if ct is not None}
-        known[place] = once(site.use, cts, saved) if cts else None
+        known[place] = rule.once(site.use, cts, saved) if cts else None
     return known[place]

@@ -5,22 +5,23 @@ parameters; a parameter ends in an AccumulateGrad node. The walk says of each co
 samples lie (see `axes`). A node is *proved* if that is known of all the cotangents it gets.
 """
 
+from functools import cache
 from typing import Any
 
 from torch.autograd.function import BackwardCFunction
 
-from .along import Along, Lies, Passed, Whole, joined
+from .along import Along, Lies, Passed, Piece, Whole, joined
 from .axes import AXES, CUTS, EACH, SAMPLES
 
 Node = Any  # torch.autograd.graph.Node
 
 
-def kind_of(node: Node) -> str:
+@cache
+def kind_of(name: str) -> str:
     """Return the kind of an operation, "Mul" of MulBackward0; "" of somebody's own function.
 
     The number tells them apart: "MulBackward" is a ``torch.autograd.Function`` that someone wrote.
     """
-    name = node.name()
     kind, _, number = name.rpartition("Backward")
     return kind if number.isdigit() else "CopySlices" * (name == "torch::autograd::CopySlices")
 
@@ -36,7 +37,8 @@ class Graph:
     ) -> None:
         self.size = size
         self.nodes: list[Node] = []
-        self.kinds: list[str] = []  # of the nodes
+        self.names: list[str] = []  # of the nodes
+        self.kinds: list[str] = []
         self._shapes: dict[tuple[int, int], tuple[int, ...]] = {}
         self._known_starts: dict[int, list] = {}
         self._memory: dict = {}
@@ -69,22 +71,25 @@ class Graph:
         if there is None:
             there = self.place[node] = len(self.nodes)
             self.nodes.append(node)
-            self.kinds.append(kind_of(node))
+            self.names.append(node.name())
+            self.kinds.append(kind_of(self.names[-1]))
             self.uses.append([])
             self.along.append({})
         return there
 
     def _walk(self) -> None:
         """Say where the samples lie, each node after all that use it."""
-        waiting = [len(uses) for uses in self.uses]
+        waiting, leaves = [len(uses) for uses in self.uses], set(self.leaves.values())
         arriving: list[dict[int, list]] = [{} for _ in self.nodes]
         ready = [here for here, count in enumerate(waiting) if not count]
         for here in ready:  # grows while it is walked
             for output, parts in arriving[here].items():
-                self.along[here][output] = joined(parts, self.shape(here, output), self.size)
+                alone = len(parts) == 1 and not isinstance(parts[0], Piece)
+                lies = parts[0] if alone else joined(parts, self.shape(here, output), self.size)
+                self.along[here][output] = lies
             arriving[here], along = {}, self.agreed(here)
             for slot, target in enumerate(self.targets[here]):
-                if target is None:
+                if target is None or target[0] in leaves:
                     continue
                 there, output = target
                 parts = self._pass(here, slot, along)
@@ -95,8 +100,8 @@ class Graph:
 
     def _pass(self, here, slot, along):
         """Return where the samples lie in what a node passes to an input, part by part."""
-        kind = self.kinds[here]
-        rule, outputs = AXES.get(kind), self.along[here]
+        kind, outputs = self.kinds[here], self.along[here]
+        rule = AXES.get(kind)
         if isinstance(along, Whole) and kind not in CUTS:
             return [along]
         if kind in EACH and None not in outputs.values():
@@ -143,9 +148,12 @@ class Graph:
 
         Of outputs that have them along different axes it says where in output 0.
         """
-        found = list(self.along[place].values())
-        if axes := SAMPLES.get(self.kinds[place]):
-            found = [_in_output_0(along, axes, n) for n, along in self.along[place].items()]
+        outputs, axes = self.along[place], SAMPLES.get(self.kinds[place])
+        found = list(outputs.values())
+        if axes:
+            found = [_in_output_0(along, axes, n) for n, along in outputs.items()]
+        if len(found) == 1:
+            return found[0]
         return found[0] if found and found.count(found[0]) == len(found) else None
 
     def is_proved(self, place: int) -> bool:

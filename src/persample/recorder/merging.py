@@ -18,6 +18,8 @@ from .layer_forms import Lookup
 
 def merged(uses: list[Form]) -> list[Form]:
     """Return fewer forms of the same sum: products, lookups and what is formed become one each."""
+    if len(uses) < 2:
+        return uses
     products = [use for use in uses if isinstance(use, Outer | OuterSum)]
     lookups = [use for use in uses if isinstance(use, Lookup)]
     formed = [use for use in uses if isinstance(use, Formed)]

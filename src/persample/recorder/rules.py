@@ -36,7 +36,7 @@ class Use:
     @property
     def is_whole(self) -> bool:
         """Say whether all is one sample's."""
-        return isinstance(self.along, Whole)
+        return type(self.along) is Whole
 
     def first(self, x: Tensor) -> Tensor:
         """Return x with the samples first; floating-point numbers in the dtype of the rows."""

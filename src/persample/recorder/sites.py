@@ -89,7 +89,7 @@ def _edges(graph, leaf):
 
 def _stop(graph, lacking, leaf, is_hooked):
     """Say at which operations there is no site, and what is missing at the first."""
-    names = {graph.nodes[place].name().rpartition("::")[2] for place, _ in lacking}
+    names = {graph.names[place].rpartition("::")[2] for place, _ in lacking}
     if is_hooked:
         return Stop("a hook", "a cotangent may be changed")
     place, slot = lacking[0]
@@ -138,7 +138,7 @@ def _begins_to_be_apart(graph, place):
 def _site(graph, place, slot, leaf):
     """Return the site of an input of an operation; None where the table has no form for it."""
     node, along, target = graph.nodes[place], graph.agreed(place), graph.targets[place][slot]
-    rule = rule_of(node.name(), graph.kinds[place], slot)
+    rule = rule_of(graph.names[place], graph.kinds[place], slot)
     if rule is None or along is None:
         return None
     if rule.once is None and list(graph.along[place]) != [0]:

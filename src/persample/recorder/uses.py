@@ -31,7 +31,13 @@ class Uses:
 
     def __init__(self, parameter: Tensor, forms: list[Form], size: int) -> None:
         self.parameter, self.forms, self.size = parameter, forms, size
-        self.kind = " + ".join(dict.fromkeys(form.kind for form in forms)) or "unused"
+        self._kinds: list[str] | None = None  # of the forms, before `keep`
+
+    @property
+    def kind(self) -> str:
+        """Return how the rows are had."""
+        kinds = [form.kind for form in self.forms] if self._kinds is None else self._kinds
+        return " + ".join(dict.fromkeys(kinds)) or "unused"
 
     def empty(self, size: int) -> Tensor:
         """Return memory for rows of ``size`` samples."""
@@ -83,10 +89,10 @@ class Uses:
 
         Whoever asks for the norms first and then for a sum needs them twice.
         """
-        nbytes = self.size * self.parameter.nbytes
+        nbytes = self.size * self.parameter.numel() * wide(self.parameter.dtype).itemsize
         if nbytes > most or not any(form.needs_rows for form in self.forms):
             return 0
-        rows = self.work(self.size)
+        rows, self._kinds = self.work(self.size), [form.kind for form in self.forms]
         self._add_up(slice(0, self.size), rows)
         self.forms = [Formed(rows)]
         return nbytes
