@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch.autograd.graph import GradientEdge
 
-from persample.recorder.along import Along, Whole
-from persample.recorder.axes import AXES, EACH
+from persample.recorder.along import Along, OneSample
+from persample.recorder.axes import AXES, PER_OUTPUT
 from persample.recorder.graph import Graph, kind_of
 
 ATEN = torch.ops.aten
@@ -387,7 +387,7 @@ def supports_of(node, outputs, axis):
     return {slot: torch.stack(found) for slot, found in masks.items() if found}
 
 
-def lying_in(length, axis):
+def layouts_along(length, axis):
     """Yield (size, where the samples lie along an axis): in order, as owners, all one sample's."""
     for size in SIZES:
         for outer in [n for n in range(1, length // size + 1) if not length % (n * size)]:
@@ -395,7 +395,7 @@ def lying_in(length, axis):
         if length > 1:
             owner = np.random.default_rng(length).integers(-1, size, length)
             yield size, Along(axis, 1, tuple(owner.tolist()))
-        yield size, Whole(size - 1)
+        yield size, OneSample(size - 1)
     if length == len(PACKED):
         yield 6, Along(axis, 1, PACKED)
 
@@ -404,16 +404,18 @@ def claims(node, number):
     """Yield (what the table says, supports of the samples' parts)."""
     for outputs, axis, masks in supports(node, number):
         length = node._input_metadata[outputs[0]].shape[axis]
-        for size, lies in lying_in(length, axis):
+        for size, lies in layouts_along(length, axis):
             graph = Graph([(node, n, lies) for n in outputs], {}, size)
             for slot, mask in masks.items():
                 there, number = graph.targets[0][slot]
-                yield graph.along[there].get(number), parts_of(mask, lies, size)
+                yield graph.layouts[there].get(number), parts_of(mask, lies, size)
 
 
 def parts_of(mask, lies, size):
     """Return (B, ...): where each sample's numbers arrive, from (places of the axis, ...)."""
-    whose = [lies.sample] * len(mask) if isinstance(lies, Whole) else lies.owners(len(mask), size)
+    whose = (
+        [lies.sample] * len(mask) if isinstance(lies, OneSample) else lies.owners(len(mask), size)
+    )
     whose = torch.as_tensor(whose)
     return torch.stack([mask[whose == n].any(0) for n in range(size)])
 
@@ -421,7 +423,7 @@ def parts_of(mask, lies, size):
 def is_true(claim, parts):
     """Say whether each sample's numbers lie where the claim has them, and nowhere else."""
     size, shape = len(parts), parts[0].shape
-    if isinstance(claim, Whole):
+    if isinstance(claim, OneSample):
         return not parts[[n for n in range(size) if n != claim.sample]].any()
     if (
         claim.axis >= len(shape)
@@ -452,17 +454,17 @@ def test_the_table_says_where_pytorch_puts_the_samples(kind):
     assert any(all(part.any() for part in parts) for _, parts in made) != (kind in ALL_ZERO)
 
 
-@pytest.mark.parametrize("kind", sorted(EACH))
+@pytest.mark.parametrize("kind", sorted(PER_OUTPUT))
 def test_outputs_may_belong_to_several_samples(kind):
     """As where each piece of a batch has a loss of its own: output n is sample n's."""
     for node, _ in nodes()[kind]:
         size = max(2, len(node._input_metadata))
-        roots = [(node, n, Whole(n)) for n in range(len(node._input_metadata))]
+        roots = [(node, n, OneSample(n)) for n in range(len(node._input_metadata))]
         graph = Graph(roots, {}, size)
         ((there, number),) = graph.targets[0]
         masks = [supports_of(node, (n,), 0)[0].any(0) for n in range(len(roots))]
         parts = torch.stack(masks + [torch.zeros_like(masks[0])] * (size - len(masks)))
-        assert is_true(graph.along[there][number], parts)
+        assert is_true(graph.layouts[there][number], parts)
 
 
 def test_the_table_seldom_refuses_what_is_true():
@@ -492,7 +494,7 @@ def test_outputs_that_hold_the_samples_elsewhere_are_not_proved(axes):
     node, _ = nodes()["MkldnnRnnLayer"][0]
     roots = [(node, n, Along(axis)) for n, axis in enumerate(axes) if axis is not None]
     graph = Graph(roots, {}, 6)
-    found = [graph.along[graph.targets[0][slot][0]] for slot in (0, 5, 6)]
+    found = [graph.layouts[graph.targets[0][slot][0]] for slot in (0, 5, 6)]
     assert found == [{0: Along(axis) if LIES[axes] else None} for axis in (1, 0, 0)]
 
 

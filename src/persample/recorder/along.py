@@ -3,7 +3,7 @@
 A cotangent has its samples along an axis if each number along that axis is a derivative of one
 sample's loss alone, or 0. In an ordinary batch number i belongs to sample i; in two views of a
 batch one behind the other to i modulo B; in texts of several lengths joined to one, `owner` says
-to whom. Where samples are computed apart, as by a loop, a cotangent is `Whole`: all one sample's.
+to whom. Where samples are computed apart, as by a loop, all of a cotangent is `OneSample`'s.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class Along(NamedTuple):
 
     def at(self, axis: int) -> "Along":
         """Return the same, along another axis of the same length."""
-        return self if axis == self.axis else self._replace(axis=axis)
+        return self if axis == self.axis else Along(axis, self.outer, self.owner)
 
     def owners(self, length: int, size: int) -> np.ndarray:
         """Return (length,): whose each entry of the axis is."""
@@ -64,7 +64,7 @@ class Along(NamedTuple):
         return kept
 
 
-class Whole(NamedTuple):
+class OneSample(NamedTuple):
     """All numbers are derivatives of one sample's loss."""
 
     sample: int
@@ -82,7 +82,7 @@ class Piece(NamedTuple):
     owner: Sequence[int]
 
 
-Lies = Along | Whole | None  # where samples lie; None: unknown
+Layout = Along | OneSample | None  # where samples lie; None: unknown
 
 
 @lru_cache(16)
@@ -97,17 +97,17 @@ def _numbered(owner, size):
     return *map(torch.from_numpy, (entries, samples, numbers)), max(1, int(counts.max()))
 
 
-def joined(parts: list, shape: Shape, size: int) -> Lies:
+def joined(parts: list, shape: Shape, size: int) -> Layout:
     """Return where the samples lie in the sum of cotangents of one array."""
     first = parts[0]
     if not isinstance(first, Piece) and all(part == first for part in parts):
         return first
     if None in parts:
         return None
-    alone = {part.sample if isinstance(part, Whole) else _only_owner(part) for part in parts}
+    alone = {part.sample if isinstance(part, OneSample) else _only_owner(part) for part in parts}
     if len(alone) == 1 and None not in alone:
-        return Whole(alone.pop())
-    if any(isinstance(part, Whole) or part.axis != first.axis for part in parts):
+        return OneSample(alone.pop())
+    if any(isinstance(part, OneSample) or part.axis != first.axis for part in parts):
         return None
     whose = np.full(shape[first.axis], NOBODY)
     for part in parts:
@@ -121,7 +121,7 @@ def joined(parts: list, shape: Shape, size: int) -> Lies:
         whose[places] = np.where(owner == NOBODY, before, owner)
         if (whose[places] != np.where(owner == NOBODY, before, owner)).any():
             return None  # one place was asked for by several
-    return lying(first.axis, whose, size)
+    return layout_of(first.axis, whose, size)
 
 
 def _only_owner(part):
@@ -130,13 +130,13 @@ def _only_owner(part):
     return owners.pop() if len(owners) == 1 else None
 
 
-def lying(axis: int, whose: np.ndarray, size: int) -> Lies:
+def layout_of(axis: int, whose: np.ndarray, size: int) -> Layout:
     """Return where samples lie by the owners of an axis, in the simplest way to say it."""
     somebody = whose != NOBODY
     if not somebody.any():
         return None
     if (whose[somebody] == whose[somebody][0]).all():
-        return Whole(int(whose[somebody][0]))
+        return OneSample(int(whose[somebody][0]))
     if len(whose) % size == 0:
         inner = 1 + int(np.argmax(whose != whose[0])) - 1
         for along in (
@@ -155,7 +155,7 @@ class Passed(NamedTuple):
     node: Any  # torch.autograd.graph.Node
     slot: int  # which of its inputs, in next_functions
     output: int | None  # which of its outputs; None for several
-    along: Any  # Along or Whole, in the cotangent of the output
+    along: Any  # Along or OneSample, in the cotangent of the output
     out: Shape
     into: Shape
     size: int  # B
@@ -172,7 +172,7 @@ class Passed(NamedTuple):
     def owners(self, axis: int) -> Any:
         """Return whose the entries of an axis of the output are; one sample's are all his."""
         length = self.out[axis]
-        if isinstance(self.along, Whole):
+        if isinstance(self.along, OneSample):
             return [self.along.sample] * length
         return self.along.owners(length, self.size).tolist()
 

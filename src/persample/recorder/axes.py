@@ -13,9 +13,9 @@ from math import prod
 import numpy as np
 import torch
 
-from .along import NOBODY, Along, Passed, Piece, Whole, lying
+from .along import NOBODY, Along, OneSample, Passed, Piece, layout_of
 
-AxisRule = Callable[[Passed], Along | Whole | Piece | None]
+AxisRule = Callable[[Passed], Along | OneSample | Piece | None]
 
 
 # Operations that work on each number, on each of an axis, or on axes that are not the samples'.
@@ -162,7 +162,7 @@ def trilinear(p: Passed) -> Along | None:
 
 
 # Operations that move axes.
-def reshaped(p: Passed) -> Along | Whole | None:
+def reshaped(p: Passed) -> Along | OneSample | None:
     """The same numbers in the same order: count those before the first sample."""
     if p.along.owner is not None:
         return _reshaped_owners(p)
@@ -213,23 +213,23 @@ def permuted(p: Passed) -> Along | None:
 def chosen(p: Passed) -> Along | Piece:
     """One entry of an axis, which the output lacks."""
     (dim,) = p.axes("dim")
-    if isinstance(p.along, Whole):
+    if isinstance(p.along, OneSample):
         place = p.output if (index := p.saved("index")) is None else index % p.into[dim]
         return Piece(dim, (place,), (p.along.sample,))
     return p.along.at(p.along.axis + (p.along.axis >= dim))
 
 
-def stacked(p: Passed) -> Along | Whole | None:
+def stacked(p: Passed) -> Along | OneSample | None:
     """An axis that the inputs lack; if it is the samples', each input is one sample's."""
     axis, dim = p.along.axis, p.saved("dim") % len(p.out)
     if axis != dim:
         return p.along.at(axis - (axis > dim))
     index = p.saved("index", p.slot)  # of a cut undone there is one input
     owner = p.owners(dim)[index]
-    return None if owner == NOBODY else Whole(owner)
+    return None if owner == NOBODY else OneSample(owner)
 
 
-def joined_along(p: Passed) -> Along | Whole | None:
+def joined_along(p: Passed) -> Along | OneSample | None:
     """Arrays one behind the other along an axis."""
     (dim,) = p.axes("dim")
     if p.along.axis != dim:
@@ -237,7 +237,7 @@ def joined_along(p: Passed) -> Along | Whole | None:
     if p.start is None:
         return None
     owners = p.owners(dim)[p.start : p.start + p.into[dim]]
-    return lying(dim, np.array(owners), p.size)
+    return layout_of(dim, np.array(owners), p.size)
 
 
 def sliced(p: Passed) -> Along | Piece:
@@ -252,13 +252,13 @@ def sliced(p: Passed) -> Along | Piece:
     return Piece(dim, range(start, start + step * p.out[dim], step), p.owners(dim))
 
 
-def slice_undone(p: Passed) -> Along | Whole | None:
+def slice_undone(p: Passed) -> Along | OneSample | None:
     """A part of an axis among zeros: what reaches the part."""
     (dim,) = p.axes("dim")
     if p.along.axis != dim:
         return p.along
     part = slice(*(p.saved(name) for name in ("start", "end", "step")))
-    return lying(dim, np.array(p.owners(dim)[part]), p.size)
+    return layout_of(dim, np.array(p.owners(dim)[part]), p.size)
 
 
 def split(p: Passed) -> Along | Piece:
@@ -279,7 +279,7 @@ def selected(p: Passed) -> Along | Piece:
     return Piece(dim, p.saved("index").flatten().tolist(), p.owners(dim))
 
 
-def shown(p: Passed) -> Along | Whole | None:
+def shown(p: Passed) -> Along | OneSample | None:
     """What a node does not say, it shows: numbers that tell their places are sent through it.
 
     Each entry of the cotangent is its own number n, and then a number made of n. If what arrives
@@ -306,7 +306,7 @@ def shown(p: Passed) -> Along | Whole | None:
     arrived = arrived.cpu().numpy().astype(np.int64)
     if arrived.size and not 0 <= arrived.min() <= arrived.max() <= prod(p.out):
         return None
-    if isinstance(p.along, Whole):
+    if isinstance(p.along, OneSample):
         return p.along
     axis = p.along.axis
     owners = np.append(p.owners(axis), NOBODY)
@@ -327,8 +327,8 @@ def _of_array(whose, size):
     for axis in range(whose.ndim) if whose.size else ():
         first = whose.max(tuple([n for n in range(whose.ndim) if n != axis]), keepdims=True)
         if ((whose == first) | (whose == NOBODY)).all():
-            return lying(axis, first.flatten(), size)
-    return Whole(int(whose)) if whose.ndim == 0 and whose != NOBODY else None
+            return layout_of(axis, first.flatten(), size)
+    return OneSample(int(whose)) if whose.ndim == 0 and whose != NOBODY else None
 
 
 def or_shown(rule: AxisRule) -> AxisRule:
@@ -372,7 +372,7 @@ def windows(p: Passed) -> Along | None:
     return p.along
 
 
-def replaced(p: Passed) -> Along | Whole | None:
+def replaced(p: Passed) -> Along | OneSample | None:
     """Numbers put in (input 1) at an index along one axis; input 0 has the output's shape."""
     (dim,) = p.axes("dim")
     if p.slot == 0 or p.along.axis != dim:
@@ -384,18 +384,18 @@ def replaced(p: Passed) -> Along | Whole | None:
             return None
         index = index[:, 0]
     owners = np.array(p.owners(dim))[index.cpu().numpy()]
-    return lying(dim, owners, p.size) if len(owners) == p.into[dim] else None
+    return layout_of(dim, owners, p.size) if len(owners) == p.into[dim] else None
 
 
-def overwritten(p: Passed) -> Along | Whole | None:
+def overwritten(p: Passed) -> Along | OneSample | None:
     """Numbers put in at places that an index or a mask chooses: what is left of input 0."""
     if p.slot == 0:
         return elementwise(p)
     places = _places(p.saved("indices", ()), p.out)
     if places is None or p.along.axis != 0:
         return None
-    lies = lying(0, np.array(p.owners(0))[places], p.size)
-    same = p.into == (len(places), *p.out[1:]) or isinstance(lies, Whole)
+    lies = layout_of(0, np.array(p.owners(0))[places], p.size)
+    same = p.into == (len(places), *p.out[1:]) or isinstance(lies, OneSample)
     return lies if same else None  # or one number was written to several samples
 
 
@@ -414,9 +414,9 @@ def indexed(p: Passed) -> Along | Piece | None:
     """x[i, j, ...] with index arrays side by side; the axes they make are in their place."""
     indices = p.saved("indices")
     places = _places(indices, p.into)
-    if places is not None and (isinstance(p.along, Whole) or p.along.axis == 0):
+    if places is not None and (isinstance(p.along, OneSample) or p.along.axis == 0):
         return Piece(0, places, p.owners(0))
-    if isinstance(p.along, Whole):
+    if isinstance(p.along, OneSample):
         return p.along
     if any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in indices):
         return None  # a mask: how many numbers it chooses is no shape
@@ -497,11 +497,11 @@ def _rows(kinds, rule):
 
 SPLIT = "Split SplitWithSizes UnsafeSplit"
 # Kinds that are asked for each output by itself, and those that cut: asked also of one sample's.
-EACH = {*SPLIT.split(), "Unbind"}
-CUTS = {*SPLIT.split(), "Index", "IndexSelect", "Select", "Slice", "Unbind"}
+PER_OUTPUT = {*SPLIT.split(), "Unbind"}
+SLICING = {*SPLIT.split(), "Index", "IndexSelect", "Select", "Slice", "Unbind"}
 # Kinds whose outputs have the samples along different axes, if along any: of each output which.
 # All T steps of a layer, (T, B, d), and its last states, (B, d).
-SAMPLES: dict[str, tuple[int, ...]] = {"MkldnnRnnLayer": (1, 0, 0)}
+SAMPLE_AXES: dict[str, tuple[int, ...]] = {"MkldnnRnnLayer": (1, 0, 0)}
 
 
 # Kind of node -> rule. A kind that is not here is unknown, and so is a table that all share.

@@ -11,7 +11,7 @@ from torch import Tensor
 # fresh memory costs a page fault each 4 KiB: more than the arithmetic done in it.
 SCRATCH = 2**22
 # Bytes of rows that may be kept because they will be asked for again.
-KEPT = 2**26
+CACHE_BYTES = 2**26
 HUGE = 2**22  # bytes from which NumPy asks for huge pages
 LINE = 64  # bytes of a cache line
 
@@ -23,7 +23,7 @@ def slices(size: int, bytes_each: int) -> Iterator[slice]:
         yield slice(start, min(start + step, size))
 
 
-def within(samples: slice, part: slice) -> slice:
+def part_of(samples: slice, part: slice) -> slice:
     """Return the part of a slice of samples."""
     return slice(samples.start + part.start, samples.start + part.stop)
 

@@ -14,7 +14,7 @@ from torch.autograd.graph import GradientEdge
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.hooks import RemovableHandle
 
-from .along import Along, Whole
+from .along import Along, OneSample
 from .buffers import wide
 from .forms import Formed
 from .graph import Graph
@@ -51,18 +51,18 @@ class TorchCapture:
 
     # The block.
     def __enter__(self) -> "TorchCapture":
-        self.leave = ExitStack()
+        self.exit_stack = ExitStack()
         for where, module in self.modules:
             if isinstance(module, _BatchNorm):
                 hook = module.register_forward_pre_hook(partial(refuse_batch_norm, where))
-                self.leave.callback(hook.remove)
+                self.exit_stack.callback(hook.remove)
         if "torch._dynamo" in sys.modules:  # a compiled model runs as it was written
-            self.leave.enter_context(torch.compiler.set_stance("force_eager"))
-        self.hooks = RemovableHandle.next_id  # every hook of PyTorch counts on
+            self.exit_stack.enter_context(torch.compiler.set_stance("force_eager"))
+        self.first_new_hook = RemovableHandle.next_id  # every hook of PyTorch counts on
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.leave.close()
+        self.exit_stack.close()
 
     # The backward pass.
     def backward(self, losses: Tensor, retain_graph: bool, accumulate: bool) -> None:
@@ -87,7 +87,7 @@ class TorchCapture:
         arrived = cotangents(graph, found.edges, losses, keep, accumulate)
         if found.replayed:  # a hook on the losses has its turn when they are replayed
             arrived[0, losses.output_nr] = torch.ones_like(losses)
-        self._keep(graph, found, saved, arrived)
+        self._make_forms(graph, found, saved, arrived)
         self.losses = losses if retain_graph else None
         self.root = losses if keep else None
 
@@ -96,7 +96,7 @@ class TorchCapture:
 
         Such a hook may change a cotangent; what a forward hook does is in the graph.
         """
-        new = set(range(self.hooks, RemovableHandle.next_id))
+        new = set(range(self.first_new_hook, RemovableHandle.next_id))
         for _, module in self.modules if new else ():
             new -= module._forward_hooks.keys() | module._forward_pre_hooks.keys()
         return bool(new)
@@ -118,7 +118,7 @@ class TorchCapture:
         if found.stops:
             name, stop = next(iter(found.stops.items()))
             others = f" and {len(found.stops) - 1} more" if len(found.stops) > 1 else ""
-            apart = all(isinstance(graph.agreed(p), Whole) for p in found.replayed[name])
+            apart = all(isinstance(graph.agreed(p), OneSample) for p in found.replayed[name])
             cost = (
                 "one sample's part of the graph, about as long as a loop over the samples"
                 if apart
@@ -169,7 +169,7 @@ class TorchCapture:
             self.versions.append((what, x, x._version))
         return x if x.layout == torch.strided else x.to_dense()
 
-    def _keep(self, graph, found: Cut, saved, arrived):
+    def _make_forms(self, graph, found: Cut, saved, arrived):
         """Turn cotangents into forms."""
         self.size = graph.size
         forms: dict[str, list] = {name: [] for name in self.parameters}
@@ -192,7 +192,7 @@ class TorchCapture:
                 if ct is None:
                     continue
                 form = site.path.apply(site.rule.make(site.use, ct, own), below, graph, name, p)
-                if site.use.is_whole:
+                if site.use.is_one_sample:
                     single.append((site.use.along.sample, form))
                 else:
                     forms[name].append(form)
@@ -207,10 +207,10 @@ class TorchCapture:
         for places, names in groups.items():
             starts, own = [], {}
             for place in places:
-                for n, along in graph.along[place].items():
+                for n, along in graph.layouts[place].items():
                     if (ct := arrived[place, n]) is not None:
                         start = Start(GradientEdge(graph.nodes[place], n), ct.detach(), along)
-                        is_own = isinstance(along, Whole)
+                        is_own = isinstance(along, OneSample)
                         (own.setdefault(along.sample, []) if is_own else starts).append(start)
             if starts or own:
                 parameters = {name: self.parameters[name] for name in names}
@@ -252,13 +252,13 @@ class TorchCapture:
 def _arrived_at(site, saved, graph, arrived, known):
     """Return the cotangent that a rule takes, or what it prepares once of those of all outputs."""
     place, rule = site.place, site.rule
-    if rule.once is None:
+    if rule.prepare is None:
         ct = arrived[place, 0]
-        if ct is not None and rule.calls:
+        if ct is not None and rule.calls_node:
             saved |= {"node": graph.nodes[place], "slot": site.slot, "dtype": ct.dtype}
         return None if ct is None else ct.detach()
     if place not in known:
-        cts = {n: arrived[place, n] for n in graph.along[place]}
+        cts = {n: arrived[place, n] for n in graph.layouts[place]}
         cts = {n: ct.detach() for n, ct in cts.items() if ct is not None}
-        known[place] = rule.once(site.use, cts, saved) if cts else None
+        known[place] = rule.prepare(site.use, cts, saved) if cts else None
     return known[place]

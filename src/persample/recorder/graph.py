@@ -10,8 +10,8 @@ from typing import Any
 
 from torch.autograd.function import BackwardCFunction
 
-from .along import Along, Lies, Passed, Piece, Whole, joined
-from .axes import AXES, CUTS, EACH, SAMPLES
+from .along import Along, Layout, OneSample, Passed, Piece, joined
+from .axes import AXES, PER_OUTPUT, SAMPLE_AXES, SLICING
 
 Node = Any  # torch.autograd.graph.Node
 
@@ -47,9 +47,9 @@ class Graph:
         self.targets: list[list] = []  # for each node: (place of the next node, its output)
         self.leaves: dict[str, int] = {}  # parameter -> its AccumulateGrad node
         # For each node: output -> where the samples lie in its cotangent, None if unknown.
-        self.along: list[dict[int, Lies]] = []
+        self.layouts: list[dict[int, Layout]] = []
         for node, number, along in roots:
-            self.along[self._add(node)][number] = along
+            self.layouts[self._add(node)][number] = along
         for here, node in enumerate(self.nodes):  # grows while it is walked
             targets = []
             for slot, (other, number) in enumerate(node.next_functions):
@@ -74,7 +74,7 @@ class Graph:
             self.names.append(node.name())
             self.kinds.append(kind_of(self.names[-1]))
             self.uses.append([])
-            self.along.append({})
+            self.layouts.append({})
         return there
 
     def _walk(self) -> None:
@@ -86,7 +86,7 @@ class Graph:
             for output, parts in arriving[here].items():
                 alone = len(parts) == 1 and not isinstance(parts[0], Piece)
                 lies = parts[0] if alone else joined(parts, self.shape(here, output), self.size)
-                self.along[here][output] = lies
+                self.layouts[here][output] = lies
             arriving[here], along = {}, self.agreed(here)
             for slot, target in enumerate(self.targets[here]):
                 if target is None or target[0] in leaves:
@@ -100,11 +100,11 @@ class Graph:
 
     def _pass(self, here, slot, along):
         """Return where the samples lie in what a node passes to an input, part by part."""
-        kind, outputs = self.kinds[here], self.along[here]
+        kind, outputs = self.kinds[here], self.layouts[here]
         rule = AXES.get(kind)
-        if isinstance(along, Whole) and kind not in CUTS:
+        if isinstance(along, OneSample) and kind not in SLICING:
             return [along]
-        if kind in EACH and None not in outputs.values():
+        if kind in PER_OUTPUT and None not in outputs.values():
             return [rule(self.passed(here, slot, n, part, n)) for n, part in outputs.items()]
         if along is None or rule is None:
             return [None]
@@ -113,7 +113,7 @@ class Graph:
         return [rule(self.passed(here, slot, output, along, first))]
 
     def passed(
-        self, here: int, slot: int, output: int | None, along: Lies, like: int = 0
+        self, here: int, slot: int, output: int | None, along: Layout, like: int = 0
     ) -> Passed:
         """Return what a node passes from an output to an input; ``like`` is one of that shape."""
         out, into = self.shape(here, like), self.shape(*self.targets[here][slot])
@@ -143,12 +143,12 @@ class Graph:
             self._known_starts[here] = starts
         return self._known_starts[here]
 
-    def agreed(self, place: int) -> Lies:
+    def agreed(self, place: int) -> Layout:
         """Return where the samples lie in the cotangents of all outputs of a node, if they do.
 
         Of outputs that have them along different axes it says where in output 0.
         """
-        outputs, axes = self.along[place], SAMPLES.get(self.kinds[place])
+        outputs, axes = self.layouts[place], SAMPLE_AXES.get(self.kinds[place])
         found = list(outputs.values())
         if axes:
             found = [_in_output_0(along, axes, n) for n, along in outputs.items()]
@@ -158,7 +158,7 @@ class Graph:
 
     def is_proved(self, place: int) -> bool:
         """Say whether it is known where the samples lie in each cotangent that the node gets."""
-        found = self.along[place].values()
+        found = self.layouts[place].values()
         return bool(found) and None not in found
 
     def shape(self, place: int, number: int = 0) -> tuple[int, ...]:

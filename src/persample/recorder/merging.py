@@ -77,7 +77,7 @@ def _batch(samples, forms, size):
             if not isinstance(first, Lookup)
             else Lookup(one, other, first.count)
         )
-    return Apart(
+    return OneByOne(
         list(samples),
         list(forms),
         size,
@@ -85,7 +85,7 @@ def _batch(samples, forms, size):
 
 
 @dataclass(frozen=True, eq=False)
-class Apart(Form):
+class OneByOne(Form):
     """Forms of single samples; those of one sample add up."""
 
     samples: list[int]

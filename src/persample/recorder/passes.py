@@ -11,7 +11,7 @@ from torch.autograd.graph import GradientEdge
 from .graph import Graph
 
 
-class Calling(torch.autograd.Function):
+class CallDuringBackward(torch.autograd.Function):
     """Call a function when a backward pass comes by. (A hook would count as the user's.)"""
 
     @staticmethod
@@ -34,7 +34,7 @@ def during_a_pass(read: Callable) -> Any:
     found: list = []
     with torch.enable_grad():
         number = torch.zeros((), requires_grad=True)
-        called = Calling.apply(number, lambda: found.append(read()))
+        called = CallDuringBackward.apply(number, lambda: found.append(read()))
         called.backward()  # autograd.grad would tell nodes that nobody wants what they compute
     return found[0]
 

@@ -169,13 +169,13 @@ class Record:
 
         Source: Abadi et al. (2016); Lee & Kifer (2020).
         """
-        from .buffers import KEPT
+        from .buffers import CACHE_BYTES
 
         _, uses = self._source.collect()
         if self._norms is None:
-            left = KEPT
+            left = CACHE_BYTES
             for each in uses.values():
-                left -= each.keep(left)
+                left -= each.cache_rows(left)
         weights = self._clipping(max_norm)
         return {name: each.weighted_sum(weights) for name, each in uses.items()}
 

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import GradientEdge
 
-from .along import Along, Whole
-from .buffers import KEPT, slices, within
+from .along import Along, OneSample
+from .buffers import CACHE_BYTES, part_of, slices
 from .forms import Form
 
 
@@ -50,7 +50,7 @@ class Pulled(Form):
     def rows(self, samples: slice, out: Tensor) -> None:
         for part in slices(len(out), out[0].nbytes):
             rows = out.new_empty(part.stop - part.start, *self.shape)
-            self.form.rows(within(samples, part), rows)
+            self.form.rows(part_of(samples, part), rows)
             out[part] = self._pull(rows)
 
     def _pull(self, rows):
@@ -77,7 +77,7 @@ class Start(NamedTuple):
 
     edge: GradientEdge
     cotangent: Tensor
-    along: Along | Whole
+    along: Along | OneSample
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ class Replay:
         rows, nbytes = [], sum(p.nbytes for p in self.parameters.values())
         for i in range(samples.start, samples.stop):
             if name not in self._kept.get(i, ()):
-                if len(self._kept) * nbytes > KEPT:
+                if len(self._kept) * nbytes > CACHE_BYTES:
                     self._kept.clear()
                 self._kept[i] = dict(zip(self.parameters, self._one(i), strict=True))
             rows.append(self._kept[i].pop(name))

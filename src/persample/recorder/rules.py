@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .along import Along, Shape, Whole
+from .along import Along, OneSample, Shape
 from .axes import ELEMENTWISE
 from .forms import Form, Formed, Outer, OuterSum
 from .layer_forms import Convolution, ConvolutionLoop, Groups, Lookup
@@ -24,7 +24,7 @@ from .recurrent import lstm_steps
 class Use:
     """One use of a parameter: where the samples lie, and the shape of what the operation took."""
 
-    along: Along | Whole
+    along: Along | OneSample
     size: int  # B, or 1 where all is one sample's
     shape: Shape
     dtype: torch.dtype  # of the rows while they are worked out
@@ -34,9 +34,9 @@ class Use:
         return self.along == Along(0) and x.shape[0] == self.size
 
     @property
-    def is_whole(self) -> bool:
+    def is_one_sample(self) -> bool:
         """Say whether all is one sample's."""
-        return type(self.along) is Whole
+        return type(self.along) is OneSample
 
     def first(self, x: Tensor) -> Tensor:
         """Return x with the samples first; floating-point numbers in the dtype of the rows."""
@@ -52,15 +52,17 @@ class Use:
 def _repeated(use, output):
     """Say whether the operation took the same input for all samples, not a part for each."""
     missing = len(output) - len(use.shape)
-    return use.is_whole or use.along.axis < missing or use.shape[use.along.axis - missing] == 1
+    return (
+        use.is_one_sample or use.along.axis < missing or use.shape[use.along.axis - missing] == 1
+    )
 
 
 def _on_axis_0(use, output):
-    return use.is_whole or use.along.axis == 0
+    return use.is_one_sample or use.along.axis == 0
 
 
 def _on_axis_1(use, output):
-    return use.is_whole or use.along.axis == 1
+    return use.is_one_sample or use.along.axis == 1
 
 
 def _never(node):
@@ -75,7 +77,7 @@ class Rule:
     ``unless(node)`` whether the rule does not hold for what the operation was told, and ``gives``
     what class of form it makes (`OuterSum` of all products).
 
-    Of an operation with several outputs, ``once(use, cotangents, saved)`` gets those that are
+    Of an operation with several outputs, ``prepare(use, cotangents, saved)`` gets those that are
     used, by number. It is called once for all inputs, and ``make`` gets what it returns.
     """
 
@@ -84,8 +86,8 @@ class Rule:
     fits: Callable[[Use, Shape], bool] = _repeated
     unless: Callable[[Any], bool] = _never
     gives: type[Form] = Formed
-    calls: bool = False  # it calls the node, whose graph must be kept until then
-    once: Callable[[Use, dict[int, Tensor], dict], Any] | None = None
+    calls_node: bool = False  # it calls the node, whose graph must be kept until then
+    prepare: Callable[[Use, dict[int, Tensor], dict], Any] | None = None
 
 
 # A sum over whatever the operation repeated: biases, scales, positions, class tokens.
@@ -132,7 +134,7 @@ def _copies(use, ct, saved):
 
 def _one_copy_each(use, output):
     """Say whether an array was repeated once for each sample, and the repeats stand together."""
-    if use.is_whole:
+    if use.is_one_sample:
         return False
     axis, outer, owner = use.along
     return (
@@ -265,7 +267,7 @@ def _is_no_lookup(node):
     return not is_parameter or is_mask or any(index is not None for index in others)
 
 
-SUM, MEAN, LARGEST = range(3)  # modes of an EmbeddingBag
+MEAN, LARGEST = 1, 2  # modes of an EmbeddingBag; 0 is a sum
 
 
 def _bags(use, ct, saved):
@@ -287,15 +289,15 @@ def _bags(use, ct, saved):
 
 
 def _one_bag_each(use, output):
-    return (use.is_whole or use.along == Along(0)) and output[0] == use.size
+    return (use.is_one_sample or use.along == Along(0)) and output[0] == use.size
 
 
 def _of_table(use, output):
     """Say whether lines of a table were chosen, and the samples lie along an axis of the index."""
-    return len(use.shape) == 2 and (use.is_whole or use.along.axis < len(output) - 1)
+    return len(use.shape) == 2 and (use.is_one_sample or use.along.axis < len(output) - 1)
 
 
-def _of_batch(node):
+def _uses_batch_statistics(node):
     return node._saved_training
 
 
@@ -373,22 +375,25 @@ RULES: dict[str, dict[int, Rule]] = {
     },
     "NativeBatchNorm": {
         1: Rule(
-            _batch_scale, ("input", "running_mean", "running_var", "eps"), _on_axis_0, _of_batch
+            _batch_scale,
+            ("input", "running_mean", "running_var", "eps"),
+            _on_axis_0,
+            _uses_batch_statistics,
         ),
         2: Rule(_channels, (), _on_axis_0),
     },
     "Embedding": {0: Rule(_lookup, TABLE, _of_table, gives=Lookup)},
     "EmbeddingBag": {0: Rule(_bags, BAGS, _one_bag_each, _by_frequency, Lookup)},
     "MkldnnRnnLayer": {
-        1: Rule(_of_input, LSTM, _on_axis_1, gives=OuterSum, once=_lstm),
-        2: Rule(_of_state, LSTM, _on_axis_1, gives=OuterSum, once=_lstm),
-        3: Rule(_of_gates, LSTM, _on_axis_1, once=_lstm),
-        4: Rule(_of_gates, LSTM, _on_axis_1, once=_lstm),
+        1: Rule(_of_input, LSTM, _on_axis_1, gives=OuterSum, prepare=_lstm),
+        2: Rule(_of_state, LSTM, _on_axis_1, gives=OuterSum, prepare=_lstm),
+        3: Rule(_of_gates, LSTM, _on_axis_1, prepare=_lstm),
+        4: Rule(_of_gates, LSTM, _on_axis_1, prepare=_lstm),
     },
     "Index": {0: Rule(_indexed, ("indices",), _of_table, _is_no_lookup, Lookup)},
 }
 # Any other operation of ELEMENTWISE, at any input, but two that sum over what was repeated.
-CALL = Rule(_called, calls=True)
+CALL = Rule(_called, calls_node=True)
 CALLED = set(ELEMENTWISE.split()) - {"Copysign", "MaskedFill"}
 
 

@@ -8,7 +8,7 @@ whatever lies below or above: rows from any such cut are exact.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .along import Whole
+from .along import OneSample
 from .axes import AXES
 from .buffers import wide
 from .forms import Formed
@@ -53,7 +53,9 @@ class Cut:
     def keeps_graph(self) -> bool:
         """Say whether rows need autograd a second time."""
         sites = [site for sites in self.sites.values() for site in sites]
-        return bool(self.replayed) or any(site.path.pulled or site.rule.calls for site in sites)
+        return bool(self.replayed) or any(
+            site.path.pulled or site.rule.calls_node for site in sites
+        )
 
 
 def cut(graph: Graph, is_hooked: bool) -> Cut:
@@ -67,11 +69,11 @@ def cut(graph: Graph, is_hooked: bool) -> Cut:
         if None not in found:
             sites[name] = found
             continue
-        replayed[name] = _apart(graph, {place for place, _ in edges}, is_hooked)
+        replayed[name] = _replay_starts(graph, {place for place, _ in edges}, is_hooked)
         lacking = [edge for edge, site in zip(edges, found, strict=True) if site is None]
         stops[name] = _stop(graph, lacking, leaf, is_hooked)
     places = {site.place for uses in sites.values() for site in uses}.union(*replayed.values())
-    return Cut([(p, n) for p in places for n in graph.along[p]], {}, sites, replayed, stops)
+    return Cut([(p, n) for p in places for n in graph.layouts[p]], {}, sites, replayed, stops)
 
 
 def _edges(graph, leaf):
@@ -93,10 +95,10 @@ def _stop(graph, lacking, leaf, is_hooked):
     if is_hooked:
         return Stop("a hook", "a cotangent may be changed")
     place, slot = lacking[0]
-    is_whole = isinstance(graph.agreed(place), Whole)
-    if graph.kinds[place] not in AXES and not is_whole:
+    is_one_sample = isinstance(graph.agreed(place), OneSample)
+    if graph.kinds[place] not in AXES and not is_one_sample:
         reason = "it is not known how the samples lie"
-    elif is_whole or path(graph, graph.targets[place][slot], leaf, Formed).pulled is None:
+    elif is_one_sample or path(graph, graph.targets[place][slot], leaf, Formed).pulled is None:
         reason = "there is no closed form of the rows"
     else:
         reason = "samples are mixed, or moved in a way that is not known"
@@ -106,33 +108,35 @@ def _stop(graph, lacking, leaf, is_hooked):
 def _only_moves(graph, place):
     """Say whether one sample's own use moves a parameter's numbers here, and uses them above."""
     kind = graph.kinds[place]
-    return kind in STEPS and kind not in RULES and isinstance(graph.agreed(place), Whole)
+    return kind in STEPS and kind not in RULES and isinstance(graph.agreed(place), OneSample)
 
 
-def _apart(graph, places, is_hooked):
+def _replay_starts(graph, places, is_hooked):
     """Return where autograd runs again: at these operations, or, if one leads to another or a
     hook may hide on the way, further up: where samples begin to be apart, or at the losses.
     """
     if is_hooked:
         return frozenset({0})  # the losses
-    if _lead_to_none(graph, places):
+    if _none_leads_to_another(graph, places):
         return frozenset(places)
-    if all(isinstance(graph.agreed(place), Whole) for place in places):
-        tops = {place for place in range(len(graph.nodes)) if _begins_to_be_apart(graph, place)}
-        if _lead_to_none(graph, tops):
+    if all(isinstance(graph.agreed(place), OneSample) for place in places):
+        tops = {
+            place for place in range(len(graph.nodes)) if _is_first_of_one_sample(graph, place)
+        }
+        if _none_leads_to_another(graph, tops):
             return frozenset(tops)
     return frozenset({0})
 
 
-def _lead_to_none(graph, places):
+def _none_leads_to_another(graph, places):
     """Say whether no operation is below another."""
     return not any(places & (graph.reach(place) - {place}) for place in places)
 
 
-def _begins_to_be_apart(graph, place):
+def _is_first_of_one_sample(graph, place):
     users = [graph.agreed(above) for above, _ in graph.uses[place]]
-    is_whole = isinstance(graph.agreed(place), Whole)
-    return is_whole and not all(isinstance(along, Whole) for along in users)
+    is_one_sample = isinstance(graph.agreed(place), OneSample)
+    return is_one_sample and not all(isinstance(along, OneSample) for along in users)
 
 
 def _site(graph, place, slot, leaf):
@@ -141,12 +145,12 @@ def _site(graph, place, slot, leaf):
     rule = rule_of(graph.names[place], graph.kinds[place], slot)
     if rule is None or along is None:
         return None
-    if rule.once is None and list(graph.along[place]) != [0]:
+    if rule.prepare is None and list(graph.layouts[place]) != [0]:
         return None
     if any(x.dtype.is_complex for x in node._input_metadata):
         return None
     dtype = wide(graph.nodes[leaf]._input_metadata[0].dtype)
-    size = 1 if isinstance(along, Whole) else graph.size
+    size = 1 if isinstance(along, OneSample) else graph.size
     use = Use(along, size, graph.shape(*target), dtype)
     if not rule.fits(use, graph.shape(place)) or rule.unless(node):
         return None

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from .. import statistics
 from ..projection import contracted
-from .buffers import empty, slices, wide, within
+from .buffers import empty, part_of, slices, wide
 from .forms import Form, Formed
 
 # What must be left of the squares of a parameter's uses where their rows point against each other.
@@ -31,7 +31,7 @@ class Uses:
 
     def __init__(self, parameter: Tensor, forms: list[Form], size: int) -> None:
         self.parameter, self.forms, self.size = parameter, forms, size
-        self._kinds: list[str] | None = None  # of the forms, before `keep`
+        self._kinds: list[str] | None = None  # of the forms, before `cache_rows`
 
     @property
     def kind(self) -> str:
@@ -61,7 +61,7 @@ class Uses:
             return self._add_up(samples, out)
         for part in slices(len(out), 2 * out[0].nbytes):
             work = self.work(part.stop - part.start)
-            self._add_up(within(samples, part), work)
+            self._add_up(part_of(samples, part), work)
             out[part] = work
 
     def _add_up(self, samples, out):
@@ -72,7 +72,7 @@ class Uses:
         for part in slices(len(out), out[0].nbytes) if len(self.forms) > 1 else ():
             more = torch.empty_like(out[part])
             for form in self.forms[1:]:
-                form.rows(within(samples, part), more)
+                form.rows(part_of(samples, part), more)
                 out[part] += more
 
     def few(self) -> Iterator[tuple[slice, Tensor]]:
@@ -84,7 +84,7 @@ class Uses:
             self._add_up(samples, buffer)
             yield samples, buffer
 
-    def keep(self, most: int) -> int:
+    def cache_rows(self, most: int) -> int:
         """Form all rows, for norms that need them, if they take ``most`` bytes; return how many.
 
         Whoever asks for the norms first and then for a sum needs them twice.
