@@ -74,6 +74,12 @@ def test_the_prices_of_other_networks_are_those_of_the_stored_run(model):
     assert re.search(rf"took {vmap}\b[^.]* and {re.escape(opacus)}", TEXT)
 
 
+def test_what_chunks_save_is_what_was_measured():
+    stored = json.loads((RESULTS / "chunks.json").read_text(encoding="utf-8"))
+    memory = stored["large activations"]["torch.vmap"]
+    assert f"took {memory['in chunks']:.0f} MiB in place of {memory['whole']:.0f}." in TEXT
+
+
 def test_the_thirty_lines_accept_a_model_that_checkpoints_itself():
     torch = pytest.importorskip("torch")
     from torch.utils.checkpoint import checkpoint

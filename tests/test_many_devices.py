@@ -158,6 +158,8 @@ for kind in (AxisType.Auto, AxisType.Explicit):
     found = ps.per_sample_grad(loss, jit=True)(*given)
     assert same(found), kind
     assert {a.sharding.shard_shape(a.shape)[0] for a in found.values()} == {2}, kind
+    here = given[0], *jax.device_put((x, y), over(P()))  # chunks are of a batch that is whole
+    assert same(ps.per_sample_grad(loss, jit=True, chunk_size=3)(*here)), kind
     total = ps.statistics.clipped_sum(found, 0.5)
     assert same(total, ps.statistics.clipped_sum(rows, 0.5)), kind
 try:
@@ -176,6 +178,7 @@ def cured(f):
 
 package = ps.per_sample_grad(loss)
 print(same(mapped(package)), same(mapped(cured(package))))
+assert same(mapped(cured(ps.per_sample_grad(loss, jit=True, chunk_size=1))))
 
 two = Mesh(np.array(jax.devices()).reshape(2, 2), ("a", "b"))
 for axes in ("a", ("a", "b")):             # pcast names one axis, or both

@@ -45,7 +45,9 @@ def per_sample_grad(
         is computed twice and must be the same number up to rounding. So random numbers are drawn
         beforehand and passed as a batched argument. The global generators of Python, NumPy and
         PyTorch are left as they were; a generator of your own moves on.
-    chunk_size : compute at most so many rows at a time; bounds memory, changes no result.
+    chunk_size : compute at most so many rows at a time. All are returned, the same but for
+        rounding; beside them, memory holds what one chunk needs. This helps where a sample needs
+        more memory on the way than for its row.
     has_aux : the loss returns a pair (0-d array, aux), aux being a tree of arrays.
 
     Returns
@@ -201,30 +203,22 @@ class OfBatch:
         """Check the call, and return what runs for its signature."""
         own, axes, static = check_call(self.where, arguments, self.in_axes)
         size = check_axes(self.where, own, arguments, axes)
-        key = own, len(arguments), tuple((n, type(x), x) for n, x in static.items())
-        run = self._made.get(key) or self._made.setdefault(key, self._make(own, axes, static))
         loss = CheckedLoss(self.__wrapped__, static, own, self.has_aux)
-        own.examine(loss, loss.traced(arguments), loss.traced(axes), self.has_aux)
-        check_repeatable(self.where, loss, loss.traced(arguments), loss.traced(axes))
+        axes = loss.traced(axes)
+        key = own, len(arguments), tuple((n, type(x), x) for n, x in static.items())
+        run = self._made.get(key) or self._made.setdefault(key, self._make(own, loss, axes))
+        own.examine(loss, loss.traced(arguments), axes, self.has_aux)
+        check_repeatable(self.where, loss, loss.traced(arguments), axes)
         if self.chunk_size is not None and self.chunk_size < size:
-            run = self._in_chunks(own, run, axes, size)
+            run = own.in_chunks(run, axes, size, self.chunk_size, self.jit)
         if len(self._checked) >= 1000:  # ever new shapes or values do not fill the memory
             self._checked.clear()
             self._made.clear()
         self._backend = own
-        return self._checked.setdefault(own.signature(arguments), run)
+        whole = (lambda *arguments: run(*loss.traced(arguments))) if static else run
+        return self._checked.setdefault(own.signature(arguments), whole)
 
-    def _make(self, own: Backend, axes: tuple, static: dict) -> Callable:
+    def _make(self, own: Backend, loss: CheckedLoss, axes: tuple) -> Callable:
         """Return what computes a whole batch of a backend: here the transform meets ``jit``."""
-        loss = CheckedLoss(self.__wrapped__, static, own, self.has_aux)
-        run = self.transform(own, loss, loss.traced(axes))
-        run = own.jit(run) if self.jit else run
-        return (lambda *arguments: run(*loss.traced(arguments))) if static else run
-
-    def _in_chunks(self, own: Backend, run: Callable, axes: tuple, size: int) -> Callable:
-        """Return what computes a batch a few samples at a time."""
-        starts = range(0, size, self.chunk_size)
-        parts = [slice(i, min(i + self.chunk_size, size)) for i in starts]
-        return lambda *arguments: own.concatenate(
-            (run(*own.samples(arguments, axes, part)) for part in parts), size
-        )
+        run = self.transform(own, loss, axes)
+        return own.jit(run) if self.jit else run

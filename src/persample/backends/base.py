@@ -130,23 +130,33 @@ class Backend:
         """Return one tree whose arrays have one entry along axis 0 for each tree."""
         return self.tree_map(lambda *xs: self.namespace(xs[0]).stack(xs), *trees)
 
-    def concatenate(self, parts: Iterator, size: int) -> Any:
-        """Join trees of arrays along axis 0, where the parts have ``size`` entries together.
+    def in_chunks(
+        self, run: Callable, axes: tuple, size: int, chunk_size: int, jit: bool
+    ) -> Callable:
+        """Return what computes a batch of ``size`` samples by ``run``, a few samples at a time.
 
-        Each part is written into the result and let go, so that memory holds the result and one
-        part. Inside a transform nothing can be written to, and the parts are kept until the end.
+        Each chunk is written into the result and let go, so that memory holds the result and one
+        chunk. Inside a transform nothing can be written to, and the chunks are kept until the end.
+        ``jit`` says that ``run`` is compiled.
         """
-        first = next(parts)
-        leaves, structure = self.flatten(first)
-        if any(map(self.is_traced, leaves)):
-            join = lambda *xs: self.namespace(xs[0]).concat(xs)  # noqa: E731
-            return self.tree_map(join, first, *parts)
-        whole, start = [self.empty((size, *x.shape[1:]), x) for x in leaves], 0
-        while leaves:
-            whole = self.write(whole, leaves, start)
-            start += len(leaves[0])
-            leaves = self.flatten(next(parts, None))[0]
-        return self.unflatten(structure, whole)
+        parts = [slice(n, min(n + chunk_size, size)) for n in range(0, size, chunk_size)]
+
+        def run_in_chunks(*arguments):
+            whole, kept = [], []
+            for part in parts:
+                chunk = run(*self.samples(arguments, axes, part))
+                leaves, structure = self.flatten(chunk)
+                if any(map(self.is_traced, leaves)):
+                    kept.append(chunk)
+                else:
+                    whole = whole or [self.empty((size, *x.shape[1:]), x) for x in leaves]
+                    whole = self.write(whole, leaves, part.start)
+                del chunk, leaves  # before the next chunk is made
+            if kept:
+                return self.tree_map(lambda *xs: self.namespace(xs[0]).concat(xs), *kept)
+            return self.unflatten(structure, whole)
+
+        return run_in_chunks
 
     def is_traced(self, x: Any) -> bool:
         """Say whether x stands for an array inside a transform."""

@@ -1,0 +1,111 @@
+"""What chunk_size saves: the peak memory of rows, computed whole and 16 samples at a time.
+
+    python benchmarks/chunks.py --save
+
+Two networks, float32. In "large rows" (784-1024-10, 100 samples) the rows are the larger part, in
+"large activations" (20 layers of 16 x 16, used at 1,024 positions, 128 samples) what is computed
+on the way to them. Stored: MiB by which the peak of a process of its own grows in the second
+call, once freed memory has been given back (Linux), and MiB of the rows.
+"""
+
+import ctypes
+import datetime
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import persample as ps
+
+RESULT, CHUNK = Path(__file__).parent / "results" / "chunks.json", 16
+
+
+def by_vmap(loss, chunk_size, jit):
+    from torch.func import grad, vmap
+
+    return vmap(grad(loss), in_dims=(None, 0), chunk_size=chunk_size)
+
+
+# name -> (backend, what makes the function of a batch, with jit or without)
+WAYS = {
+    "NumPy": ("numpy", ps.per_sample_grad, False),
+    "NumPy, jit": ("numpy", ps.per_sample_grad, True),
+    "PyTorch": ("torch", ps.per_sample_grad, False),
+    "torch.vmap": ("torch", by_vmap, False),
+    "JAX": ("jax", ps.per_sample_grad, False),
+    "JAX, jit": ("jax", ps.per_sample_grad, True),
+}
+
+
+def loss_of_one(weights, x):
+    """A tanh network; x is one vector, or one column for each position."""
+    xp = ps.array_namespace(weights)
+    for w in weights:
+        x = xp.tanh(xp.matmul(w, x))
+    return xp.sum(x**2)
+
+
+def network(name: str) -> tuple:
+    """Return (weights, x) as NumPy arrays."""
+    rng = np.random.default_rng(0)
+    draw = lambda *shape: (rng.normal(size=shape) / 10).astype("float32")  # noqa: E731
+    if name == "large rows":
+        return [draw(1024, 784), draw(10, 1024)], draw(100, 784)
+    return [draw(16, 16) for _ in range(20)], draw(128, 16, 1024)
+
+
+def memory(field: str) -> float:
+    """Return MiB of this process: VmRSS has it now, VmHWM at its peak."""
+    return int(Path("/proc/self/status").read_text().partition(field + ":")[2].split()[0]) / 1024
+
+
+def grown(way: str, name: str, chunk_size: int | None) -> tuple[float, float]:
+    """Return MiB by which the peak of this process grows, and MiB of the rows."""
+    backend, make, jit = WAYS[way]
+    own = ps.backend(backend)
+    given = own.tree_map(own.asarray, network(name))
+    rows_of = make(loss_of_one, chunk_size=chunk_size, jit=jit)
+    own.to_numpy(rows_of(*given)[0][0])  # compiles, and waits
+    time.sleep(0.5)  # until JAX has let these rows go
+    ctypes.CDLL("libc.so.6").malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    before = memory("VmRSS")
+    rows = rows_of(*given)
+    own.to_numpy(rows[0][0])
+    peak, size = memory("VmHWM") - before, sum(4 * np.prod(g.shape) for g in rows) / 2**20
+    return round(peak, 1), round(size, 1)
+
+
+def apart(*arguments) -> tuple[float, float]:
+    """Return `grown` in a process of its own."""
+    program = f"import chunks, json; print(json.dumps(chunks.grown(*{arguments!r})))"
+    run, there = [sys.executable, "-c", program], Path(__file__).parent
+    return tuple(
+        json.loads(subprocess.run(run, cwd=there, capture_output=True, check=True).stdout)
+    )
+
+
+def main() -> None:
+    from rows import installed, machine
+
+    stored: dict = {
+        "date": datetime.date.today().isoformat(),
+        "machine": machine(),
+        "versions": {name: installed(name) for name in ("numpy", "torch", "jax")},
+    }
+    for name in ("large rows", "large activations"):
+        stored[name] = {}
+        for way in WAYS:
+            whole, rows = apart(way, name, None)
+            parts, _ = apart(way, name, CHUNK)
+            stored[name] |= {"rows": rows, way: {"whole": whole, "in chunks": parts}}
+            print(f"{name:18} {way:10} rows {rows:6}   whole {whole:7}   in chunks {parts:7}")
+    if "--save" in sys.argv:
+        RESULT.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
