@@ -28,8 +28,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_sequence
 import persample as ps
 
 RESULT = Path(__file__).parent / "results" / "samples_apart.json"
-SIZES = (32, 128)
-SECONDS = 1.0  # of repeats, at most
+SIZES = (32, 128, 512)
+SECONDS = 4.0  # of repeats, at most
 
 
 def bag_net() -> nn.Module:
@@ -116,6 +116,34 @@ def penalty(net: nn.Module, x: Tensor) -> Tensor:
     return (gradient.flatten(1).norm(dim=1) - 1) ** 2
 
 
+class Cube(torch.autograd.Function):
+    """An operation that `record` knows nothing of."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, ct):
+        return 3 * ct * ctx.saved_tensors[0] ** 2
+
+
+class OwnFunction(nn.Module):
+    """Two layers with an operation of one's own between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(784, 256), nn.Linear(256, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(Cube.apply(self.first(x)))
+
+
+def flat_images(size: int) -> tuple:
+    return torch.randn(size, 784) / 28, torch.arange(size) % 2
+
+
 CASES = {  # model, batch, its losses, and the loss of torch.func for one sample where it runs
     "stack of a list of losses": (
         bag_net, bags, lambda net, *batch: torch.stack(of_bags(net, *batch)), None,
@@ -124,12 +152,14 @@ CASES = {  # model, batch, its losses, and the loss of torch.func for one sample
     "LSTM, 64": (partial(Recurrent, nn.LSTM, 64), sequences, labelled, None),
     "LSTM, 128": (partial(Recurrent, nn.LSTM, 128), sequences, labelled, None),
     "LSTM, 64, two layers, both ways": (
-        partial(Recurrent, nn.LSTM, 64, num_layers=2, bidirectional=True), sequences, labelled, None,
+        partial(Recurrent, nn.LSTM, 64, num_layers=2, bidirectional=True),
+        sequences, labelled, None,
     ),
     "packed GRU, 64": (partial(Recurrent, nn.GRU, 64), texts, of_texts, None),
     "packed LSTM, 64": (partial(Recurrent, nn.LSTM, 64), texts, of_texts, None),
     "two views, slices": (view_net, views, two_views, two_views),
     "gradient penalty, convolutions": (critic, images, penalty, penalty),
+    "a Function of one's own": (OwnFunction, flat_images, labelled, None),
 }  # fmt: skip
 
 

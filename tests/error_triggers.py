@@ -81,6 +81,12 @@ def in_place_vmap():
     torch.vmap(copy_first)(S)
 
 
+def work_array(theta):
+    filled = np.zeros(2)
+    filled[0] = theta[0] * theta[1]
+    return filled.sum()
+
+
 def first_is_zero(theta, x):
     x[0] = 0.0
     return (theta * x).sum()
@@ -286,6 +292,7 @@ TRIGGERS = {
     "persample.branch": lambda: branch(theta, states, rewards),
     "persample.float": lambda: engine.grad(lambda x: float(x) * x)(2.0),
     "persample.numpy-array": lambda: engine.grad(lambda x: np.array([x[0], x[1]]))(theta),
+    "persample.entry": lambda: engine.grad(work_array)(theta),
     "persample.numpy-function": lambda: engine.grad(lambda x: np.unique(x).sum())(theta),
     "persample.in-place": lambda: engine.vmap(first_is_zero, (None, 0))(theta, states),
     "persample.leak": lambda: leak(engine.grad),

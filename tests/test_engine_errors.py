@@ -23,6 +23,28 @@ def in_grad(f):
     return lambda: grad(lambda x: f(x))(x)
 
 
+def filled(f, *shape):
+    """Write with f into an array of NumPy."""
+
+    def write(w):
+        r = np.zeros(shape)
+        f(r, w)
+        return xp.sum(w)
+
+    return write
+
+
+# What puts a tracer, w[0], into a work array; NumPy's own words for it say nothing of this.
+WRITES = {
+    "entry": filled(lambda r, w: r.__setitem__(0, w[0]), 2),
+    "entry of a matrix": filled(lambda r, w: r.__setitem__((0, 1), w[0]), 2, 2),
+    "added to an entry": filled(lambda r, w: r.__setitem__(0, r[0] + w[0]), 2),
+    "fill": filled(lambda r, w: r.fill(w[0]), 2),
+    "from an iterator": filled(lambda r, w: np.fromiter(w, float), 2),
+    "float32": filled(lambda r, w: r.astype("f4").__setitem__(0, w[0]), 2),
+}
+
+
 def total(w, *others):
     return xp.sum(w)
 
@@ -123,6 +145,7 @@ ERRORS = [
     (lambda: vmap(bool)(v), TypeError, "BatchTracer(float64[] in vmap), which has none there"),
     (lambda: jit(lambda x: f"{x:.2f}")(number), TypeError, "a Python value was asked of Stage"),
     (in_grad(np.asarray), TypeError, "NumPy was to make an array of ReverseTracer(float64[2, 3]"),
+    *[(lambda f=f: grad(f)(v), TypeError, "follows; collect the en") for f in WRITES.values()],
     (in_grad(lambda x: np.zeros(3).__iadd__(x)), TypeError, "use the result (a = a + x for a +="),
     # The transforms
     (lambda: grad(total)(x, w=2.0), TypeError, "arguments (w) were given to a transformed"),
@@ -188,6 +211,24 @@ def test_bad_input_gets_its_sentence_and_every_raise_is_reached():
     folder = Path(engine.__file__).parent
     files = [f for f in folder.rglob("*.py") if "numpy_" not in str(f.relative_to(folder))]
     check_errors(ERRORS, [*files, batches.__file__])
+
+
+@pytest.mark.parametrize("transform", [grad, lambda f: vmap(grad(f)), jit, make_graph])
+@pytest.mark.parametrize("name", WRITES)
+def test_a_tracer_in_a_work_array_gets_a_sentence_and_the_line_where_it_was_put(name, transform):
+    given = np.ones((2, 3)) if transform not in (grad, jit, make_graph) else v
+    with pytest.raises(TypeError, match=r"^r\[i\] = x: .* join them with np.stack") as caught:
+        transform(WRITES[name])(given)
+    assert isinstance(caught.value.__cause__, ValueError)  # NumPy's, raised where it happened
+
+
+def test_a_wrong_entry_that_is_no_tracer_keeps_the_words_of_numpy():
+    with pytest.raises(ValueError, match="^setting an array element with a sequence"):
+        grad(filled(lambda r, w: r.__setitem__(0, [1.0, 2.0]), 2))(v)
+    with pytest.raises(ValueError, match="does not fit argument 0"):  # for a cause with a tracer
+        grad(lambda w: vmap(total, ({"w": 0},))(w))(v)
+    taken = grad(filled(lambda r, w: r.__setitem__(0, xp.stop_gradient(w[0])), 2))(v)
+    assert taken.tolist() == [1.0, 1.0, 1.0]
 
 
 def test_an_exception_does_not_leave_a_level_behind():

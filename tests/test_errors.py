@@ -4,8 +4,10 @@ A row whose name has no space is quoted in full on the page of errors, under tha
 """
 
 import dataclasses
+import itertools
 import sys
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from persample.backends import BACKENDS
 from .cases import arrays, rewards, states, theta
 from .precision import enable_x64
 from .raised import check_errors
+from .tolerances import assert_close
 
 torch = pytest.importorskip("torch")  # most messages are those of a call with its arrays
 rows, mean = ps.per_sample_grad(ps.squared_loss), ps.mean_grad(ps.squared_loss)
@@ -80,6 +83,13 @@ def without_torch():
         sys.modules.update(kept)
 
 
+def two_values():
+    """Call with a loss whose factor is another one each time."""
+    count = itertools.count(1)
+    rows_of = ps.per_sample_grad(lambda *given: next(count) * ps.squared_loss(*given))
+    rows_of(theta, states, rewards)
+
+
 def returning(value, **options):
     """Call with a loss that returns something else."""
     return lambda: ps.per_sample_grad(lambda t, x: value, **options)(theta, states)
@@ -94,9 +104,10 @@ ERRORS = {
     "two in one tree": (lambda: backend_of({"a": t, "b": torch_states}), TypeError, "(argument"),
     "keywords": (lambda: td_rows(t, x, y, x, gamma=0.9), TypeError, "has the keyword arguments"),
     "list": (lambda: mean(t, x, [1.0, 2.0]), TypeError, "argument 2 is batched and holds 1.0, a"),
-    "integer": (lambda: rows(np.array([1, 2, 3]), x, y), TypeError, "a parameter is int64;"),
-    "list-parameters": (lambda: rows([0.1, 0.2], x, y), TypeError, "a parameter is a Python"),
-    "parameter-kind": (lambda: rows({"b": "text"}, x, y), TypeError, "a parameter is a str; give"),
+    "integer": (lambda: rows(np.array([1, 2, 3]), x, y), TypeError, "params is int64; gra"),
+    "list-parameters": (lambda: rows([0.1, 0.2], x, y), TypeError, "params[0] is a Python float;"),
+    "complex-parameters": (lambda: rows({"w": 1j * t}, x, y), TypeError, "params['w'] is complex"),
+    "parameter-kind": (lambda: rows({"b": "text"}, x, y), TypeError, "params['b'] is a str; give"),
     # Arrays that are refused
     "foreign": (lambda: rows(t, x, Series()), TypeError, "argument 2 holds a Series of tests"),
     "dataclass": (lambda: rows(Weights(t), x, y), TypeError, "argument 0 holds a Weights, a"),
@@ -124,6 +135,7 @@ ERRORS = {
     "aux-pair": (lambda: with_axes(has_aux=True)(t, x, y), TypeError, "with has_aux=True it"),
     "aux-arrays": (returning((t[0], {"n": 3}), has_aux=True), TypeError, "an aux that holds int;"),
     "float-torch": (by_float, TypeError, "the loss calls __float__ on a tensor that depends on"),
+    "two-values": (two_values, RuntimeError, "and then 0.436942411 for one"),
     "random": (at_random, RuntimeError, "the loss draws random numbers, and for a batch it is"),
     # The options, backends and arrays
     "chunk-size": (lambda: with_axes(chunk_size=0), ValueError, "chunk_size=0; give a number of"),
@@ -152,6 +164,117 @@ def test_an_error_inside_an_installed_backend_is_not_taken_for_a_missing_package
     monkeypatch.delitem(sys.modules, "persample.backends.jax_backend", raising=False)
     with pytest.raises(ModuleNotFoundError, match="jax.numpy"):
         ps.backend("jax")
+
+
+class Layer(NamedTuple):
+    w: Any
+    activation: Any = None
+
+
+WEIGHT = "convert a weight with ps.backend(name).asarray"
+# A leaf that has no gradient -> what is said of it, and a part of the cure.
+LEAVES = {
+    "complex64": (np.ones(2, np.complex64), "complex64", "real and its imaginary part as two"),
+    "1j": (1j, "a Python complex", "form re + 1j * im in the loss (in PyTorch or JAX)"),
+    "a float": (0.5, "a Python float", "convert it with ps.backend(name).asarray"),
+    "a counter": (3, "a Python int", WEIGHT),
+    "int32": (np.arange(2, dtype=np.int32), "int32", "a counter or a mask as an argument of its"),
+    "a mask": (np.array([True, False]), "bool", "shared with None in in_axes"),
+    "a key": (np.zeros(2, np.uint32), "uint32", "is batched (jax.random.split(key, B))"),
+    "a function": (len, "a builtin_function_or_method", "eqx.is_inexact_array), nnx.split(model"),
+    "a module": (torch.nn.Tanh(), "a Tanh", "or dict(model.named_parameters())"),
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", LEAVES)
+def test_a_leaf_without_a_gradient_is_named_by_its_place_and_gets_its_cure(name, backend):
+    leaf, what, cure = LEAVES[name]
+    given, data = arrays((theta, states), backend)
+    if isinstance(leaf, np.ndarray):
+        leaf = ps.backend(backend).asarray(leaf, str(leaf.dtype))
+    params = {"layers": [Layer(given), Layer(given, {"act": leaf})]}
+    loss = lambda p, x: (p["layers"][0].w * x).sum()  # noqa: E731
+    for function in (ps.per_sample_grad, ps.loop_grad):
+        with pytest.raises(TypeError) as caught:
+            function(loss)(params, data)
+        text = str(caught.value).replace("torch.", "")
+        where = f"{function.__name__}: params['layers'][1].activation['act'] is {what}; g"
+        assert text.startswith(where)
+        assert cure in text
+
+
+def test_a_typed_key_is_no_weight_and_a_dtype_is_no_array():
+    jax = pytest.importorskip("jax")
+    loss = lambda p, x: (p["w"] * x).sum()  # noqa: E731
+    w, x = arrays((theta, states), "jax")
+    for leaf, text in (
+        (jax.random.key(0), r"params\['k'\] is key<fry>; gradients need"),
+        (jax.numpy.float32, r"params\['k'\] is a _?ScalarMeta; give"),
+        (np.dtype("float32"), r"params\['k'\] is a Float32DType; give"),
+    ):
+        with pytest.raises(TypeError, match=text):
+            ps.per_sample_grad(loss)({"w": w, "k": leaf}, x)
+
+
+@pytest.mark.parametrize("backend", ["torch", "jax"])
+def test_two_real_arrays_in_place_of_a_complex_one_lose_nothing(backend):
+    z, x = np.array([1 + 2j, 0.5 - 1j]), np.array([[1.0, 2.0], [3.0, -1.0]])
+    loss = lambda p, x: abs(((p[0] + 1j * p[1]) * x).sum()) ** 2  # noqa: E731
+    total = (z * x).sum(1)  # |w . x|^2 has the slope 2 Re(w . x) x, and 2 Im(w . x) x
+    exact = [2 * total.real[:, None] * x, 2 * total.imag[:, None] * x]
+    re, im, given = arrays((z.real, z.imag, x), backend)
+    assert_close(ps.to_numpy(ps.per_sample_grad(loss)([re, im], given)), exact)
+
+
+def test_a_mask_is_shared_and_each_sample_has_a_key():
+    jax = pytest.importorskip("jax")
+    keys, mask = jax.random.split(jax.random.key(0), len(states)), jax.numpy.array([1, 0, 1]) > 0
+    loss = lambda p, x, m, key: (p * x * m * jax.random.normal(key)).sum()  # noqa: E731
+    rows_of = ps.per_sample_grad(loss, (None, 0, None, 0))
+    found = ps.to_numpy(rows_of(*arrays((theta, states), "jax"), mask, keys))
+    factors = found[:, 0] / states[:, 0]
+    assert len(set(factors.round(6))) == len(states)
+    assert_close(found, factors[:, None] * states * [1, 0, 1])
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+def test_an_array_that_is_refused_is_named_by_its_place(backend):
+    loss = lambda t, d: (t * d["x"]).sum()  # noqa: E731
+    t, x = arrays((theta, states), backend)
+    wrong = {"numpy": masked(states), "torch": torch_states.as_subclass(Image)}[backend]
+    with pytest.raises(TypeError, match=r"loop_grad: argument 1\['y'\]\[1\] holds a "):
+        ps.loop_grad(loss)(t, {"x": x, "y": [x, wrong]})
+
+
+@pytest.mark.parametrize("options", [{}, {"jit": True}, {"chunk_size": 2}])
+def test_an_array_deleted_after_the_first_call_is_named(options):
+    pytest.importorskip("jax")
+    rows_of = ps.per_sample_grad(ps.squared_loss, **options)
+    given = arrays((theta, states, rewards), "jax")
+    rows_of(*given)
+    for n in range(3):
+        wrong = [x + 0 for x in given]
+        wrong[n].delete()
+        with pytest.raises(TypeError, match=f"argument {n} holds a deleted JAX array"):
+            rows_of(*wrong)
+    rows_of(*given)
+
+
+def test_an_error_of_the_loss_at_a_later_call_is_left_as_it_is():
+    wrong = []
+
+    def loss(*given):
+        if wrong:
+            raise ValueError("the reader's own")
+        return ps.squared_loss(*given)
+
+    rows_of = ps.per_sample_grad(loss)
+    rows_of(theta, states, rewards)
+    wrong.append(1)
+    with pytest.raises(ValueError, match="the reader's own") as caught:
+        rows_of(theta, states, rewards)
+    assert caught.value.__context__ is None
 
 
 # What is not ours to word, in the kind and the words of each backend.

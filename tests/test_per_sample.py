@@ -1,6 +1,8 @@
 """Rows, losses and aux of every loss, backend and way; what one function of a batch remembers."""
 
+import random
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -103,7 +105,7 @@ def test_one_function_serves_all_sizes_and_dtypes_and_refuses_as_before(backend,
     for wrong, text in (
         ((params, x[:2], y), "batch sizes differ: 2"),
         ((params, x[:0], y[:0]), "the batch is empty"),
-        (({**params, "b2": 1.0}, x, y), "a parameter is a Python float"),
+        (({**params, "b2": 1.0}, x, y), r"params\['b2'\] is a Python float"),
         ((params, x, 1.0), "argument 2 is batched and holds 1.0"),
         ((params, states.view(np.matrix), y), "argument 1 holds a matrix|mix arrays"),
     ):
@@ -158,6 +160,156 @@ def test_what_is_outside_is_read_at_each_call_and_under_jit_when_traced(backend,
         assert_close(ps.to_numpy(rows_of(*given)), seen * exact)
         assert_close(ps.to_numpy(mean_of(*given)), seen * exact.mean(0))
     assert_close(ps.to_numpy(rows_of(given[0], given[1][:2], given[2][:2])), 3 * exact[:2])
+
+
+# A random draw inside the loss.
+FUNCTIONS = {
+    "per_sample_grad": ps.per_sample_grad,
+    "per_sample_value_and_grad": ps.per_sample_value_and_grad,
+    "loop_grad": ps.loop_grad,
+    "mean_grad": ps.mean_grad,
+    "jit": partial(ps.per_sample_grad, jit=True),
+    "jit of the mean": partial(ps.mean_grad, jit=True),
+    "chunks": partial(ps.per_sample_grad, chunk_size=2),
+}
+
+
+def drawing(draw):
+    """Return a loss that multiplies by what is drawn."""
+    return lambda *given: ps.squared_loss(*given) * float(draw())
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_loss_that_draws_is_refused(backend, name):
+    """NumPy and JAX would give all samples one draw, and compiled code would keep it for ever."""
+    own, given = np.random.default_rng(0), arrays((theta, states, rewards), backend)
+    where = name if name in dir(ps) else "(per_sample|mean)_grad"
+    for draw in (own.normal, np.random.random, random.random):
+        for _ in range(2):  # also at the next try
+            with pytest.raises(RuntimeError, match=f"^{where}: .* draw random numbers beforehand"):
+                FUNCTIONS[name](drawing(draw))(*given)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_loss_with_aux_that_draws_is_refused(backend):
+    loss = lambda *given: (drawing(np.random.random)(*given), given[1])  # noqa: E731
+    with pytest.raises(RuntimeError, match="draw random numbers beforehand, one for each sample"):
+        ps.per_sample_grad(loss, has_aux=True)(*arrays((theta, states, rewards), backend))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_draw_of_torch_itself_is_refused_too(name):
+    torch = pytest.importorskip("torch")
+    given = arrays((theta, states, rewards), "torch")
+    with pytest.raises(RuntimeError, match="beforehand, one for each sample .such as a mask for"):
+        FUNCTIONS[name](lambda *given: ps.squared_loss(*given) * torch.rand(()))(*given)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_global_generators_are_left_as_they_were(backend):
+    torch = pytest.importorskip("torch")
+    everywhere = (random.random, np.random.random, lambda: torch.rand(()))
+
+    def loss(*given):
+        factor = sum(float(draw()) for draw in everywhere[: 3 if backend == "torch" else 2])
+        return ps.squared_loss(*given) * factor
+
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)  # noqa: NPY002
+    expected = [float(draw()) for draw in everywhere]
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)  # noqa: NPY002
+    for function in (ps.per_sample_grad, ps.loop_grad):
+        with pytest.raises(RuntimeError, match="beforehand"):
+            function(loss)(*arrays((theta, states, rewards), backend))
+    assert [float(draw()) for draw in everywhere] == expected
+
+
+@pytest.mark.parametrize(("backend", "jit"), EAGER_OR_JIT)
+def test_what_is_the_same_each_time_or_differs_by_rounding_is_taken(backend, jit):
+    """A generator made inside; a value that is nan, or infinite; sums in another order."""
+    given, rng = arrays((theta, states, rewards), backend), np.random.default_rng(0)
+    narrow = arrays((theta, states, rewards), backend, "float32")
+    one = drawing(lambda: np.random.default_rng(3).normal())
+    factor = np.random.default_rng(3).normal()
+    assert_close(ps.to_numpy(ps.per_sample_grad(one, jit=jit)(*given)), factor * exact)
+    for value in (np.nan, np.inf):
+        lost = lambda *given, value=value: ps.squared_loss(*given) * 0.0 + value  # noqa: E731
+        ps.per_sample_grad(lost, jit=jit)(*given)
+    noise = lambda size: drawing(lambda: 1 + size * rng.uniform(0.5, 1.0))  # noqa: E731
+    for _ in range(5):
+        ps.per_sample_grad(noise(1e-12), jit=jit)(*given)
+        ps.per_sample_grad(noise(1e-6), jit=jit)(*narrow)
+    for size, wrong in ((1e-5, given), (1e-2, narrow)):
+        with pytest.raises(RuntimeError, match="beforehand"):
+            ps.per_sample_grad(noise(size), jit=jit)(*wrong)
+
+
+@pytest.mark.parametrize("backend", ["torch", "jax"])
+def test_half_precision_is_compared_as_such(backend):
+    own, rng = ps.backend(backend), np.random.default_rng(0)
+    given = [own.asarray(x, "float16") for x in (theta, states, rewards)]
+    for dtype in ("float16", "bfloat16"):
+        xp = own.namespace(given[0])
+        kind = getattr(__import__(backend), dtype) if backend == "torch" else dtype
+        of_kind = [xp.astype(x, kind) for x in given]
+        ps.per_sample_grad(drawing(lambda: 1 + 0.004 * rng.uniform()))(*of_kind)
+        with pytest.raises(RuntimeError, match="beforehand"):
+            ps.per_sample_grad(drawing(rng.normal))(*of_kind)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_loss_is_tried_at_the_first_call_of_a_signature_only(backend):
+    ran, given = [], arrays((theta, states, rewards), backend)
+    rows_of = ps.per_sample_grad(lambda *given: ran.append(1) or ps.squared_loss(*given))
+    counts = []
+    for size in (B, B, 2, 2, B):
+        rows_of(given[0], *[x[:size] for x in given[1:]])
+        counts.append(len(ran))
+        ran.clear()
+    tried = 3 + (backend == "torch")  # PyTorch's search for Python numbers is one more
+    assert counts == [tried, 1, tried, 1, 1]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax"])
+def test_inside_another_transform_a_loss_is_not_tried(backend):
+    own, ran = ps.backend(backend), []
+    given = arrays((theta, states, rewards), backend)
+    rows_of = ps.per_sample_grad(lambda *given: ran.append(1) or ps.squared_loss(*given))
+    assert_close(ps.to_numpy(own.jit(lambda *given: rows_of(*given))(*given)), exact)
+    assert len(ran) == 1
+    # The arguments are plain arrays, and the loss knows a traced one from outside.
+    scaled = lambda k: ps.per_sample_grad(lambda *a: k * ps.squared_loss(*a))(*given)  # noqa: E731
+    assert_close(ps.to_numpy(own.jit(scaled)(own.asarray(3.0))), 3 * exact)
+    twice = own.vmap(scaled)(own.asarray([1.0, 2.0]))
+    assert_close(ps.to_numpy(twice), np.stack([exact, 2 * exact]))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax"])
+def test_a_loss_that_only_a_transform_can_run_is_taken(backend):
+    own = ps.backend(backend)
+
+    def loss(theta, x, y):
+        if not own.is_traced(x):
+            raise ValueError("not outside of a transform")
+        return ps.squared_loss(theta, x, y)
+
+    assert_close(
+        ps.to_numpy(ps.per_sample_grad(loss)(*arrays((theta, states, rewards), backend))), exact
+    )
+
+
+def test_a_loss_that_writes_into_its_arguments_changes_nothing():
+    def loss(params, x):
+        params["w"] += 1.0
+        x -= 1.0
+        x[0] = 0.0
+        return (params["w"] * x).sum()
+
+    given = {"w": theta.copy()}, states.copy()
+    for function in (ps.per_sample_grad, ps.loop_grad):
+        with pytest.raises(TypeError, match="cannot be changed in place"):
+            function(loss)(*given)
+    assert_close(given, ({"w": theta}, states))
 
 
 @pytest.mark.slow

@@ -176,6 +176,14 @@ def test_what_is_wrong_is_named(call, values, kind, words):
             call(value)
 
 
+@pytest.mark.parametrize("name", ["numpy", "jax"])
+def test_inside_jit_the_noise_would_be_drawn_once(name):
+    own, rows = ps.backend(name), to(name, tree(3))
+    for transform in (own.jit, own.vmap):
+        with pytest.raises(TypeError, match="noisy_mean: the rows are traced.*; call it outside"):
+            transform(noisy)(own.tree_map(lambda x: own.namespace(x).stack([x, x]), rows))
+
+
 @pytest.mark.parametrize("name", BACKENDS)
 def test_rows_in_which_the_noise_would_be_lost_are_refused(name):
     for dtype in ("int64", "complex128", "bool"):

@@ -49,6 +49,17 @@ def test_rows_of_every_backend_and_shape(backend):
         assert_close(ps.statistics.project(given, K, 1), by_hand(rows, K, 1))
 
 
+def test_a_compiled_function_draws_in_the_same_order():
+    """PyTorch's compiler meets the leaves of a dict in another order than optree."""
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    rows = {
+        name: torch.from_numpy(rng.normal(size=(7, *s))) for name, s in (("w", (5, 3)), ("b", ()))
+    }
+    compiled = torch.compile(lambda rows: ps.statistics.project(rows, K), backend="eager")
+    assert_close(ps.to_numpy(compiled(rows)), by_hand(ps.to_numpy(rows), K, 0))
+
+
 def test_products_of_projections_are_right_on_average_and_within_the_promised_error():
     rng = np.random.default_rng(0)
     rows = {"w": rng.normal(size=(6, 8, 5)), "v": rng.normal(size=(6, 4)), "u": np.zeros((6, 2))}

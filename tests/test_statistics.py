@@ -1,6 +1,7 @@
 """statistics.py: known numbers, trees, three backends, and the estimators' expectation."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -116,7 +117,73 @@ def test_the_estimates_are_unbiased():
     assert_close(estimates.mean(0), np.array(expected))
 
 
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize("other", ["numpy", "torch", "jax"])
+def test_the_bound_is_a_number_of_any_backend(name, other):
+    rows = ps.backend(name).asarray(LINE)
+    bounds = [3, 3.0, np.float64(3), ps.backend(other).asarray(3.0)]
+    if other == "torch":
+        bounds.append(ps.backend(other).asarray(3.0).requires_grad_())
+    for bound in bounds:
+        clipped = statistics.clip(rows, bound)
+        assert clipped.dtype == rows.dtype
+        assert_close(ps.to_numpy(clipped), np.array([[0.0], [-2], [-3], [-3]]))
+        assert_close(ps.to_numpy(statistics.clipped_sum(rows, bound)), np.array([-8.0]))
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+def test_an_infinite_bound_changes_nothing(name):
+    rows = ps.backend(name).asarray(LINE)
+    for bound in (math.inf, 1e300):
+        assert_close(ps.to_numpy(statistics.clip(rows, bound)), LINE)
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+def test_inside_a_transform_the_bound_may_be_traced(name, light_compiler):
+    own = ps.backend(name)
+    rows, bound, two = own.asarray(LINE), own.asarray(3.0), own.asarray([3.0, 5.0])
+    compiled = own.jit(statistics.clipped_sum)
+    for value in (3.0, 5.0):
+        assert_close(ps.to_numpy(compiled(rows, own.asarray(value))), [-2 - min(value, 4) - value])
+    assert_close(
+        ps.to_numpy(own.vmap(statistics.clipped_sum, (None, 0))(rows, two)), [[-9 + 1.0], [-11]]
+    )
+    # Two rows are longer than 3: the total falls by 2 where the bound rises by 1.
+    slope = own.grad(lambda c: statistics.clipped_sum(rows, c)[0])(bound)
+    assert_close(ps.to_numpy(slope), -2.0)
+
+
+USES = {
+    "norms": statistics.norms,
+    "clip": lambda rows: statistics.clip(rows, 1.0),
+    "clipped_sum": lambda rows: statistics.clipped_sum(rows, 1.0),
+    "mean": statistics.mean,
+    "variance": statistics.variance,
+    "noise_scale": statistics.noise_scale,
+    "project": lambda rows: statistics.project(rows, 8),
+}
+
+
+@pytest.mark.parametrize("name", ["numpy", "jax"])
+def test_a_whole_step_is_compiled(name):
+    """Rows and all that is made of them, in one program: the numbers of NumPy outside."""
+    own, rng = ps.backend(name), np.random.default_rng(0)
+    params = {"w": rng.normal(size=3), "m": np.ones((5, 2))}
+    data = rng.normal(size=(4, 3)), rng.normal(size=4)
+    rows_of = ps.per_sample_grad(
+        lambda p, x, y: ps.squared_loss(p["w"], x, y) + (p["m"] ** 3).sum()
+    )
+    step = lambda *given: [use(rows_of(*given)) for use in USES.values()]  # noqa: E731
+    found = own.jit(step)(*own.tree_map(own.asarray, (params, *data)))
+    for what, one, other in zip(USES, ps.to_numpy(found), step(params, *data), strict=True):
+        assert_close(one, other, what=what)
+
+
 ERRORS = [
+    *[
+        (lambda x=x: statistics.clip(LINE, x), "clip: max_norm=.*; give the largest norm of a row")
+        for x in (-1.0, math.nan, np.ones(4), np.ones(1))
+    ],
     (lambda: statistics.clip(LINE, 0.0), "clip: max_norm=0.0; give the largest norm of a row"),
     (lambda: statistics.variance(LINE[:1]), "variance: 1 samples; at least 2 are needed"),
     (lambda: statistics.noise_scale(LINE[:1]), "signal_and_noise: 1 samples; at least 2"),

@@ -85,6 +85,12 @@ def widened(x: Any) -> Any:
     return x if x.dtype.itemsize > 2 else xp.astype(x, xp.float32)
 
 
+def is_traced(x: Any) -> bool:
+    """Say whether x is an array inside a transform, whose value may not be known yet."""
+    kind = kind_of(x)
+    return kind is not None and backend(kind).is_traced(x)
+
+
 def leaves(tree: Any) -> list:
     """Return the arrays of a tree."""
     return [x for _, x in arrays_in(tree)]

@@ -8,7 +8,9 @@ from dataclasses import is_dataclass
 from numbers import Integral, Number, Real
 from typing import Any
 
-from .arrays import backend_of
+import numpy as np
+
+from .arrays import backend_of, is_traced, leaves, widened
 from .backends import Backend, backend, kind_of
 from .backends.base import STATIC
 from .batches import batch_size, leaf_axes
@@ -29,11 +31,13 @@ def check_call(where: str, arguments: tuple, in_axes: Any) -> tuple[Backend, tup
             "such as (None, 0, 0)."
         )
     for n, argument in enumerate(arguments):
-        for x in own.flatten(argument)[0]:
+        for place, x in enumerate(own.flatten(argument)[0]):
             if (text := _refusal(x)) is not None:
-                raise TypeError(f"{where}: argument {n} holds {text}.")
-    for x in own.flatten(arguments[0])[0]:
-        _check_parameter(where, x)
+                path = own.paths(argument)[place]
+                raise TypeError(f"{where}: argument {n}{path} holds {text}.")
+    for place, x in enumerate(own.flatten(arguments[0])[0]):
+        if (text := _no_parameter(x)) is not None:
+            raise TypeError(f"{where}: params{own.paths(arguments[0])[place]} is {text}.")
     pairs = enumerate(zip(arguments, axes, strict=False))
     static = {n: x for n, (x, a) in pairs if n and a is None and isinstance(x, STATIC)}
     return own, tuple(axes), static
@@ -73,6 +77,30 @@ def refuse_keywords(where: str, keywords: dict) -> None:
     )
 
 
+def check_repeatable(where: str, loss: "CheckedLoss", arguments: tuple, axes: tuple) -> None:
+    """Compute the loss of one sample twice; refuse a loss that gives two different numbers.
+
+    Inside another transform there may be no numbers, and nothing is checked.
+    """
+    own = loss.backend
+    if any(map(is_traced, leaves(arguments))):
+        return
+    try:
+        with own.kept_generators():
+            values = own.two_values(loss.number, arguments, axes)
+        first, second = [float(own.to_numpy(widened(x))) for x in values]
+    except Exception:
+        return  # an error that the call itself meets is raised there
+    rounding = {8: 1e-9, 4: 1e-4}.get(values[0].dtype.itemsize, 0.05)  # sums in another order
+    if not np.isclose(first, second, rounding, rounding / 100, equal_nan=True):
+        raise RuntimeError(
+            f"{where}: the loss {loss.__name__} returned {first:.9g} and then {second:.9g} for "
+            "one sample: draw random numbers beforehand, one for each sample (such as a mask for "
+            "dropout), and pass them as an argument that is batched; and let the loss change "
+            "nothing that it reads."
+        )
+
+
 class CheckedLoss:
     """A loss with its static arguments in place, checked to return one number."""
 
@@ -102,6 +130,10 @@ class CheckedLoss:
             )
         return result
 
+    def number(self, *traced: Any) -> Any:
+        """Return the number alone, without aux."""
+        return self(*traced)[0] if self.has_aux else self(*traced)
+
     def _value(self, result):
         """Return the number of a pair (number, aux)."""
         if not isinstance(result, tuple) or len(result) != 2:
@@ -118,20 +150,34 @@ class CheckedLoss:
         return result[0]
 
 
-def _check_parameter(where, x):
-    """Refuse a parameter that is no floating-point array."""
-    dtype = getattr(x, "dtype", None)
-    if dtype is None and not isinstance(x, Number):
-        raise TypeError(
-            f"{where}: a parameter is a {type(x).__name__}; give floating-point arrays, in a "
-            "dict, tuple or list if there are several."
+def _no_parameter(x):
+    """Say why a leaf of the parameters has no gradient, and what to do; None if it has one."""
+    dtype = "" if kind_of(x) is None else str(x.dtype)
+    if "float" in dtype:
+        return None
+    if not dtype and not isinstance(x, Number):
+        return (
+            f"a {type(x).__name__}; give floating-point arrays alone, of a model for instance by "
+            "eqx.partition(model, eqx.is_inexact_array), nnx.split(model, nnx.Param, ...) or "
+            "dict(model.named_parameters())"
         )
-    if "float" not in str(dtype):
-        what = f"a Python {type(x).__name__}" if dtype is None else f"{dtype}"
-        raise TypeError(
-            f"{where}: a parameter is {what}; gradients need floating-point arrays: convert "
-            'it with ps.backend(name).asarray(x, "float64").'
+    what = dtype or f"a Python {type(x).__name__}"
+    if "complex" in what:
+        return (
+            f"{what}; gradients need real numbers: give its real and its imaginary part as two "
+            "arrays, and form re + 1j * im in the loss (in PyTorch or JAX)"
         )
+    if what == "a Python float":
+        return (
+            f"{what}; gradients need floating-point arrays: convert it with "
+            'ps.backend(name).asarray(x, "float64")'
+        )
+    return (
+        f"{what}; gradients need floating-point arrays: convert a weight with "
+        'ps.backend(name).asarray(x, "float64"), give a counter or a mask as an argument of its '
+        "own, shared with None in in_axes, and random keys as one that is batched "
+        "(jax.random.split(key, B))"
+    )
 
 
 def _refusal(x):

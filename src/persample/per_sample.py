@@ -5,7 +5,14 @@ from typing import Any
 
 from .arrays import array_namespace
 from .backends import Backend, backend
-from .checks import CheckedLoss, check_axes, check_call, check_chunk_size, refuse_keywords
+from .checks import (
+    CheckedLoss,
+    check_axes,
+    check_call,
+    check_chunk_size,
+    check_repeatable,
+    refuse_keywords,
+)
 
 
 def per_sample_grad(
@@ -34,6 +41,10 @@ def per_sample_grad(
         arguments is read at every call without ``jit``; with it, perhaps only when the loss is
         traced, as in ``jax.jit``: give what changes as an argument. Shared arguments that are
         str, bool, int or None are static: a new value compiles anew. A float is traced.
+        At the first call with arguments of new shapes, dtypes or structure the loss of one sample
+        is computed twice and must be the same number up to rounding. So random numbers are drawn
+        beforehand and passed as a batched argument. The global generators of Python, NumPy and
+        PyTorch are left as they were; a generator of your own moves on.
     chunk_size : compute at most so many rows at a time; bounds memory, changes no result.
     has_aux : the loss returns a pair (0-d array, aux), aux being a tree of arrays.
 
@@ -49,7 +60,8 @@ def per_sample_grad(
     ------
     ValueError : batch sizes that differ or are 0, in_axes that does not fit, a loss that is not
         0-d. TypeError : parameters that are not floating-point arrays, arrays of two backends or
-        of none (pandas), subclasses with rules of their own (masked arrays).
+        of none (pandas), subclasses with rules of their own (masked arrays). RuntimeError : a
+        loss that draws random numbers.
 
     Example
     -------
@@ -178,7 +190,12 @@ class OfBatch:
         if keywords:
             refuse_keywords(self.where, keywords)
         run = self._checked.get(self._backend.signature(arguments)) or self._check(arguments)
-        return run(*arguments)
+        try:
+            return run(*arguments)
+        except (RuntimeError, ValueError):
+            # No signature tells that the memory of an array was given away since the first call.
+            check_call(self.where, arguments, self.in_axes)
+            raise
 
     def _check(self, arguments: tuple) -> Callable:
         """Check the call, and return what runs for its signature."""
@@ -188,6 +205,7 @@ class OfBatch:
         run = self._made.get(key) or self._made.setdefault(key, self._make(own, axes, static))
         loss = CheckedLoss(self.__wrapped__, static, own, self.has_aux)
         own.examine(loss, loss.traced(arguments), loss.traced(axes), self.has_aux)
+        check_repeatable(self.where, loss, loss.traced(arguments), loss.traced(axes))
         if self.chunk_size is not None and self.chunk_size < size:
             run = self._in_chunks(own, run, axes, size)
         if len(self._checked) >= 1000:  # ever new shapes or values do not fill the memory

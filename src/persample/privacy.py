@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import statistics
-from .arrays import array_namespace, leaves, tree_map
+from .arrays import array_namespace, is_traced, leaves, tree_map
 from .checks import is_number
 from .recorder import Record
 
@@ -129,6 +129,12 @@ def noisy_mean(
 
 
 def _noisy(x, scale, rng):
+    if is_traced(x):
+        raise TypeError(
+            "noisy_mean: the rows are traced, as inside jax.jit, where the noise of a NumPy "
+            "generator would be drawn once for all calls; call it outside, on the rows that the "
+            "compiled function returns."
+        )
     xp = array_namespace(x)
     if not bool(xp.all(xp.isfinite(x))):
         raise ValueError(

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import array_namespace, leaves, widened
+from .arrays import backend_of, widened
+from .backends import backend
 from .checks import is_count
 
 SCRATCH = 2**20  # numbers in a work buffer
@@ -38,14 +39,13 @@ def project(rows: Any, dim: int, seed: int = 0) -> Any:
     Source: Achlioptas (2003) for signs; Sun et al. (2021) for products of two vectors;
     Park et al. (2023) for projected rows.
     """
-    xp, arrays = array_namespace(rows), leaves(rows)
-    signs = Signs("project", dim, seed)
-    total = 0
+    own = backend(backend_of(rows, where="project"))
+    arrays = own.flatten(rows)[0]  # in the order of the tree, in a compiled function too
+    xp, signs, total = own.namespace(arrays[0]), Signs("project", dim, seed), 0
     for x in arrays:
         x = widened(x)
-        vectors = [
-            xp.asarray(v, dtype=x.dtype, device=x.device) for v in signs.vectors(x.shape[1:])
-        ]
+        place = {"dtype": x.dtype, "device": getattr(x, "device", None)}  # None: inside jax.jit
+        vectors = [xp.asarray(v, **place) for v in signs.vectors(x.shape[1:])]
         total = total + contracted(x, vectors, xp)
     return total / math.sqrt(dim)
 
@@ -83,7 +83,7 @@ def contracted(rows: Any, vectors: list, xp: Any) -> Any:
     lines, columns = vectors
     matrices = xp.reshape(rows, (size, lines.shape[0], columns.shape[0]))
     if lines.shape[0] > columns.shape[0]:
-        matrices, lines, columns = xp.swapaxes(matrices, 1, 2), columns, lines
+        matrices, lines, columns = matrices.mT, columns, lines
     step = max(1, SCRATCH // max(1, math.prod(lines.shape)))
     parts = [
         xp.sum((matrices[start : start + step] @ columns) * lines, axis=1)

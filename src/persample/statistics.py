@@ -9,7 +9,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from .arrays import array_namespace, leaves, tree_map, widened
+from .arrays import array_namespace, is_traced, leaves, stop_gradient, tree_map, widened
 from .projection import project
 
 __all__ = [
@@ -62,13 +62,18 @@ def clip(rows: Any, max_norm: float) -> Any:
 
     Source: Abadi et al. (2016), algorithm 1.
     """
-    if not max_norm > 0:
+    sizes = norms(rows)
+    if is_traced(max_norm):
+        max_norm = array_namespace(max_norm).astype(max_norm, sizes.dtype)
+    elif getattr(max_norm, "ndim", 0) or not max_norm > 0:
         raise ValueError(
             f"clip: max_norm={max_norm!r}; give the largest norm of a row, a number above 0."
         )
-    xp, sizes = array_namespace(rows), norms(rows)
-    bound = xp.full_like(sizes, max_norm)
-    factors = bound / xp.maximum(sizes, bound)
+    else:
+        max_norm = float(stop_gradient(max_norm))
+    ratios = sizes / max_norm  # 0 for a bound that is infinite
+    xp = array_namespace(ratios)
+    factors = 1.0 / xp.maximum(ratios, xp.ones_like(ratios))
 
     def clipped(x):
         product = widened(x) * _along(factors, x)
@@ -89,8 +94,9 @@ def clipped_sum(rows: Any, max_norm: float) -> Any:
     >>> clipped_sum(np.array([[3.0, 4.0], [0.3, 0.4]]), 1.0)
     array([0.9, 1.2])
     """
-    xp, clipped = array_namespace(rows), clip(rows, max_norm)
-    return tree_map(lambda x: xp.asarray(xp.sum(widened(x), axis=0)), clipped)
+    clipped = clip(rows, max_norm)
+    xp = array_namespace(clipped)
+    return tree_map(lambda x: xp.reshape(xp.sum(widened(x), axis=0), x.shape[1:]), clipped)
 
 
 def mean(rows: Any) -> Any:

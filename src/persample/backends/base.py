@@ -4,7 +4,9 @@ A subclass overrides what differs. Trees (dicts, tuples, lists, named tuples and
 registered, nested; None is an empty place) are taken apart by optree here, by JAX in JAX.
 """
 
+import random
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -67,10 +69,29 @@ class Backend:
     def examine(self, loss: Callable, arguments: tuple, axes: tuple, has_aux: bool) -> None:
         """Refuse a loss that would lose a part of its gradient in silence."""
 
+    def two_values(self, loss: Callable, arguments: tuple, axes: tuple) -> list:
+        """Return the loss of the first sample, computed twice."""
+        sample = self.samples(arguments, axes, 0)
+        return [loss(*sample), loss(*sample)]
+
+    @contextmanager
+    def kept_generators(self) -> Iterator[None]:
+        """Leave the global random generators as they are found, whatever is drawn from them."""
+        python, of_numpy = random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(of_numpy)  # noqa: NPY002, NumPy's global generator is the old one
+
     # Trees.
     def flatten(self, tree: Any) -> tuple[list, Any]:
         """Return the leaves, and the structure that `unflatten` takes."""
         return optree.tree_flatten(tree)
+
+    def paths(self, tree: Any) -> list[str]:
+        """Return where each leaf lies, as Python writes it: ["['w'][0]"]."""
+        return [accessor.codify("") for accessor in optree.tree_accessors(tree)]
 
     def unflatten(self, structure: Any, leaves: Any) -> Any:
         """Put ``leaves`` back where `flatten` found them."""

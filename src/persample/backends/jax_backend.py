@@ -43,6 +43,9 @@ class Jax(Backend):
             )
         return jnp.asarray(wanted, kind)
 
+    def paths(self, tree: Any) -> list[str]:
+        return [jax.tree_util.keystr(path) for path, _ in jax.tree.leaves_with_path(tree)]
+
     def map_axes(self, f: Callable, axes: Any, tree: Any) -> Any:
         return jax.tree.map(f, axes, tree, is_leaf=lambda x: x is None)
 

@@ -66,6 +66,12 @@ class NumPy(Backend):
 
         return run
 
+    def two_values(self, loss: Callable, arguments: tuple, axes: tuple) -> list:
+        """Return the loss of the first sample, computed twice, of copies that it may change."""
+        sample = self.samples(arguments, axes, 0)
+        copied = lambda x: np.array(x) if hasattr(x, "shape") else x  # noqa: E731
+        return [loss(*self.tree_map(copied, sample)) for _ in range(2)]
+
     def is_traced(self, x: Any) -> bool:
         return isinstance(x, Tracer)
 

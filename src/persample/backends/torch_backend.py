@@ -3,7 +3,8 @@
 import itertools
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import array_api_compat.torch
@@ -142,11 +143,19 @@ class Torch(Backend):
         PyTorch does so in silence: the gradient ends there, and every method agrees on the rest.
         """
         if not torch.compiler.is_compiling():  # the whole call may be compiled by somebody else
-            with _NoNumbers():
+            with self.kept_generators(), _NoNumbers():
                 self.grad(loss, has_aux=has_aux)(*self.samples(arguments, axes, 0))
 
+    @contextmanager
+    def kept_generators(self) -> Iterator[None]:
+        """Leave the global random generators as they are found, PyTorch's on each device too."""
+        used = torch.cuda.device_count() if torch.cuda.is_initialized() else 0
+        with super().kept_generators(), torch.random.fork_rng(range(used)):
+            yield
+
     def is_traced(self, x: Any) -> bool:
-        return torch._C._functorch.is_functorch_wrapped_tensor(x)
+        """Say whether x is inside a transform; all is in a function that is being compiled."""
+        return torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(x)
 
 
 def _refilled(tree, left):

@@ -83,6 +83,15 @@ def new_trace(kind: type, *args: Any):
     _running.level = level
     try:
         yield trace
+    except ValueError as error:
+        # NumPy asked a tracer for a number, and hid why there is none behind words of its own.
+        if not isinstance(error.__cause__, TypeError) or "Tracer(" not in str(error.__cause__):
+            raise
+        raise TypeError(
+            "r[i] = x: an array of NumPy holds numbers, and x is a tracer, which "
+            f"{trace.name} follows; collect the entries in a list and join them with np.stack "
+            "(pieces with np.concatenate), or choose with np.where."
+        ) from error
     finally:
         _running.level = level - 1
         trace.alive = False

@@ -59,8 +59,9 @@ class ReverseTracer(Tracer):
         if self.node is None:
             return number
         raise TypeError(
-            f"float() of {self!r}: the gradient would end there unnoticed; compute with x itself, "
-            "compare it as it is (x < 1), or hold it fixed first: stop_gradient(x)."
+            f"float() of {self!r}: the gradient would end there unnoticed; compute with x itself "
+            "(np.exp(x) for math.exp(x)), compare it as it is (x < 1), or hold it fixed first: "
+            "stop_gradient(x)."
         )
 
 

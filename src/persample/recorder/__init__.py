@@ -14,9 +14,13 @@ with h_i what the layer took and delta_i the cotangent of z_i, both of which a b
 4. `recording` answers from the forms: rows, norms (of ``Outer``: |delta_i|^2 |h_i|^2), weighted
    sums (of ``Outer``: (w delta)^T h), moments, products.
 
+Where samples are computed apart, as by a loop, all numbers of a part of the graph belong to one of
+them, whatever the operations are (`along`), and the forms of single samples become a batch
+(`merging`). What was made of a parameter before its use is undone step by step (`paths`).
+
 Where an operation is in neither table, its samples cannot be told apart by rule. Then autograd is
 run again from the last operation that is proved, one sample at a time (`replay`): slow and exact,
-with a warning that names the operation.
+with a warning that names the operation and the price.
 """
 
 import sys
