@@ -32,6 +32,17 @@ export PYDEVD_DISABLE_FILE_VALIDATION := 1
 SHAPE := _config.yml _toc.yml $(wildcard chapters/pages.toml reference/references.bib) \
 	$(shell find _ext _static -type f -not -name '*.pyc' 2>/dev/null)
 BUILD_FLAGS := -W -n --keep-going
+# What is shown of all that Sphinx says: how many of the pages are read, and how many written.
+HOW_FAR = stage='(reading|writing) [a-z]+\.\.\. .*\[ *([0-9]+)%'; was=100; while read -r line; do \
+	[[ $$line =~ $$stage ]] || continue; now=$${BASH_REMATCH[2]}; \
+	[ $$now -gt $$was ] || printf 'make: %s pages' $${BASH_REMATCH[1]}; \
+	[ $$((now / 10)) = $$((was / 10)) ] || printf ' %s%%' $$now; \
+	[ $$now != 100 ] || echo; was=$$now; done
+# What is shown of all that pip says: downloads of 50 MB or more, and how much it installs.
+OF_PIP = while read -r word one two rest; do case "$$word $$two $$rest" in \
+	'Downloading ('[5-9][0-9].*' MB)' | 'Downloading ('[0-9][0-9][0-9]*' MB)') \
+		echo "make: downloading $$(basename "$$one") $$two $$rest";; \
+	'Installing packages:'*) echo "make: installing" $$(wc -w <<< "$$rest") "packages";; esac; done
 # Runs a program in an environment of its own.
 ALONE := $(CURDIR)/$(BIN)/uv run --quiet --isolated --no-project --python $(CURDIR)/$(BIN)/python
 # One file is one worker's: a notebook's cells share a kernel.
@@ -55,7 +66,7 @@ help:  ## list the targets
 # A change of the book's shape (settings, contents, style) rebuilds every page. So does a build
 # that failed: Sphinx keeps a page it warned about and would stay silent the next time.
 book: $(VENV)/.reader _build/.shape  ## build the book, warnings being errors, and open it
-	@$(BIN)/jupyter-book build . $(BUILD_FLAGS) --quiet >/dev/null || { \
+	@set -o pipefail; $(BIN)/jupyter-book build . $(BUILD_FLAGS) | { $(HOW_FAR); } || { \
 		rm -rf _build/.doctrees $(HTML); echo "make: the book has errors, named above" >&2; exit 1; }
 	@echo "The book is at $(CURDIR)/$(HTML)/index.html"
 	@if [ "$(OPEN)" = yes ] && [ -t 1 ] && [ -z "$$CI" ] \
@@ -205,7 +216,8 @@ endef
 
 # install(where python is, what).
 define install
-$(ask_index); echo "make: pip install $(2) (minutes the first time)"; \
-$(1)/python -m pip install -qq --disable-pip-version-check \
-	$${cpu:+--extra-index-url $(TORCH_INDEX)} $(2)
+set -o pipefail; echo "make: pip install $(2) (minutes the first time)"; $(ask_index); \
+{ { $(1)/python -m pip install --disable-pip-version-check \
+	$${cpu:+--extra-index-url $(TORCH_INDEX)} $(2) 2>&1 >&3 \
+	| sed '/^WARNING: /d' >&2; } 3>&1; } | { $(OF_PIP); }
 endef

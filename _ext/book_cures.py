@@ -5,6 +5,7 @@ of the theme is mended in `templates/`, what screen readers are told wrongly in 
 """
 
 import itertools
+import logging
 import os
 import re
 from pathlib import Path
@@ -28,6 +29,18 @@ def add_files(app, config):
     config.templates_path.append(str(Path(__file__).with_name("templates")))
     for name in ("vendor", "live"):
         config.html_static_path.append(str(Path(__file__).with_name(name)))
+
+
+def read_pages_alone(app, config):
+    """Let Sphinx look for the pages of `_toc.yml` alone, in the folders at the top that hold some.
+
+    It would walk through all that lies beside them, such as an environment of 50,000 files.
+    """
+    pages = list(config.external_site_map)
+    config.include_patterns = [page + end for page in pages for end in ("", *config.source_suffix)]
+    folders = {path.name for path in Path(app.srcdir).iterdir() if path.is_dir()}
+    others = folders - {page.partition("/")[0] for page in pages}
+    config.exclude_patterns = sorted({*config.exclude_patterns, *others})
 
 
 def set_address(app, config):
@@ -93,9 +106,12 @@ def cut_icons(app, exception):
     )
     styles = "".join(path.read_text("utf-8") for path in static.rglob("*.css"))
     codes = [int(code, 16) for code in re.findall(r"\\([ef][0-9a-f]{3})", styles)]
-    letters = Subsetter(Options(drop_tables=["FFTM"]))
-    letters.populate(unicodes=[*codes, *(ord(c) for c in styles if "\ue000" <= c <= "\uf8ff")])
+    codes += [ord(c) for c in styles if "\ue000" <= c <= "\uf8ff"]
+    # The theme brings a11y-pygments, which has Python show what any library logs.
+    logging.getLogger("fontTools").setLevel(logging.WARNING)
     whole = TTFont(font)
+    letters = Subsetter(Options(drop_tables=["FFTM"]))
+    letters.populate(unicodes=set(codes) & set(whole.getBestCmap()))
     letters.subset(whole)
     whole.flavor = "woff"
     whole.save(font.with_suffix(".woff"))
@@ -149,6 +165,7 @@ def setup(app):
     app.add_transform(Lab)
     app.connect("config-inited", add_files)
     app.connect("config-inited", set_address, priority=900)
+    app.connect("config-inited", read_pages_alone, priority=910)  # when _toc.yml has been read
     app.connect("doctree-resolved", drop_repeated_ids)
     app.connect("doctree-resolved", explain_terms)
     app.connect("html-page-context", drop_scripts, priority=900)

@@ -1,18 +1,18 @@
 """What a reader needs to run the book, beside its pages: the package's wheel, the archive."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import tomllib
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 FOLDER = "files"
 NOTE = "how-to-run"  # the id of a cell
-# Where there is no git to ask: what is built, or belongs to one machine.
-LEFT_OUT = ("build", "__pycache__", "_build", ".venv*", "*.egg-info")
+ENVIRONMENT = "pyvenv.cfg", "conda-meta"  # one of which lies in every environment of Python
 
 
 def version(root: Path) -> str | None:
@@ -29,19 +29,21 @@ def names(number: str) -> tuple[str, str]:
 
 
 def files(root: Path) -> list[Path]:
-    """List the files of the repository: those git knows or would add, else all but built ones."""
-    if (root / ".git").exists():
-        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-        listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-        found = [root / name for name in listed.stdout.split("\0") if name]
-    else:
-        found = [
-            path
-            for path in root.rglob("*")
-            for parts in [map(Path, path.relative_to(root).parts)]
-            if not any(part.match(one) for part in parts for one in LEFT_OUT)
-        ]
-    return sorted(path for path in found if path.is_file())
+    """List the files of the repository: all but what `.gitignore` names, and environments."""
+    lines = (root / ".gitignore").read_text(encoding="utf-8").splitlines()
+    built = [".git", *(line.rstrip("/") for line in lines if line and not line.startswith("#"))]
+
+    def is_ours(path: Path) -> bool:
+        named = PurePosixPath("/", path.relative_to(root))
+        is_environment = any((path / mark).exists() for mark in ENVIRONMENT)
+        return not is_environment and not any(named.match(pattern) for pattern in built)
+
+    found = []
+    for folder, inner, names in os.walk(root):
+        inner[:] = [name for name in inner if is_ours(Path(folder, name))]
+        paths = [Path(folder, name) for name in names]
+        found += [path for path in paths if path.is_file() and is_ours(path)]
+    return sorted(found)
 
 
 def make_archive(root: Path, target: Path) -> None:
@@ -57,7 +59,8 @@ def make_wheel(root: Path, folder: Path) -> None:
     with tempfile.TemporaryDirectory() as copy:
         for name in ("pyproject.toml", "README.md", "LICENSE"):
             shutil.copy(root / name, copy)
-        shutil.copytree(root / "src", Path(copy, "src"), ignore=shutil.ignore_patterns(*LEFT_OUT))
+        built = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        shutil.copytree(root / "src", Path(copy, "src"), ignore=built)
         command = [sys.executable, "-c", program, str(folder.resolve())]
         subprocess.run(command, cwd=copy, check=True, capture_output=True)
 

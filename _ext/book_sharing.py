@@ -2,6 +2,7 @@
 
 import datetime
 import re
+import shutil
 import subprocess
 import tomllib
 from html import escape
@@ -60,9 +61,11 @@ def describe(app, pagename, templatename, context, doctree) -> None:
 
 def dated(root: Path) -> str:
     """Return the day of the last change as git has it, or today's where there is no git."""
-    command = ["git", "log", "-1", "--format=%cs"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-    known = done.returncode == 0 and (root / ".git").exists() and done.stdout.strip()
+    known = ""
+    if (root / ".git").exists() and shutil.which("git"):
+        command = ["git", "log", "-1", "--format=%cs"]
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+        known = done.stdout.strip()
     day = datetime.date.fromisoformat(known) if known else datetime.date.today()
     return f"{day.day} {day:%B %Y}"
 

@@ -104,10 +104,22 @@ ERRORS = {
     "two in one tree": (lambda: backend_of({"a": t, "b": torch_states}), TypeError, "(argument"),
     "keywords": (lambda: td_rows(t, x, y, x, gamma=0.9), TypeError, "has the keyword arguments"),
     "list": (lambda: mean(t, x, [1.0, 2.0]), TypeError, "argument 2 is batched and holds 1.0, a"),
-    "integer": (lambda: rows(np.array([1, 2, 3]), x, y), TypeError, "params is int64; gra"),
-    "list-parameters": (lambda: rows([0.1, 0.2], x, y), TypeError, "params[0] is a Python float;"),
-    "complex-parameters": (lambda: rows({"w": 1j * t}, x, y), TypeError, "params['w'] is complex"),
-    "parameter-kind": (lambda: rows({"b": "text"}, x, y), TypeError, "params['b'] is a str; give"),
+    "integer": (lambda: rows(np.array([1, 2, 3]), x, y), TypeError, "parameters is int64; gra"),
+    "list-parameters": (
+        lambda: rows([0.1, 0.2], x, y),
+        TypeError,
+        "parameters[0] is a Python float;",
+    ),
+    "complex-parameters": (
+        lambda: rows({"w": 1j * t}, x, y),
+        TypeError,
+        "parameters['w'] is complex",
+    ),
+    "parameter-kind": (
+        lambda: rows({"b": "text"}, x, y),
+        TypeError,
+        "parameters['b'] is a str; give",
+    ),
     # Arrays that are refused
     "foreign": (lambda: rows(t, x, Series()), TypeError, "argument 2 holds a Series of tests"),
     "dataclass": (lambda: rows(Weights(t), x, y), TypeError, "argument 0 holds a Weights, a"),
@@ -178,9 +190,9 @@ LEAVES = {
     "1j": (1j, "a Python complex", "form re + 1j * im in the loss (in PyTorch or JAX)"),
     "a float": (0.5, "a Python float", "convert it with ps.backend(name).asarray"),
     "a counter": (3, "a Python int", WEIGHT),
-    "int32": (np.arange(2, dtype=np.int32), "int32", "a counter or a mask as an argument of its"),
+    "int32": (np.arange(2, dtype=np.int32), "int32", "take a counter, or the numbers"),
     "a mask": (np.array([True, False]), "bool", "shared with None in in_axes"),
-    "a key": (np.zeros(2, np.uint32), "uint32", "is batched (jax.random.split(key, B))"),
+    "a key": (np.zeros(2, np.uint32), "uint32", "(by nnx.split, eqx.partition)"),
     "a function": (len, "a builtin_function_or_method", "eqx.is_inexact_array), nnx.split(model"),
     "a module": (torch.nn.Tanh(), "a Tanh", "or dict(model.named_parameters())"),
 }
@@ -199,7 +211,7 @@ def test_a_leaf_without_a_gradient_is_named_by_its_place_and_gets_its_cure(name,
         with pytest.raises(TypeError) as caught:
             function(loss)(params, data)
         text = str(caught.value).replace("torch.", "")
-        where = f"{function.__name__}: params['layers'][1].activation['act'] is {what}; g"
+        where = f"{function.__name__}: parameters['layers'][1].activation['act'] is {what}"
         assert text.startswith(where)
         assert cure in text
 
@@ -209,9 +221,9 @@ def test_a_typed_key_is_no_weight_and_a_dtype_is_no_array():
     loss = lambda p, x: (p["w"] * x).sum()  # noqa: E731
     w, x = arrays((theta, states), "jax")
     for leaf, text in (
-        (jax.random.key(0), r"params\['k'\] is key<fry>; gradients need"),
-        (jax.numpy.float32, r"params\['k'\] is a _?ScalarMeta; give"),
-        (np.dtype("float32"), r"params\['k'\] is a Float32DType; give"),
+        (jax.random.key(0), r"parameters\['k'\] is key<fry>, random keys"),
+        (jax.numpy.float32, r"parameters\['k'\] is a _?ScalarMeta; give"),
+        (np.dtype("float32"), r"parameters\['k'\] is a Float32DType; give"),
     ):
         with pytest.raises(TypeError, match=text):
             ps.per_sample_grad(loss)({"w": w, "k": leaf}, x)

@@ -37,7 +37,7 @@ def check_call(where: str, arguments: tuple, in_axes: Any) -> tuple[Backend, tup
                 raise TypeError(f"{where}: argument {n}{path} holds {text}.")
     for place, x in enumerate(own.flatten(arguments[0])[0]):
         if (text := _no_parameter(x)) is not None:
-            raise TypeError(f"{where}: params{own.paths(arguments[0])[place]} is {text}.")
+            raise TypeError(f"{where}: parameters{own.paths(arguments[0])[place]} is {text}.")
     pairs = enumerate(zip(arguments, axes, strict=False))
     static = {n: x for n, (x, a) in pairs if n and a is None and isinstance(x, STATIC)}
     return own, tuple(axes), static
@@ -167,6 +167,16 @@ def _no_parameter(x):
             f"{what}; gradients need real numbers: give its real and its imaginary part as two "
             "arrays, and form re + 1j * im in the loss (in PyTorch or JAX)"
         )
+    if "key" in what:
+        return (
+            f"{what}, random keys; take them out of the parameters, and give them as an argument "
+            "of its own that is batched, such as jax.random.split(key, B)"
+        )
+    if "bool" in what:
+        return (
+            f"{what}, a mask or a flag; take it out of the parameters, and give it as an argument "
+            "of its own, shared with None in in_axes"
+        )
     if what == "a Python float":
         return (
             f"{what}; gradients need floating-point arrays: convert it with "
@@ -174,9 +184,9 @@ def _no_parameter(x):
         )
     return (
         f"{what}; gradients need floating-point arrays: convert a weight with "
-        'ps.backend(name).asarray(x, "float64"), give a counter or a mask as an argument of its '
-        "own, shared with None in in_axes, and random keys as one that is batched "
-        "(jax.random.split(key, B))"
+        'ps.backend(name).asarray(x, "float64"); take a counter, or the numbers of a random key, '
+        "out of the parameters (by nnx.split, eqx.partition), and give it as an argument of its "
+        "own, shared with None in in_axes"
     )
 
 
@@ -185,7 +195,7 @@ def _refusal(x):
     kind, name = kind_of(x), type(x).__name__
     if kind is not None:
         return backend(kind).refusal(x)
-    if hasattr(x, "__array__") or hasattr(x, "__dlpack__"):
+    if not isinstance(x, type) and (hasattr(x, "__array__") or hasattr(x, "__dlpack__")):
         return (
             f"a {name} of {type(x).__module__.partition('.')[0]}, which is no array of a backend "
             "(its own index would be lost); give np.asarray(x), its numbers in their order"

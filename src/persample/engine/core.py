@@ -85,7 +85,8 @@ def new_trace(kind: type, *args: Any):
         yield trace
     except ValueError as error:
         # NumPy asked a tracer for a number, and hid why there is none behind words of its own.
-        if not isinstance(error.__cause__, TypeError) or "Tracer(" not in str(error.__cause__):
+        asked = isinstance(error.__cause__, TypeError) and "Tracer(" in str(error.__cause__)
+        if not asked and "Error setting single item of array" not in str(error):  # r.flat[i] = x
             raise
         raise TypeError(
             "r[i] = x: an array of NumPy holds numbers, and x is a tracer, which "

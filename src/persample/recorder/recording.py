@@ -122,7 +122,8 @@ class Record:
     def chunks(self, chunk_size: int) -> Iterator[dict[str, Any]]:
         """Yield the rows of ``chunk_size`` samples at a time: memory stays flat in B.
 
-        Each dict is the one before, overwritten: use it, then ask for the next. Constants.
+        Each dict is the one before, overwritten: use it, then ask for the next. They
+        are constant: without a graph.
         """
         if not is_count(chunk_size):
             raise ValueError(
@@ -206,7 +207,7 @@ class Record:
     def _clipping(self, max_norm):
         """Return (B,) the factors that clip the rows."""
         if getattr(max_norm, "shape", None) == ():
-            max_norm = float(max_norm)
+            max_norm = float(max_norm.detach() if hasattr(max_norm, "detach") else max_norm)
         if not is_number(max_norm) or not max_norm > 0:
             raise ValueError(
                 f"clipped_sum: max_norm={max_norm!r}; give the largest norm of a row, a number "
@@ -240,7 +241,7 @@ class Record:
     def moments(self) -> Moments:
         """Return mean and second moment of the rows, elementwise; variance is their difference.
 
-        variance = second_moment - mean^2 (divided by B, not B - 1). Constants, without a graph.
+        variance = second_moment - mean^2 (divided by B, not B - 1). A constant: no graph.
         Of a weight used at several positions rows are formed, a few samples at a time.
         """
         size, uses = self._source.collect()

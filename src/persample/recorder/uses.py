@@ -42,7 +42,8 @@ class Uses:
         return empty((size, *self.parameter.shape), self.parameter, wide(self.parameter.dtype))
 
     def asarray(self, x: Any) -> Tensor:
-        """Return numbers to work with: a tensor where the parameter is."""
+        """Return numbers to work with: a tensor where the parameter is, without a graph."""
+        x = x.detach() if isinstance(x, Tensor) else x
         return torch.asarray(x, dtype=wide(self.parameter.dtype), device=self.parameter.device)
 
     def zeros(self, *shape: int) -> Tensor:
