@@ -40,6 +40,25 @@ k, s = parameter(6, 3, 2), parameter(3)
 i, bags = torch.tensor([0, 2, 2]), torch.tensor([0, 2])
 mean, variance = torch.rand(2, 4, dtype=torch.float64)
 ATEN = torch.ops.aten
+both_ways = nn.LSTM(3, 2, bidirectional=True)
+texts, states = torch.rand(5, 2, 3), tuple(torch.rand(2, 2, 2, 2))
+hidden = both_ways(texts, states)[0]
+
+
+def again(function):
+    """Return the gradient of a function by x, which may be differentiated."""
+    y = function(x)
+    ct = torch.full_like(y, 2.0).requires_grad_()
+    return torch.autograd.grad(y, x, ct, create_graph=True)[0]
+
+
+def lstm(reverse):
+    """Return the node of one direction of the layer."""
+    waiting = [hidden.grad_fn]
+    for node in waiting:
+        if node.name() == "MkldnnRnnLayerBackward0" and node._saved_reverse == reverse:
+            return node
+        waiting += [other for other, _ in node.next_functions if other]
 
 
 class Halved(torch.autograd.Function):
@@ -69,12 +88,17 @@ SAVED = {
     "x.roll(1)": {"dims": ()},
     "x.transpose(0, -1)": {"dim0": 0, "dim1": -1, "dims": None},
     "x.permute(1, 0, -1)": {"dims": (1, 0, -1), "dim0": None, "dim1": None},
-    "x.select(-1, 0)": {"dim": -1},
-    "x.unbind(1)[0]": {"dim": 1},
-    "torch.stack([x, x], -1)": {"dim": -1},
+    "x.select(-1, -2)": {"dim": -1, "index": -2},
+    "x.unbind(1)[0]": {"dim": 1, "index": None},
+    "torch.stack([x, x], -1)": {"dim": -1, "index": None},
     "torch.cat([x, x], -1)": {"dim": -1},
     "x[:, -2:3]": {"dim": 1, "start": -2, "step": 1},
     "x[:, 1::2]": {"dim": 1, "start": 1, "step": 2},
+    "again(lambda x: x.select(1, -1))": {"dim": 1, "index": -1},
+    "again(lambda x: x[:, -2:3:2])": {"dim": 1, "start": -2, "end": 3, "step": 2},
+    "x.index_select(1, i)": {"dim": 1, "index": i},
+    "x.index_copy(1, bags, x[:, :2])": {"dim": 1, "index": bags},
+    "x.index_put((bags[:1],), x[0])": {"indices": (bags[:1],)},
     "x.split(2, -1)[0]": {"dim": -1, "split_size": 2, "split_sizes": None, "start": None},
     "x.split([1, 3], -1)[1]": {"dim": -1, "split_sizes": (1, 3), "start": None, "step": None},
     "x.repeat(1, 2, 1)": {"repeats": (1, 2, 1)},
@@ -98,6 +122,14 @@ SAVED = {
     },
     "F.conv_transpose1d(x, k[:3], stride=2, output_padding=1)": {
         "transposed": True, "output_padding": (1,),
+    },
+    "again(lambda x: F.conv1d(x, k, padding=1))": {
+        "grad_output": torch.full((2, 6, 5), 2.0).double(), "stride": (1,), "padding": (1,),
+        "dilation": (1,), "transposed": False, "output_padding": (0,), "groups": 1,
+    },
+    "again(lambda x: F.layer_norm(x, (4,), v))": {
+        "grad_out": torch.full_like(x, 2.0), "input": x, "mean": x.mean(-1, keepdim=True),
+        "rstd": (x.var(-1, correction=0, keepdim=True) + 1e-5).rsqrt(), "normalized_shape": (4,),
     },
     "F.layer_norm(m, (4,), v, v)": {
         "normalized_shape": (4,), "input": m, "result1": m.mean(1, keepdim=True),
@@ -125,6 +157,16 @@ SAVED = {
     "F.embedding_bag(i, torch.eye(5).double().requires_grad_(), bags, mode='max')": {
         "mode": 2, "result3": torch.tensor([[0, 0, 2, 0, 0], [2, 2, 2, 2, 2]]),
     },
+    "lstm(reverse=False)": {
+        "input": texts, "weight0": both_ways.weight_ih_l0, "weight1": both_ways.weight_hh_l0,
+        "weight2": both_ways.bias_ih_l0, "weight3": both_ways.bias_hh_l0, "hx_": states[0][0],
+        "cx_": states[1][0], "result0": hidden[:, :, :2], "reverse": False,
+        "has_biases": True,
+    },
+    "lstm(reverse=True)": {
+        "input": texts, "weight0": both_ways.weight_ih_l0_reverse, "hx_": states[0][1],
+        "result0": hidden[:, :, 2:], "reverse": True,
+    },
 }  # fmt: skip
 ON_CUDA = {"CudnnRnn": ["batch_first"]}
 
@@ -139,7 +181,8 @@ def equal(found, expected):
 
 @pytest.mark.parametrize("call", SAVED)
 def test_what_autograd_saved_is_what_the_rules_take_it_for(call):
-    passed = Passed(eval(call).grad_fn, 0, 0, Along(0), (), (), 2)
+    made = eval(call)
+    passed = Passed(getattr(made, "grad_fn", made), 0, 0, Along(0), (), (), 2)
     for name, expected in SAVED[call].items():
         assert equal(passed.saved(name), expected), name
 
@@ -147,8 +190,9 @@ def test_what_autograd_saved_is_what_the_rules_take_it_for(call):
 def test_no_other_saved_name_is_read():
     """With and without a number at their end: one name is put together."""
     text = "".join(path.read_text() for path in SOURCES)
-    read = re.findall(r"""(?:\b_?saved|\baxes|\bwithin)\(f?"(\w+)|_saved_([a-z]\w*)""", text)
-    read = {part for pair in read for part in pair if part}
+    several = " ".join(re.findall(r"saved\(name\) for name in \((.*)\)", text))
+    read = {*re.findall(r"_saved_([a-z]\w*)", text), *re.findall(r"\w+", several)}
+    read |= {*re.findall(r"""\b(?:saved|axes|within)\(f?"(\w+)""", text)}
     needs = [(kind, n) for kind, rules in RULES.items() for r in rules.values() for n in r.needs]
     needs += [(kind, n) for kind, step in STEPS.items() for n in step.needs]
     needs += [(kind, n) for kind, names in ON_CUDA.items() for n in names]
@@ -182,11 +226,23 @@ def names_of_nodes():
     assert (x * 2).grad_fn.name() == "MulBackward0"
     assert x.mean(1).grad_fn.name() == "MeanBackward1"
     assert (x * 2).grad_fn.next_functions[0][0].name() == "torch::autograd::AccumulateGrad"
-    again = torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=True)
-    assert again.grad_fn.name() == "CheckpointFunctionBackward"
+    opaque = torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=True)
+    assert opaque.grad_fn.name() == "CheckpointFunctionBackward"
+    written = torch.zeros(3).double()
+    written[0] = x.sum()
+    assert written.grad_fn.name() == "torch::autograd::CopySlices"
     kinds = {name.rpartition("Backward")[0] for name in dir(torch._C._functions)}
     missing = (AXES.keys() | RULES.keys() | STEPS.keys()) - kinds
-    assert missing <= {"Aminmax"}  # which has no derivative in PyTorch 2.10
+    assert missing - {"CopySlices"} <= {"Aminmax"}  # which has no derivative in PyTorch 2.10
+
+
+def next_functions():
+    """One for each input of a node, which, when it is called, gives what it passes to each."""
+    w, two = torch.tensor([3.0], requires_grad=True), torch.tensor(2.0)
+    node = (w * two).grad_fn
+    assert [there is None for there, _ in node.next_functions] == [False, True]
+    assert node(torch.tensor([5.0])) == (torch.tensor([10.0]), None)
+    assert torch.sin(w).grad_fn(torch.zeros(1)) == torch.zeros(1)  # of one input it is no tuple
 
 
 def variable():
@@ -352,6 +408,7 @@ def nbval():
 PROGRAMS = {
     input_metadata: "_input_metadata",
     names_of_nodes: "name",
+    next_functions: "next_functions",
     variable: "variable",
     backward_c_function: "BackwardCFunction",
     version: "_version",
@@ -397,6 +454,7 @@ def test_no_other_private_name_is_used():
     """Names that one of the sources defines are its own; an assignment to ``self`` counts."""
     found = [names_in(ast.parse(path.read_text())) for path in SOURCES]
     own, used = (set().union(*names) for names in zip(*found, strict=True))
+    own.add("_replace")  # a named tuple documents it
     private = {name for name in used - own if re.match(r"_[A-Za-z]", name)}
     private = {name for name in private if not name.startswith("_saved_")}  # looked at above
     assert private == {name for name in NAMES if name.startswith("_")}
