@@ -168,7 +168,7 @@ def test_one_function_serves_all_sizes_and_dtypes_and_refuses_as_before(backend,
     for wrong, text in (
         ((params, x[:2], y), "batch sizes differ: 2"),
         ((params, x[:0], y[:0]), "the batch is empty"),
-        (({**params, "b2": 1.0}, x, y), r"params\['b2'\] is a Python float"),
+        (({**params, "b2": 1.0}, x, y), r"parameters\['b2'\] is a Python float"),
         ((params, x, 1.0), "argument 2 is batched and holds 1.0"),
         ((params, states.view(np.matrix), y), "argument 1 holds a matrix|mix arrays"),
     ):
