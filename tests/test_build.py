@@ -76,11 +76,18 @@ make: writing pages
 """
 
 
+def alone() -> dict[str, str]:
+    """Return the environment without what a make around this one says to it."""
+    return {name: x for name, x in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
+
+
 def build(book: Path) -> subprocess.CompletedProcess:
     """Run `make book` in this environment, which is not set up again."""
     venv = sys.prefix
     command = ["make", f"VENV={venv}", f"--assume-old={venv}/.reader", "book"]
-    return subprocess.run(command, cwd=book, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=book, env=alone(), capture_output=True, text=True, check=False
+    )
 
 
 def small_book(folder: Path) -> None:
@@ -203,5 +210,7 @@ def test_make_shows_a_few_lines_of_what_pip_and_sphinx_say(name, said, shown, tm
     rules = tmp_path / "rules.mk"
     rules.write_text(f"include Makefile\nshow:\n\t@$({name})\n")
     command = ["make", "-f", rules, "show"]
-    done = subprocess.run(command, cwd=ROOT, input=said, text=True, stdout=subprocess.PIPE)
+    done = subprocess.run(
+        command, cwd=ROOT, env=alone(), input=said, text=True, stdout=subprocess.PIPE
+    )
     assert done.stdout == shown

@@ -1,4 +1,4 @@
-"""The engine as a text: its size, and what its rules and its kinds of primitives promise."""
+"""The engine as a text: what its rules and its kinds of primitives promise."""
 
 import functools
 
@@ -12,16 +12,8 @@ from persample.engine.batching import batch_rules
 from persample.engine.core import ELEMENTWISE, OTHER, VIEW
 from persample.engine.primitives import PRIMITIVES, apply
 from persample.engine.reverse import vjp_rules
-from persample_book.sources import COMPILER, READING, size
 
 from .test_engine_rules import differentiable, subsets
-
-
-@pytest.mark.parametrize(("names", "budget"), [([*READING], 900), ([*COMPILER], 600)])
-def test_budgets_of_code_lines(names, budget):
-    """What a reader needs for grad and vmap, and the compiler: each can be read in an evening."""
-    assert size(names) <= budget, {name: size([name]) for name in names}
-
 
 every_case = pytest.mark.parametrize(("name", "case"), CASES, ids=CASE_IDS)
 

@@ -173,16 +173,6 @@ def test_a_draw_beside_an_aux_is_refused(backend, jit):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_draw_is_refused_where_parameters_of_zero_hide_it_in_the_loss(backend):
-    """All parameters 0, as training often begins: the number is the same, its gradient is not."""
-
-    def loss(theta, x):
-        return (theta * x * ps.backend(backend).asarray(OWN.random(D))).sum()
-
-    refused(lambda: ps.per_sample_grad(loss)(*arrays((0 * THETA, X), backend)))
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_draw_in_training_mode_alone_is_refused_in_training_mode_alone(backend):
     """The flag is static: each value of it has a check of its own."""
 

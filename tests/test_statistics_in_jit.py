@@ -268,7 +268,7 @@ WAYS = {
 def test_a_donated_array_is_named_at_the_first_call_and_at_each_later_one(way, which):
     loss = lambda p, x, y: ps.squared_loss(p["w"], x, y)  # noqa: E731
     run, fine = WAYS[way](loss), arrays(({"w": theta}, states, rewards), "jax")
-    sentence = f"argument {which} .*(deleted|donated).*(return|copy|copies)"
+    sentence = f"argument {which}.* (deleted|donated).*(return|copy|copies)"
     for _ in range(2):
         with pytest.raises((TypeError, ValueError, RuntimeError), match=sentence):
             run(*given_away(which))

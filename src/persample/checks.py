@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import is_dataclass
 from numbers import Integral, Number, Real
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import backend_of, is_traced, leaves, widened
-from .backends import Backend, backend, kind_of
+from .backends import Backend, backend, kind_of, loaded
 from .backends.base import STATIC
 from .batches import batch_size, leaf_axes
 
@@ -68,6 +69,16 @@ def is_count(n: Any) -> bool:
     return isinstance(n, Integral) and not isinstance(n, bool) and n >= 1
 
 
+def refuse_traced(where: str, **settings: Any) -> None:
+    """Refuse a setting that a transform follows: it must be a number when the call is made."""
+    for name, x in settings.items():
+        if is_traced(x):
+            raise TypeError(
+                f"{where}: {name} is traced, and must be a Python number here; call {where} "
+                f"outside jit, or make {name} static."
+            )
+
+
 def refuse_keywords(where: str, keywords: dict) -> None:
     """Say what to do instead of keyword arguments."""
     raise TypeError(
@@ -86,7 +97,9 @@ def check_repeatable(where: str, loss: "CheckedLoss", arguments: tuple, axes: tu
     if any(map(is_traced, leaves(arguments))):
         return
     try:
-        with own.kept_generators():
+        with ExitStack() as kept:
+            for framework in loaded():
+                kept.enter_context(framework.kept_generators())
             values = own.two_values(loss.number, arguments, axes)
         first, second = [float(own.to_numpy(widened(x))) for x in values]
     except Exception:

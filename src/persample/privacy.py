@@ -12,7 +12,7 @@ import numpy as np
 
 from . import statistics
 from .arrays import array_namespace, is_traced, leaves, tree_map
-from .checks import is_number
+from .checks import is_number, refuse_traced
 from .recorder import Record
 
 __all__ = ["noisy_mean", "poisson_batch"]
@@ -38,6 +38,7 @@ def poisson_batch(rng: "np.random.Generator", size: int, rate: float) -> np.ndar
     Source: Abadi et al. (2016), algorithm 1 and section 3.1; Mironov et al. (2019).
     """
     _check_generator("poisson_batch", rng)
+    refuse_traced("poisson_batch", size=size, rate=rate)
     if not is_number(rate) or not 0 < rate <= 1:
         raise ValueError(
             f"poisson_batch: rate={rate!r}; give the probability of a sample to be drawn, above 0 "
@@ -106,6 +107,9 @@ def noisy_mean(
     Source: Abadi et al. (2016), algorithm 1, with a fixed divisor.
     """
     _check_generator("noisy_mean", rng)
+    refuse_traced(
+        "noisy_mean", max_norm=max_norm, divisor=divisor, noise_multiplier=noise_multiplier
+    )
     for name, number in (("max_norm", max_norm), ("divisor", divisor)):
         if not is_number(number) or not 0 < number < math.inf:
             raise ValueError(f"noisy_mean: {name}={number!r}; give a finite number above 0.")

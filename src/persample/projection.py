@@ -11,7 +11,7 @@ import numpy as np
 
 from .arrays import backend_of, widened
 from .backends import backend
-from .checks import is_count
+from .checks import is_count, refuse_traced
 
 SCRATCH = 2**20  # numbers in a work buffer
 
@@ -54,6 +54,7 @@ class Signs:
     """Draws the signs of a projection, parameter by parameter, in the order of a tree."""
 
     def __init__(self, where: str, dim: int, seed: int) -> None:
+        refuse_traced(where, dim=dim, seed=seed)
         if not is_count(dim):
             raise ValueError(
                 f"{where}: dim={dim!r}; give the number of values to keep of each row, 1 or more."

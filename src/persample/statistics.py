@@ -10,6 +10,7 @@ from operator import add
 from typing import Any
 
 from .arrays import array_namespace, is_traced, leaves, stop_gradient, tree_map, widened
+from .checks import refuse_traced
 from .projection import project
 
 __all__ = [
@@ -118,6 +119,7 @@ def variance(rows: Any, correction: int = 1) -> Any:
     >>> float(variance(rows, correction=0)), round(float(variance(rows)), 6)
     (5.0, 6.666667)
     """
+    refuse_traced("variance", correction=correction)
     size = _size("variance", rows, correction + 1)
     xp = array_namespace(rows)
     return tree_map(

@@ -377,7 +377,7 @@ def replaced(p: Passed) -> Along | OneSample | None:
     (dim,) = p.axes("dim")
     if p.slot == 0 or p.along.axis != dim:
         return elementwise(p)
-    index = p.saved("index")
+    index = p.saved("index").view(1) if p.saved("index").ndim == 0 else p.saved("index")
     if index.ndim > 1:  # as long as the numbers: along the other axes it must not change
         index = index.movedim(dim, 0).flatten(1)
         if not index.numel() or not (index == index[:, :1]).all():
