@@ -68,6 +68,26 @@ def smoothed(out: Tensor, batch: dict) -> Tensor:
     return F.cross_entropy(out, batch["y"], reduction="none", label_smoothing=0.1)
 
 
+def one_by_one(out: Tensor, batch: dict) -> list[Tensor]:
+    """Return the loss of each sample, computed alone, as a list of numbers."""
+    return [F.cross_entropy(one, y) for one, y in zip(out, batch["y"], strict=True)]
+
+
+def stacked(out: Tensor, batch: dict) -> Tensor:
+    return torch.stack(one_by_one(out, batch))
+
+
+def joined(out: Tensor, batch: dict) -> Tensor:
+    return torch.cat([loss[None] for loss in one_by_one(out, batch)])
+
+
+def written(out: Tensor, batch: dict) -> Tensor:
+    losses = out.new_zeros(len(out))
+    for i, loss in enumerate(one_by_one(out, batch)):
+        losses[i] = loss
+    return losses
+
+
 def token_sum(out: Tensor, batch: dict) -> Tensor:
     """Cross entropy of the flattened tokens, ignored labels left out, summed."""
     flat = F.cross_entropy(
@@ -120,6 +140,9 @@ GATHER = Loss("gather of labels", gather, labels)
 INDEXED = Loss("logp[arange, y]", indexed, labels)
 WEIGHTED = Loss("weighted", weighted, labels)
 SMOOTHED = Loss("label smoothing", smoothed, labels)
+STACKED = Loss("one by one, stack", stacked, labels)
+JOINED = Loss("one by one, cat", joined, labels)
+WRITTEN = Loss("one by one, L[i] = loss", written, labels)
 TOKEN_SUM = Loss("sum over tokens", token_sum, token_labels)
 TOKEN_MEAN = Loss("mean over tokens", token_mean, token_labels)
 TOKEN_GATHER = Loss("gather of tokens", token_gather, token_labels)
@@ -130,6 +153,7 @@ CENTRED = Loss("less batch mean", centred, like_output, mixing=True)
 ANY = (SQUARED, BCE)
 VECTOR = (SQUARED, CE, GATHER)
 ALL_VECTOR = (SQUARED, MSE, HUBER, BCE, CE, GATHER, INDEXED, WEIGHTED, SMOOTHED)
+ONE_BY_ONE = (STACKED, JOINED, WRITTEN)
 TOKENS = (SQUARED, TOKEN_SUM, LAST)
 ALL_TOKENS = (SQUARED, MSE, TOKEN_SUM, TOKEN_MEAN, TOKEN_GATHER, LAST)
 MIXING = (INFO_NCE, CENTRED)

@@ -7,9 +7,10 @@ Opacus
   is the loop over samples on the replaced model, which must give the outputs of the original.
 - with ``force_functorch=True``, for every model;
 
-torch.func with ``generate_vmap_rule`` in an own Function, which the suite's does not set; every
-library on recurrent layers in float32; and BackPACK with its converter (``use_converter=True``),
-wherever it refused or failed, and on models that the converter was written for.
+torch.func with ``generate_vmap_rule`` in an own Function, which the suite's does not set, and with
+the gradient of a penalty taken by ``torch.func.grad``; every library on recurrent layers in
+float32; and BackPACK with its converter (``use_converter=True``), wherever it refused or failed,
+and on models that the converter was written for.
 
 With ``--save`` it writes variants.json, whose lines are those of results.json.
 """
@@ -27,7 +28,7 @@ from types import SimpleNamespace
 
 import torch
 from backpack import extend
-from torch import nn
+from torch import Tensor, nn
 
 from conformance import report
 from conformance.adapters import backpack_, opacus_ghost, opacus_hooks, persample_, torch_func
@@ -36,6 +37,7 @@ from conformance.losses import TOKENS, VECTOR
 from conformance.models import cases
 from conformance.models.batches import features
 from conformance.models.operations import Between, Softclip
+from conformance.models.penalties import with_gradient
 from conformance.models.recurrent import Recurrent
 from conformance.run import run
 from conformance.task import Task
@@ -120,6 +122,25 @@ def with_vmap_rule(case: Case) -> Case:
     return dataclasses.replace(case, make=lambda: Between(Vmapped.apply))
 
 
+def is_penalty(case: Case) -> bool:
+    return case.call is with_gradient
+
+
+def func_gradient(model: nn.Module, batch: dict) -> Tensor:
+    """As the suite's own, the gradient by the images being taken by torch.func."""
+
+    def total(x: Tensor) -> tuple[Tensor, Tensor]:
+        score = model(x)
+        return score.sum(), score
+
+    gradient, score = torch.func.grad(total, has_aux=True)(batch["x"])
+    return torch.cat([score, gradient.flatten(1)], 1)
+
+
+def with_func_gradient(case: Case) -> Case:
+    return dataclasses.replace(case, call=func_gradient)
+
+
 def is_recurrent(case: Case) -> bool:
     """Return whether a case in float64 has a recurrent layer or cell of PyTorch."""
     layers = any(isinstance(module, RECURRENT) for module in case.build().modules())
@@ -146,16 +167,16 @@ MADE_FOR = (
 def difference(case: Case, changed: Case) -> float:
     """Return the largest relative difference of the outputs after replacement, first batch."""
     task = Task(case, case.losses[0])
-    model, other = case.build(), changed.build()
-    batch = case.draw(task.loss, model, 0)
+    batch = case.draw(task.loss, case.build(), 0)
     with torch.no_grad():
-        expected, found = (case.call(m, batch) for m in (model, other))
+        expected, found = (c.call(c.build(), batch) for c in (case, changed))
     return float((found - expected).abs().max() / expected.abs().max())
 
 
 CHANGES = (
     (has_replaced, with_replacement, [opacus_hooks, opacus_ghost]),
     (is_own_function, with_vmap_rule, [torch_func]),
+    (is_penalty, with_func_gradient, [torch_func]),
 )
 
 

@@ -17,6 +17,14 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 LATE = 2
 CASES = {case.name: case for case in cases()}
 SEQUENCES = [name for name, case in CASES.items() if case.late]
+APART = (
+    "LSTM, packed",
+    "GRU, packed, two directions and layers",
+    "bags, one by one",
+    "two views, slices",
+    "gradient penalty, convolution",
+    "gradient penalty, LayerNorm",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -124,7 +132,7 @@ def mixing(task, step):
     return float((reach - reach.diag().diag()).max() / reach.max())
 
 
-@pytest.mark.parametrize("name", ["LSTM, packed", *SEQUENCES])
+@pytest.mark.parametrize("name", [*APART, *SEQUENCES])
 def test_samples_begin_to_mix_at_the_third_batch_or_never(name):
     steps = task_of(name).steps()
     if CASES[name].late in ("mix", "move"):

@@ -128,7 +128,7 @@ ERRORS = {
     "subclass-torch": (an_image, TypeError, "argument 1 holds a Image, a subclass of Tensor"),
     "an array of text": (lambda: rows(t, x, y.astype(str)), TypeError, "holds an array of type"),
     "the other byte order": (lambda: rows(t, x.astype(">f8"), y), TypeError, "type >f8, whose"),
-    "deleted": (deleted, TypeError, "argument 0 holds a deleted JAX array."),
+    "deleted": (deleted, TypeError, "argument 0 holds a deleted JAX array, whose"),
     # The batch
     "zero-d": (lambda: rows(t, x, y[0]), ValueError, "argument 2 is 0-d, so it has no axis 0"),
     "sizes": (lambda: rows(t, x, y[:2]), ValueError, "sizes differ: 5 (argument 1), 2 (argument"),

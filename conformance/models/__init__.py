@@ -9,6 +9,7 @@ from conformance.models import (
     layers,
     nets,
     operations,
+    penalties,
     recurrent,
     weights,
 )
@@ -24,6 +25,7 @@ def cases() -> tuple[Case, ...]:
         *nets.CASES,
         *experts.CASES,
         *operations.CASES,
+        *penalties.CASES,
         *late_models.CASES,
         *late_losses.CASES,
     )

@@ -1,10 +1,10 @@
-"""Mixtures of experts, graphs and segments: rows of an array that belong to samples."""
+"""Mixtures of experts, graphs, segments and bags: parts of an array that belong to samples."""
 
 import torch
 from torch import Tensor, nn
 
 from conformance.case import Case, Draw
-from conformance.losses import CE, SQUARED, TOKENS, VECTOR
+from conformance.losses import CE, ONE_BY_ONE, SQUARED, TOKENS, VECTOR
 from conformance.models.batches import features, ragged_features, with_count
 
 
@@ -96,6 +96,18 @@ class Segments(nn.Module):
         return self.head(pooled)
 
 
+class Bags(nn.Module):
+    """Texts of different lengths, each through the layers in a call of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.head = nn.Linear(4, 5), nn.Linear(5, 3)
+
+    def forward(self, x: Tensor, count: Tensor) -> Tensor:
+        bags = [bag[:n] for bag, n in zip(x, count, strict=True)]
+        return torch.stack([self.head(self.first(bag).tanh()).mean(0) for bag in bags])
+
+
 def graphs(draw: Draw, size: int, step: int) -> dict:
     return {"x": draw.normal(size, 4, 4), "edges": draw.integers(0, 4, size, 2, 6)}
 
@@ -129,4 +141,12 @@ CASES = (
     segment_case("split"),
     segment_case("cumsum"),
     segment_case("index_add"),
+    Case(
+        "bags, one by one",
+        Bags,
+        ragged_features(5, 4),
+        (SQUARED, *ONE_BY_ONE),
+        with_count,
+        length=5,
+    ),
 )

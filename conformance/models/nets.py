@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from conformance.case import SINGLE, Case, Draw
-from conformance.losses import ALL_VECTOR, CE, MIXING, SQUARED, TOKENS, VECTOR
+from conformance.losses import ALL_VECTOR, CE, MIXING, ONE_BY_ONE, SQUARED, TOKENS, VECTOR
 from conformance.models.batches import features
 
 
@@ -112,6 +112,18 @@ class Siamese(nn.Module):
         return self.head(left * right)
 
 
+class Views(nn.Module):
+    """Two views of each sample, joined along the batch axis, and the slices compared."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.head = nn.Linear(4, 5), nn.Linear(5, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        z = self.head(self.encoder(torch.cat([x, 2 * x + 1])).tanh())
+        return (z[: len(x)] - z[len(x) :]).square() + z[: len(x)]
+
+
 def inputs(draw: Draw, size: int, step: int) -> dict:
     mask = draw.uniform(size).round()
     return {"a": draw.normal(size, 4), "b": draw.normal(size, 3), "mask": mask}
@@ -124,6 +136,7 @@ AUTOCAST = {"dtype": torch.float32, "autocast": True, "tolerance": SIXTEEN}
 CASES = (
     Case("MLP", mlp, features(4), (*ALL_VECTOR, *MIXING)),
     Case("MLP, float32", mlp, features(4), VECTOR, **SINGLE),
+    Case("MLP, losses one by one", mlp, features(4), ONE_BY_ONE),
     Case("convolutional, GroupNorm", convolutional, features(2, 6, 6), (*VECTOR, *MIXING)),
     Case("residual, GroupNorm", Residual, features(2, 6, 6), VECTOR, length=6),
     Case("checkpoint", lambda: Checkpointed(False), features(4), VECTOR),
@@ -159,4 +172,5 @@ CASES = (
     Case("merged batch", Merged, features(6, 4), TOKENS, length=6),
     Case("merged frames", Frames, features(4, 1, 5, 5), VECTOR),
     Case("siamese, halves stacked", Siamese, features(4), VECTOR, length=2),
+    Case("two views, slices", Views, features(4), VECTOR, length=2),
 )

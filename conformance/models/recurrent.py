@@ -50,12 +50,19 @@ class Elman(nn.Module):
         return self.head(h)
 
 
-class Packed(nn.Module):
-    """An LSTM on packed sequences of different lengths."""
+class Written(Elman):
+    """The same; each state is written into an array of all positions."""
 
-    def __init__(self):
-        super().__init__()
-        self.layer, self.head = nn.LSTM(3, 4, batch_first=True), nn.Linear(4, 3)
+    def forward(self, x: Tensor) -> Tensor:
+        h, states = x.new_zeros(len(x), 4), x.new_zeros(*x.shape[:2], 4)
+        for t in range(x.shape[1]):
+            h = (self.inner(x[:, t]) + self.outer(h)).tanh()
+            states[:, t] = h
+        return self.head(states)
+
+
+class Packed(Recurrent):
+    """A recurrent layer on packed sequences of different lengths."""
 
     def forward(self, x: Tensor, count: Tensor) -> Tensor:
         packed = pack_padded_sequence(x, count, batch_first=True, enforce_sorted=False)
@@ -92,12 +99,29 @@ CASES = (
         TOKENS,
         length=6,
     ),
+    Case(
+        "LSTM, two directions and layers, float32",
+        lambda: Recurrent(nn.LSTM, num_layers=2, bidirectional=True),
+        features(6, 3),
+        TOKENS,
+        length=6,
+        **SINGLE,
+    ),
     Case("LSTMCell in a loop", lambda: Cells(nn.LSTMCell), features(6, 3), TOKENS, length=6),
     Case("GRUCell in a loop", lambda: Cells(nn.GRUCell), features(6, 3), TOKENS, length=6),
     Case("RNN by hand", Elman, features(6, 3), VECTOR, length=6),
+    Case("RNN by hand, states written", Written, features(6, 3), TOKENS, length=6),
     Case(
         "LSTM, packed",
-        Packed,
+        lambda: Packed(nn.LSTM),
+        ragged_features(6, 3),
+        (SQUARED, TOKEN_SUM),
+        with_count,
+        length=6,
+    ),
+    Case(
+        "GRU, packed, two directions and layers",
+        lambda: Packed(nn.GRU, num_layers=2, bidirectional=True),
         ragged_features(6, 3),
         (SQUARED, TOKEN_SUM),
         with_count,

@@ -81,6 +81,21 @@ class Bare(nn.Module):
         return F.linear(x, self.weight.T).tanh()
 
 
+class Fused(nn.Module):
+    """Bare parameters in operations of two and three arrays."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.randn(4))
+        self.floor = nn.Parameter(torch.randn(1, 4))
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = torch.addcmul(x, self.scale, x.flip(1), value=0.5).sin()
+        h = h + torch.lerp(x, self.scale, 0.3) + torch.lerp(self.floor, x, x.sigmoid())
+        return self.head(torch.maximum(h, self.floor))
+
+
 class Unused(nn.Module):
     """A layer and a bare parameter without a part in the output."""
 
@@ -190,6 +205,7 @@ CASES = (
     Case("bare weight, @, 3-d input", lambda: Bare("@"), features(6, 4), ANY, length=6),
     Case("bare weight, einsum", lambda: Bare("einsum"), features(6, 4), ANY, length=6),
     Case("bare weight, F.linear", lambda: Bare("linear"), features(4), VECTOR),
+    Case("bare, addcmul, lerp, maximum", Fused, features(4), VECTOR),
     Case("unused parameters", Unused, features(4), VECTOR),
     Case("LoRA", LoRA, features(4), ALL_VECTOR),
     Case("bottleneck adapter", Bottleneck, features(4), VECTOR),

@@ -58,6 +58,41 @@ class Jax(Backend):
             "call returned, or let it have a copy"
         )
 
+    def in_chunks(
+        self, run: Callable, axes: tuple, size: int, chunk_size: int, jit: bool
+    ) -> Callable:
+        """Return what runs a batch in chunks: in a program that is compiled, as one loop."""
+        one_by_one = super().in_chunks(run, axes, size, chunk_size, jit)
+        count = -(-size // chunk_size)
+        step = -(-size // count)  # one size for all, so the last chunk repeats a few samples
+
+        def loop(*arguments):
+            def chunk(start):
+                def take(axis, part):
+                    if axis is None:
+                        return part
+                    cut = partial(jax.lax.dynamic_slice_in_dim, start_index=start, slice_size=step)
+                    return jax.tree.map(partial(cut, axis=axis), part)
+
+                return run(*self.map_axes(take, axes, arguments))
+
+            def put(n, whole):  # JAX lets a slice begin at size - step at the latest
+                return _put(whole, chunk(n * step), n * step)
+
+            # Of the first chunk the types are needed, not the numbers: jit drops them.
+            whole = jax.tree.map(lambda x: self.empty((size, *x.shape[1:]), x), chunk(0))
+            return jax.lax.fori_loop(0, count, put, whole)
+
+        def run_in_chunks(*arguments):
+            compiling = self.is_traced(jnp.zeros(()))  # inside a jit even this is traced
+            return (loop if compiling else one_by_one)(*arguments)
+
+        return jax.jit(loop) if jit else run_in_chunks
+
+    def empty(self, shape: tuple, like: Any) -> jax.Array:
+        """Return zeros of an array's type, divided among devices as its entries are."""
+        return jnp.broadcast_to(jnp.zeros_like(like[0]), shape)
+
     def is_traced(self, x: Any) -> bool:
         return isinstance(x, jax.core.Tracer)
 
