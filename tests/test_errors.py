@@ -128,6 +128,11 @@ ERRORS = {
     "subclass-torch": (an_image, TypeError, "argument 1 holds a Image, a subclass of Tensor"),
     "an array of text": (lambda: rows(t, x, y.astype(str)), TypeError, "holds an array of type"),
     "the other byte order": (lambda: rows(t, x.astype(">f8"), y), TypeError, "type >f8, whose"),
+    "a seed that is traced": (
+        lambda: ps.engine.jit(lambda seed: ps.statistics.project(states, 4, seed))(np.array(1)),
+        TypeError,
+        "project: seed is traced, and must be a Python number here",
+    ),
     "deleted": (deleted, TypeError, "argument 0 holds a deleted JAX array, whose"),
     # The batch
     "zero-d": (lambda: rows(t, x, y[0]), ValueError, "argument 2 is 0-d, so it has no axis 0"),
