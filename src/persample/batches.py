@@ -16,7 +16,7 @@ def tree_leaves(tree: Any) -> list:
     where a part of the tree holds no tensor.
     """
     found: list = []
-    optree.tree_map(found.append, tree)
+    optree.tree_map(lambda x: found.append(x), tree)  # PyTorch 2.10 compiles no bare append
     return found
 
 
