@@ -111,10 +111,11 @@ def right_or_said(call, expected, words="outside", tolerance=FLOAT32):
     assert "\n" not in text
 
 
-# Compilers take their time, so those that are tried beside the plain ones get three.
-PLAIN = ("engine.jit", "engine.vmap", "jax.jit", "jax.vmap", "torch.vmap")
+# Compilers take their time, so those that are tried beside the plain ones get three, among the
+# slow tests.
+PLAIN = ("engine.jit", "engine.vmap", "jax.jit", "torch.vmap")
 TRIED = [
-    (transform, name)
+    pytest.param(transform, name, marks=() if transform in PLAIN else pytest.mark.slow)
     for transform in TRANSFORMS
     for name in STATISTICS
     if transform in PLAIN or name in ("clip", "project", "noisy_mean")
