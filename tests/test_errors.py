@@ -14,7 +14,7 @@ import pytest
 
 import persample as ps
 from persample import arrays as arrays_module
-from persample import backends, batches, checks, per_sample
+from persample import backends, batches, checks, clipping, per_sample
 from persample.arrays import backend_of
 from persample.backends import BACKENDS
 
@@ -96,6 +96,7 @@ def returning(value, **options):
 
 
 t, x, y = theta, states, rewards
+clipped = ps.clipped_grad_sum(ps.squared_loss)
 # What to do, the kind of error, and words of it.
 ERRORS = {
     # What the call is made of
@@ -145,6 +146,17 @@ ERRORS = {
     "axes-kind": (lambda: with_axes("00")(t, x, y), TypeError, "in_axes is '00'; give a tuple"),
     "none-batched": (lambda: with_axes((None,) * 3)(t, x, y), ValueError, "marks no array as"),
     "mean-parameters": (lambda: mean_of_each(x, x, y), ValueError, "in_axes[0] is 0, one set of"),
+    # Norms and clipped sums
+    "no bound at all": (
+        lambda: clipped(t, x, y),
+        TypeError,
+        "clipped_grad_sum: the call has no max_no",
+    ),
+    "weights of another number": (
+        lambda: clipped(t, x, y, max_norm=1.0, weights=[1.0]),
+        ValueError,
+        "clipped_grad_sum: the weights have shape (1,); give one number for each sample, (5,).",
+    ),
     # The loss
     "scalar": (returning(t), ValueError, "the loss <lambda> returned an array of shape (3,) for"),
     "nothing": (returning(None), ValueError, "the loss <lambda> returned NoneType for one"),
@@ -165,7 +177,7 @@ ERRORS = {
 
 
 def test_bad_input_gets_one_sentence_and_every_raise_is_reached():
-    modules = [arrays_module, batches, checks, per_sample, backends]
+    modules = [arrays_module, batches, checks, clipping, per_sample, backends]
     modules += [sys.modules[type(ps.backend(name)).__module__] for name in BACKENDS]
     check_errors(ERRORS.values(), [module.__file__ for module in modules])
 

@@ -16,7 +16,7 @@ ROOT = Path(persample.__file__).parent
 
 # Top to bottom; modules of one line are siblings. A package stands for all of its modules.
 LAYERS = [
-    ["privacy"],
+    ["clipping", "privacy"],
     ["per_sample"],
     ["losses"],
     ["recorder"],
@@ -35,7 +35,8 @@ LAYERS = [
     ["arrays"],
     ["backends"],
     ["backends.numpy_backend", "backends.torch_backend", "backends.jax_backend"],
-    ["backends.base"],
+    ["backends.base", "factored.in_engine", "factored.in_jax"],
+    ["factored"],
     ["tape"],
     ["engine"],
     ["engine.jit"],
@@ -61,7 +62,10 @@ LAYERS = [
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 # Who may import a framework, at the top of the file.
-FRAMEWORKS = {"torch": ("backends.torch_backend", "recorder."), "jax": ("backends.jax_backend",)}
+FRAMEWORKS = {
+    "torch": ("backends.torch_backend", "recorder."),
+    "jax": ("backends.jax_backend", "factored.in_jax"),
+}
 
 
 @cache

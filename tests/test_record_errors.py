@@ -221,6 +221,11 @@ ERRORS = {
         "([5, 3, 4]), torch.float64); the",
     ),
     "copy": (of_linear(copy.deepcopy), TypeError, "can be neither copied nor pickled"),
+    "norms of no parameter": (
+        of_linear(lambda r: r.squared_norms(["no such"])),
+        ValueError,
+        "squared_norms: 'no such' is not among the recorded parameters: weight, bias; give one",
+    ),
     "weights of another number": (
         of_linear(lambda r: r.weighted_sum([1, 2])),
         ValueError,

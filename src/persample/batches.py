@@ -58,8 +58,11 @@ def leaf_axes(
     return found
 
 
-def batch_size(where: str, found: list[tuple[int, int | None, Any]]) -> int:
-    """Return the length of the axis of samples, which must be one for all batched arrays."""
+def batch_size(where: str, found: list[tuple[int, int | None, Any]], empty: bool = False) -> int:
+    """Return the length of the axis of samples, which must be one for all batched arrays.
+
+    ``empty`` allows it to be 0.
+    """
     sizes: dict = {}  # length -> the first argument that has it
     for n, axis, x in found:
         if axis is None:
@@ -90,6 +93,6 @@ def batch_size(where: str, found: list[tuple[int, int | None, Any]]) -> int:
             f"{where}: the batch sizes differ: {listed}; the axis of samples must have one length "
             "in every batched argument; mark what all samples share with None in in_axes."
         )
-    if 0 in sizes:
+    if 0 in sizes and not empty:
         raise ValueError(f"{where}: the batch is empty; give at least one sample.")
     return next(iter(sizes))

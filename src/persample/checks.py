@@ -44,18 +44,21 @@ def check_call(where: str, arguments: tuple, in_axes: Any) -> tuple[Backend, tup
     return own, tuple(axes), static
 
 
-def check_axes(where: str, own: Backend, arguments: tuple, axes: tuple) -> int:
+def check_axes(
+    where: str, own: Backend, arguments: tuple, axes: tuple, empty: bool = False
+) -> int:
     """Return the batch size of a call, or say why in_axes does not fit it."""
     leaves = lambda tree: own.flatten(tree)[0]  # noqa: E731
-    return batch_size(where, leaf_axes(where, axes, arguments, own.map_axes, leaves))
+    return batch_size(where, leaf_axes(where, axes, arguments, own.map_axes, leaves), empty)
 
 
-def check_chunk_size(where: str, chunk_size: Any) -> None:
-    """Refuse a chunk_size that is no number of samples."""
-    if chunk_size is not None and not is_count(chunk_size):
+def check_chunk_size(where: str, chunk_size: Any, auto: bool = False) -> None:
+    """Refuse a chunk_size that is no number of samples; ``auto`` allows "auto"."""
+    if chunk_size is not None and not is_count(chunk_size) and not (auto and chunk_size == "auto"):
+        more = ', or "auto"' if auto else ""
         raise ValueError(
             f"{where}: chunk_size={chunk_size!r}; give a number of samples, 1 or more, or None "
-            "for all at once."
+            f"for all at once{more}."
         )
 
 

@@ -148,11 +148,7 @@ def mean_grad(loss: Callable, in_axes: Any = None, *, jit: bool = False) -> Call
     """
 
     def gradient(backend, loss, in_axes):
-        if backend.flatten(in_axes[0])[0]:  # an axis that is not None
-            raise ValueError(
-                f"mean_grad: in_axes[0] is {in_axes[0]!r}, one set of parameters for each sample; "
-                "the mean loss needs one set for all: give None."
-            )
+        refuse_batched_parameters("mean_grad", backend, in_axes)
 
         def mean_loss(*arguments):
             losses = backend.vmap(loss, in_axes)(*arguments)
@@ -163,12 +159,24 @@ def mean_grad(loss: Callable, in_axes: Any = None, *, jit: bool = False) -> Call
     return OfBatch("mean_grad", gradient, loss, in_axes, jit)
 
 
+def refuse_batched_parameters(where: str, own: Backend, in_axes: tuple) -> None:
+    """Refuse a set of parameters for each sample, where one gradient is asked for."""
+    if own.flatten(in_axes[0])[0]:  # an axis that is not None
+        raise ValueError(
+            f"{where}: in_axes[0] is {in_axes[0]!r}, one set of parameters for each sample; "
+            "the sum over the samples needs one set for all: give None."
+        )
+
+
 class OfBatch:
     """A function of a batch: the first call of each signature is checked, later ones only run.
 
     ``transform(backend, loss, in_axes)`` makes what runs, ``where`` opens the messages. A
     signature is the structure, types, shapes and dtypes of the arguments, and static values.
     """
+
+    sums = False  # does what runs return (what is added up over chunks, what each sample has)?
+    more_axes: tuple = ()  # of the last arguments of a call, which the loss does not get
 
     def __init__(
         self,
@@ -180,7 +188,7 @@ class OfBatch:
         chunk_size: int | None = None,
         has_aux: bool = False,
     ):
-        check_chunk_size(where, chunk_size)
+        check_chunk_size(where, chunk_size, auto=self.sums)
         self.where, self.transform, self.in_axes = where, transform, in_axes
         self.jit, self.chunk_size, self.has_aux = jit, chunk_size, has_aux
         self.__wrapped__, self.__name__ = loss, getattr(loss, "__name__", "loss")
@@ -199,24 +207,40 @@ class OfBatch:
             check_call(self.where, arguments, self.in_axes)
             raise
 
-    def _check(self, arguments: tuple) -> Callable:
+    def _check(self, given: tuple) -> Callable:
         """Check the call, and return what runs for its signature."""
-        own, axes, static = check_call(self.where, arguments, self.in_axes)
-        size = check_axes(self.where, own, arguments, axes)
-        loss = CheckedLoss(self.__wrapped__, static, own, self.has_aux)
-        axes = loss.traced(axes)
-        key = own, len(arguments), tuple((n, type(x), x) for n, x in static.items())
+        count = len(given) - len(self.more_axes)
+        arguments = given[:count]
+        own, loss, axes, size = self._checks(arguments, *given[count:])
+        key = own, count, tuple((n, type(x), x) for n, x in loss.static.items())
         run = self._made.get(key) or self._made.setdefault(key, self._make(own, loss, axes))
-        own.examine(loss, loss.traced(arguments), axes, self.has_aux)
-        check_repeatable(self.where, loss, loss.traced(arguments), axes)
-        if self.chunk_size is not None and self.chunk_size < size:
-            run = own.in_chunks(run, axes, size, self.chunk_size, self.jit)
+        traced = loss.traced(arguments)
+        if size == 0:
+            run = self._of_none(own, run, axes)
+        else:
+            own.examine(loss, traced, axes, self.has_aux)
+            check_repeatable(self.where, loss, traced, axes)
+            chunk = self._chunk(own, loss, axes, traced)
+            if chunk is not None and chunk < size:
+                every = *axes, *self.more_axes
+                run = own.in_chunks(run, every, size, chunk, self.jit, self.sums)
         if len(self._checked) >= 1000:  # ever new shapes or values do not fill the memory
             self._checked.clear()
             self._made.clear()
         self._backend = own
-        whole = (lambda *arguments: run(*loss.traced(arguments))) if static else run
-        return self._checked.setdefault(own.signature(arguments), whole)
+        whole = (lambda *given: run(*loss.traced(given))) if loss.static else run
+        return self._checked.setdefault(own.signature(given), whole)
+
+    def _checks(self, arguments: tuple) -> tuple[Backend, CheckedLoss, tuple, int]:
+        """Return the backend, the loss, the axes of what is not static, and the batch size."""
+        own, axes, static = check_call(self.where, arguments, self.in_axes)
+        size = check_axes(self.where, own, arguments, axes, empty=self.sums)
+        loss = CheckedLoss(self.__wrapped__, static, own, self.has_aux)
+        return own, loss, loss.traced(axes), size
+
+    def _chunk(self, own: Backend, loss: CheckedLoss, axes: tuple, arguments: tuple) -> int | None:
+        """Return how many samples are computed at a time; None is all of them."""
+        return self.chunk_size
 
     def _make(self, own: Backend, loss: CheckedLoss, axes: tuple) -> Callable:
         """Return what computes a whole batch of a backend: here the transform meets ``jit``."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from . import statistics
 from .arrays import array_namespace, is_traced, leaves, tree_map
+from .backends import backend, kind_of
 from .checks import is_number, refuse_traced
 from .recorder import Record
 
@@ -53,25 +54,27 @@ def poisson_batch(rng: "np.random.Generator", size: int, rate: float) -> np.ndar
 
 
 def noisy_mean(
-    rows: Any,
-    max_norm: float,
+    rows: Any = None,
+    max_norm: float | None = None,
     *,
     noise_multiplier: float,
     divisor: float,
-    rng: "np.random.Generator",
+    rng: Any,
+    total: Any = None,
 ) -> Any:
     """Return (sum_i g_i min(1, max_norm / |g_i|) + noise) / divisor: the step of DP-SGD.
 
     The noise is normal and independent in every entry, with the standard deviation
     ``noise_multiplier * max_norm``; it is added once, to the sum. With a `Record` the rows are
-    not formed.
+    not formed, nor with ``total``, the sum that `clipped_grad_sum` returned.
 
     One call is a Gaussian mechanism: to add or remove one sample moves the sum by ``max_norm`` at
     most, up to rounding. What is *not* guaranteed: (epsilon, delta) of a whole training, which an
     accountant computes from all steps; privacy where one row depends on other samples (batch
     normalisation), where ``divisor`` or ``max_norm`` depends on which samples were drawn or are in
-    the data set, or where ``rng`` can be guessed. NumPy's generators are not cryptographic, and
-    floating-point noise is not exactly normal. For real data take a maintained library.
+    the data set, where ``total`` was clipped to another norm or weighted by more than 1, or where
+    ``rng`` can be guessed. NumPy's and JAX's generators are not cryptographic, and floating-point
+    noise is not exactly normal. For real data take a maintained library.
 
     In n processes that add their results up, each gives its own rows, an ``rng`` of its own, the
     one ``divisor`` of all, and noise_multiplier / sqrt(n): the noise of the sum is then as here.
@@ -85,6 +88,11 @@ def noisy_mean(
     divisor : fixed beforehand, such as ``rate`` times a size that is public and stays when a
         sample comes or goes; the number of rows, or of samples in the data set, is not. (The
         noise is divided too, so that even its size would tell this number.)
+    rng : an ``np.random.Generator``, made once and used for all steps; with JAX also a key, a new
+        one for each step, and then the call works within ``jax.jit``, its numbers traced or not.
+        What is traced is not examined.
+    total : in place of ``rows``, their clipped sum, a tree like one row: what `clipped_grad_sum`,
+        `statistics.clipped_sum` or ``record.clipped_sum`` returned for this ``max_norm``.
 
     Returns
     -------
@@ -93,7 +101,7 @@ def noisy_mean(
     Raises
     ------
     ValueError : numbers that are not finite, rows with different numbers of samples.
-    TypeError : an ``rng`` that is no ``np.random.Generator``, rows that are not real.
+    TypeError : an ``rng`` that is no generator, rows that are not real, both rows and total.
 
     Example
     -------
@@ -106,47 +114,65 @@ def noisy_mean(
 
     Source: Abadi et al. (2016), algorithm 1, with a fixed divisor.
     """
-    _check_generator("noisy_mean", rng)
-    refuse_traced(
-        "noisy_mean", max_norm=max_norm, divisor=divisor, noise_multiplier=noise_multiplier
-    )
-    for name, number in (("max_norm", max_norm), ("divisor", divisor)):
-        if not is_number(number) or not 0 < number < math.inf:
-            raise ValueError(f"noisy_mean: {name}={number!r}; give a finite number above 0.")
-    if not is_number(noise_multiplier) or not 0 <= noise_multiplier < math.inf:
+    if (rows is None) == (total is None):
+        raise TypeError(
+            "noisy_mean: give either rows (or a record), or total=, their clipped sum."
+        )
+    draw = _drawer(rng)
+    settings = {"max_norm": max_norm, "divisor": divisor, "noise_multiplier": noise_multiplier}
+    if isinstance(rng, np.random.Generator):
+        refuse_traced("noisy_mean", **settings)
+    known = {name: x for name, x in settings.items() if not is_traced(x)}
+    for name in known.keys() - {"noise_multiplier"}:
+        if not is_number(known[name]) or not 0 < known[name] < math.inf:
+            raise ValueError(f"noisy_mean: {name}={known[name]!r}; give a finite number above 0.")
+    sigma = known.get("noise_multiplier", 0)
+    if not is_number(sigma) or not 0 <= sigma < math.inf:
         raise ValueError(
-            f"noisy_mean: noise_multiplier={noise_multiplier!r}; give the standard deviation of "
+            f"noisy_mean: noise_multiplier={sigma!r}; give the standard deviation of "
             "the noise in units of max_norm, a finite number, 0 or more."
         )
     scale = noise_multiplier * max_norm
-    if not math.isfinite(scale):
+    if len(known) == 3 and not math.isfinite(scale):
         raise ValueError(
             f"noisy_mean: noise_multiplier={noise_multiplier!r} times max_norm={max_norm!r} is no "
             "finite number; give smaller ones."
         )
     if isinstance(rows, Record):
         total = rows.clipped_sum(max_norm)
-    else:
+    elif total is None:
         _check_rows(rows)
         total = statistics.clipped_sum(rows, max_norm)
-    return tree_map(lambda x: _noisy(x, scale, rng) / divisor, total)
+    return tree_map(lambda x: (_finite(x) + scale * draw(x)) / divisor, total)
 
 
-def _noisy(x, scale, rng):
+def _drawer(rng):
+    """Return a function of an array: standard normal numbers of its shape, dtype and device."""
+    if kind_of(rng) == "jax":
+        return backend("jax").normal(rng)
+    _check_generator("noisy_mean", rng)
+    return lambda x: _drawn(rng, x)
+
+
+def _drawn(rng, x):
     if is_traced(x):
         raise TypeError(
             "noisy_mean: the rows are traced, as inside jax.jit, where the noise of a NumPy "
             "generator would be drawn once for all calls; call it outside, on the rows that the "
-            "compiled function returns."
+            "compiled function returns, or give a JAX key as rng."
         )
+    noise = rng.normal(size=tuple(x.shape))
+    return array_namespace(x).asarray(noise, dtype=x.dtype, device=x.device)
+
+
+def _finite(x):
     xp = array_namespace(x)
-    if not bool(xp.all(xp.isfinite(x))):
+    if not is_traced(x) and not bool(xp.all(xp.isfinite(x))):
         raise ValueError(
             "noisy_mean: a row has an entry that is not finite, and no noise hides that; find "
             "the sample, or leave such rows out by a rule that you fix beforehand."
         )
-    noise = scale * rng.normal(size=tuple(x.shape))
-    return x + xp.asarray(noise, dtype=x.dtype, device=x.device)
+    return x
 
 
 def _check_rows(rows):

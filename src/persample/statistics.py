@@ -9,19 +9,32 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from .arrays import array_namespace, is_traced, leaves, stop_gradient, tree_map, widened
+from .arrays import (
+    array_namespace,
+    backend_of,
+    is_traced,
+    leaves,
+    stop_gradient,
+    tree_map,
+    widened,
+)
+from .backends import backend
 from .checks import refuse_traced
 from .projection import project
 
 __all__ = [
     "clip",
     "clipped_sum",
+    "cosines",
+    "flatten",
+    "gram",
     "mean",
     "noise_scale",
     "norms",
     "project",
     "signal_and_noise",
     "variance",
+    "weighted_sum",
 ]
 
 
@@ -63,24 +76,32 @@ def clip(rows: Any, max_norm: float) -> Any:
 
     Source: Abadi et al. (2016), algorithm 1.
     """
-    sizes = norms(rows)
-    if is_traced(max_norm):
-        max_norm = array_namespace(max_norm).astype(max_norm, sizes.dtype)
-    elif getattr(max_norm, "ndim", 0) or not max_norm > 0:
-        raise ValueError(
-            f"clip: max_norm={max_norm!r}; give the largest norm of a row, a number above 0."
-        )
-    else:
-        max_norm = float(stop_gradient(max_norm))
-    ratios = sizes / max_norm  # 0 for a bound that is infinite
-    xp = array_namespace(ratios)
-    factors = 1.0 / xp.maximum(ratios, xp.ones_like(ratios))
+    factors = clipping_factors(norms(rows), checked_bound("clip", max_norm, rows))
 
     def clipped(x):
-        product = widened(x) * _along(factors, x)
-        return product if product.dtype == x.dtype else xp.astype(product, x.dtype)
+        product = widened(x) * along(factors, x)
+        return product if product.dtype == x.dtype else array_namespace(x).astype(product, x.dtype)
 
     return tree_map(clipped, rows)
+
+
+def clipping_factors(sizes: Any, max_norm: Any) -> Any:
+    """Return min(1, max_norm / |g_i|) from the norms |g_i|, (B,), and a `checked_bound`."""
+    ratios = sizes / max_norm  # 0 for a bound that is infinite
+    xp = array_namespace(ratios)
+    return 1.0 / xp.maximum(ratios, xp.ones_like(ratios))
+
+
+def checked_bound(where: str, max_norm: Any, rows: Any) -> Any:
+    """Return a bound on the norm as a 0-d array of the backend of rows, in float32 at least."""
+    if not is_traced(max_norm):
+        if getattr(max_norm, "ndim", 0) or not max_norm > 0:
+            raise ValueError(
+                f"{where}: max_norm={max_norm!r}; give the largest norm of a row, a number above "
+                "0."
+            )
+        max_norm = float(stop_gradient(max_norm))
+    return like(max_norm, rows)
 
 
 def clipped_sum(rows: Any, max_norm: float) -> Any:
@@ -95,9 +116,111 @@ def clipped_sum(rows: Any, max_norm: float) -> Any:
     >>> clipped_sum(np.array([[3.0, 4.0], [0.3, 0.4]]), 1.0)
     array([0.9, 1.2])
     """
-    clipped = clip(rows, max_norm)
-    xp = array_namespace(clipped)
-    return tree_map(lambda x: xp.reshape(xp.sum(widened(x), axis=0), x.shape[1:]), clipped)
+    factors = clipping_factors(norms(rows), checked_bound("clipped_sum", max_norm, rows))
+    return tree_map(lambda x: weighted(x, factors), rows)
+
+
+def weighted_sum(rows: Any, weights: Any) -> Any:
+    """Return sum_i w_i g_i for weights (B,): a tree like one row; of 16-bit rows in float32.
+
+    A sample of weight 0 has no part in it, whatever its row holds (inf and nan too). Weights of
+    1 or 0 choose samples; 1/B gives the mean; a weight of -1 takes a sample out of a sum.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> weighted_sum(np.array([[3.0, 4.0], [0.3, np.nan]]), np.array([2.0, 0.0]))
+    array([6., 8.])
+    """
+    size = _size("weighted_sum", rows, 0)
+    weights = like(weights, rows)
+    if tuple(weights.shape) != (size,):
+        raise ValueError(
+            f"weighted_sum: the weights have shape {tuple(weights.shape)}; give one number for "
+            f"each sample, ({size},)."
+        )
+    return tree_map(lambda x: weighted(x, weights, drops=True), rows)
+
+
+def flatten(rows: Any) -> Any:
+    """Return per-sample gradients as one array (B, P): each row as one vector of P numbers.
+
+    The arrays of the tree come in its order, each flattened; 16-bit rows become float32.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> flatten({"b": np.array([5.0, 6.0]), "w": np.array([[1.0, 2.0], [3.0, 4.0]])})
+    array([[5., 1., 2.],
+           [6., 3., 4.]])
+    """
+    flat = [widened(_flat(x)) for x in _ordered("flatten", rows)]
+    return flat[0] if len(flat) == 1 else array_namespace(flat[0]).concat(flat, axis=1)
+
+
+def gram(rows: Any, other: Any = None) -> Any:
+    """Return (B, B'): g_i . g'_j, for each row and each row of ``other``, by default the same.
+
+    The squared norms are on the diagonal then. The products are over all arrays of the tree; of
+    16-bit rows they are float32.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> gram(np.array([[3.0, 4.0], [1.0, 0.0]]))
+    array([[25.,  3.],
+           [ 3.,  1.]])
+    """
+    mine = _ordered("gram", rows)
+    theirs = mine if other is None else _ordered("gram", other)
+    if [x.shape[1:] for x in mine] != [x.shape[1:] for x in theirs]:
+        raise ValueError("gram: the rows have different shapes; give rows of the same parameters.")
+    pairs = zip(mine, theirs, strict=True)
+    return reduce(add, [widened(_flat(x)) @ widened(_flat(y)).T for x, y in pairs])
+
+
+def cosines(rows: Any, other: Any = None) -> Any:
+    """Return (B, B'): the cosine of the angle between rows, g_i . g'_j / (|g_i| |g'_j|).
+
+    A row that is zero has the cosine 0 with all others. ``other`` is as in `gram`.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> cosines(np.array([[3.0, 4.0], [2.0, 0.0]])).round(3)
+    array([[1. , 0.6],
+           [0.6, 1. ]])
+    """
+    mine = _units(rows)
+    return gram(mine, mine if other is None else _units(other))
+
+
+def _units(rows):
+    """Return the rows, each divided by its norm; a row of zeros stays."""
+    sizes = norms(rows)
+    xp = array_namespace(sizes)
+    sizes = xp.where(sizes > 0, sizes, xp.ones_like(sizes))
+    return tree_map(lambda x: widened(x) / along(sizes, x), rows)
+
+
+def weighted(x: Any, weights: Any, drops: bool = False) -> Any:
+    """Return sum_i w_i x_i of an array, in float32 at least.
+
+    With ``drops`` an entry of weight 0 has no part in it; 0 times nan would be nan.
+    """
+    x, xp = widened(x), array_namespace(x)
+    if drops and (is_traced(weights) or is_traced(x) or bool(xp.any(weights == 0))):
+        x = xp.where(along(weights, x) == 0, xp.zeros_like(x), x)
+    return xp.tensordot(xp.astype(weights, x.dtype), x, axes=1)
+
+
+def like(x: Any, rows: Any) -> Any:
+    """Return numbers as an array of the backend, dtype (float32 at least) and device of rows."""
+    first = widened(leaves(rows)[0])
+    if is_traced(x):
+        return array_namespace(x).astype(x, first.dtype)
+    xp = array_namespace(first)
+    return xp.asarray(x, dtype=first.dtype, device=getattr(first, "device", None))
 
 
 def mean(rows: Any) -> Any:
@@ -169,9 +292,14 @@ def _flat(x):
     return array_namespace(x).reshape(x, (x.shape[0], math.prod(x.shape[1:])))
 
 
-def _along(factors, x):
-    """Give the factors, one for each sample, the axes they need to multiply x."""
+def along(factors: Any, x: Any) -> Any:
+    """Return the factors, one for each sample, with the axes they need to multiply x."""
     return array_namespace(x).reshape(factors, (-1,) + (1,) * (x.ndim - 1))
+
+
+def _ordered(where, rows):
+    """Return the arrays in the order of the tree, in a compiled function too."""
+    return backend(backend_of(rows, where=where)).flatten(rows)[0]
 
 
 def _size(where, rows, least):

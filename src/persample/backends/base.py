@@ -7,12 +7,14 @@ registered, nested; None is an empty place) are taken apart by optree here, by J
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import add
 from typing import Any
 
 import numpy as np
 import optree
 
 from .. import batches
+from ..factored import Formed
 
 STATIC = (str, bool, int, type(None))
 
@@ -65,6 +67,17 @@ class Backend:
     def jit(self, f: Callable) -> Callable:
         """Compile f, as the outermost transform."""
         raise NotImplementedError
+
+    def factors(self, loss: Callable, in_axes: Any, has_aux: bool = False) -> Callable:
+        """Return a function of a batch: ([the rows of each parameter], aux); see `factored`."""
+        rows_of = self.vmap(self.grad(loss, has_aux=has_aux), in_axes)
+
+        def of_batch(*arguments):
+            found = rows_of(*arguments)
+            rows, aux = found if has_aux else (found, None)
+            return [Formed(x) for x in self.flatten(rows)[0]], aux
+
+        return of_batch
 
     def examine(self, loss: Callable, arguments: tuple, axes: tuple, has_aux: bool) -> None:
         """Refuse a loss that would lose a part of its gradient in silence."""
@@ -126,25 +139,46 @@ class Backend:
 
         return self.map_axes(take, axes, arguments)
 
+    def zeros_for_none(self, arguments: tuple, axes: tuple) -> tuple:
+        """Return the arguments of an empty batch with one sample, of zeros."""
+
+        def zeros(axis, part):
+            if axis is None:
+                return part
+            one = lambda x: (*x.shape[: axis % x.ndim], 1, *x.shape[axis % x.ndim + 1 :])  # noqa: E731
+            return self.tree_map(lambda x: 0 * self.empty(one(x), x), part)
+
+        return self.map_axes(zeros, axes, arguments)
+
     def stack(self, trees: list) -> Any:
         """Return one tree whose arrays have one entry along axis 0 for each tree."""
         return self.tree_map(lambda *xs: self.namespace(xs[0]).stack(xs), *trees)
 
     def in_chunks(
-        self, run: Callable, axes: tuple, size: int, chunk_size: int, jit: bool
+        self,
+        run: Callable,
+        axes: tuple,
+        size: int,
+        chunk_size: int,
+        jit: bool,
+        sums: bool = False,
     ) -> Callable:
         """Return what computes a batch of ``size`` samples by ``run``, a few samples at a time.
 
         Each chunk is written into the result and let go, so that memory holds the result and one
         chunk. Inside a transform nothing can be written to, and the chunks are kept until the end.
-        ``jit`` says that ``run`` is compiled.
+        ``jit`` says that ``run`` is compiled; with ``sums`` it returns a pair, of which the first
+        is added up over the chunks.
         """
         parts = [slice(n, min(n + chunk_size, size)) for n in range(0, size, chunk_size)]
 
         def run_in_chunks(*arguments):
-            whole, kept = [], []
+            whole, kept, total = [], [], None
             for part in parts:
                 chunk = run(*self.samples(arguments, axes, part))
+                if sums:
+                    more, chunk = chunk
+                    total = more if total is None else self.tree_map(add, total, more)
                 leaves, structure = self.flatten(chunk)
                 if any(map(self.is_traced, leaves)):
                     kept.append(chunk)
@@ -153,8 +187,10 @@ class Backend:
                     whole = self.write(whole, leaves, part.start)
                 del chunk, leaves  # before the next chunk is made
             if kept:
-                return self.tree_map(lambda *xs: self.namespace(xs[0]).concat(xs), *kept)
-            return self.unflatten(structure, whole)
+                whole = self.tree_map(lambda *xs: self.namespace(xs[0]).concat(xs), *kept)
+            else:
+                whole = self.unflatten(structure, whole)
+            return (total, whole) if sums else whole
 
         return run_in_chunks
 

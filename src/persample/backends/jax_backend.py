@@ -1,13 +1,16 @@
 """The JAX backend: JAX's own transforms and trees, as they are."""
 
+import itertools
 from collections.abc import Callable
 from functools import partial
+from operator import add
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..factored import in_jax
 from .base import Backend
 
 
@@ -19,6 +22,7 @@ class Jax(Backend):
     value_and_grad = staticmethod(jax.value_and_grad)
     vmap = staticmethod(jax.vmap)
     jit = staticmethod(jax.jit)
+    factors = staticmethod(in_jax.factors)
     stop_gradient = staticmethod(jax.lax.stop_gradient)
     flatten = staticmethod(jax.tree.flatten)
     unflatten = staticmethod(jax.tree.unflatten)
@@ -59,29 +63,45 @@ class Jax(Backend):
         )
 
     def in_chunks(
-        self, run: Callable, axes: tuple, size: int, chunk_size: int, jit: bool
+        self,
+        run: Callable,
+        axes: tuple,
+        size: int,
+        chunk_size: int,
+        jit: bool,
+        sums: bool = False,
     ) -> Callable:
         """Return what runs a batch in chunks: in a program that is compiled, as one loop."""
-        one_by_one = super().in_chunks(run, axes, size, chunk_size, jit)
+        one_by_one = super().in_chunks(run, axes, size, chunk_size, jit, sums)
         count = -(-size // chunk_size)
         step = -(-size // count)  # one size for all, so the last chunk repeats a few samples
+        if sums:  # where none may count twice: chunks that fit, or a shorter one at the end
+            step = next((n for n in range(chunk_size, chunk_size // 2, -1) if size % n == 0), step)
+            count = size // step
 
         def loop(*arguments):
-            def chunk(start):
+            def chunk(start, step=step):
                 def take(axis, part):
                     if axis is None:
                         return part
                     cut = partial(jax.lax.dynamic_slice_in_dim, start_index=start, slice_size=step)
                     return jax.tree.map(partial(cut, axis=axis), part)
 
-                return run(*self.map_axes(take, axes, arguments))
+                found = run(*self.map_axes(take, axes, arguments))
+                return found if sums else ((), found)
 
-            def put(n, whole):  # JAX lets a slice begin at size - step at the latest
-                return _put(whole, chunk(n * step), n * step)
+            def put(whole, start, part):  # JAX lets a slice begin at size - step at the latest
+                return jax.tree.map(add, whole[0], part[0]), _put(whole[1], part[1], start)
 
             # Of the first chunk the types are needed, not the numbers: jit drops them.
-            whole = jax.tree.map(lambda x: self.empty((size, *x.shape[1:]), x), chunk(0))
-            return jax.lax.fori_loop(0, count, put, whole)
+            totals, rows = chunk(0)
+            rows = jax.tree.map(lambda x: self.empty((size, *x.shape[1:]), x), rows)
+            whole = jax.tree.map(jnp.zeros_like, totals), rows
+            body = lambda n, whole: put(whole, n * step, chunk(n * step))  # noqa: E731
+            whole = jax.lax.fori_loop(0, count, body, whole)
+            if (left := size - count * step) > 0:
+                whole = put(whole, count * step, chunk(count * step, left))
+            return whole if sums else whole[1]
 
         def run_in_chunks(*arguments):
             compiling = self.is_traced(jnp.zeros(()))  # inside a jit even this is traced
@@ -89,9 +109,19 @@ class Jax(Backend):
 
         return jax.jit(loop) if jit else run_in_chunks
 
+    def zeros_for_none(self, arguments: tuple, axes: tuple) -> tuple:
+        """Return the arguments as they are: JAX maps over no samples as well."""
+        return arguments
+
     def empty(self, shape: tuple, like: Any) -> jax.Array:
         """Return zeros of an array's type, divided among devices as its entries are."""
         return jnp.broadcast_to(jnp.zeros_like(like[0]), shape)
+
+    def normal(self, key: Any) -> Callable:
+        """Return a function of an array: standard normal numbers like it, other ones each time."""
+        numbers = itertools.count()
+        folded = lambda: jax.random.fold_in(key, next(numbers))  # noqa: E731
+        return lambda x: jax.random.normal(folded(), x.shape, x.dtype)
 
     def is_traced(self, x: Any) -> bool:
         return isinstance(x, jax.core.Tracer)

@@ -8,6 +8,7 @@ import numpy as np
 from .. import engine
 from ..engine import namespace as tracer_namespace
 from ..engine.tracer import Tracer
+from ..factored import in_engine
 from .base import Backend
 
 
@@ -17,6 +18,7 @@ class NumPy(Backend):
     name = "numpy"
     value_and_grad = staticmethod(engine.value_and_grad)
     vmap = staticmethod(engine.vmap)
+    factors = staticmethod(in_engine.factors)
 
     def asarray(self, x: Any, dtype: str | None = None) -> np.ndarray:
         return np.asarray(x, dtype)

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from optree import tree_flatten, tree_map, tree_unflatten
+from optree import tree_flatten, tree_map, tree_structure, tree_unflatten
 
 from . import namespace as xp
 from .core import Trace, as_tracer, bind, new_trace, transformed
@@ -121,25 +121,36 @@ def value_and_grad(
                 "(the first is 0, the last -1) or a tuple of such numbers."
             )
         with new_trace(ReverseTrace) as trace:
-            flat = [tree_flatten(arg) for arg in args]
-            lifted = [[trace.lift(x) if is_array(x) else x for x in xs] for xs, _ in flat]
-            for n in wanted:
-                lifted[n] = [_parameter(trace, x, n % len(args)) for x in flat[n][0]]
-            parts = zip(flat, lifted, strict=True)
-            result = f(*[tree_unflatten(structure, xs) for (_, structure), xs in parts])
-            result, aux = result if has_aux else (result, None)
-            aux = tree_map(lambda x: x.value if getattr(x, "_trace", None) is trace else x, aux)
-            output = as_tracer(trace, _scalar(result))
+            output, aux, parameters = recorded(trace, f, args, wanted, has_aux)
             # output.node is None if the loss does not depend on the parameters.
             cts = backward(trace.tape[::-1], {output.node: xp.ones_like(output.value)})
-        parameters = [x for n in wanted for x in lifted[n]]
-        found = [cts.get(x.node, xp.zeros_like(x.value)) for x in parameters]
-        leaves = iter(unshared(found))
+        found = [
+            [cts.get(x.node, xp.zeros_like(x.value)) for x in leaves] for leaves in parameters
+        ]
         value = output.value if isinstance(output.value, Tracer) else np.array(output.value)
-        grads = [tree_unflatten(flat[n][1], islice(leaves, len(flat[n][0]))) for n in wanted]
+        leaves = iter(unshared(sum(found, [])))
+        grads = [
+            tree_unflatten(tree_structure(args[n]), islice(leaves, len(part)))
+            for n, part in zip(wanted, found, strict=True)
+        ]
         return (value, aux) if has_aux else value, tuple(grads) if several else grads[0]
 
     return transformed(f, run)
+
+
+def recorded(
+    trace: ReverseTrace, f: Callable, args: tuple, wanted: tuple[int, ...], has_aux: bool
+) -> tuple:
+    """Run ``f`` on the tape of a trace: return (output, aux, leaves of each argument wanted)."""
+    flat = [tree_flatten(arg) for arg in args]
+    lifted = [[trace.lift(x) if is_array(x) else x for x in xs] for xs, _ in flat]
+    for n in wanted:
+        lifted[n] = [_parameter(trace, x, n % len(args)) for x in flat[n][0]]
+    parts = zip(flat, lifted, strict=True)
+    result = f(*[tree_unflatten(structure, xs) for (_, structure), xs in parts])
+    result, aux = result if has_aux else (result, None)
+    aux = tree_map(lambda x: x.value if getattr(x, "_trace", None) is trace else x, aux)
+    return as_tracer(trace, _scalar(result)), aux, [lifted[n] for n in wanted]
 
 
 def grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:

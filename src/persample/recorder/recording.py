@@ -142,14 +142,26 @@ class Record:
                 each.rows(samples, part[name])
             yield part
 
-    def squared_norms(self) -> Any:
+    def squared_norms(self, names: Iterable[str] | None = None) -> Any:
         """Return (B,): ||g_i||^2 over all parameters together, without forming the rows.
 
-        A constant: in ``losses.mean() + lam * record.squared_norms().mean()`` the penalty has no
-        gradient.
+        With ``names`` over these parameters alone. A constant: in
+        ``losses.mean() + lam * record.squared_norms().mean()`` the penalty has no gradient.
         """
-        squares, _ = self._squares_and_norms()
-        return squares.clone()
+        if names is None:
+            squares, _ = self._squares_and_norms()
+            return squares.clone()
+        from .uses import squares_and_norms
+
+        _, uses = self._source.collect()
+        chosen = {name: uses.get(name) for name in ([names] if isinstance(names, str) else names)}
+        if not chosen or None in chosen.values():
+            unknown = [name for name, each in chosen.items() if each is None]
+            raise ValueError(
+                f"squared_norms: {', '.join(map(repr, unknown)) or 'no name'} is not among the "
+                f"recorded parameters: {', '.join(uses)}; give one or more of these."
+            )
+        return squares_and_norms(chosen)[0]
 
     def _squares_and_norms(self):
         """Return (B,) squared norms and norms; they are worked out once."""
@@ -188,6 +200,13 @@ class Record:
         """
         total = self.clipped_sum(max_norm)
         self._source.accumulate({name: x * scale for name, x in total.items()})
+
+    def add_weighted_sum(self, weights: Any) -> None:
+        """Add the sum of weights (B,) times the rows to each parameter's ``.grad``.
+
+        It is added as `add_clipped_sum` does.
+        """
+        self._source.accumulate(self.weighted_sum(weights))
 
     def weighted_sum(self, weights: Any) -> dict[str, Any]:
         """Return sum_i w_i g_i for weights (B,): name -> (\\*shape), without the rows.

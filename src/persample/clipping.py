@@ -1,0 +1,256 @@
+"""Norms and clipped sums of per-sample gradients, in memory that does not grow with the batch.
+
+Built on `factored`: a parameter's rows are formed only where no shorter way is known for certain,
+and then a few samples at a time.
+"""
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from .arrays import array_namespace, widened
+from .factored import Formed
+from .per_sample import OfBatch, refuse_batched_parameters
+from .statistics import along, checked_bound, clipping_factors, like, norms, weighted
+
+# With chunk_size="auto", a chunk has at most so many numbers of rows or of their factors.
+NUMBERS = 2**22
+
+
+def per_sample_norms(
+    loss: Callable,
+    in_axes: Any = None,
+    *,
+    jit: bool = False,
+    chunk_size: int | str | None = "auto",
+) -> Callable:
+    """Return the function of a batch that computes the norms of the per-sample gradients, (B,).
+
+    |g_i| is the square root of the sum of all squares, over the whole tree, of the row g_i =
+    d loss(params, sample_i) / d params. The rows of a parameter are formed only if it is not
+    *factored*: used once, by one matrix product with one vector of each sample, or by one lookup
+    of one entry of a table (NumPy and JAX; `forms` says which are). In PyTorch all rows are
+    formed, a chunk at a time; for a whole model `record` does not form them.
+
+    Parameters
+    ----------
+    loss, in_axes, jit : as in `per_sample_grad`.
+    chunk_size : how many samples are worked on at a time. Beside the arguments, memory holds what
+        one chunk needs: its rows, or their factors. "auto": as many as have 2**22 numbers of
+        these together, one at least; a rule of shapes, the same on every machine. None: all. In
+        JAX the chunks are a loop within one program where the call is compiled (``jit=True``, or
+        within ``jax.jit``); otherwise, and in NumPy and PyTorch, a loop of Python.
+
+    Returns
+    -------
+    callable ``(params, *batch)``, (B,); of 16-bit parameters float32. Its method
+    ``forms(params, *batch)`` returns a dict: where a parameter lies, ``"['w']"``, -> how its rows
+    are had: "outer product", "lookup", "rows". An empty batch gives (0,).
+
+    Raises
+    ------
+    As `per_sample_grad`.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> import persample as ps
+    >>> theta, x, y = np.array([1.0, -1.0]), np.array([[1.0, 2], [3, 0]]), np.array([0.0, 1])
+    >>> norms_of = ps.per_sample_norms(ps.squared_loss)
+    >>> norms_of(theta, x, y)
+    array([2.23606798, 6.        ])
+    >>> norms_of.forms(theta, x, y)
+    {'': 'outer product'}
+
+    Source: Goodfellow (2015) for the norm of an outer product.
+    """
+
+    def of_batch(backend, loss, in_axes):
+        factors = backend.factors(loss, in_axes)
+
+        def run(*arguments):
+            return (), _norms(factors(*arguments)[0])
+
+        return run
+
+    return WithoutRows("per_sample_norms", of_batch, loss, in_axes, jit, chunk_size)
+
+
+def clipped_grad_sum(
+    loss: Callable,
+    in_axes: Any = None,
+    *,
+    jit: bool = False,
+    chunk_size: int | str | None = "auto",
+    has_aux: bool = False,
+) -> Callable:
+    """Return the function of a batch that computes the sum of the clipped per-sample gradients.
+
+    It is called as ``(params, *batch, max_norm=C, weights=None)`` and returns
+
+        sum_i w_i min(1, C / |g_i|) g_i
+
+    for the rows g_i = d loss(params, sample_i) / d params; the norm is over the whole tree, so a
+    clipped row keeps its direction. There is no factor 1/B, and no noise: `privacy.noisy_mean`
+    adds it (``total=``). All is one pass, with the rows formed, or not, as `per_sample_norms`
+    says.
+
+    Parameters
+    ----------
+    loss, in_axes, jit : as in `per_sample_grad`. The three work within ``jax.jit``, ``lax.scan``
+        and ``vmap`` as well.
+    chunk_size : as in `per_sample_norms`.
+    has_aux : the loss returns a pair (0-d array, aux), aux being a tree of arrays: to have the
+        losses as well, return them there.
+
+    Parameters of the call
+    ----------------------
+    max_norm : the bound C, one number above 0. It is an argument: another value does not compile
+        anew.
+    weights : (B,) w_i; None is 1 for all. A weight of 0 removes a sample, even if its row is not
+        finite: so a batch is padded to a fixed size, or a sample dropped.
+
+    Returns
+    -------
+    callable. It returns a tree like ``params``; of 16-bit parameters in float32. With ``has_aux``
+    it returns (sum, aux), each array of aux with a leading axis of B samples. A row that is not
+    finite, and has a weight, makes the sum nan. An empty batch gives zeros.
+
+    Raises
+    ------
+    ValueError : a bound that is not above 0, weights of another shape. Else as `per_sample_grad`.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> import persample as ps
+    >>> theta, x, y = np.array([1.0, -1.0]), np.array([[1.0, 2], [3, 0]]), np.array([0.0, 1])
+    >>> clipped = ps.clipped_grad_sum(ps.squared_loss)
+    >>> clipped(theta, x, y, max_norm=3.0)
+    array([ 2., -2.])
+    >>> clipped(theta, x, y, max_norm=3.0, weights=np.array([0.0, 1.0]))
+    array([3., 0.])
+
+    Source: Abadi et al. (2016), algorithm 1; Lee & Kifer (2020) and Bu et al. (2023) for sums
+    without rows.
+    """
+
+    def of_batch(backend, loss, in_axes):
+        factors = backend.factors(loss, in_axes, has_aux)
+
+        def run(*given):
+            *arguments, max_norm, weights = given
+            parts, aux = factors(*arguments)
+            scales = clipping_factors(_norms(parts), max_norm)
+            if weights is not None:
+                xp = array_namespace(scales)
+                scales = xp.where(weights == 0, xp.zeros_like(scales), scales * weights)
+            leaves, structure = backend.flatten(arguments[0])
+            drops = weights is not None
+            sums = [
+                _weighted_sum(*pair, scales, drops) for pair in zip(parts, leaves, strict=True)
+            ]
+            return backend.unflatten(structure, sums), aux
+
+        return run
+
+    where = "clipped_grad_sum"
+    return ClippedSum(where, of_batch, loss, in_axes, jit, chunk_size, has_aux)
+
+
+class WithoutRows(OfBatch):
+    """A function of a batch whose result needs no memory for all rows.
+
+    What runs returns a pair: (a tree that is a sum over the samples, a tree of the samples).
+    """
+
+    sums = True
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        return super().__call__(*arguments, **keywords)[1]
+
+    def forms(self, *arguments: Any) -> dict[str, str]:
+        """Return where a parameter lies -> how its rows are had, for a call with these."""
+        own, loss, axes, _ = self._checks(arguments)
+        parts = self._parts(own, loss, axes, loss.traced(arguments))
+        return dict(zip(own.paths(arguments[0]), [part.kind for part in parts], strict=True))
+
+    def _parts(self, own, loss, axes, arguments):
+        """Return what is had of the first sample for each parameter."""
+        one = own.samples(arguments, axes, slice(0, 1))
+        return own.factors(loss, axes, self.has_aux)(*one)[0]
+
+    def _chunk(self, own, loss, axes, arguments):
+        if self.chunk_size != "auto":
+            return self.chunk_size
+        numbers = 0
+        for part in self._parts(own, loss, axes, arguments):
+            arrays = [part.rows] if isinstance(part, Formed) else [part.left, part.delta]
+            numbers += sum(prod(x.shape) for x in arrays)
+        return max(1, NUMBERS // max(1, numbers))
+
+    def _of_none(self, own, run, axes):
+        """Return what computes an empty batch: one sample of zeros, of weight 0."""
+
+        def of_none(*given):
+            arguments, more = own.zeros_for_none(given[: len(axes)], axes), ()
+            if self.more_axes:
+                more = like(1.0, arguments[0]), like([0.0], arguments[0])
+            total, samples = run(*arguments, *more)
+            return total, own.tree_map(lambda x: x[:0], samples)
+
+        return of_none
+
+
+class ClippedSum(WithoutRows):
+    """The function that `clipped_grad_sum` returns."""
+
+    more_axes = None, 0  # of max_norm and weights
+
+    def __call__(
+        self, *arguments: Any, max_norm: Any = None, weights: Any = None, **keywords: Any
+    ) -> Any:
+        if max_norm is None:
+            raise TypeError(
+                "clipped_grad_sum: the call has no max_norm; give the largest norm of a row, "
+                "max_norm=1.0, by its name."
+            )
+        max_norm = checked_bound(self.where, max_norm, arguments)
+        weights = None if weights is None else like(weights, arguments)
+        total, aux = OfBatch.__call__(self, *arguments, max_norm, weights, **keywords)
+        return (total, aux) if self.has_aux else total
+
+    def _checks(self, arguments, max_norm=1.0, weights=None):
+        own, loss, axes, size = super()._checks(arguments)
+        refuse_batched_parameters(self.where, own, axes)
+        if weights is not None and tuple(weights.shape) != (size,):
+            raise ValueError(
+                f"{self.where}: the weights have shape {tuple(weights.shape)}; give one number "
+                f"for each sample, ({size},)."
+            )
+        return own, loss, axes, size
+
+
+def _norms(parts):
+    """Return (B,): the norms of the rows, all parameters together."""
+    return norms(
+        [
+            part.rows
+            if isinstance(part, Formed)
+            else (norms(part.left) * norms(part.delta))[:, None]
+            for part in parts
+        ]
+    )
+
+
+def _weighted_sum(part, parameter, weights, drops):
+    """Return sum_i w_i g_i of one parameter."""
+    if isinstance(part, Formed):
+        return weighted(part.rows, weights, drops)
+    delta, beside = widened(part.delta), part.left if part.where is None else part.where
+    xp = array_namespace(delta)
+    if drops:
+        kept = lambda x: xp.where(along(weights, x) == 0, xp.zeros_like(x), x)  # noqa: E731
+        delta, beside = kept(delta), kept(beside) if part.where is None else beside
+    total = part.total(beside, delta * along(xp.astype(weights, delta.dtype), delta))
+    return xp.astype(total, widened(parameter).dtype)

@@ -1,0 +1,233 @@
+"""Factors from JAX: who uses a parameter is read from the program of the loss for one sample.
+
+That program is run again with a zero added to the result of each product or lookup in question:
+the derivative in that zero is delta. Programs inside ``jit`` and ``checkpoint`` are entered, no
+others, and each equation does in this run what it does in JAX's own.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from math import prod
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import Literal
+
+from . import Formed, Product
+
+ENTERED = {"jit", "pjit", "checkpoint", "remat2"}
+RESHAPING = {"reshape", "transpose", "squeeze", "broadcast_in_dim", "convert_element_type"}
+
+
+class Use(NamedTuple):
+    """Where a parameter goes in: operand ``operand`` of ``equation``, seen through ``views``.
+
+    ``path`` is the number of the equation, behind those of the equations around it.
+    """
+
+    path: tuple[int, ...]
+    equation: Any
+    operand: int
+    views: tuple
+
+    @property
+    def kind(self) -> str:
+        return "outer product" if self.equation.primitive.name == "dot_general" else "lookup"
+
+
+def factors(loss: Callable, in_axes: Any, has_aux: bool = False) -> Callable:
+    """Return a function of a batch: ([Formed or Product of each parameter], aux).
+
+    ``loss`` returns a number for one sample, with ``has_aux`` a pair of it and a tree.
+    """
+
+    def of_batch(*arguments):
+        uses: list = []  # what vmap cannot return
+
+        def of_sample(parameters, *sample):
+            parts, aux, uses[:] = _of_sample(loss, has_aux, parameters, sample)
+            return parts, aux
+
+        parts, aux = jax.vmap(of_sample, in_axes)(*arguments)
+        return [make(*part) for make, part in zip(uses, parts, strict=True)], aux
+
+    return of_batch
+
+
+def _of_sample(loss, has_aux, parameters, sample):
+    """Return (parts, aux, makers): of each parameter arrays, and what makes a part of them."""
+    leaves, structure = jax.tree.flatten(parameters)
+    program, uses = _program(lambda leaves: loss(structure.unflatten(leaves), *sample), leaves)
+    formed = [x for x, use in zip(leaves, uses, strict=True) if use is None]
+    outs = {use.path: use.equation.outvars[0].aval for use in uses if use is not None}
+    # x + -0.0 is x, also where x is -0.0.
+    bumps = {path: jnp.full(out.shape, -0.0, out.dtype) for path, out in outs.items()}
+
+    def bumped(formed, bumps):
+        given = iter(formed)
+        every = [x if use else next(given) for x, use in zip(leaves, uses, strict=True)]
+        result, operands = program(every, bumps)
+        value, aux = result if has_aux else (result, None)
+        return value, (aux, operands)
+
+    differentiate = jax.grad(bumped, (0, 1), has_aux=True)
+    (rows, deltas), (aux, operands) = differentiate(formed, bumps)
+    rows, parts, makers = iter(rows), [], []
+    for x, use in zip(leaves, uses, strict=True):
+        if use is None:
+            parts.append((next(rows),))
+            makers.append(Formed)
+        else:
+            others = [v for i, v in enumerate(operands[use.path]) if i != use.operand]
+            where = others if use.kind == "lookup" else None
+            parts.append((_left(use, others), deltas[use.path], where))
+            makers.append(partial(Product, total=partial(_total, use, x.shape), kind=use.kind))
+    return parts, aux, makers
+
+
+def _program(loss, leaves):
+    """Return the loss as a function of (leaves, bumps), and for each leaf its use, or None.
+
+    The function returns what the loss does, and path -> the operands there.
+    """
+    try:
+        program, shape = jax.make_jaxpr(loss, return_shape=True)(leaves)
+        uses: list[list] = [[] for _ in leaves]
+        jaxpr = program.jaxpr
+        inputs = {v: (n, ()) for n, v in enumerate(jaxpr.invars)}
+        for returned in _follow(jaxpr, inputs, (), uses):
+            if returned is not None:
+                uses[returned[0]].append(None)
+    except Exception:  # whatever that is: grad of the loss meets it, or does not
+        uses = [[] for _ in leaves]
+    only = [found[0] if len(found) == 1 and _is_factored(found[0]) else None for found in uses]
+    if not any(only):
+        return (lambda leaves, bumps: (loss(leaves), {})), only
+
+    def run(leaves, bumps):
+        results, operands = _run(jaxpr, program.consts, (), leaves, bumps)
+        return jax.tree.unflatten(jax.tree.structure(shape), results), operands
+
+    return run, only
+
+
+def _follow(jaxpr, seen, path, uses):
+    """Add to ``uses`` who takes a variable of ``seen``: variable -> (number of a leaf, views).
+
+    Returns for each output what it shows: (number of a leaf, views), or None.
+    """
+    for n, equation in enumerate(jaxpr.eqns):
+        operands = enumerate(equation.invars)
+        taken = [(i, seen[v]) for i, v in operands if not isinstance(v, Literal) and v in seen]
+        if not taken:
+            continue
+        if equation.primitive.name in ENTERED:
+            inner, _ = _inside(equation)
+            results = _follow(inner, {inner.invars[i]: x for i, x in taken}, (*path, n), uses)
+            shown = zip(equation.outvars, results, strict=True)
+            seen.update((v, x) for v, x in shown if x is not None)
+        elif _is_view(equation):
+            leaf, views = taken[0][1]
+            seen[equation.outvars[0]] = leaf, (*views, equation)
+        else:
+            for i, (leaf, views) in taken:
+                uses[leaf].append(Use((*path, n), equation, i, views))
+    return [None if isinstance(v, Literal) else seen.get(v) for v in jaxpr.outvars]
+
+
+def _is_view(equation):
+    """Say whether an equation shows the numbers of its one operand, all of them, once each."""
+    if equation.primitive.name not in RESHAPING or len(equation.invars) != 1:
+        return False
+    before, after = equation.invars[0].aval, equation.outvars[0].aval
+    return before.size == after.size and jnp.issubdtype(after.dtype, jnp.floating)
+
+
+def _is_factored(use):
+    """Say whether a use is a product with one vector, or one lookup."""
+    if use is None:  # returned
+        return False
+    name, params = use.equation.primitive.name, use.equation.params
+    operands = [v.aval for v in use.equation.invars]
+    if name == "dot_general":
+        other = operands[1 - use.operand]
+        summed = params["dimension_numbers"][0][1 - use.operand]
+        one_position = other.size == prod(other.shape[axis] for axis in summed)
+        return one_position and jnp.issubdtype(other.dtype, jnp.floating)
+    if name == "gather":
+        return use.operand == 0 and operands[1].size == operands[1].shape[-1]
+    return name == "dynamic_slice" and use.operand == 0
+
+
+def _left(use, others):
+    """Return the factor of one sample beside delta: the vector, or 1 where a lookup hit."""
+    if use.kind == "outer product":
+        return others[0]
+    params, (table, *_) = use.equation.params, use.equation.invars
+    hit = jnp.ones((), jnp.float32)
+    if "FILL_OR_DROP" in str(params.get("mode")):  # the other modes clamp
+        axes = params["dimension_numbers"].start_index_map
+        ends = [table.aval.shape[axis] - params["slice_sizes"][axis] for axis in axes]
+        start = others[0].reshape(-1)
+        hit = hit * jnp.all((start >= 0) & (start <= jnp.asarray(ends, start.dtype)))
+    return hit
+
+
+def _total(use, shape, beside, delta):
+    """Return the sum of the rows: what a product or a lookup of all samples is transposed to."""
+    equation = use.equation
+    views = [view for view in use.views if view.primitive.name != "convert_element_type"]
+    others = beside if use.kind == "lookup" else [beside.astype(delta.dtype)]
+
+    def of_sample(leaf, others):
+        for view in views:
+            (leaf,) = _bind(view, [leaf])
+        operands = [*others[: use.operand], leaf, *others[use.operand :]]
+        if use.kind == "lookup":
+            return _bind(equation, operands)[0]
+        dims, precision = equation.params["dimension_numbers"], equation.params["precision"]
+        return jax.lax.dot_general(*operands, dims, precision=precision)
+
+    of_batch = lambda leaf: jax.vmap(of_sample, (None, 0))(leaf, others)  # noqa: E731
+    return jax.linear_transpose(of_batch, jax.ShapeDtypeStruct(shape, delta.dtype))(delta)[0]
+
+
+def _run(jaxpr, consts, path, given, bumps):
+    """Run a program; return its results, and path -> the operands of each bumped equation."""
+    values = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *given], strict=True))
+    kept: dict = {}
+    for n, equation in enumerate(jaxpr.eqns):
+        here = (*path, n)
+        operands = [v.val if isinstance(v, Literal) else values[v] for v in equation.invars]
+        if here in bumps:
+            (result,) = _bind(equation, operands)
+            results = [result + bumps[here]]
+            kept[here] = operands
+        elif any(other[: len(here)] == here for other in bumps):
+            inner, inner_consts = _inside(equation)
+            run = partial(_run, inner, inner_consts, here)
+            if "policy" in equation.params:
+                policy, prevent = equation.params["policy"], equation.params["prevent_cse"]
+                run = jax.checkpoint(run, policy=policy, prevent_cse=prevent)
+            results, more = run(operands, bumps)
+            kept.update(more)
+        else:
+            results = _bind(equation, operands)
+        values.update(zip(equation.outvars, results, strict=True))
+    return [v.val if isinstance(v, Literal) else values[v] for v in jaxpr.outvars], kept
+
+
+def _bind(equation, operands):
+    """Apply an equation's primitive, with its rules of derivation."""
+    params = equation.primitive.get_bind_params(equation.params)
+    functions, params = params if isinstance(params, tuple) else ((), params)  # before JAX 0.10
+    with equation.ctx.manager:
+        found = equation.primitive.bind(*functions, *operands, **params)
+    return found if equation.primitive.multiple_results else [found]
+
+
+def _inside(equation):
+    """Return the program inside an equation, and its constants."""
+    inner = equation.params["jaxpr"]
+    return getattr(inner, "jaxpr", inner), getattr(inner, "consts", ())
