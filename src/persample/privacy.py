@@ -115,9 +115,7 @@ def noisy_mean(
     Source: Abadi et al. (2016), algorithm 1, with a fixed divisor.
     """
     if (rows is None) == (total is None):
-        raise TypeError(
-            "noisy_mean: give either rows (or a record), or total=, their clipped sum."
-        )
+        raise TypeError("noisy_mean: give either rows or a record, or total=, a clipped sum.")
     draw = _drawer(rng)
     settings = {"max_norm": max_norm, "divisor": divisor, "noise_multiplier": noise_multiplier}
     if isinstance(rng, np.random.Generator):
