@@ -158,3 +158,10 @@ def test_a_backend_is_one_file_and_one_row(monkeypatch):
         both(given[0], *plain[1:])
     with pytest.raises(ValueError, match="is not one of numpy, torch, jax, toy;"):
         ps.backend("other")
+
+
+def test_a_program_of_the_numpy_backend_is_called_by_the_name_of_the_loss():
+    own = ps.backend("numpy")
+    compiled = ps.engine.jit(own.vmap(own.grad(ps.td_loss), (None, 0, 0, 0)))
+    source = compiled.source(np.ones(3), np.ones((4, 3)), np.ones(4), np.ones((4, 3)))
+    assert source.startswith("def td_loss(theta, s, r, s_next):")

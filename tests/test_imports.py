@@ -43,7 +43,7 @@ LAYERS = [
     ["engine.codegen", "engine.optimise"],
     ["engine.staging", "engine.batching", "engine.reverse"],
     ["engine.tracer", "engine.vjps"],
-    ["engine.vjps_more", "engine.numpy_functions"],
+    ["engine.numpy_functions"],
     ["engine.numpy_calls.products", "engine.numpy_calls.shapes"],
     ["engine.numpy_calls.elementwise", "engine.numpy_calls.reductions"],
     ["engine.numpy_calls"],

@@ -10,7 +10,7 @@ from typing import Any
 
 from .arrays import array_namespace, widened
 from .factored import Formed
-from .per_sample import OfBatch, refuse_batched_parameters
+from .per_sample import BatchFunction, refuse_batched_parameters
 from .statistics import along, checked_bound, clipping_factors, like, norms, weighted
 
 # With chunk_size="auto", a chunk has at most so many numbers of rows or of their factors.
@@ -158,7 +158,7 @@ def clipped_grad_sum(
     return ClippedSum(where, of_batch, loss, in_axes, jit, chunk_size, has_aux)
 
 
-class WithoutRows(OfBatch):
+class WithoutRows(BatchFunction):
     """A function of a batch whose result needs no memory for all rows.
 
     What runs returns a pair: (a tree that is a sum over the samples, a tree of the samples).
@@ -217,7 +217,7 @@ class ClippedSum(WithoutRows):
             )
         max_norm = checked_bound(self.where, max_norm, arguments)
         weights = None if weights is None else like(weights, arguments)
-        total, aux = OfBatch.__call__(self, *arguments, max_norm, weights, **keywords)
+        total, aux = BatchFunction.__call__(self, *arguments, max_norm, weights, **keywords)
         return (total, aux) if self.has_aux else total
 
     def _checks(self, arguments, max_norm=1.0, weights=None):

@@ -78,7 +78,7 @@ def per_sample_grad(
     def rows(backend, loss, in_axes):
         return backend.vmap(backend.grad(loss, has_aux=has_aux), in_axes)
 
-    return OfBatch("per_sample_grad", rows, loss, in_axes, jit, chunk_size, has_aux)
+    return BatchFunction("per_sample_grad", rows, loss, in_axes, jit, chunk_size, has_aux)
 
 
 def per_sample_value_and_grad(
@@ -108,7 +108,7 @@ def per_sample_value_and_grad(
         return backend.vmap(backend.value_and_grad(loss, has_aux=has_aux), in_axes)
 
     where = "per_sample_value_and_grad"
-    return OfBatch(where, losses_and_rows, loss, in_axes, jit, chunk_size, has_aux)
+    return BatchFunction(where, losses_and_rows, loss, in_axes, jit, chunk_size, has_aux)
 
 
 def loop_grad(loss: Callable, in_axes: Any = None) -> Callable:
@@ -128,7 +128,7 @@ def loop_grad(loss: Callable, in_axes: Any = None) -> Callable:
 
         return rows
 
-    return OfBatch("loop_grad", loop, loss, in_axes)
+    return BatchFunction("loop_grad", loop, loss, in_axes)
 
 
 def mean_grad(loss: Callable, in_axes: Any = None, *, jit: bool = False) -> Callable:
@@ -156,7 +156,7 @@ def mean_grad(loss: Callable, in_axes: Any = None, *, jit: bool = False) -> Call
 
         return backend.grad(mean_loss)
 
-    return OfBatch("mean_grad", gradient, loss, in_axes, jit)
+    return BatchFunction("mean_grad", gradient, loss, in_axes, jit)
 
 
 def refuse_batched_parameters(where: str, own: Backend, in_axes: tuple) -> None:
@@ -168,7 +168,7 @@ def refuse_batched_parameters(where: str, own: Backend, in_axes: tuple) -> None:
         )
 
 
-class OfBatch:
+class BatchFunction:
     """A function of a batch: the first call of each signature is checked, later ones only run.
 
     ``transform(backend, loss, in_axes)`` makes what runs, ``where`` opens the messages. A

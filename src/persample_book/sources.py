@@ -30,9 +30,8 @@ COMPILER = {
     "codegen": "a graph to NumPy source",
     "jit": "keeps the programs; jit",
 }
-# Looked up when in question: lists of names, rules needed less often, the functions that are
-# derived from those above, and NumPy's.
-APART = ["__init__", "namespace", "numpy_functions", "vjps_more"]
+# Looked up when in question: lists of names, the functions derived from those above, and NumPy's.
+APART = ["__init__", "namespace", "numpy_functions"]
 FUNCTIONS = ["__init__", "along_axes", "creation", "elementwise", "linalg", "products", "shapes"]
 FUNCTIONS = [f"functions/{name}" for name in [*FUNCTIONS, "steps"]]
 _CALLS = ["__init__", "elementwise", "products", "reductions", "shapes"]

@@ -58,6 +58,8 @@ class Backend:
             value, found = both(*args)
             return (found, value[1]) if has_aux else found
 
+        # By these a compiled program gets its name, and the names of its arguments.
+        gradient.__name__, gradient.__wrapped__ = getattr(f, "__name__", "gradient"), f
         return gradient
 
     def vmap(self, f: Callable, in_axes: Any = 0) -> Callable:

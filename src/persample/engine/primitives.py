@@ -1,7 +1,7 @@
 """The complete list of primitives, each with its NumPy implementation.
 
 To add one, say ``exp2``: a row here (a ufunc: its name in a list below), a row of VJP rules in
-``vjps_more`` or ``vjps``, a row in ``batching.batch_rules`` (which an ELEMENTWISE primitive has
+``vjps``, a row in ``batching.batch_rules`` (which an ELEMENTWISE primitive has
 by itself), and a row of test cases in ``tests/specs.py``. One-input ufuncs are then functions of
 the namespace: ``xp.exp2(x)``.
 """
