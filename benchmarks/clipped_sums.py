@@ -34,7 +34,7 @@ import persample as ps
 
 RESULT = Path(__file__).parent / "results" / "clipped_sums.json"
 MICROBATCHES = (1, 2, 4, 8, 16, 32)
-SECONDS = 3.0  # of repeats, at most
+SECONDS = 1.5  # of repeats, at most
 MAX_NORM = 1.0
 
 
