@@ -38,7 +38,8 @@ TRANSFORMS = "engine_errors engine_structure tape engine_transforms"
 FUNCTIONS = "engine_errors engine_arrays array_api engine_numbers"
 COMPILER = "engine_jit engine_errors engine_numbers engine_random_programs"
 CALLS = "errors trees torch_backend per_sample generated_calls"
-RECORDS = "record_rules record_errors record_passes record_programs record_precision record"
+RULED = "record_rules record_refusals"
+RECORDS = f"{RULED} record_errors record_passes record_programs record_precision record"
 GROUPS = {
     "engine": {
         "engine/contraction.py": "engine_arrays engine_jit engine_random_programs engine_rules",

@@ -199,6 +199,7 @@ ON_THE_WAY = {
     "AliasBackward0": (ATEN.alias, (3, 4), False),
     "CloneBackward0": (torch.clone, (3, 4), False),
     "TBackward0": (torch.t, (4, 3), False),
+    "of a vector, TBackward0": (torch.t, (4,), True),
     "two TBackward0": (lambda w: w.t().t(), (3, 4), False),
     "PermuteBackward0": (lambda w: w.T, (4, 3), False),
     "by negative axes, PermuteBackward0": (lambda w: w.permute(-1, -2), (4, 3), False),

@@ -61,8 +61,8 @@ def _on_axis_0(use, output):
     return use.is_one_sample or use.along.axis == 0
 
 
-def _on_axis_1(use, output):
-    return use.is_one_sample or use.along.axis == 1
+def _always(use, output):
+    return True
 
 
 def _never(node):
@@ -367,7 +367,7 @@ RULES: dict[str, dict[int, Rule]] = {
     },
     "NativeLayerNormBackward": {
         4: Rule(_layer_scale_again, ("grad_out", "input", "mean", "rstd", "normalized_shape")),
-        5: Rule(_no_part),
+        5: Rule(_no_part, (), _always),
     },
     "NativeGroupNorm": {
         1: Rule(_group_scale, ("input", "result1", "result2"), _on_axis_0),
@@ -385,10 +385,10 @@ RULES: dict[str, dict[int, Rule]] = {
     "Embedding": {0: Rule(_lookup, TABLE, _of_table, gives=Lookup)},
     "EmbeddingBag": {0: Rule(_bags, BAGS, _one_bag_each, _by_frequency, Lookup)},
     "MkldnnRnnLayer": {
-        1: Rule(_of_input, LSTM, _on_axis_1, gives=OuterSum, prepare=_lstm),
-        2: Rule(_of_state, LSTM, _on_axis_1, gives=OuterSum, prepare=_lstm),
-        3: Rule(_of_gates, LSTM, _on_axis_1, prepare=_lstm),
-        4: Rule(_of_gates, LSTM, _on_axis_1, prepare=_lstm),
+        1: Rule(_of_input, LSTM, _always, gives=OuterSum, prepare=_lstm),
+        2: Rule(_of_state, LSTM, _always, gives=OuterSum, prepare=_lstm),
+        3: Rule(_of_gates, LSTM, _always, prepare=_lstm),
+        4: Rule(_of_gates, LSTM, _always, prepare=_lstm),
     },
     "Index": {0: Rule(_indexed, ("indices",), _of_table, _is_no_lookup, Lookup)},
 }
