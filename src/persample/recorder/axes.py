@@ -241,14 +241,13 @@ def joined_along(p: Passed) -> Along | OneSample | None:
 
 
 def sliced(p: Passed) -> Along | Piece:
-    """A part of an axis."""
+    """A part of an axis, or one of several parts."""
     (dim,) = p.axes("dim")
     if isinstance(p.along, Along) and p.along.axis != dim:
         return p.along
-    if p.into[dim] == p.out[dim] and p.saved("step") == 1:
+    start, step = p.start_of_part(dim), p.saved("step", 1)
+    if p.into[dim] == p.out[dim] and step == 1:
         return p.along
-    start, step = p.saved("start"), p.saved("step")
-    start = max(0, start + p.into[dim]) if start < 0 else min(start, p.into[dim])
     return Piece(dim, range(start, start + step * p.out[dim], step), p.owners(dim))
 
 
@@ -259,16 +258,6 @@ def slice_undone(p: Passed) -> Along | OneSample | None:
         return p.along
     part = slice(*(p.saved(name) for name in ("start", "end", "step")))
     return layout_of(dim, np.array(p.owners(dim)[part]), p.size)
-
-
-def split(p: Passed) -> Along | Piece:
-    """One of several parts of an axis."""
-    (dim,) = p.axes("dim")
-    if isinstance(p.along, Along) and p.along.axis != dim:
-        return p.along
-    sizes = p.saved("split_sizes") or (p.saved("split_size"),) * p.output
-    start = sum(sizes[: p.output])
-    return Piece(dim, range(start, start + p.out[dim]), p.owners(dim))
 
 
 def selected(p: Passed) -> Along | Piece:
@@ -523,9 +512,8 @@ AXES: dict[str, AxisRule] = {
     **_rows("Select Unbind", chosen),
     **_rows("Stack SelectBackward", stacked),
     "Cat": joined_along,
-    "Slice": sliced,
+    **_rows(f"Slice {SPLIT}", sliced),
     "SliceBackward": slice_undone,
-    **_rows(SPLIT, split),
     "IndexSelect": selected,
     **_rows("CopySlices MaskedSelect PackPaddedSequence", shown),
     "Repeat": tiled,

@@ -105,12 +105,7 @@ def _exchanges_two(passed):
 
 def _piece(form, passed, saved):
     """Undo a cut of whole lines."""
-    start = passed.saved("start")
-    if start is None:  # one of several pieces
-        sizes = passed.saved("split_sizes") or (passed.saved("split_size"),) * passed.output
-        start = sum(sizes[: passed.output])
-    elif start < 0:
-        start = max(0, start + passed.into[0])
+    start = passed.start_of_part(0)
     return Part(form, slice(start, start + passed.out[0]), passed.into)
 
 
