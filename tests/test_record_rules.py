@@ -15,7 +15,7 @@ from persample.recorder.graph import Graph
 from persample.recorder.rules import RULES
 from persample.recorder.uses import Uses
 
-from .layer_models import B, Made, agree, alone, losses, norms_of, oracle, replayed
+from .layer_models import B, Made, agree, alone, losses, norms_of, oracle, record_of, replayed
 from .test_recurrent import TAKEN
 from .tolerances import assert_close
 
@@ -246,6 +246,8 @@ def test_what_only_moves_numbers_needs_no_autograd(operation):
     assert [site.path.pulled is not None for site in cut.sites["w"]] == [is_pulled]
     assert cut.keeps_graph == is_pulled
     agree(record, oracle(model, x), 1e-5 if "ToCopy" in operation else 1e-9)
+    if is_pulled:  # the graph is kept anyhow
+        assert record_of(model, x).check()["w"] < 1e-9
 
 
 PIECES = {  # of a weight, taken by one linear map each: slices -> are their norms had without rows

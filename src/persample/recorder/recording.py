@@ -143,7 +143,10 @@ class Record:
             yield part
 
     def squared_norms(self) -> Any:
-        """Return (B,): ||g_i||^2 over all parameters together, without forming the rows.
+        """Return (B,): ||g_i||^2 over all parameters together, without the rows of all samples.
+
+        Where rows are the shortest way to the norms they are kept, up to 64 MiB in all, for the
+        sum that may be asked for next.
 
         A constant: in ``losses.mean() + lam * record.squared_norms().mean()`` the penalty has no
         gradient.
@@ -153,10 +156,14 @@ class Record:
 
     def _squares_and_norms(self):
         """Return (B,) squared norms and norms; they are worked out once."""
+        from .buffers import CACHE_BYTES
         from .uses import squares_and_norms
 
         _, uses = self._source.collect()
         if self._norms is None:
+            left = CACHE_BYTES
+            for each in uses.values():
+                left -= each.cache_rows(left)
             self._norms = squares_and_norms(uses)
         return self._norms
 
@@ -169,13 +176,7 @@ class Record:
 
         Source: Abadi et al. (2016); Lee & Kifer (2020).
         """
-        from .buffers import CACHE_BYTES
-
         _, uses = self._source.collect()
-        if self._norms is None:
-            left = CACHE_BYTES
-            for each in uses.values():
-                left -= each.cache_rows(left)
         weights = self._clipping(max_norm)
         return {name: each.weighted_sum(weights) for name, each in uses.items()}
 

@@ -87,7 +87,7 @@ class Uses:
     def cache_rows(self, most: int) -> int:
         """Form all rows, for norms that need them, if they take ``most`` bytes; return how many.
 
-        Whoever asks for the norms first and then for a sum needs them twice.
+        A sum that is asked for after the norms needs them again.
         """
         nbytes = self.size * self.parameter.numel() * wide(self.parameter.dtype).itemsize
         if nbytes > most or not any(form.needs_rows for form in self.forms):
