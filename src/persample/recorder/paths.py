@@ -58,14 +58,9 @@ class Path:
         return Pulled(form, GradientEdge(node, output), shape, dtype, name, parameter)
 
 
-NO_STEPS = Path(())
-
-
 def path(graph: Graph, target: tuple[int, int], leaf: int, form: type[Form]) -> Path:
     """Return the path from an input of an operation to a leaf, for a class of forms."""
     steps, (place, output) = [], target
-    if place == leaf:
-        return NO_STEPS
     while place != leaf:
         step, targets = STEPS.get(graph.kinds[place]), graph.targets[place]
         if step is None or targets[0] is None or not issubclass(form, step.takes):

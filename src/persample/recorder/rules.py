@@ -104,20 +104,14 @@ def _spread(use, ct, saved):
     return _summed(use, ct)
 
 
-def _add(use, ct, saved):
-    return _summed(use, ct if saved["alpha"] == 1 else ct * saved["alpha"])
+def _times(other, sign=1):
+    """Multiply by what was saved: another input, or a factor, which is mostly 1."""
 
+    def make(use, ct, saved):
+        factor = saved[other] if sign == 1 else -saved[other]
+        return _summed(use, ct if isinstance(factor, int) and factor == 1 else ct * factor)
 
-def _subtract(use, ct, saved):
-    return _summed(use, ct * -saved["alpha"])
-
-
-def _added(use, ct, saved):
-    return _summed(use, ct if saved["beta"] == 1 else ct * saved["beta"])
-
-
-def _times(other):
-    return lambda use, ct, saved: _summed(use, ct * saved[other])
+    return make
 
 
 def _divided(use, ct, saved):
@@ -338,12 +332,12 @@ LSTM = (
 # others have formulas of their own.
 RULES: dict[str, dict[int, Rule]] = {
     "Addmm": {
-        0: Rule(_added, ("beta",)),
+        0: Rule(_times("beta"), ("beta",)),
         2: Rule(_add_product, ("mat1", "alpha"), _on_axis_0, gives=OuterSum),
     },
     "Mm": {1: Rule(_plain_product, ("self",), _on_axis_0, gives=OuterSum)},
-    "Add": {0: Rule(_spread), 1: Rule(_add, ("alpha",))},
-    "Sub": {0: Rule(_spread), 1: Rule(_subtract, ("alpha",))},
+    "Add": {0: Rule(_spread), 1: Rule(_times("alpha"), ("alpha",))},
+    "Sub": {0: Rule(_spread), 1: Rule(_times("alpha", -1), ("alpha",))},
     "Mul": {0: Rule(_times("other"), ("other",)), 1: Rule(_times("self"), ("self",))},
     "Div": {
         0: Rule(_divided, ("other",)),
