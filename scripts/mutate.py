@@ -39,7 +39,8 @@ FUNCTIONS = "engine_errors engine_arrays array_api engine_numbers"
 COMPILER = "engine_jit engine_errors engine_numbers engine_random_programs"
 CALLS = "errors trees torch_backend per_sample generated_calls"
 RULED = "record_rules record_refusals"
-RECORDS = f"{RULED} record_errors record_passes record_programs record_precision record"
+PASSES = "record_errors record_passes record_programs record_precision samples_apart"
+RECORDS = f"{RULED} {PASSES} record"
 GROUPS = {
     "engine": {
         "engine/contraction.py": "engine_arrays engine_jit engine_random_programs engine_rules",
@@ -66,6 +67,7 @@ GROUPS = {
         "recorder/axes.py": "axes record_rules record_programs record",
         "recorder/buffers.py": "record gram project",
         "recorder/graph.py": f"axes {RECORDS}",
+        "recorder/recurrent.py": "recurrent",
         "recorder/": RECORDS,
     },
     "statistics": {

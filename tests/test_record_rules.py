@@ -113,6 +113,15 @@ def test_a_rule_is_taken(rule):
     agree(record, oracle(model, x))
 
 
+@pytest.mark.parametrize("padding", [None, 2])
+def test_lookups_by_frequency_count_the_whole_batch(padding):
+    torch.manual_seed(0)
+    model = nn.Embedding(9, 4, padding_idx=padding, scale_grad_by_freq=True).double()
+    record, _, cut = one_pass(model, torch.randint(0, 9, (B, 6)))
+    assert not cut.keeps_graph
+    agree(record, alone(model, record._source.losses))
+
+
 INDEXED = {  # of a parameter -> its shape, is it a lookup
     "lines from the end": (lambda w, i: w[i - 9], (9, 4), True),
     "in few bits": (lambda w, i: w[i.int()], (9, 4), True),

@@ -16,6 +16,7 @@ import persample as ps
 
 from .layer_models import Made, agree, alone
 
+ATEN = torch.ops.aten
 SIZES = (6, 13, 3)
 arange = torch.arange
 
@@ -214,6 +215,11 @@ PROVED = {  # forward pass, parts, batch
         images,
     ),
     "LayerNorm, one by one": (each(lambda m, x: m.net(x)), {"net": lambda: nn.LayerNorm(4)}, bags),
+    "pieces of a weight, one by one": (
+        each(lambda m, x: F.linear(x, m.w[1:3]).sin() + F.linear(x, m.w[:2])),
+        {"w": lambda: parameter(3, 4)},
+        bags,
+    ),
     "a product, one by one": (
         each(lambda m, x: (m.w.sin() @ x.T).cumsum(1)),
         {"w": lambda: parameter(4, 4)},
@@ -233,6 +239,18 @@ REPLAYED = {  # and the words of the warning
         bags,
         "at WeightNormInterfaceBackward0 there is no closed form of the rows, .* [0-9]+ backward "
         "passes through one sample's part of the graph, about as long as a loop",
+    ),
+    "repeated, one by one": (
+        each(lambda m, x: m.w.repeat(len(x), 1) * x),
+        {"w": lambda: parameter(4)},
+        bags,
+        "at RepeatBackward0 there is no closed form",
+    ),
+    "without a closed form twice, one by one": (
+        each(lambda m, x: ATEN.bmm(ATEN.bmm(x[None], m.w[None]).sin(), m.w[None])),
+        {"w": lambda: parameter(4, 4)},
+        bags,
+        "at BmmBackward0 there is no closed form of the rows, .* through one sample's part",
     ),
     "a function of one's own": (
         lambda m, x: Cube.apply(m.net(x)).sum(1),
