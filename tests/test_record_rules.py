@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import persample as ps
-from persample.recorder import sites
+from persample.recorder import buffers, sites
 from persample.recorder.along import Along
 from persample.recorder.graph import Graph
 from persample.recorder.rules import RULES
@@ -257,6 +257,57 @@ def test_what_only_moves_numbers_needs_no_autograd(operation):
     agree(record, oracle(model, x), 1e-5 if "ToCopy" in operation else 1e-9)
     if is_pulled:  # the graph is kept anyhow
         assert record_of(model, x).check()["w"] < 1e-9
+
+
+class Checked(torch.autograd.Function):
+    """A cube whose backward pass looks at a number: vmap cannot."""
+
+    @staticmethod
+    def forward(ctx, w):
+        ctx.save_for_backward(w)
+        return w**3
+
+    @staticmethod
+    def backward(ctx, ct):
+        if ct.abs().sum().item() > 1e6:
+            raise RuntimeError("too large")
+        return 3 * ct * ctx.saved_tensors[0] ** 2
+
+
+@pytest.mark.parametrize("cube", [lambda w: w**3, Checked.apply])
+@pytest.mark.parametrize("scratch", [1, 200, 2**22])
+def test_rows_that_autograd_takes_to_the_parameter_a_few_at_a_time(cube, scratch, monkeypatch):
+    torch.manual_seed(0)
+    monkeypatch.setattr(buffers, "SCRATCH", scratch)
+    model, x = own(lambda x, w: x @ cube(w), 4, 3)().double(), torch.randn(B, 4).double()
+    record, _, cut = one_pass(model, x)
+    assert cut.keeps_graph
+    agree(record, oracle(model, x))
+
+
+def test_an_error_of_the_second_run_is_not_hidden():
+    model = own(lambda x, w: x @ Checked.apply(w), 4, 3)()
+    with ps.record(model) as record:
+        record.backward(1e9 * model(torch.ones(B, 4)).sum(1))
+    with pytest.raises(RuntimeError, match="^too large"):
+        record.rows()
+
+
+TWO_USES = {  # of a table (9, 4), by B texts of words
+    "a word, and a product": lambda m, i: (F.embedding(i[:, 0], m.w) @ m.w.T).sin(),
+    "words, and products": lambda m, i: (F.embedding(i, m.w) @ m.w.T).sin().sum(1),
+    "words, and a factor": lambda m, i: F.embedding(i, m.w).sum((1, 2))[:, None, None] * m.w,
+    "words, and lines": lambda m, i: F.embedding(i, m.w).sum(1) * m.w[2:5].sum(0),
+}
+
+
+@pytest.mark.parametrize("case", TWO_USES)
+def test_two_uses_of_a_table(case):
+    torch.manual_seed(0)
+    model = Made(TWO_USES[case], w=nn.Parameter(torch.randn(9, 4))).double()
+    record, _, cut = one_pass(model, torch.randint(0, 9, (B, 6)))
+    assert "w" in cut.sites
+    agree(record, alone(model, record._source.losses))
 
 
 PIECES = {  # of a weight, taken by one linear map each: slices -> are their norms had without rows

@@ -13,8 +13,9 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
 import persample as ps
+from persample.recorder import replay
 
-from .layer_models import Made, agree, alone
+from .layer_models import Made, agree, alone, replayed
 
 ATEN = torch.ops.aten
 SIZES = (6, 13, 3)
@@ -290,6 +291,15 @@ def test_rows_need_no_replay(name):
 def test_rows_that_are_replayed_are_right_and_the_warning_says_why_and_at_what_price(name):
     with pytest.warns(UserWarning, match=f"^record: {REPLAYED[name][3]}"):
         compare(REPLAYED[name])
+
+
+@pytest.mark.parametrize("most", [0, 2**20])
+def test_replays_are_kept_for_the_next_parameter_or_run_again(most, monkeypatch):
+    """Of one sample the loss does not depend on the layer."""
+    monkeypatch.setattr(replay, "CACHE_BYTES", most)
+    function = each(lambda m, x: m.net(x) if len(x) != 2 else x * m.w)
+    with replayed("WeightNorm"):
+        compare((function, WEIGHT_NORM | {"w": lambda: parameter(4)}, bags))
 
 
 def test_samples_apart_are_replayed_each_through_its_own_graph():
