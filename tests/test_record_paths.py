@@ -1,5 +1,7 @@
 """From a parameter to its uses: views, cuts and lookups, functions of it, several uses at once."""
 
+import math
+from contextlib import nullcontext
 from functools import partial
 
 import pytest
@@ -11,7 +13,7 @@ import persample as ps
 from persample.recorder import buffers
 from persample.recorder.uses import Uses
 
-from .layer_models import B, Made, agree, alone, norms_of, oracle, record_of
+from .layer_models import B, Made, agree, alone, norms_of, oracle, record_of, replayed
 from .test_record_rules import ATEN, one_pass, own
 from .tolerances import assert_close
 
@@ -157,3 +159,45 @@ def test_pieces_of_one_weight(pieces, shape, monkeypatch):
         record, _, _ = one_pass(model, x.double())
         monkeypatch.setattr(Uses, "few", None)
         assert_close(record.squared_norms(), norms_of(expected))
+
+
+def gradient(function):
+    """Return a function's gradient by its input, for a second use of its parameter."""
+
+    def call(x, w):
+        x = x.clone().requires_grad_()
+        return torch.autograd.grad(function(x, w).sin().sum(), x, create_graph=True)[0]
+
+    return call
+
+
+USES = {  # function of a batch and what was made of a parameter, its shape, shape of a sample
+    "product": (torch.matmul, (4, 3), (4,)),
+    "products": (torch.matmul, (4, 3), (7, 4)),
+    "scale": (torch.mul, (7, 4), (7, 4)),
+    "convolution": (F.conv1d, (3, 2, 2), (2, 5)),
+    "gradient of a convolution": (gradient(F.conv1d), (3, 2, 2), (2, 5)),
+    "transposed convolution": (F.conv_transpose1d, (2, 3, 2), (2, 5)),
+    "words": (F.embedding, (9, 4), (6,)),
+    "bags": (F.embedding_bag, (9, 4), (6,)),
+    "lines": (lambda i, w: w[i], (9, 4), (6,)),
+}
+MOVES = {  # what is made of a parameter, the parameter's shape from that of what is used
+    "cut": (lambda w, shape: w[1:-2], lambda n, *rest: (n + 3, *rest)),
+    "viewed": (lambda w, shape: w.view(shape), lambda *shape: (math.prod(shape),)),
+    "turned": (lambda w, shape: w.transpose(0, 1), lambda n, m, *rest: (m, n, *rest)),
+    "computed": (lambda w, shape: w.sin(), lambda *shape: shape),
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("use", USES)
+def test_every_use_of_what_was_made_of_a_parameter(use, move):
+    torch.manual_seed(0)
+    (function, shape, of_sample), (made, shape_of) = USES[use], MOVES[move]
+    model = own(lambda x, w: function(x, made(w, shape)), *shape_of(*shape))().double()
+    words = use in ("words", "bags", "lines")
+    x = torch.randint(0, 9, (B, *of_sample)) if words else torch.randn(B, *of_sample).double()
+    with replayed("Index") if use == "lines" else nullcontext():
+        record, _, _ = one_pass(model, x)
+    agree(record, alone(model, record._source.losses))
