@@ -75,6 +75,11 @@ def picked(m, x):
     return torch.stack([-logp[n, n % 3] for n in range(len(x))])
 
 
+def unbound(m, x):
+    h = m.net(x)
+    return torch.stack([h.unbind()[n].sin().sum() for n in range(len(x))])
+
+
 def two_views(m, x):
     z = m.net(torch.cat([x, 2 * x + 1]))
     return 1 - F.cosine_similarity(z[: len(x)], z[len(x) :])
@@ -174,6 +179,7 @@ PROVED = {  # forward pass, parts, batch
     "slice by slice into an array": (lambda m, x: written(m, x, 1), {"net": mlp}, bags),
     "groups by a mask": (of_groups, {"net": mlp, "head": mlp}, vectors),
     "unbind": (each(lambda m, h: m.net(h)), {"net": mlp}, vectors),
+    "unbind, again for each": (unbound, {"net": mlp}, vectors),
     "numbers picked one by one": (picked, {"net": mlp}, vectors),
     "two views, slices": (two_views, {"net": mlp}, vectors),
     "three views, chunks": (three_views, {"net": mlp}, vectors),

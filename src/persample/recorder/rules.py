@@ -91,17 +91,13 @@ class Rule:
 
 
 # A sum over whatever the operation repeated: biases, scales, positions, class tokens.
-def _summed(use: Use, ct: Tensor) -> Formed:
+def _summed(use: Use, ct: Tensor, saved: Any = None) -> Formed:
     if use.is_plain(ct) and ct.shape[1:] == use.shape:
         return Formed(ct.to(use.dtype))
     x = use.first(ct)
     shape = (1,) * (x.ndim - 1 - len(use.shape)) + use.shape
     axes = [n for n, length in enumerate(shape, 1) if length == 1 and x.shape[n] != 1]
     return Formed((x.sum(axes) if axes else x).reshape(use.size, *use.shape))
-
-
-def _spread(use, ct, saved):
-    return _summed(use, ct)
 
 
 def _times(other, sign=1):
@@ -154,21 +150,16 @@ def _called(use, ct, saved):
 
 
 # Products of matrices: the weight is the second factor, (d, p), so a row is h^T delta.
-def _product(use, ct, saved, h):
-    if saved.get("alpha", 1) != 1:
-        ct = ct * saved["alpha"]
-    if use.is_plain(ct):
-        return Outer(h.to(use.dtype), ct.to(use.dtype))
-    h, delta = use.first(h), use.first(ct)
-    return OuterSum(h, delta)
+def _product(first):
+    def make(use, ct, saved):
+        h = saved[first]
+        if saved.get("alpha", 1) != 1:
+            ct = ct * saved["alpha"]
+        if use.is_plain(ct):
+            return Outer(h.to(use.dtype), ct.to(use.dtype))
+        return OuterSum(use.first(h), use.first(ct))
 
-
-def _add_product(use, ct, saved):
-    return _product(use, ct, saved, saved["mat1"])
-
-
-def _plain_product(use, ct, saved):
-    return _product(use, ct, saved, saved["self"])
+    return make
 
 
 # Convolutions: (B, channels, ...), or (B k, channels, ...) where a sample has k images.
@@ -333,17 +324,17 @@ LSTM = (
 RULES: dict[str, dict[int, Rule]] = {
     "Addmm": {
         0: Rule(_times("beta"), ("beta",)),
-        2: Rule(_add_product, ("mat1", "alpha"), _on_axis_0, gives=OuterSum),
+        2: Rule(_product("mat1"), ("mat1", "alpha"), _on_axis_0, gives=OuterSum),
     },
-    "Mm": {1: Rule(_plain_product, ("self",), _on_axis_0, gives=OuterSum)},
-    "Add": {0: Rule(_spread), 1: Rule(_times("alpha"), ("alpha",))},
-    "Sub": {0: Rule(_spread), 1: Rule(_times("alpha", -1), ("alpha",))},
+    "Mm": {1: Rule(_product("self"), ("self",), _on_axis_0, gives=OuterSum)},
+    "Add": {0: Rule(_summed), 1: Rule(_times("alpha"), ("alpha",))},
+    "Sub": {0: Rule(_summed), 1: Rule(_times("alpha", -1), ("alpha",))},
     "Mul": {0: Rule(_times("other"), ("other",)), 1: Rule(_times("self"), ("self",))},
     "Div": {
         0: Rule(_divided, ("other",)),
         1: Rule(_divisor, ("self", "other")),
     },
-    "Expand": {0: Rule(_spread)},
+    "Expand": {0: Rule(_summed)},
     "Repeat": {0: Rule(_copies, (), _one_copy_each)},
     "PreluKernel": {1: Rule(_below_zero, ("self",))},
     "Convolution": {
@@ -357,7 +348,7 @@ RULES: dict[str, dict[int, Rule]] = {
     },
     "NativeLayerNorm": {
         1: Rule(_layer_scale, ("input", "result1", "result2")),
-        2: Rule(_spread),
+        2: Rule(_summed),
     },
     "NativeLayerNormBackward": {
         4: Rule(_layer_scale_again, ("grad_out", "input", "mean", "rstd", "normalized_shape")),
