@@ -64,7 +64,7 @@ GROUPS = {
     },
     "recorder": {
         "recorder/__init__.py": "record_errors record",
-        "recorder/axes.py": "axes record_rules record_programs record",
+        "recorder/axes.py": "axes record_rules record_programs samples_apart record",
         "recorder/buffers.py": "record gram project",
         "recorder/graph.py": f"axes {RECORDS}",
         "recorder/recurrent.py": "recurrent",
