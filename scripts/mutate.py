@@ -38,7 +38,9 @@ TRANSFORMS = "engine_errors engine_structure tape engine_transforms"
 FUNCTIONS = "engine_errors engine_arrays array_api engine_numbers"
 COMPILER = "engine_jit engine_errors engine_numbers engine_random_programs"
 CALLS = "errors trees torch_backend per_sample generated_calls"
-RECORDS = "record_rules record_errors record_passes record_programs record_precision record"
+RULED = "record_rules record_refusals record_paths"
+PASSES = "record_errors record_passes record_programs record_precision samples_apart"
+RECORDS = f"{RULED} {PASSES} record"
 GROUPS = {
     "engine": {
         "engine/contraction.py": "engine_arrays engine_jit engine_random_programs engine_rules",
@@ -62,9 +64,10 @@ GROUPS = {
     },
     "recorder": {
         "recorder/__init__.py": "record_errors record",
-        "recorder/axes.py": "axes record_rules record_programs record",
+        "recorder/axes.py": "axes record_rules record_programs samples_apart record",
         "recorder/buffers.py": "record gram project",
         "recorder/graph.py": f"axes {RECORDS}",
+        "recorder/recurrent.py": "recurrent",
         "recorder/": RECORDS,
     },
     "statistics": {

@@ -14,7 +14,7 @@ from torch import nn
 
 import persample as ps
 from persample.recorder import buffers, forms
-from persample.recorder.forms import OuterSum
+from persample.recorder.forms import Formed, OuterSum
 from persample.recorder.layer_forms import Lookup
 from persample.recorder.uses import Uses
 
@@ -92,6 +92,26 @@ def test_everything_agrees_with_the_loop(name, dtype, scratch, monkeypatch):
     record = record_of(model, x)
     agree(record, oracle(model, x), 4 * OF_DTYPE[dtype])
     assert not any("sample by sample" in kind for kind in record.forms().values())
+    record = record_of(model, x)
+    record.squared_norms()  # keeps rows
+    agree(record, oracle(model, x), 4 * OF_DTYPE[dtype])
+
+
+@pytest.mark.parametrize("limit", [0, 3 * 16 * B * 8, 3 * 16 * B * 8 + 1, 2 * 3 * 16 * B * 8])
+def test_norms_keep_the_rows_they_need_for_a_sum_up_to_a_limit(limit, monkeypatch):
+    torch.manual_seed(0)
+    layers = [nn.Linear(16, 3), nn.Linear(3, 16), nn.Linear(16, 3, bias=False)]
+    model, x = nn.Sequential(*layers).double(), torch.randn(B, 30, 16).double()
+    monkeypatch.setattr(buffers, "CACHE_BYTES", limit)
+    record = record_of(model, x)
+    kinds, expected = record.forms(), oracle(model, x)
+    assert_close(record.squared_norms(), norms_of(expected))
+    forms = {name: type(uses.forms[0]) for name, uses in record._source.uses.items()}
+    kept = [name for name, form in forms.items() if form is Formed and "weight" in name]
+    assert kept == ["0.weight", "1.weight", "2.weight"][: limit // (3 * 16 * B * 8)]
+    assert record.forms() == kinds
+    total = summed(expected, (0.3 / norms_of(expected).sqrt()).clip(max=1))
+    assert_close(record.clipped_sum(0.3), total)
 
 
 @pytest.mark.parametrize("name", ["MLP", "Conv2d, groups", "attention", "called twice"])
@@ -240,6 +260,7 @@ def test_norms_of_a_tied_table_have_the_cross_terms_without_its_rows(monkeypatch
         each = torch.nn.functional.cross_entropy(model(i).mT, i.roll(1, 1), reduction="none")
         record.backward(each.mean(1))
     monkeypatch.setattr(Uses, "few", None)
+    monkeypatch.setattr(buffers, "CACHE_BYTES", 0)
     norms, table = norms_of(expected), {"table.weight": expected["table.weight"]}
     assert_close(record.squared_norms(), norms, 1e-12)
     apart = sum(use.squared_norms() for use in record._source.uses["table.weight"].forms)

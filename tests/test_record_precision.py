@@ -5,6 +5,8 @@ import torch
 from torch import nn
 
 import persample as ps
+from persample.recorder import buffers
+from persample.recorder.uses import Uses
 
 from .layer_models import VOCABULARY, TiedLanguage, flat, losses
 from .tolerances import assert_close
@@ -84,6 +86,27 @@ def test_a_sample_of_zeros_beside_a_large_one():
     model = nn.Linear(2, 1, bias=False)
     record = record_of(model, torch.tensor([[0.0, 0.0], [3e25, 4e25]]))
     assert_close(record.clipped_sum(1.0)["weight"], torch.tensor([[0.6, 0.8]]), 1e-5)
+
+
+SIZES = [1.0, 1, 0, 1, 1e-25, 1, 1e25, 0, 0, 0, 1]  # of the rows; those of 1 have a square
+
+
+@pytest.mark.parametrize("samples_at_a_time", [1, 2, 3, 100])
+def test_only_samples_without_a_square_are_formed(samples_at_a_time, monkeypatch):
+    torch.manual_seed(0)
+    model, sizes = nn.Linear(3, 2), torch.tensor(SIZES)
+    record = record_of(model, torch.randn(len(sizes), 3), lambda y: y.sin().sum(1) * sizes)
+    expected = wide(record.rows()).norm(dim=1)
+    formed, form = set(), Uses._add_up
+    monkeypatch.setattr(buffers, "SCRATCH", 4 * 8 * samples_at_a_time)
+    monkeypatch.setattr(
+        Uses, "_add_up", lambda *args: formed.update(range(*args[1].indices(99))) or form(*args)
+    )
+    _, norms = record._squares_and_norms()
+    assert_close(norms.double() / expected.clamp(min=1e-30), (expected > 0).double(), 1e-5)
+    lost = {i for i, size in enumerate(SIZES) if size != 1}
+    assert formed == lost if samples_at_a_time == 1 else lost <= formed <= set(range(2, 10))
+    assert_close(record.squared_norms(), norms * norms, 1e-6)
 
 
 def test_parameters_of_two_types():

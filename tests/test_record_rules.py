@@ -1,11 +1,9 @@
 """Each rule of the table of forms is taken where it applies: no autograd a second time."""
 
 from contextlib import nullcontext
-from functools import partial
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 import persample as ps
@@ -13,7 +11,6 @@ from persample.recorder import sites
 from persample.recorder.along import Along
 from persample.recorder.graph import Graph
 from persample.recorder.rules import RULES
-from persample.recorder.uses import Uses
 
 from .layer_models import B, Made, agree, alone, losses, norms_of, oracle, replayed
 from .test_recurrent import TAKEN
@@ -113,6 +110,15 @@ def test_a_rule_is_taken(rule):
     agree(record, oracle(model, x))
 
 
+@pytest.mark.parametrize("padding", [None, 2])
+def test_lookups_by_frequency_count_the_whole_batch(padding):
+    torch.manual_seed(0)
+    model = nn.Embedding(9, 4, padding_idx=padding, scale_grad_by_freq=True).double()
+    record, _, cut = one_pass(model, torch.randint(0, 9, (B, 6)))
+    assert not cut.keeps_graph
+    agree(record, alone(model, record._source.losses))
+
+
 INDEXED = {  # of a parameter -> its shape, is it a lookup
     "lines from the end": (lambda w, i: w[i - 9], (9, 4), True),
     "in few bits": (lambda w, i: w[i.int()], (9, 4), True),
@@ -185,92 +191,3 @@ def test_bags_of_several_lengths(mode, last, padding):
     kind = "rows, sample by sample from EmbeddingBagBackward0" if by_frequency else "lookup"
     assert record.forms() == {"weight": kind}
     agree(record, alone(model, each), 1e-12)
-
-
-def embed(w, words=(1, 4, 1), **options):
-    return F.embedding(torch.tensor(words), w, **options)
-
-
-# What is made of a parameter before it is used: operation, shape of the parameter, and
-# whether autograd takes the rows to it.
-ON_THE_WAY = {
-    "nothing": (lambda w: w, (3, 4), False),
-    "ToCopyBackward0": (lambda w: w.float(), (3, 4), False),
-    "AliasBackward0": (ATEN.alias, (3, 4), False),
-    "CloneBackward0": (torch.clone, (3, 4), False),
-    "TBackward0": (torch.t, (4, 3), False),
-    "two TBackward0": (lambda w: w.t().t(), (3, 4), False),
-    "PermuteBackward0": (lambda w: w.T, (4, 3), False),
-    "by negative axes, PermuteBackward0": (lambda w: w.permute(-1, -2), (4, 3), False),
-    "TransposeBackward0": (lambda w: w.mT, (4, 3), False),
-    "by axes of both signs, TransposeBackward0": (lambda w: w.transpose(-1, 0), (4, 3), False),
-    "not moved, PermuteBackward0": (lambda w: w.permute(0, 1), (3, 4), True),
-    "not moved, TransposeBackward0": (lambda w: w.transpose(0, -2), (3, 4), True),
-    "of three axes, TransposeBackward0": (lambda w: w.transpose(1, 2), (1, 4, 3), True),
-    "ViewBackward0": (lambda w: w.view(3, 4), (12,), False),
-    "UnsafeViewBackward0": (lambda w: ATEN._unsafe_view(w, (3, 4)), (12,), False),
-    "ReshapeAliasBackward0": (lambda w: ATEN._reshape_alias(w, (3, 4), (4, 1)), (12,), False),
-    "UnsqueezeBackward0": (lambda w: w.unsqueeze(0), (4,), False),
-    "SqueezeBackward0": (torch.squeeze, (1, 3, 4), False),
-    "SqueezeBackward1": (lambda w: w.squeeze(0), (1, 3, 4), False),
-    "a view, turned": (lambda w: w.view(4, 3).t(), (12,), False),
-    "EmbeddingBackward0": (embed, (5, 4), False),
-    "with padding, EmbeddingBackward0": (partial(embed, padding_idx=0), (5, 4), False),
-    "a view of lines, EmbeddingBackward0": (lambda w: embed(w)[None], (5, 4), False),
-    "lines, turned": (lambda w: embed(w, [1, 4, 1, 0]).t(), (5, 3), False),
-    "lines of a function, EmbeddingBackward0": (lambda w: embed(w.sin()), (5, 4), True),
-    "by frequency, EmbeddingBackward0": (partial(embed, scale_grad_by_freq=True), (5, 4), True),
-    "SplitBackward0": (lambda w: w.chunk(2)[1], (6, 4), False),
-    "SplitWithSizesBackward0": (lambda w: w.split([2, 3, 1])[1], (6, 4), False),
-    "SliceBackward0": (lambda w: w[2:5], (6, 4), False),
-    "from the end, SliceBackward0": (lambda w: w[-3:], (7, 4), False),
-    "turned, SliceBackward0": (lambda w: w[1:5].t(), (6, 3), False),
-    "of a vector, SliceBackward0": (lambda w: w[1:5], (7,), False),
-    "columns, SliceBackward0": (lambda w: w[:, 1:5], (3, 6), True),
-    "every second, SliceBackward0": (lambda w: w[::2], (6, 4), True),
-    "a piece, viewed": (lambda w: w[1:5].view(3, 4), (6, 3), False),
-    "SinBackward0": (torch.sin, (3, 4), True),
-}
-
-
-@pytest.mark.parametrize("operation", ON_THE_WAY)
-def test_what_only_moves_numbers_needs_no_autograd(operation):
-    torch.manual_seed(0)
-    function, shape, is_pulled = ON_THE_WAY[operation]
-    model = own(lambda x, w: x * function(w), *shape)().double()
-    x = torch.randn(B, 3, 4).double()
-    record, graph, cut = one_pass(model, x)
-    if operation.endswith("Backward0"):
-        assert operation.split()[-1] in {node.name() for node in graph.nodes}
-    assert [site.path.pulled is not None for site in cut.sites["w"]] == [is_pulled]
-    assert cut.keeps_graph == is_pulled
-    agree(record, oracle(model, x), 1e-5 if "ToCopy" in operation else 1e-9)
-
-
-PIECES = {  # of a weight, taken by one linear map each: slices -> are their norms had without rows
-    "apart": ((slice(0, 2), slice(2, 6)), True),
-    "overlapping": ((slice(0, 4), slice(2, 6)), False),
-    "the same": ((slice(1, 4), slice(1, 4)), False),
-    "one, and the whole": ((slice(0, 2), slice(0, 6)), False),
-}
-
-
-@pytest.mark.parametrize("pieces", PIECES)
-@pytest.mark.parametrize("shape", [(4,), (7, 4)])
-def test_pieces_of_one_weight(pieces, shape, monkeypatch):
-    torch.manual_seed(0)
-    cuts, without_rows = PIECES[pieces]
-
-    def forward(m, x):
-        parts = [x @ (m.w if cut == slice(0, 6) else m.w[cut]).t() for cut in cuts]
-        return torch.cat([part.sin() for part in parts], -1)
-
-    model, x = Made(forward, w=nn.Parameter(torch.randn(6, 4))).double(), torch.randn(B, *shape)
-    record, _, cut = one_pass(model, x.double())
-    expected = oracle(model, x.double())
-    assert not cut.keeps_graph
-    agree(record, expected)
-    if without_rows:
-        record, _, _ = one_pass(model, x.double())
-        monkeypatch.setattr(Uses, "few", None)
-        assert_close(record.squared_norms(), norms_of(expected))

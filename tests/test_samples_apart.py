@@ -13,9 +13,11 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
 import persample as ps
+from persample.recorder import replay
 
-from .layer_models import Made, agree, alone
+from .layer_models import Made, agree, alone, replayed
 
+ATEN = torch.ops.aten
 SIZES = (6, 13, 3)
 arange = torch.arange
 
@@ -71,6 +73,11 @@ def of_groups(m, x):
 def picked(m, x):
     logp = F.log_softmax(m.net(x), 1)
     return torch.stack([-logp[n, n % 3] for n in range(len(x))])
+
+
+def unbound(m, x):
+    h = m.net(x)
+    return torch.stack([h.unbind()[n].sin().sum() for n in range(len(x))])
 
 
 def two_views(m, x):
@@ -172,6 +179,7 @@ PROVED = {  # forward pass, parts, batch
     "slice by slice into an array": (lambda m, x: written(m, x, 1), {"net": mlp}, bags),
     "groups by a mask": (of_groups, {"net": mlp, "head": mlp}, vectors),
     "unbind": (each(lambda m, h: m.net(h)), {"net": mlp}, vectors),
+    "unbind, again for each": (unbound, {"net": mlp}, vectors),
     "numbers picked one by one": (picked, {"net": mlp}, vectors),
     "two views, slices": (two_views, {"net": mlp}, vectors),
     "three views, chunks": (three_views, {"net": mlp}, vectors),
@@ -214,6 +222,11 @@ PROVED = {  # forward pass, parts, batch
         images,
     ),
     "LayerNorm, one by one": (each(lambda m, x: m.net(x)), {"net": lambda: nn.LayerNorm(4)}, bags),
+    "pieces of a weight, one by one": (
+        each(lambda m, x: F.linear(x, m.w[1:3]).sin() + F.linear(x, m.w[:2])),
+        {"w": lambda: parameter(3, 4)},
+        bags,
+    ),
     "a product, one by one": (
         each(lambda m, x: (m.w.sin() @ x.T).cumsum(1)),
         {"w": lambda: parameter(4, 4)},
@@ -233,6 +246,18 @@ REPLAYED = {  # and the words of the warning
         bags,
         "at WeightNormInterfaceBackward0 there is no closed form of the rows, .* [0-9]+ backward "
         "passes through one sample's part of the graph, about as long as a loop",
+    ),
+    "repeated, one by one": (
+        each(lambda m, x: m.w.repeat(len(x), 1) * x),
+        {"w": lambda: parameter(4)},
+        bags,
+        "at RepeatBackward0 there is no closed form",
+    ),
+    "without a closed form twice, one by one": (
+        each(lambda m, x: ATEN.bmm(ATEN.bmm(x[None], m.w[None]).sin(), m.w[None])),
+        {"w": lambda: parameter(4, 4)},
+        bags,
+        "at BmmBackward0 there is no closed form of the rows, .* through one sample's part",
     ),
     "a function of one's own": (
         lambda m, x: Cube.apply(m.net(x)).sum(1),
@@ -272,6 +297,15 @@ def test_rows_need_no_replay(name):
 def test_rows_that_are_replayed_are_right_and_the_warning_says_why_and_at_what_price(name):
     with pytest.warns(UserWarning, match=f"^record: {REPLAYED[name][3]}"):
         compare(REPLAYED[name])
+
+
+@pytest.mark.parametrize("most", [0, 2**20])
+def test_replays_are_kept_for_the_next_parameter_or_run_again(most, monkeypatch):
+    """Of one sample the loss does not depend on the layer."""
+    monkeypatch.setattr(replay, "CACHE_BYTES", most)
+    function = each(lambda m, x: m.net(x) if len(x) != 2 else x * m.w)
+    with replayed("WeightNorm"):
+        compare((function, WEIGHT_NORM | {"w": lambda: parameter(4)}, bags))
 
 
 def test_samples_apart_are_replayed_each_through_its_own_graph():

@@ -176,6 +176,14 @@ class Passed(NamedTuple):
             return [self.along.sample] * length
         return self.along.owners(length, self.size).tolist()
 
+    def start_of_part(self, axis: int) -> int:
+        """Return where a part of an axis begins in the input: one of several, or by its ends."""
+        start, length = self.saved("start"), self.into[axis]
+        if start is None:
+            sizes = self.saved("split_sizes") or (self.saved("split_size"),) * self.output
+            return sum(sizes[: self.output])
+        return max(0, start + length) if start < 0 else min(start, length)
+
     def axes(self, name: str) -> set[int]:
         """Return the saved axes, counted from the first axis of the input; where none are saved,
         all of them.

@@ -129,7 +129,10 @@ def scan(p: Passed) -> Along | None:
 
 # Products. The factor that lacks the samples' axis is shared by them: its rows are made there.
 def product(first: int, batch: int = 0) -> AxisRule:
-    """(.., n, d) @ (.., d, p) of inputs ``first`` and ``first + 1``, with ``batch`` axes ahead."""
+    """(.., n, d) @ (.., d, p) of inputs ``first`` and ``first + 1``, with ``batch`` axes ahead.
+
+    Of a vector, (d,), the output lacks the last axis.
+    """
 
     def rule(p: Passed) -> Along | None:
         if p.slot < first:  # what is added to the product
@@ -137,15 +140,6 @@ def product(first: int, batch: int = 0) -> AxisRule:
         axis = p.along.axis
         own = axis < batch or axis == batch + (p.slot - first)
         return p.along if own else None
-
-    return rule
-
-
-def matrix_vector(first: int) -> AxisRule:
-    """(n, d) @ (d,): the matrix, input ``first``, may have the samples along axis 0."""
-
-    def rule(p: Passed) -> Along | None:
-        return elementwise(p) if p.slot < first else p.along if p.slot == first else None
 
     return rule
 
@@ -241,14 +235,13 @@ def joined_along(p: Passed) -> Along | OneSample | None:
 
 
 def sliced(p: Passed) -> Along | Piece:
-    """A part of an axis."""
+    """A part of an axis, or one of several parts."""
     (dim,) = p.axes("dim")
     if isinstance(p.along, Along) and p.along.axis != dim:
         return p.along
-    if p.into[dim] == p.out[dim] and p.saved("step") == 1:
+    start, step = p.start_of_part(dim), p.saved("step", 1)
+    if p.into[dim] == p.out[dim] and step == 1:
         return p.along
-    start, step = p.saved("start"), p.saved("step")
-    start = max(0, start + p.into[dim]) if start < 0 else min(start, p.into[dim])
     return Piece(dim, range(start, start + step * p.out[dim], step), p.owners(dim))
 
 
@@ -259,16 +252,6 @@ def slice_undone(p: Passed) -> Along | OneSample | None:
         return p.along
     part = slice(*(p.saved(name) for name in ("start", "end", "step")))
     return layout_of(dim, np.array(p.owners(dim)[part]), p.size)
-
-
-def split(p: Passed) -> Along | Piece:
-    """One of several parts of an axis."""
-    (dim,) = p.axes("dim")
-    if isinstance(p.along, Along) and p.along.axis != dim:
-        return p.along
-    sizes = p.saved("split_sizes") or (p.saved("split_size"),) * p.output
-    start = sum(sizes[: p.output])
-    return Piece(dim, range(start, start + p.out[dim]), p.owners(dim))
 
 
 def selected(p: Passed) -> Along | Piece:
@@ -304,8 +287,6 @@ def shown(p: Passed) -> Along | OneSample | None:
     if not torch.equal(_made_of(arrived), made_arrived):
         return None
     arrived = arrived.cpu().numpy().astype(np.int64)
-    if arrived.size and not 0 <= arrived.min() <= arrived.max() <= prod(p.out):
-        return None
     if isinstance(p.along, OneSample):
         return p.along
     axis = p.along.axis
@@ -350,19 +331,6 @@ def padded(p: Passed) -> Along | None:
 def rolled(p: Passed) -> Along | None:
     """Shifted along the saved axes; along none: all numbers as one line."""
     return None if not p.saved("dims") or p.along.axis in p.axes("dims") else elementwise(p)
-
-
-def strided(p: Passed) -> Along | None:
-    """Numbers read by strides, as `adaptive_avg_pool2d` does of its mean in ``channels_last``.
-
-    The node does not tell how its input lies in memory. A mean is written in the order of its
-    axes; read so again, it stays as it was, whatever the strides of axes of length 1.
-    """
-    own = [prod(p.into[axis + 1 :]) for axis in range(len(p.into))]
-    pairs = zip(p.into, own, p.saved("stride"), strict=False)
-    in_order = all(length == 1 or stride == given for length, stride, given in pairs)
-    of_mean = p.node.next_functions[p.slot][0].name() == "MeanBackward1"
-    return p.along if p.into == p.out and in_order and of_mean else None
 
 
 def windows(p: Passed) -> Along | None:
@@ -442,11 +410,8 @@ def _counts(index, from_last, size):
     """Say whether an index is 0, 1, ..., B - 1 along one axis, the same along the others."""
     if index.ndim < from_last:
         return False
-    axis = index.ndim - from_last
-    if index.shape[axis] != size:
-        return False
     shape = [1] * index.ndim
-    shape[axis] = size
+    shape[index.ndim - from_last] = size
     return bool((index == torch.arange(size, device=index.device).view(shape)).all())
 
 
@@ -523,22 +488,20 @@ AXES: dict[str, AxisRule] = {
     **_rows("Select Unbind", chosen),
     **_rows("Stack SelectBackward", stacked),
     "Cat": joined_along,
-    "Slice": sliced,
+    **_rows(f"Slice {SPLIT}", sliced),
     "SliceBackward": slice_undone,
-    **_rows(SPLIT, split),
     "IndexSelect": selected,
-    **_rows("CopySlices MaskedSelect PackPaddedSequence", shown),
+    **_rows("AsStrided CopySlices MaskedSelect PackPaddedSequence", shown),
     "Repeat": tiled,
     "ConstantPadNd": padded,
-    "AsStrided": or_shown(strided),
     "Unfold": windows,
     **_rows("ViewAsComplex ViewAsReal", ahead),
     "Mm": product(0),
     "Addmm": product(1),
     "Bmm": product(0, batch=1),
     "Baddbmm": product(1, batch=1),
-    "Mv": matrix_vector(0),
-    "Addmv": matrix_vector(1),
+    "Mv": product(0),
+    "Addmv": product(1),
     "Trilinear": trilinear,
     "Linear": scan,
     **_rows(OF_BATCH, of_batch),

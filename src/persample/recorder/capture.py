@@ -41,10 +41,10 @@ class TorchCapture:
         self.parameters = trainable(model, self.modules)
         self.names = {id(p): name for name, p in self.parameters.items()}
         self.size: int | None = None  # known once the backward pass has run
-        self.losses: Tensor | None = None  # kept for `check`, with their graph
-        # Kept where rows need autograd again: before PyTorch 2.13 a node of somebody's own
-        # Function does not outlive the tensors computed from it, though a GradientEdge names it.
-        self.root: Tensor | None = None
+        # Kept as long as their graph is, for `check` and where rows need autograd again: before
+        # PyTorch 2.13 a node of somebody's own Function does not outlive the tensors computed
+        # from it, though a GradientEdge names it.
+        self.losses: Tensor | None = None
         self.uses: dict[str, Uses] = {}
         self.stops: dict[str, Stop] = {}  # parameter -> why its rows are worked out one by one
         self.versions: list[tuple[str, Tensor, int]] = []  # what may not change in place
@@ -88,8 +88,7 @@ class TorchCapture:
         if found.replayed:  # a hook on the losses has its turn when they are replayed
             arrived[0, losses.output_nr] = torch.ones_like(losses)
         self._make_forms(graph, found, saved, arrived)
-        self.losses = losses if retain_graph else None
-        self.root = losses if keep else None
+        self.losses = losses if keep else None
 
     def _has_hooks(self):
         """Say whether the block saw a new hook that is no forward hook of a module.

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from .buffers import wide
 from .graph import Graph
 
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-3}  # all others: 5e-2
@@ -28,9 +29,9 @@ def check_rows(capture: Any, row_of: Callable, samples: tuple[int, ...]) -> dict
         alone = [g.to_dense() for g in alone]
         whole = torch.linalg.vector_norm(torch.stack([g.float().norm() for g in alone]))
         for (name, row), expected in zip(row_of(i % size).items(), alone, strict=True):
-            wide = torch.promote_types(expected.dtype, torch.float32)
-            difference = torch.linalg.vector_norm(row.to(wide) - expected.to(wide))
-            length = torch.linalg.vector_norm(expected.to(wide)).clamp(min=1e-3 * float(whole))
+            dtype = wide(expected.dtype)
+            difference = torch.linalg.vector_norm(row.to(dtype) - expected.to(dtype))
+            length = torch.linalg.vector_norm(expected.to(dtype)).clamp(min=1e-3 * float(whole))
             relative = float(difference / length) if float(length) else float(difference)
             worst[name] = max(worst[name], relative)
             if not relative <= max(tolerance, TOLERANCE.get(expected.dtype, 5e-2)):

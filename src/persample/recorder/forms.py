@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ..projection import contracted
 from . import buffers
-from .buffers import slices
+from .buffers import part_of, slices
 
 
 def squares(x: Tensor) -> Tensor:
@@ -193,7 +193,7 @@ def copied_rows(form: Form, samples: slice, out: Tensor) -> None:
     """Write rows into memory that is no block of its own: a part of each line of a table."""
     for part in slices(len(out), out[0].nbytes):
         rows = torch.empty_like(out[part], memory_format=torch.contiguous_format)
-        form.rows(slice(samples.start + part.start, samples.start + part.stop), rows)
+        form.rows(part_of(samples, part), rows)
         out[part] = rows
 
 

@@ -56,9 +56,7 @@ class Graph:
                 if other is None:
                     targets.append(None)
                     continue
-                there = self.place.get(other)
-                if there is None:
-                    there = self._add(other)
+                there = self._add(other)
                 self.uses[there].append((here, slot))
                 targets.append((there, number))
             self.targets.append(targets)

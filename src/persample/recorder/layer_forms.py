@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from .buffers import slices
+from .buffers import part_of, slices
 from .forms import Form, Outer, OuterSum, copied_rows
 
 
@@ -189,10 +189,10 @@ class Groups(Form):
 
     def rows(self, samples: slice, out: Tensor) -> None:
         for part in slices(len(out), self.k * out[0].nbytes):
-            start, count = samples.start + part.start, part.stop - part.start
-            each = out.new_empty(count * self.k, *out.shape[1:])
-            self.form.rows(slice(start * self.k, (start + count) * self.k), each)
-            torch.sum(each.unflatten(0, (count, self.k)), 1, out=out[part])
+            mine = part_of(samples, part)
+            each = out.new_empty((part.stop - part.start) * self.k, *out.shape[1:])
+            self.form.rows(slice(mine.start * self.k, mine.stop * self.k), each)
+            torch.sum(each.unflatten(0, (-1, self.k)), 1, out=out[part])
 
     def weighted_sum(self, weights: Tensor) -> Any:
         return self.form.weighted_sum(weights.repeat_interleave(self.k))

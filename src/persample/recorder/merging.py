@@ -72,16 +72,9 @@ def _batch(samples, forms, size):
         owner = [i for i, (x, _) in zip(samples, places, strict=True) for _ in range(len(x))]
         along = Along(0, 1, tuple(owner))
         one, other = (along.split(torch.cat(x), size) for x in zip(*places, strict=True))
-        return (
-            OuterSum(one, other)
-            if not isinstance(first, Lookup)
-            else Lookup(one, other, first.count)
-        )
-    return OneByOne(
-        list(samples),
-        list(forms),
-        size,
-    )
+        is_lookup = isinstance(first, Lookup)
+        return Lookup(one, other, first.count) if is_lookup else OuterSum(one, other)
+    return OneByOne(list(samples), list(forms), size)
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,14 +58,9 @@ class Path:
         return Pulled(form, GradientEdge(node, output), shape, dtype, name, parameter)
 
 
-NO_STEPS = Path(())
-
-
 def path(graph: Graph, target: tuple[int, int], leaf: int, form: type[Form]) -> Path:
     """Return the path from an input of an operation to a leaf, for a class of forms."""
     steps, (place, output) = [], target
-    if place == leaf:
-        return NO_STEPS
     while place != leaf:
         step, targets = STEPS.get(graph.kinds[place]), graph.targets[place]
         if step is None or targets[0] is None or not issubclass(form, step.takes):
@@ -105,12 +100,7 @@ def _exchanges_two(passed):
 
 def _piece(form, passed, saved):
     """Undo a cut of whole lines."""
-    start = passed.saved("start")
-    if start is None:  # one of several pieces
-        sizes = passed.saved("split_sizes") or (passed.saved("split_size"),) * passed.output
-        start = sum(sizes[: passed.output])
-    elif start < 0:
-        start = max(0, start + passed.into[0])
+    start = passed.start_of_part(0)
     return Part(form, slice(start, start + passed.out[0]), passed.into)
 
 

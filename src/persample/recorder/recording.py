@@ -143,10 +143,13 @@ class Record:
             yield part
 
     def squared_norms(self, names: Iterable[str] | None = None) -> Any:
-        """Return (B,): ||g_i||^2 over all parameters together, without forming the rows.
+        """Return (B,): ||g_i||^2 over all parameters together, without the rows of all samples.
 
-        With ``names`` over these parameters alone. A constant: in
-        ``losses.mean() + lam * record.squared_norms().mean()`` the penalty has no gradient.
+        Where rows are the shortest way to the norms they are kept, up to 64 MiB in all, for the
+        sum that may be asked for next. With ``names`` over these parameters alone.
+
+        A constant: in ``losses.mean() + lam * record.squared_norms().mean()`` the penalty has no
+        gradient.
         """
         if names is None:
             squares, _ = self._squares_and_norms()
@@ -165,10 +168,14 @@ class Record:
 
     def _squares_and_norms(self):
         """Return (B,) squared norms and norms; they are worked out once."""
+        from .buffers import CACHE_BYTES
         from .uses import squares_and_norms
 
         _, uses = self._source.collect()
         if self._norms is None:
+            left = CACHE_BYTES
+            for each in uses.values():
+                left -= each.cache_rows(left)
             self._norms = squares_and_norms(uses)
         return self._norms
 
@@ -181,13 +188,7 @@ class Record:
 
         Source: Abadi et al. (2016); Lee & Kifer (2020).
         """
-        from .buffers import CACHE_BYTES
-
         _, uses = self._source.collect()
-        if self._norms is None:
-            left = CACHE_BYTES
-            for each in uses.values():
-                left -= each.cache_rows(left)
         weights = self._clipping(max_norm)
         return {name: each.weighted_sum(weights) for name, each in uses.items()}
 

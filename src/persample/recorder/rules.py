@@ -61,8 +61,8 @@ def _on_axis_0(use, output):
     return use.is_one_sample or use.along.axis == 0
 
 
-def _on_axis_1(use, output):
-    return use.is_one_sample or use.along.axis == 1
+def _always(use, output):
+    return True
 
 
 def _never(node):
@@ -91,7 +91,7 @@ class Rule:
 
 
 # A sum over whatever the operation repeated: biases, scales, positions, class tokens.
-def _summed(use: Use, ct: Tensor) -> Formed:
+def _summed(use: Use, ct: Tensor, saved: Any = None) -> Formed:
     if use.is_plain(ct) and ct.shape[1:] == use.shape:
         return Formed(ct.to(use.dtype))
     x = use.first(ct)
@@ -100,24 +100,14 @@ def _summed(use: Use, ct: Tensor) -> Formed:
     return Formed((x.sum(axes) if axes else x).reshape(use.size, *use.shape))
 
 
-def _spread(use, ct, saved):
-    return _summed(use, ct)
+def _times(other, sign=1):
+    """Multiply by what was saved: another input, or a factor, which is mostly 1."""
 
+    def make(use, ct, saved):
+        factor = saved[other] if sign == 1 else -saved[other]
+        return _summed(use, ct if isinstance(factor, int) and factor == 1 else ct * factor)
 
-def _add(use, ct, saved):
-    return _summed(use, ct if saved["alpha"] == 1 else ct * saved["alpha"])
-
-
-def _subtract(use, ct, saved):
-    return _summed(use, ct * -saved["alpha"])
-
-
-def _added(use, ct, saved):
-    return _summed(use, ct if saved["beta"] == 1 else ct * saved["beta"])
-
-
-def _times(other):
-    return lambda use, ct, saved: _summed(use, ct * saved[other])
+    return make
 
 
 def _divided(use, ct, saved):
@@ -160,21 +150,16 @@ def _called(use, ct, saved):
 
 
 # Products of matrices: the weight is the second factor, (d, p), so a row is h^T delta.
-def _product(use, ct, saved, h):
-    if saved.get("alpha", 1) != 1:
-        ct = ct * saved["alpha"]
-    if use.is_plain(ct):
-        return Outer(h.to(use.dtype), ct.to(use.dtype))
-    h, delta = use.first(h), use.first(ct)
-    return OuterSum(h, delta)
+def _product(first):
+    def make(use, ct, saved):
+        h = saved[first]
+        if saved.get("alpha", 1) != 1:
+            ct = ct * saved["alpha"]
+        if use.is_plain(ct):
+            return Outer(h.to(use.dtype), ct.to(use.dtype))
+        return OuterSum(use.first(h), use.first(ct))
 
-
-def _add_product(use, ct, saved):
-    return _product(use, ct, saved, saved["mat1"])
-
-
-def _plain_product(use, ct, saved):
-    return _product(use, ct, saved, saved["self"])
+    return make
 
 
 # Convolutions: (B, channels, ...), or (B k, channels, ...) where a sample has k images.
@@ -338,18 +323,18 @@ LSTM = (
 # others have formulas of their own.
 RULES: dict[str, dict[int, Rule]] = {
     "Addmm": {
-        0: Rule(_added, ("beta",)),
-        2: Rule(_add_product, ("mat1", "alpha"), _on_axis_0, gives=OuterSum),
+        0: Rule(_times("beta"), ("beta",)),
+        2: Rule(_product("mat1"), ("mat1", "alpha"), _on_axis_0, gives=OuterSum),
     },
-    "Mm": {1: Rule(_plain_product, ("self",), _on_axis_0, gives=OuterSum)},
-    "Add": {0: Rule(_spread), 1: Rule(_add, ("alpha",))},
-    "Sub": {0: Rule(_spread), 1: Rule(_subtract, ("alpha",))},
+    "Mm": {1: Rule(_product("self"), ("self",), _on_axis_0, gives=OuterSum)},
+    "Add": {0: Rule(_summed), 1: Rule(_times("alpha"), ("alpha",))},
+    "Sub": {0: Rule(_summed), 1: Rule(_times("alpha", -1), ("alpha",))},
     "Mul": {0: Rule(_times("other"), ("other",)), 1: Rule(_times("self"), ("self",))},
     "Div": {
         0: Rule(_divided, ("other",)),
         1: Rule(_divisor, ("self", "other")),
     },
-    "Expand": {0: Rule(_spread)},
+    "Expand": {0: Rule(_summed)},
     "Repeat": {0: Rule(_copies, (), _one_copy_each)},
     "PreluKernel": {1: Rule(_below_zero, ("self",))},
     "Convolution": {
@@ -363,11 +348,11 @@ RULES: dict[str, dict[int, Rule]] = {
     },
     "NativeLayerNorm": {
         1: Rule(_layer_scale, ("input", "result1", "result2")),
-        2: Rule(_spread),
+        2: Rule(_summed),
     },
     "NativeLayerNormBackward": {
         4: Rule(_layer_scale_again, ("grad_out", "input", "mean", "rstd", "normalized_shape")),
-        5: Rule(_no_part),
+        5: Rule(_no_part, (), _always),
     },
     "NativeGroupNorm": {
         1: Rule(_group_scale, ("input", "result1", "result2"), _on_axis_0),
@@ -385,10 +370,10 @@ RULES: dict[str, dict[int, Rule]] = {
     "Embedding": {0: Rule(_lookup, TABLE, _of_table, gives=Lookup)},
     "EmbeddingBag": {0: Rule(_bags, BAGS, _one_bag_each, _by_frequency, Lookup)},
     "MkldnnRnnLayer": {
-        1: Rule(_of_input, LSTM, _on_axis_1, gives=OuterSum, prepare=_lstm),
-        2: Rule(_of_state, LSTM, _on_axis_1, gives=OuterSum, prepare=_lstm),
-        3: Rule(_of_gates, LSTM, _on_axis_1, prepare=_lstm),
-        4: Rule(_of_gates, LSTM, _on_axis_1, prepare=_lstm),
+        1: Rule(_of_input, LSTM, _always, gives=OuterSum, prepare=_lstm),
+        2: Rule(_of_state, LSTM, _always, gives=OuterSum, prepare=_lstm),
+        3: Rule(_of_gates, LSTM, _always, prepare=_lstm),
+        4: Rule(_of_gates, LSTM, _always, prepare=_lstm),
     },
     "Index": {0: Rule(_indexed, ("indices",), _of_table, _is_no_lookup, Lookup)},
 }

@@ -120,8 +120,11 @@ def _replay_starts(graph, places, is_hooked):
     if _none_leads_to_another(graph, places):
         return frozenset(places)
     if all(isinstance(graph.agreed(place), OneSample) for place in places):
+        own = [isinstance(graph.agreed(place), OneSample) for place in range(len(graph.nodes))]
         tops = {
-            place for place in range(len(graph.nodes)) if _is_first_of_one_sample(graph, place)
+            place
+            for place, users in enumerate(graph.uses)
+            if own[place] and not all(own[above] for above, _ in users)
         }
         if _none_leads_to_another(graph, tops):
             return frozenset(tops)
@@ -131,12 +134,6 @@ def _replay_starts(graph, places, is_hooked):
 def _none_leads_to_another(graph, places):
     """Say whether no operation is below another."""
     return not any(places & (graph.reach(place) - {place}) for place in places)
-
-
-def _is_first_of_one_sample(graph, place):
-    users = [graph.agreed(above) for above, _ in graph.uses[place]]
-    is_one_sample = isinstance(graph.agreed(place), OneSample)
-    return is_one_sample and not all(isinstance(along, OneSample) for along in users)
 
 
 def _site(graph, place, slot, leaf):

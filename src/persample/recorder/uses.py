@@ -87,7 +87,7 @@ class Uses:
     def cache_rows(self, most: int) -> int:
         """Form all rows, for norms that need them, if they take ``most`` bytes; return how many.
 
-        Whoever asks for the norms first and then for a sum needs them twice.
+        A sum that is asked for after the norms needs them again.
         """
         nbytes = self.size * self.parameter.numel() * wide(self.parameter.dtype).itemsize
         if nbytes > most or not any(form.needs_rows for form in self.forms):
@@ -186,16 +186,29 @@ class Uses:
 def squares_and_norms(of_parameters: dict[str, Uses]) -> tuple[Tensor, Tensor]:
     """Return (B,) squared norms and norms of the rows over all parameters together.
 
-    A square overflows, or is rounded to 0, long before its root does: such a row is formed.
+    A square overflows, or is rounded to 0, long before its root does: such rows are formed.
     """
     squares = reduce(add, [uses.squared_norms() for uses in of_parameters.values()])
     norms, limits = squares.sqrt(), torch.finfo(squares.dtype)
-    fine = (squares >= limits.tiny / limits.eps) & (squares <= limits.max)
-    for i in () if bool(fine.all()) else (~fine).nonzero().flatten().tolist():
-        row = {}
-        for name, uses in of_parameters.items():
-            row[name] = uses.work(1)
-            uses._add_up(slice(i, i + 1), row[name])
-        squares[i] = norms[i] = statistics.norms(row)[0]
-        squares[i] *= squares[i]  # in its own type, where it may become inf
+    lost = (squares < limits.tiny / limits.eps) | ~squares.isfinite()
+    if bool(lost.any()):
+        _form_norms(of_parameters, lost, norms)
+        squares[lost] = norms[lost].square()  # in its own type, where it may become inf
     return squares, norms
+
+
+def _form_norms(of_parameters, lost, norms):
+    """Write the norms of lost samples, from their rows."""
+    first, last = lost.nonzero().flatten()[[0, -1]].tolist()
+    parts = list(slices(last + 1 - first, sum(u.parameter.nbytes for u in of_parameters.values())))
+    buffers = {name: uses.work(parts[0].stop) for name, uses in of_parameters.items()}
+    for part in parts:
+        samples = part_of(slice(first, None), part)
+        if not bool(lost[samples].any()):
+            continue
+        rows = {name: buffer[: part.stop - part.start] for name, buffer in buffers.items()}
+        for name, uses in of_parameters.items():
+            uses._add_up(samples, rows[name])
+        # Of masked samples rows are 0, which is sooner seen than worked out.
+        chosen, is_zero = lost[samples], not any(bool(x.any()) for x in rows.values())
+        norms[samples][chosen] = 0 if is_zero else statistics.norms(rows)[chosen]
