@@ -103,8 +103,8 @@ def clipped_grad_sum(
     has_aux : the loss returns a pair (0-d array, aux), aux being a tree of arrays: to have the
         losses as well, return them there.
 
-    Parameters of the call
-    ----------------------
+    The function that is returned also takes, by name:
+
     max_norm : the bound C, one number above 0. It is an argument: another value does not compile
         anew.
     weights : (B,) w_i; None is 1 for all. A weight of 0 removes a sample, even if its row is not

@@ -164,7 +164,7 @@ def refuse_batched_parameters(where: str, own: Backend, in_axes: tuple) -> None:
     if own.flatten(in_axes[0])[0]:  # an axis that is not None
         raise ValueError(
             f"{where}: in_axes[0] is {in_axes[0]!r}, one set of parameters for each sample; "
-            "the sum over the samples needs one set for all: give None."
+            "one gradient needs one set for all: give None."
         )
 
 

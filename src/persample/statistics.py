@@ -219,8 +219,7 @@ def like(x: Any, rows: Any) -> Any:
     first = widened(leaves(rows)[0])
     if is_traced(x):
         return array_namespace(x).astype(x, first.dtype)
-    xp = array_namespace(first)
-    return xp.asarray(x, dtype=first.dtype, device=getattr(first, "device", None))
+    return backend(backend_of(first)).like(x, first)
 
 
 def mean(rows: Any) -> Any:

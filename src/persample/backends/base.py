@@ -200,6 +200,11 @@ class Backend:
         """Say whether x stands for an array inside a transform."""
         raise NotImplementedError
 
+    def like(self, x: Any, other: Any) -> Any:
+        """Return numbers as an array of another array's dtype, where that array is."""
+        device = getattr(other, "device", None)
+        return self.namespace(other).asarray(x, dtype=other.dtype, device=device)
+
     def empty(self, shape: tuple, like: Any) -> Any:
         """Return fresh memory of an array's dtype, where that array is."""
         device = getattr(like, "device", None)

@@ -109,6 +109,10 @@ class Jax(Backend):
 
         return jax.jit(loop) if jit else run_in_chunks
 
+    def like(self, x: Any, other: Any) -> jax.Array:
+        """Return numbers as an array of another array's dtype; JAX takes it where it is needed."""
+        return jnp.asarray(x, other.dtype)
+
     def zeros_for_none(self, arguments: tuple, axes: tuple) -> tuple:
         """Return the arguments as they are: JAX maps over no samples as well."""
         return arguments
