@@ -211,7 +211,7 @@ def weighted(x: Any, weights: Any, drops: bool = False) -> Any:
     x, xp = widened(x), array_namespace(x)
     if drops and (is_traced(weights) or is_traced(x) or bool(xp.any(weights == 0))):
         x = xp.where(along(weights, x) == 0, xp.zeros_like(x), x)
-    return xp.tensordot(xp.astype(weights, x.dtype), x, axes=1)
+    return backend(backend_of(x)).weighted_sum(xp.astype(weights, x.dtype), x)
 
 
 def like(x: Any, rows: Any) -> Any:

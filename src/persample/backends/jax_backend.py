@@ -113,6 +113,13 @@ class Jax(Backend):
         """Return numbers as an array of another array's dtype; JAX takes it where it is needed."""
         return jnp.asarray(x, other.dtype)
 
+    def weighted_sum(self, weights: Any, x: Any) -> jax.Array:
+        """Return sum_i w_i x_i over axis 0 of an array."""
+        try:
+            return jnp.tensordot(weights, x, axes=1)
+        except Exception:  # of an Explicit mesh, where JAX asks how a product lies on the devices
+            return jnp.sum(jnp.reshape(weights, (-1,) + (1,) * (x.ndim - 1)) * x, axis=0)
+
     def zeros_for_none(self, arguments: tuple, axes: tuple) -> tuple:
         """Return the arguments as they are: JAX maps over no samples as well."""
         return arguments
