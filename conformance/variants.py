@@ -127,7 +127,7 @@ def is_penalty(case: Case) -> bool:
 
 
 def func_gradient(model: nn.Module, batch: dict) -> Tensor:
-    """As the suite's own, the gradient by the images being taken by torch.func."""
+    """As the suite's own, the gradient with respect to the images being taken by torch.func."""
 
     def total(x: Tensor) -> tuple[Tensor, Tensor]:
         score = model(x)

@@ -204,7 +204,6 @@ def test_samples_that_are_not_finite(backend):
 
 
 @pytest.mark.parametrize("backend", ["numpy", "jax"])
-@pytest.mark.xfail(strict=True, reason="its factors are finite, and it is clipped to zero")
 def test_a_row_that_overflows_when_it_is_multiplied_out(backend):
     w, x = put(backend, (np.ones((3, 4)), np.full((B, 4), 1e200)))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -244,7 +243,6 @@ def test_bounds_weights_and_batches(backend):
 
 
 @pytest.mark.parametrize("bound", ["1", 1j])
-@pytest.mark.xfail(strict=True, reason="Python's own error about '>'")
 def test_a_bound_that_is_no_real_number(bound):
     with pytest.raises((TypeError, ValueError), match="max_norm"):
         ps.clipped_grad_sum(product)(ONE["w"], X, max_norm=bound)
@@ -298,7 +296,6 @@ def test_in_transforms_of_jax():
     assert_near(several(ours), numbers(several(plain)))
 
 
-@pytest.mark.xfail(strict=True, reason="the derivative with respect to a weight of 0 is 0")
 def test_the_derivative_by_a_weight_of_zero():
     given = *put("jax", (ONE, X, I)), 0.7
     found, wanted = (
@@ -308,7 +305,6 @@ def test_the_derivative_by_a_weight_of_zero():
     assert_near(found, wanted)
 
 
-@pytest.mark.xfail(strict=True, reason="a traced vector is taken, or fails in JAX's own words")
 @pytest.mark.parametrize("chunk_size", ["auto", 2])
 def test_a_traced_bound_that_is_a_vector(chunk_size):
     f = jax.jit(ps.clipped_grad_sum(product, chunk_size=chunk_size))
@@ -363,9 +359,9 @@ def on_devices():
     [
         "batch",
         "donated",
-        pytest.param("columns", marks=pytest.mark.xfail(reason="JAX's ValueError on a sharding")),
-        pytest.param("lines", marks=pytest.mark.xfail(reason="JAX's ValueError on a sharding")),
-        pytest.param("map", marks=pytest.mark.xfail(reason="a wrong sum, without an error")),
+        "columns",
+        "lines",
+        "map",
     ],
 )
 def test_on_four_devices(on_devices, where):
@@ -388,14 +384,12 @@ def test_noise_within_a_compiled_program():
         )(total)
 
 
-@pytest.mark.xfail(strict=True, reason="a bool of a traced bound is taken")
 def test_noise_for_a_traced_bound_and_a_total_that_is_not():
     settings = {"total": jnp.zeros(3), "noise_multiplier": 1.0, "divisor": 1.0}
     noisy = jax.jit(lambda c, key: ps.privacy.noisy_mean(max_norm=c, rng=key, **settings))
     assert noisy(2.0, jax.random.key(0)).shape == (3,)
 
 
-@pytest.mark.xfail(strict=True, reason="NumPy's error: cannot interpret 'torch.float64'")
 @pytest.mark.parametrize("backend", ["torch"])
 def test_a_key_of_jax_for_an_array_of_pytorch(backend):
     with pytest.raises(TypeError, match="noisy_mean"):

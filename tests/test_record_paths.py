@@ -162,7 +162,7 @@ def test_pieces_of_one_weight(pieces, shape, monkeypatch):
 
 
 def gradient(function):
-    """Return a function's gradient by its input, for a second use of its parameter."""
+    """Return the gradient of a function with respect to its input: a second use of w."""
 
     def call(x, w):
         x = x.clone().requires_grad_()

@@ -245,7 +245,7 @@ def said(error):
 
 
 def exact(program, x):
-    """Return the gradient by central differences, which need no transform."""
+    """Return the gradient, from central differences, which need no transform."""
     columns = []
     for step in 1e-4 * np.eye(3):
         up, down = program(THETA + step, x), program(THETA - step, x)

@@ -11,7 +11,7 @@ from typing import Any
 from .arrays import array_namespace, widened
 from .factored import Formed
 from .per_sample import BatchFunction, refuse_batched_parameters
-from .statistics import along, checked_bound, clipping_factors, like, norms, weighted
+from .statistics import along, checked_bound, clipping_factors, like, norms, weighted, without
 
 # With chunk_size="auto", a chunk has at most so many numbers of rows or of their factors.
 NUMBERS = 2**22
@@ -118,7 +118,8 @@ def clipped_grad_sum(
 
     Raises
     ------
-    ValueError : a bound that is not above 0, weights of another shape. Else as `per_sample_grad`.
+    ValueError : a bound that is not one number above 0 (of a traced one the value is not
+        examined), weights of another shape. Else as `per_sample_grad`.
 
     Example
     -------
@@ -141,15 +142,17 @@ def clipped_grad_sum(
         def run(*given):
             *arguments, max_norm, weights = given
             parts, aux = factors(*arguments)
-            scales = clipping_factors(_norms(parts), max_norm)
+            sizes, dropped = _norms(parts), None
+            xp = array_namespace(sizes)
+            finite = xp.isfinite(sizes)
+            # A row that is not finite may have finite factors, and is to be seen in the sum.
+            scales = xp.where(finite, clipping_factors(sizes, max_norm), xp.nan)
             if weights is not None:
-                xp = array_namespace(scales)
-                scales = xp.where(weights == 0, xp.zeros_like(scales), scales * weights)
+                dropped = (weights == 0) & ~finite
+                scales = xp.where(dropped, 0.0, scales * weights)
             leaves, structure = backend.flatten(arguments[0])
-            drops = weights is not None
-            sums = [
-                _weighted_sum(*pair, scales, drops) for pair in zip(parts, leaves, strict=True)
-            ]
+            pairs = zip(parts, leaves, strict=True)
+            sums = [_weighted_sum(*pair, scales, dropped) for pair in pairs]
             return backend.unflatten(structure, sums), aux
 
         return run
@@ -243,14 +246,14 @@ def _norms(parts):
     )
 
 
-def _weighted_sum(part, parameter, weights, drops):
-    """Return sum_i w_i g_i of one parameter."""
+def _weighted_sum(part, parameter, weights, dropped):
+    """Return sum_i w_i g_i of one parameter, without the samples that are dropped, if any."""
     if isinstance(part, Formed):
-        return weighted(part.rows, weights, drops)
+        return weighted(part.rows, weights, dropped)
     delta, beside = widened(part.delta), part.left if part.where is None else part.where
     xp = array_namespace(delta)
-    if drops:
-        kept = lambda x: xp.where(along(weights, x) == 0, xp.zeros_like(x), x)  # noqa: E731
-        delta, beside = kept(delta), kept(beside) if part.where is None else beside
+    if dropped is not None:
+        delta = without(delta, along(dropped, delta))
+        beside = without(beside, along(dropped, beside)) if part.where is None else beside
     total = part.total(beside, delta * along(xp.astype(weights, delta.dtype), delta))
     return xp.astype(total, widened(parameter).dtype)

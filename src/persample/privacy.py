@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import statistics
-from .arrays import array_namespace, is_traced, leaves, tree_map
+from .arrays import array_namespace, backend_of, is_traced, leaves, tree_map, widened
 from .backends import backend, kind_of
 from .checks import is_number, refuse_traced
 from .recorder import Record
@@ -116,9 +116,9 @@ def noisy_mean(
     """
     if (rows is None) == (total is None):
         raise TypeError("noisy_mean: give either rows or a record, or total=, a clipped sum.")
-    draw = _drawer(rng)
     settings = {"max_norm": max_norm, "divisor": divisor, "noise_multiplier": noise_multiplier}
-    if isinstance(rng, np.random.Generator):
+    if kind_of(rng) != "jax":
+        _check_generator("noisy_mean", rng)
         refuse_traced("noisy_mean", **settings)
     known = {name: x for name, x in settings.items() if not is_traced(x)}
     for name in known.keys() - {"noise_multiplier"}:
@@ -141,12 +141,14 @@ def noisy_mean(
     elif total is None:
         _check_rows(rows)
         total = statistics.clipped_sum(rows, max_norm)
+    total = tree_map(widened, total)
+    draw = _drawer(rng, total)
     return tree_map(lambda x: (_finite(x) + scale * draw(x)) / divisor, total)
 
 
-def _drawer(rng):
+def _drawer(rng, total):
     """Return a function of an array: standard normal numbers of its shape, dtype and device."""
-    if kind_of(rng) == "jax":
+    if kind_of(rng) == "jax" and backend_of(total) == "jax":
         return backend("jax").normal(rng)
     _check_generator("noisy_mean", rng)
     return lambda x: _drawn(rng, x)
@@ -165,7 +167,8 @@ def _drawn(rng, x):
 
 def _finite(x):
     xp = array_namespace(x)
-    if not is_traced(x) and not bool(xp.all(xp.isfinite(x))):
+    finite = xp.all(xp.isfinite(x))
+    if not is_traced(finite) and not bool(finite):
         raise ValueError(
             "noisy_mean: a row has an entry that is not finite, and no noise hides that; find "
             "the sample, or leave such rows out by a rule that you fix beforehand."

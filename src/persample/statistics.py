@@ -19,7 +19,7 @@ from .arrays import (
     widened,
 )
 from .backends import backend
-from .checks import refuse_traced
+from .checks import is_number, refuse_traced
 from .projection import project
 
 __all__ = [
@@ -94,14 +94,12 @@ def clipping_factors(sizes: Any, max_norm: Any) -> Any:
 
 def checked_bound(where: str, max_norm: Any, rows: Any) -> Any:
     """Return a bound on the norm as a 0-d array of the backend of rows, in float32 at least."""
-    if not is_traced(max_norm):
-        if getattr(max_norm, "ndim", 0) or not max_norm > 0:
-            raise ValueError(
-                f"{where}: max_norm={max_norm!r}; give the largest norm of a row, a number above "
-                "0."
-            )
-        max_norm = float(stop_gradient(max_norm))
-    return like(max_norm, rows)
+    one = is_number(max_norm) or getattr(max_norm, "ndim", None) == 0
+    if not one or (not is_traced(max_norm) and not max_norm > 0):
+        raise ValueError(
+            f"{where}: max_norm={max_norm!r}; give the largest norm of a row, a number above 0."
+        )
+    return like(max_norm if is_traced(max_norm) else float(stop_gradient(max_norm)), rows)
 
 
 def clipped_sum(rows: Any, max_norm: float) -> Any:
@@ -139,7 +137,11 @@ def weighted_sum(rows: Any, weights: Any) -> Any:
             f"weighted_sum: the weights have shape {tuple(weights.shape)}; give one number for "
             f"each sample, ({size},)."
         )
-    return tree_map(lambda x: weighted(x, weights, drops=True), rows)
+    zero = weights == 0
+    if is_traced(zero) or bool(array_namespace(zero).any(zero)):
+        finite = lambda x: array_namespace(x).isfinite(x)  # noqa: E731
+        rows = tree_map(lambda x: without(x, along(zero, x) & ~finite(x)), rows)
+    return tree_map(lambda x: weighted(x, weights), rows)
 
 
 def flatten(rows: Any) -> Any:
@@ -203,15 +205,19 @@ def _units(rows):
     return tree_map(lambda x: widened(x) / along(sizes, x), rows)
 
 
-def weighted(x: Any, weights: Any, drops: bool = False) -> Any:
-    """Return sum_i w_i x_i of an array, in float32 at least.
+def weighted(x: Any, weights: Any, dropped: Any = None) -> Any:
+    """Return sum_i w_i x_i of an array, in float32 at least, without dropped samples, (B,)."""
+    x = widened(x)
+    if dropped is not None:
+        x = without(x, along(dropped, x))
+    weights = array_namespace(weights).astype(weights, x.dtype)
+    return backend(backend_of(x)).weighted_sum(weights, x)
 
-    With ``drops`` an entry of weight 0 has no part in it; 0 times nan would be nan.
-    """
-    x, xp = widened(x), array_namespace(x)
-    if drops and (is_traced(weights) or is_traced(x) or bool(xp.any(weights == 0))):
-        x = xp.where(along(weights, x) == 0, xp.zeros_like(x), x)
-    return backend(backend_of(x)).weighted_sum(xp.astype(weights, x.dtype), x)
+
+def without(x: Any, dropped: Any) -> Any:
+    """Return an array with 0 where ``dropped``, which broadcasts, is true."""
+    xp = array_namespace(x)
+    return xp.where(dropped, xp.zeros_like(x), x)
 
 
 def like(x: Any, rows: Any) -> Any:

@@ -44,3 +44,23 @@ class Product(NamedTuple):
     where: Any
     total: Callable
     kind: str
+
+
+def mapped(vmap: Callable, of_sample: Callable, in_axes: Any) -> Callable:
+    """Return the function of a batch: ([Formed or Product of each parameter], aux).
+
+    ``of_sample(params, *sample)`` returns (arrays of each parameter, aux, makers); what is no
+    array, and so cannot pass vmap, is in the makers: each takes its parameter's arrays.
+    """
+
+    def of_batch(*arguments):
+        makers: list = []
+
+        def arrays_of_sample(*sample):
+            arrays, aux, makers[:] = of_sample(*sample)
+            return arrays, aux
+
+        found, aux = vmap(arrays_of_sample, in_axes)(*arguments)
+        return [make(*arrays) for make, arrays in zip(makers, found, strict=True)], aux
+
+    return of_batch

@@ -18,7 +18,7 @@ from ..engine.core import new_trace
 from ..engine.operations import product
 from ..engine.primitives import apply
 from ..engine.reverse import Node, ReverseTrace, backward, recorded
-from . import Formed, Product
+from . import Formed, Product, mapped
 
 RESHAPING = {"reshape", "permute_dims", "broadcast_to", "astype"}
 
@@ -44,22 +44,11 @@ def factors(loss: Callable, in_axes: Any, has_aux: bool = False) -> Callable:
 
     ``loss`` returns a number for one sample, with ``has_aux`` a pair of it and a tree.
     """
-
-    def of_batch(*arguments):
-        makers: list = []  # what vmap cannot return
-
-        def of_sample(parameters, *sample):
-            parts, aux, makers[:] = _of_sample(loss, has_aux, parameters, sample)
-            return parts, aux
-
-        parts, aux = vmap(of_sample, in_axes)(*arguments)
-        return [make(*part) for make, part in zip(makers, parts, strict=True)], aux
-
-    return of_batch
+    return mapped(vmap, partial(_of_sample, loss, has_aux), in_axes)
 
 
-def _of_sample(loss, has_aux, parameters, sample):
-    """Return (parts, aux, makers): of each parameter arrays, and what makes a part of them."""
+def _of_sample(loss, has_aux, parameters, *sample):
+    """Return what `mapped` asks of one sample."""
     with new_trace(ReverseTrace) as trace:
         output, aux, (leaves,) = recorded(trace, loss, (parameters, *sample), (0,), has_aux)
         uses = _uses(trace.tape, leaves, output.node)

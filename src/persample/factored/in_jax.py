@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import Literal
 
-from . import Formed, Product
+from . import Formed, Product, mapped
 
 ENTERED = {"jit", "pjit", "checkpoint", "remat2"}
 RESHAPING = {"reshape", "transpose", "squeeze", "broadcast_in_dim", "convert_element_type"}
@@ -41,28 +41,18 @@ def factors(loss: Callable, in_axes: Any, has_aux: bool = False) -> Callable:
 
     ``loss`` returns a number for one sample, with ``has_aux`` a pair of it and a tree.
     """
-
-    def of_batch(*arguments):
-        uses: list = []  # what vmap cannot return
-
-        def of_sample(parameters, *sample):
-            parts, aux, uses[:] = _of_sample(loss, has_aux, parameters, sample)
-            return parts, aux
-
-        parts, aux = jax.vmap(of_sample, in_axes)(*arguments)
-        return [make(*part) for make, part in zip(uses, parts, strict=True)], aux
-
-    return of_batch
+    return mapped(jax.vmap, partial(_of_sample, loss, has_aux), in_axes)
 
 
-def _of_sample(loss, has_aux, parameters, sample):
-    """Return (parts, aux, makers): of each parameter arrays, and what makes a part of them."""
+def _of_sample(loss, has_aux, parameters, *sample):
+    """Return what `mapped` asks of one sample."""
     leaves, structure = jax.tree.flatten(parameters)
     program, uses = _program(lambda leaves: loss(structure.unflatten(leaves), *sample), leaves)
     formed = [x for x, use in zip(leaves, uses, strict=True) if use is None]
     outs = {use.path: use.equation.outvars[0].aval for use in uses if use is not None}
     # x + -0.0 is x, also where x is -0.0.
-    bumps = {path: jnp.full(out.shape, -0.0, out.dtype) for path, out in outs.items()}
+    zero = lambda out: _varying(jnp.full(out.shape, -0.0, out.dtype), _devices(out))  # noqa: E731
+    bumps = {path: zero(out) for path, out in outs.items()}
 
     def bumped(formed, bumps):
         given = iter(formed)
@@ -82,7 +72,8 @@ def _of_sample(loss, has_aux, parameters, sample):
             others = [v for i, v in enumerate(operands[use.path]) if i != use.operand]
             where = others if use.kind == "lookup" else None
             parts.append((_left(use, others), deltas[use.path], where))
-            makers.append(partial(Product, total=partial(_total, use, x.shape), kind=use.kind))
+            total = partial(_total, use, x.shape, _devices(x))
+            makers.append(partial(Product, total=total, kind=use.kind))
     return parts, aux, makers
 
 
@@ -174,7 +165,7 @@ def _left(use, others):
     return hit
 
 
-def _total(use, shape, beside, delta):
+def _total(use, shape, devices, beside, delta):
     """Return the sum of the rows: what a product or a lookup of all samples is transposed to."""
     equation = use.equation
     views = [view for view in use.views if view.primitive.name != "convert_element_type"]
@@ -190,7 +181,24 @@ def _total(use, shape, beside, delta):
         return jax.lax.dot_general(*operands, dims, precision=precision)
 
     of_batch = lambda leaf: jax.vmap(of_sample, (None, 0))(leaf, others)  # noqa: E731
-    return jax.linear_transpose(of_batch, jax.ShapeDtypeStruct(shape, delta.dtype))(delta)[0]
+    leaf = jax.ShapeDtypeStruct(shape, delta.dtype)
+    if devices:
+        leaf = _varying(jnp.zeros(shape, delta.dtype), devices)
+    return jax.linear_transpose(of_batch, leaf)(delta)[0]
+
+
+def _devices(x):
+    """Return the axes of devices over which an array differs, inside ``shard_map``."""
+    aval = getattr(x, "aval", x)
+    named = getattr(aval, "manual_axis_type", None)  # JAX 0.10; before it, aval.vma
+    return tuple(sorted(getattr(aval, "vma", getattr(named, "varying", ()))))
+
+
+def _varying(x, devices):
+    """Return an array that is one for all devices as one that differs over axes of devices."""
+    if devices and hasattr(jax.lax, "pcast"):
+        return jax.lax.pcast(x, devices, to="varying")
+    return jax.lax.pvary(x, devices) if devices else x  # before JAX had pcast
 
 
 def _run(jaxpr, consts, path, given, bumps):
