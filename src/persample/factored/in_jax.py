@@ -70,8 +70,8 @@ def _of_sample(loss, has_aux, parameters, *sample):
             makers.append(Formed)
         else:
             others = [v for i, v in enumerate(operands[use.path]) if i != use.operand]
-            where = others if use.kind == "lookup" else None
-            parts.append((_left(use, others), deltas[use.path], where))
+            left, where = _beside(use, others)
+            parts.append((left, deltas[use.path], where))
             total = partial(_total, use, x.shape, _devices(x))
             makers.append(partial(Product, total=total, kind=use.kind))
     return parts, aux, makers
@@ -151,18 +151,25 @@ def _is_factored(use):
     return name == "dynamic_slice" and use.operand == 0
 
 
-def _left(use, others):
-    """Return the factor of one sample beside delta: the vector, or 1 where a lookup hit."""
+def _beside(use, others):
+    """Return what stands beside delta, of one sample: (the vector, None), or (hit, where).
+
+    A lookup outside of its table is moved inside, or hit is 0: as its rule for bounds says.
+    """
     if use.kind == "outer product":
-        return others[0]
-    params, (table, *_) = use.equation.params, use.equation.invars
-    hit = jnp.ones((), jnp.float32)
-    if "FILL_OR_DROP" in str(params.get("mode")):  # the other modes clamp
-        axes = params["dimension_numbers"].start_index_map
-        ends = [table.aval.shape[axis] - params["slice_sizes"][axis] for axis in axes]
-        start = others[0].reshape(-1)
-        hit = hit * jnp.all((start >= 0) & (start <= jnp.asarray(ends, start.dtype)))
-    return hit
+        return others[0], None
+    params, table = use.equation.params, use.equation.invars[0].aval
+    sizes, hit = params["slice_sizes"], jnp.ones((), jnp.float32)
+    if use.equation.primitive.name == "dynamic_slice":
+        ends = [n - size for n, size in zip(table.shape, sizes, strict=True)]
+        return hit, [jnp.clip(x, 0, end) for x, end in zip(others, ends, strict=True)]
+    axes = params["dimension_numbers"].start_index_map
+    (start,) = others
+    ends = jnp.asarray([table.shape[axis] - sizes[axis] for axis in axes], start.dtype)
+    inside = jnp.clip(start, 0, ends)
+    if "CLIP" in str(params["mode"]) or "PROMISE" in str(params["mode"]):
+        return hit, [inside]
+    return hit * jnp.all(start == inside), others
 
 
 def _total(use, shape, devices, beside, delta):
