@@ -73,8 +73,8 @@ def picked(m, x):
     return torch.stack([-logp[n, n % 3] for n in range(len(x))])
 
 
-def two_views(m, x):
-    z = m.net(torch.cat([x, 2 * x + 1]))
+def two_views(net, x):
+    z = net(torch.cat([x, 2 * x + 1]))
     return 1 - F.cosine_similarity(z[: len(x)], z[len(x) :])
 
 
@@ -88,8 +88,8 @@ def two_outputs(m, x, constant=False):
     return torch.cat([m.net(x), other]).view(2, len(x), 3).sum(0).sin().sum(1)
 
 
-def joined_bags(m, bags):
-    parts = m.net(torch.cat(bags)).split(lengths(bags).tolist())
+def joined_bags(net, bags):
+    parts = net(torch.cat(bags)).split(lengths(bags).tolist())
     return torch.stack([loss(part.mean(0), n) for n, part in enumerate(parts)])
 
 
@@ -154,6 +154,59 @@ class Cube(torch.autograd.Function):
         return 3 * ct * ctx.saved_tensors[0] ** 2
 
 
+class Gate(torch.autograd.Function):
+    """Two outputs of two arrays, a number between them and one that needs no gradient."""
+
+    @staticmethod
+    def forward(ctx, constant, x, factor, y):
+        ctx.save_for_backward(constant, x, y)
+        return constant * x * y, x * factor
+
+    @staticmethod
+    def backward(ctx, ct, ct_other):
+        constant, x, y = ctx.saved_tensors
+        return None, ct * constant * y + 2 * ct_other, None, ct * constant * x
+
+
+class Affine(torch.autograd.Function):
+    """A parameter of its own, and lines of one number each."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx, ct):
+        x, w = ctx.saved_tensors
+        return ct[:, None] * w, ct @ x
+
+
+class Unit(Cube):
+    """No derivative: the batch's cotangent is divided by its length."""
+
+    @staticmethod
+    def backward(ctx, ct):
+        return ct / ct.norm()
+
+
+class Exchange(Cube):
+    """What two neighbours give a sample cancels where all cotangents are the same."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x + x.roll(1, 0) - x.roll(-1, 0)
+
+    @staticmethod
+    def backward(ctx, ct):
+        return ct + ct.roll(-1, 0) - ct.roll(1, 0)
+
+
+def gated(m, x):
+    h = m.net(x)
+    return torch.stack(Gate.apply(x[:, :3], h, 2, h.sin())).square().sum((0, 2))
+
+
 def critic(*norm):
     first = nn.Conv2d(1, 3, 3, padding=1)
     last = [nn.LeakyReLU(0.2), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(48, 1)]
@@ -173,11 +226,11 @@ PROVED = {  # forward pass, parts, batch
     "groups by a mask": (of_groups, {"net": mlp, "head": mlp}, vectors),
     "unbind": (each(lambda m, h: m.net(h)), {"net": mlp}, vectors),
     "numbers picked one by one": (picked, {"net": mlp}, vectors),
-    "two views, slices": (two_views, {"net": mlp}, vectors),
+    "two views, slices": (lambda m, x: two_views(m.net, x), {"net": mlp}, vectors),
     "three views, chunks": (three_views, {"net": mlp}, vectors),
     "two outputs, joined": (two_outputs, {"net": mlp, "head": mlp}, vectors),
     "an output and a constant": (lambda m, x: two_outputs(m, x, True), {"net": mlp}, vectors),
-    "bags, joined": (joined_bags, {"net": mlp}, bags),
+    "bags, joined": (lambda m, x: joined_bags(m.net, x), {"net": mlp}, bags),
     "bags, index_add": (pooled, {"net": mlp, "head": lambda: mlp(3)}, bags),
     "bags, scatter_add": (
         lambda m, x: pooled(m, x, scatter=True),
@@ -234,12 +287,18 @@ REPLAYED = {  # and the words of the warning
         "at WeightNormInterfaceBackward0 there is no closed form of the rows, .* [0-9]+ backward "
         "passes through one sample's part of the graph, about as long as a loop",
     ),
-    "a function of one's own": (
-        lambda m, x: Cube.apply(m.net(x)).sum(1),
+    "a function of one's own that divides by the batch": (
+        lambda m, x: Unit.apply(m.net(x)).sum(1),
         {"net": mlp},
         vectors,
-        "at CubeBackward it is not known how the samples lie, .* grows with the square of the "
+        "at UnitBackward it is not known how the samples lie, .* grows with the square of the "
         "batch; where it is long, ps.per_sample_grad or a loop over the samples is faster",
+    ),
+    "a function of one's own that mixes samples": (
+        lambda m, x: Exchange.apply(m.net(x)).sum(1),
+        {"net": mlp},
+        vectors,
+        "at ExchangeBackward it is not known how the samples lie",
     ),
     "all against all": (
         lambda m, x: m.net(x).softmax(0).sum(1),
@@ -248,6 +307,21 @@ REPLAYED = {  # and the words of the warning
         "at SoftmaxBackward0 samples are mixed, or moved in a way that is not known",
     ),
 }
+TRIED = {  # functions of one's own that keep the samples apart
+    "Cube": (lambda m, x: Cube.apply(m.net(x)).sum(1), {"net": mlp}, vectors),
+    "Gate": (gated, {"net": mlp}, vectors),
+    "Affine": (
+        lambda m, x: Affine.apply(m.net(x), m.w.sin()).square(),
+        {"net": mlp, "w": lambda: parameter(3)},
+        vectors,
+    ),
+    "Cube, of two views": (
+        lambda m, x: two_views(lambda z: Cube.apply(m.net(z)), x), {"net": mlp}, vectors,
+    ),
+    "Cube, of bags": (
+        lambda m, x: joined_bags(lambda z: Cube.apply(m.net(z)), x), {"net": mlp}, bags,
+    ),
+}  # fmt: skip
 
 
 def compare(case):
@@ -272,6 +346,20 @@ def test_rows_need_no_replay(name):
 def test_rows_that_are_replayed_are_right_and_the_warning_says_why_and_at_what_price(name):
     with pytest.warns(UserWarning, match=f"^record: {REPLAYED[name][3]}"):
         compare(REPLAYED[name])
+
+
+@pytest.mark.parametrize("name", TRIED)
+def test_a_function_of_ones_own_alone_is_run_for_each_sample(name):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        compare(TRIED[name])
+    node = f"{name.partition(',')[0]}Backward"
+    tried = f"record: at {node} it is not known how the samples lie, so it alone was run"
+    texts = [str(warning.message) for warning in caught]
+    assert sum(text.startswith(tried) for text in texts) == len(SIZES)
+    replayed = [text for text in texts if "sample by sample" in text]
+    assert all("so the rows of w are" in text for text in replayed)  # its own parameter's
+    assert len(replayed) == (len(SIZES) if name == "Affine" else 0)
 
 
 def test_samples_apart_are_replayed_each_through_its_own_graph():
