@@ -169,7 +169,7 @@ class Gate(torch.autograd.Function):
 
 
 class Affine(torch.autograd.Function):
-    """A parameter of its own, and lines of one number each."""
+    """One number for each line; what is shared is left to PyTorch to sum."""
 
     @staticmethod
     def forward(ctx, x, w):
@@ -179,7 +179,7 @@ class Affine(torch.autograd.Function):
     @staticmethod
     def backward(ctx, ct):
         x, w = ctx.saved_tensors
-        return ct[:, None] * w, ct @ x
+        return ct[:, None] * w, ct[:, None] * x
 
 
 class Unit(Cube):

@@ -43,17 +43,21 @@ class Trials:
                 used.append(ct is not None)
                 zeros = {"dtype": like.dtype, "device": like.device}
                 cts.append(torch.zeros(like.shape, **zeros) if ct is None else ct)
-            self._proved[place] = _tried(node, cts, used, along, graph.size)
+            shapes = [target and graph.shape(*target) for target in graph.targets[place]]
+            self._proved[place] = _tried(node, cts, used, shapes, along, graph.size)
         return self._proved[place][slot]
 
 
-def _tried(node, cts, used, along, size):
+def _tried(node, cts, used, shapes, along, size):
     """Return for each input whether each sample's numbers depend on its own cotangent alone."""
     whole = _passed(node, cts)
     length = cts[used.index(True)].shape[along.axis]
     fine = [
-        x is not None and x.layout == torch.strided and x.shape[along.axis :][:1] == (length,)
-        for x in whole
+        x is not None
+        and x.layout == torch.strided
+        and x.shape == shape  # else autograd sums over what was repeated
+        and x.shape[along.axis :][:1] == (length,)
+        for x, shape in zip(whole, shapes, strict=True)
     ]
     for sample in range(size):
         if not any(fine):
