@@ -288,16 +288,18 @@ def shown(p: Passed) -> Along | OneSample | None:
     """
     if hasattr(p.node.next_functions[p.slot][0], "variable"):
         return None  # of a parameter rows are wanted
-    if p.memory.get("shape") != p.out:
-        numbers = torch.arange(1.0, prod(p.out) + 1, dtype=torch.float64).view(p.out)
-        p.memory.update(shape=p.out, sent=(numbers, _made_of(numbers)), by=None)
+    like = p.node._input_metadata[p.output or 0]
+    if p.memory.get("sent_to") != (p.out, like.device):
+        options = {"dtype": torch.float64, "device": like.device}
+        numbers = torch.arange(1.0, prod(p.out) + 1, **options).view(p.out)
+        p.memory.update(sent_to=(p.out, like.device), sent=(numbers, _made_of(numbers)), by=None)
     if p.memory["by"] is not p.node:  # it has other inputs
-        p.memory.update(by=p.node, got=[_tuple(p.node(x)) for x in p.memory["sent"]])
+        got = [_through(p.node, x, like.dtype) for x in p.memory["sent"]]
+        p.memory.update(by=p.node, got=got)
     numbers, made = p.memory["sent"]
     arrived, made_arrived = (x[p.slot] for x in p.memory["got"])
     if arrived is None:
         return None
-    arrived, made_arrived = arrived.double(), made_arrived.double()
     if p.into == p.out and torch.equal(torch.where(arrived == 0, 0, numbers), arrived):
         kept = torch.equal(torch.where(arrived == 0, 0, made), made_arrived)
         return p.along if kept else None  # some stay, all others are overwritten
@@ -318,8 +320,19 @@ def _made_of(numbers):
     return torch.remainder(numbers * numbers, 1000003)
 
 
-def _tuple(passed):
-    return passed if isinstance(passed, tuple) else (passed,)
+def _through(node, numbers, dtype):
+    """Return what becomes of whole numbers in a node that takes a type of its own.
+
+    They go as digits that this type has exactly: those of float32 are below 2^24.
+    """
+    base, place, found = 2 / torch.finfo(dtype).eps, 1.0, []
+    while not found or numbers.any():
+        digits = torch.remainder(numbers, base)
+        passed = node(digits.to(dtype))
+        passed = passed if isinstance(passed, tuple) else (passed,)
+        found.append([x if x is None else place * x.real.double() for x in passed])
+        numbers, place = (numbers - digits) / base, place * base
+    return [None if parts[0] is None else sum(parts) for parts in zip(*found, strict=True)]
 
 
 def _of_array(whose, size):
