@@ -289,20 +289,20 @@ def shown(p: Passed) -> Along | OneSample | None:
     if hasattr(p.node.next_functions[p.slot][0], "variable"):
         return None  # of a parameter rows are wanted
     like = p.node._input_metadata[p.output or 0]
-    if p.memory.get("sent_to") != (p.out, like.device):
+    if p.memory.get("sent_to") != (key := (p.out, like.dtype, like.device)):
         options = {"dtype": torch.float64, "device": like.device}
         numbers = torch.arange(1.0, prod(p.out) + 1, **options).view(p.out)
-        p.memory.update(sent_to=(p.out, like.device), sent=(numbers, _made_of(numbers)), by=None)
+        sent = [_digits(x, like.dtype) for x in (numbers, _made_of(numbers))]
+        p.memory.update(sent_to=key, sent=sent, by=None)
+    sent = p.memory["sent"]
     if p.memory["by"] is not p.node:  # it has other inputs
-        got = [_through(p.node, x, like.dtype) for x in p.memory["sent"]]
-        p.memory.update(by=p.node, got=got)
-    numbers, made = p.memory["sent"]
-    arrived, made_arrived = (x[p.slot] for x in p.memory["got"])
-    if arrived is None:
+        p.memory.update(by=p.node, got=[[_tuple(p.node(x)) for x in digits] for digits in sent])
+    got = [[passed[p.slot] for passed in digits] for digits in p.memory["got"]]
+    if got[0][0] is None:
         return None
-    if p.into == p.out and torch.equal(torch.where(arrived == 0, 0, numbers), arrived):
-        kept = torch.equal(torch.where(arrived == 0, 0, made), made_arrived)
-        return p.along if kept else None  # some stay, all others are overwritten
+    if p.into == p.out and _stays(sent, got):
+        return p.along
+    arrived, made_arrived = map(_number, got)
     if not torch.equal(_made_of(arrived), made_arrived):
         return None
     arrived = arrived.cpu().numpy().astype(np.int64)
@@ -320,19 +320,33 @@ def _made_of(numbers):
     return torch.remainder(numbers * numbers, 1000003)
 
 
-def _through(node, numbers, dtype):
-    """Return what becomes of whole numbers in a node that takes a type of its own.
+def _base(dtype):
+    return 2 / torch.finfo(dtype).eps
 
-    They go as digits that this type has exactly: those of float32 are below 2^24.
-    """
-    base, place, found = 2 / torch.finfo(dtype).eps, 1.0, []
+
+def _digits(numbers, dtype):
+    """Return whole numbers as digits that a type has exactly: in float32 those below 2^24."""
+    found = []
     while not found or numbers.any():
-        digits = torch.remainder(numbers, base)
-        passed = node(digits.to(dtype))
-        passed = passed if isinstance(passed, tuple) else (passed,)
-        found.append([x if x is None else place * x.real.double() for x in passed])
-        numbers, place = (numbers - digits) / base, place * base
-    return [None if parts[0] is None else sum(parts) for parts in zip(*found, strict=True)]
+        digits = torch.remainder(numbers, _base(dtype))
+        found.append(digits.to(dtype))
+        numbers = (numbers - digits) / _base(dtype)
+    return found
+
+
+def _number(digits):
+    return sum(x.real.double() * _base(x.dtype) ** n for n, x in enumerate(digits))
+
+
+def _stays(sent, got):
+    """Say whether some numbers stay where they are, and all others are overwritten."""
+    gone = torch.stack([x == 0 for x in got[0]]).all(0)
+    pairs = [pair for each in zip(sent, got, strict=True) for pair in zip(*each, strict=True)]
+    return all(torch.equal(torch.where(gone, 0, x), arrived) for x, arrived in pairs)
+
+
+def _tuple(passed):
+    return passed if isinstance(passed, tuple) else (passed,)
 
 
 def _of_array(whose, size):
