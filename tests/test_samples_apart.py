@@ -232,6 +232,11 @@ PROVED = {  # forward pass, parts, batch
     "one by one into an array": (written, {"net": mlp}, bags),
     "slice by slice into an array": (lambda m, x: written(m, x, 1), {"net": mlp}, bags),
     "groups by a mask": (of_groups, {"net": mlp, "head": mlp}, vectors),
+    "the first of as many places as samples": (
+        each(lambda m, x: m.net(x).softmax(0)[0]),
+        {"net": mlp},
+        lambda size: torch.randn(size, size, 4).double(),
+    ),
     "unbind": (each(lambda m, h: m.net(h)), {"net": mlp}, vectors),
     "numbers picked one by one": (picked, {"net": mlp}, vectors),
     "two views, slices": (lambda m, x: two_views(m.net, x), {"net": mlp}, vectors),
