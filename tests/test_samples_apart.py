@@ -83,6 +83,20 @@ def three_views(m, x):
     return (a * b).sum(1) + (a - c).square().sum(1)
 
 
+def interleaved(m, x):
+    """Each sample's two views side by side; the other view's part is a constant."""
+    z = m.net(torch.stack([x, 2 * x + 1], 1).flatten(0, 1))
+    y = m.head(z)
+    return F.cosine_similarity(y[0::2], z[1::2].detach()) + (y[1::2] - z[0::2]).square().sum(1)
+
+
+def formulas(m, x):
+    """A formula of its own for every third sample, two parts of the model for some of them."""
+    z = m.net(x)
+    of = (lambda z: z.exp().sum(), lambda z: loss(z, 1), lambda z: m.head(z).square().sum())
+    return torch.stack([of[n % 3](z[n]) for n in range(len(x))])
+
+
 def two_outputs(m, x, constant=False):
     other = torch.ones(len(x), 3).double() if constant else m.head(x)
     return torch.cat([m.net(x), other]).view(2, len(x), 3).sum(0).sin().sum(1)
@@ -91,6 +105,18 @@ def two_outputs(m, x, constant=False):
 def joined_bags(net, bags):
     parts = net(torch.cat(bags)).split(lengths(bags).tolist())
     return torch.stack([loss(part.mean(0), n) for n, part in enumerate(parts)])
+
+
+def largest(m, bags):
+    whose, z = arange(len(bags)).repeat_interleave(lengths(bags)), m.net(torch.cat(bags))
+    low = torch.full((len(bags), 3), -9.0).double()
+    return low.scatter_reduce(0, whose[:, None].expand(-1, 3), z, "amax").square().sum(1)
+
+
+def padded(m, bags):
+    z = pad_sequence([m.net(bag) for bag in bags], batch_first=True)
+    beyond = arange(z.shape[1]) >= lengths(bags)[:, None]
+    return z.masked_fill(beyond[..., None], -torch.inf).amax(1).square().sum(1)
 
 
 def pooled(m, bags, scatter=False):
@@ -117,6 +143,14 @@ def penalty(m, x):
     x = x.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(m.net(x).sum(), x, create_graph=True)
     return (gradient.flatten(1).norm(dim=1) - 1) ** 2
+
+
+def curvature(m, x):
+    """A model of the score: the squared gradient by the input, and a second derivative."""
+    x = x.clone().requires_grad_()
+    (g,) = torch.autograd.grad(m.net(x).sum(), x, create_graph=True)
+    (h,) = torch.autograd.grad((g * x.detach().sign()).sum(), x, create_graph=True)
+    return (h * x.detach().sign() + g.square()).sum(1)
 
 
 def fused(m, x):
@@ -241,9 +275,17 @@ PROVED = {  # forward pass, parts, batch
     "numbers picked one by one": (picked, {"net": mlp}, vectors),
     "two views, slices": (lambda m, x: two_views(m.net, x), {"net": mlp}, vectors),
     "three views, chunks": (three_views, {"net": mlp}, vectors),
+    "two views, one beside the other": (
+        interleaved,
+        {"net": mlp, "head": lambda: mlp(3)},
+        vectors,
+    ),
+    "formulas": (formulas, {"net": mlp, "head": lambda: mlp(3)}, vectors),
     "two outputs, joined": (two_outputs, {"net": mlp, "head": mlp}, vectors),
     "an output and a constant": (lambda m, x: two_outputs(m, x, True), {"net": mlp}, vectors),
     "bags, joined": (lambda m, x: joined_bags(m.net, x), {"net": mlp}, bags),
+    "bags, the largest": (largest, {"net": mlp}, bags),
+    "bags, padded": (padded, {"net": mlp}, bags),
     "bags, index_add": (pooled, {"net": mlp, "head": lambda: mlp(3)}, bags),
     "bags, scatter_add": (
         lambda m, x: pooled(m, x, scatter=True),
@@ -257,6 +299,12 @@ PROVED = {  # forward pass, parts, batch
     ),
     "packed LSTM": (packed, {"net": mlp, "layer": lambda: nn.LSTM(3, 5)}, bags),
     "penalty, linear": (penalty, {"net": mlp}, vectors),
+    "curvature": (curvature, {"net": mlp}, vectors),
+    "packed LSTM, two layers, both ways": (
+        packed,
+        {"net": mlp, "layer": lambda: nn.LSTM(3, 5, num_layers=2, bidirectional=True)},
+        bags,
+    ),
     "penalty, convolutions": (penalty, {"net": critic}, images),
     "penalty, LayerNorm": (penalty, {"net": lambda: critic(nn.LayerNorm([8, 8]))}, images),
     "three arrays": (fused, {"w": lambda: parameter(4), "v": lambda: parameter(1, 4)}, vectors),
