@@ -335,14 +335,19 @@ def _digits(numbers, dtype):
 
 
 def _number(digits):
-    return sum(x.real.double() * _base(x.dtype) ** n for n, x in enumerate(digits))
+    total = digits[0].real.double()
+    for n, x in enumerate(digits[1:], 1):
+        total = total + x.real.double() * _base(x.dtype) ** n
+    return total
 
 
 def _stays(sent, got):
     """Say whether some numbers stay where they are, and all others are overwritten."""
-    gone = torch.stack([x == 0 for x in got[0]]).all(0)
+    gone = got[0][0] == 0
+    for x in got[0][1:]:
+        gone = gone & (x == 0)
     pairs = [pair for each in zip(sent, got, strict=True) for pair in zip(*each, strict=True)]
-    return all(torch.equal(torch.where(gone, 0, x), arrived) for x, arrived in pairs)
+    return all(torch.equal(x.masked_fill(gone, 0), arrived) for x, arrived in pairs)
 
 
 def _tuple(passed):
