@@ -5,17 +5,20 @@
 Losses of single samples in a list, bags of several sizes, two views of a batch, recurrent layers,
 packed texts, the gradient penalty of a critic. Everybody does the whole step on the same batch,
 forward pass included: `record` with the squared norms, `record` with the clipped sum, the plain
-loop of `torch.autograd.grad` over the samples (each in a batch of its own), and `vmap(grad)` of
-torch.func where it runs. The times are the processor's, on one thread, the least of several, in
+loop of `torch.autograd.grad` over the samples (each in a batch of its own), `vmap(grad)` of
+torch.func, and Opacus where it is installed, with its own recurrent layers; both make the rows,
+and stand where they run. The times are the processor's, on one thread, the least of several, in
 loops and in ordinary passes (forward, backward, `.grad` filled). Before that the norms are
 compared with the loop's.
 """
 
 import argparse
+import copy
 import time
 import warnings
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -119,10 +122,15 @@ def penalty(net: nn.Module, x: Tensor) -> Tensor:
 class Cube(torch.autograd.Function):
     """An operation that `record` knows nothing of."""
 
+    generate_vmap_rule = True  # for torch.func
+
     @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
+    def forward(x):
         return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
 
     @staticmethod
     def backward(ctx, ct):
@@ -144,9 +152,17 @@ def flat_images(size: int) -> tuple:
     return torch.randn(size, 784) / 28, torch.arange(size) % 2
 
 
+def weight_norm_net() -> nn.Module:
+    normed = nn.utils.parametrizations.weight_norm
+    return nn.Sequential(normed(nn.Linear(5, 32)), nn.ReLU(), normed(nn.Linear(32, 2)))
+
+
 CASES = {  # model, batch, its losses, and the loss of torch.func for one sample where it runs
     "stack of a list of losses": (
         bag_net, bags, lambda net, *batch: torch.stack(of_bags(net, *batch)), None,
+    ),
+    "stack, weight norm": (
+        weight_norm_net, bags, lambda net, *batch: torch.stack(of_bags(net, *batch)), None,
     ),
     "losses[n] = loss": (bag_net, bags, written, None),
     "LSTM, 64": (partial(Recurrent, nn.LSTM, 64), sequences, labelled, None),
@@ -159,8 +175,10 @@ CASES = {  # model, batch, its losses, and the loss of torch.func for one sample
     "packed LSTM, 64": (partial(Recurrent, nn.LSTM, 64), texts, of_texts, None),
     "two views, slices": (view_net, views, two_views, two_views),
     "gradient penalty, convolutions": (critic, images, penalty, penalty),
-    "a Function of one's own": (OwnFunction, flat_images, labelled, None),
+    "a Function of one's own": (OwnFunction, flat_images, labelled, labelled),
 }  # fmt: skip
+# Where the hooks of Opacus make the rows, and how many forward passes of a sample they see.
+OPACUS = {"LSTM": 1, "two views": 2, "a Function": 1}
 
 
 def one(batch: tuple, n: int) -> tuple:
@@ -223,6 +241,29 @@ def batched(net: nn.Module, loss: Callable, batch: tuple) -> Callable:
     return call
 
 
+def hooked(net: nn.Module, losses: Callable, batch: tuple, views: int) -> Callable:
+    """The squared norms from the rows of Opacus; those of several views are added up."""
+    from opacus import GradSampleModule
+    from opacus.layers import DPGRU, DPLSTM
+
+    net = copy.deepcopy(net)
+    if isinstance(net, Recurrent):
+        old = net.layer
+        options = {"num_layers": old.num_layers, "bidirectional": old.bidirectional}
+        kind = {nn.LSTM: DPLSTM, nn.GRU: DPGRU}[type(old)]
+        net.layer = kind(old.input_size, old.hidden_size, batch_first=True, **options)
+        net.layer.load_state_dict(old.state_dict())
+    net = GradSampleModule(net, loss_reduction="sum")
+
+    def call():
+        net.zero_grad(set_to_none=True)
+        losses(net, *batch).sum().backward()
+        rows = [p.grad_sample.unflatten(0, (views, -1)).sum(0) for p in net.parameters()]
+        return sum(g.flatten(1).square().sum(1) for g in rows)
+
+    return call
+
+
 def least(calls: dict[str, Callable]) -> dict[str, float]:
     """Return the least processor time of each call, in turns."""
     times: dict[str, list] = {name: [] for name in calls}
@@ -248,8 +289,11 @@ def measure(name: str, size: int) -> dict[str, float]:
     }
     if functional:
         calls["vmap(grad)"] = batched(net, functional, batch)
+    views = [count for start, count in OPACUS.items() if name.startswith(start)]
+    if views and find_spec("opacus"):
+        calls["Opacus"] = hooked(net, losses, batch, *views)
     expected = calls["loop"]()
-    for other in ("norms", "vmap(grad)"):
+    for other in ("norms", "vmap(grad)", "Opacus"):
         if other in calls:
             torch.testing.assert_close(calls[other](), expected, rtol=1e-3, atol=1e-9)
     found = least(calls)

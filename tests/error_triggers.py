@@ -21,7 +21,7 @@ from .cases import arrays, rewards, states, theta
 from .precision import enable_x64
 from .test_errors import ERRORS
 from .test_record_errors import ERRORS as LAYER_ERRORS
-from .test_record_errors import own_function, used
+from .test_record_errors import own_function, tried, used
 
 S, R, THETA = arrays((states, rewards, theta), "torch")
 JS, JR, JTHETA = arrays((states, rewards, theta), "jax")
@@ -305,6 +305,7 @@ TRIGGERS = {
     "persample.project-dim": lambda: ps.statistics.project(states, 0),
     "persample.project-seed": lambda: ps.statistics.project(states, 8, seed=-1),
     "persample.recorder-replay": lambda: used(own_function()),
+    "persample.recorder-tried": lambda: used(tried()),
     **{f"persample.{name}": row[0] for name, row in ERRORS.items() if " " not in name},
     **{
         f"persample.recorder-{name}": row[0]

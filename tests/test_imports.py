@@ -21,7 +21,7 @@ LAYERS = [
     ["losses"],
     ["recorder"],
     ["recorder.capture"],
-    ["recorder.recording"],
+    ["recorder.recording", "recorder.trial"],
     ["recorder.passes", "recorder.model"],
     ["recorder.check", "recorder.sites", "recorder.uses"],
     ["recorder.merging", "recorder.paths", "recorder.rules"],

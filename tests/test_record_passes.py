@@ -1,8 +1,10 @@
 """Around one pass: `.grad`, hooks, checkpoints, micro-batches, backward passes of one's own."""
 
+from functools import partial
+
 import pytest
 import torch
-from torch import nn
+from torch import arange, nn
 from torch.utils.checkpoint import checkpoint
 
 import persample as ps
@@ -200,22 +202,40 @@ def test_a_checkpointed_block_runs_three_times(accumulate):
     assert_close(rows, alone(model, losses(model(x))))
 
 
-def test_all_parameters_of_a_replay_come_from_one_run_a_sample():
+@pytest.mark.parametrize("kept", [True, False], ids=["rows kept", "rows too large to keep"])
+def test_all_parameters_of_a_replay_come_from_one_run_a_sample(kept, monkeypatch):
+    if not kept:
+        monkeypatch.setattr("persample.recorder.replay.CACHE_BYTES", 250)  # rows of two samples
+        monkeypatch.setattr("persample.recorder.buffers.CACHE_BYTES", 250)
     calls = []
 
     class Counted(torch.autograd.Function):
         @staticmethod
         def forward(ctx, h):
-            return h.clone()
+            return h - h.mean(0)
 
         @staticmethod
         def backward(ctx, ct):
             calls.append(1)
-            return ct
+            return ct - ct.mean(0)
 
-    model = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2))
+    model, weights = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2)).double(), arange(5.0).double()
     with ps.record(model) as record, replayed("CountedBackward"):
-        record.backward(Counted.apply(model(torch.randn(5, 4))).square().sum(1))
+        losses = Counted.apply(model(torch.randn(5, 4).double())).square().sum(1)
+        record.backward(losses, retain_graph=True)
+    expected = alone(model, losses)
+    answers = {
+        record.squared_norms: sum(g.flatten(1).square().sum(1) for g in expected.values()),
+        record.rows: expected,
+        partial(record.weighted_sum, weights): {
+            name: torch.tensordot(weights, g, 1) for name, g in expected.items()
+        },
+    }
+    for ask, answer in answers.items():
+        before = len(calls)
+        assert_close(ask(), answer)
+        known = kept and ask != record.squared_norms  # rows that the norms were worked out from
+        assert len(calls) - before == (0 if known else 5)
     before = len(calls)
-    record.squared_norms()
+    record.clipped_sum(1.0)  # with the norms that are known
     assert len(calls) - before == 5

@@ -80,8 +80,8 @@ def unbound(m, x):
     return torch.stack([h.unbind()[n].sin().sum() for n in range(len(x))])
 
 
-def two_views(m, x):
-    z = m.net(torch.cat([x, 2 * x + 1]))
+def two_views(net, x):
+    z = net(torch.cat([x, 2 * x + 1]))
     return 1 - F.cosine_similarity(z[: len(x)], z[len(x) :])
 
 
@@ -90,14 +90,40 @@ def three_views(m, x):
     return (a * b).sum(1) + (a - c).square().sum(1)
 
 
+def interleaved(m, x):
+    """Each sample's two views side by side; the other view's part is a constant."""
+    z = m.net(torch.stack([x, 2 * x + 1], 1).flatten(0, 1))
+    y = m.head(z)
+    return F.cosine_similarity(y[0::2], z[1::2].detach()) + (y[1::2] - z[0::2]).square().sum(1)
+
+
+def formulas(m, x):
+    """A formula of its own for every third sample, two parts of the model for some of them."""
+    z = m.net(x)
+    of = (lambda z: z.exp().sum(), lambda z: loss(z, 1), lambda z: m.head(z).square().sum())
+    return torch.stack([of[n % 3](z[n]) for n in range(len(x))])
+
+
 def two_outputs(m, x, constant=False):
     other = torch.ones(len(x), 3).double() if constant else m.head(x)
     return torch.cat([m.net(x), other]).view(2, len(x), 3).sum(0).sin().sum(1)
 
 
-def joined_bags(m, bags):
-    parts = m.net(torch.cat(bags)).split(lengths(bags).tolist())
+def joined_bags(net, bags):
+    parts = net(torch.cat(bags)).split(lengths(bags).tolist())
     return torch.stack([loss(part.mean(0), n) for n, part in enumerate(parts)])
+
+
+def largest(m, bags):
+    whose, z = arange(len(bags)).repeat_interleave(lengths(bags)), m.net(torch.cat(bags))
+    low = torch.full((len(bags), 3), -9.0).double()
+    return low.scatter_reduce(0, whose[:, None].expand(-1, 3), z, "amax").square().sum(1)
+
+
+def padded(m, bags):
+    z = pad_sequence([m.net(bag) for bag in bags], batch_first=True)
+    beyond = arange(z.shape[1]) >= lengths(bags)[:, None]
+    return z.masked_fill(beyond[..., None], -torch.inf).amax(1).square().sum(1)
 
 
 def pooled(m, bags, scatter=False):
@@ -124,6 +150,14 @@ def penalty(m, x):
     x = x.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(m.net(x).sum(), x, create_graph=True)
     return (gradient.flatten(1).norm(dim=1) - 1) ** 2
+
+
+def curvature(m, x):
+    """A model of the score: the squared gradient by the input, and a second derivative."""
+    x = x.clone().requires_grad_()
+    (g,) = torch.autograd.grad(m.net(x).sum(), x, create_graph=True)
+    (h,) = torch.autograd.grad((g * x.detach().sign()).sum(), x, create_graph=True)
+    return (h * x.detach().sign() + g.square()).sum(1)
 
 
 def fused(m, x):
@@ -161,6 +195,67 @@ class Cube(torch.autograd.Function):
         return 3 * ct * ctx.saved_tensors[0] ** 2
 
 
+class Gate(torch.autograd.Function):
+    """Two outputs of two arrays, a number between them and one that needs no gradient."""
+
+    @staticmethod
+    def forward(ctx, constant, x, factor, y):
+        ctx.save_for_backward(constant, x, y)
+        return constant * x * y, x * factor
+
+    @staticmethod
+    def backward(ctx, ct, ct_other):
+        constant, x, y = ctx.saved_tensors
+        return None, ct * constant * y + 2 * ct_other, None, ct * constant * x
+
+
+class Affine(torch.autograd.Function):
+    """One number for each line; what is shared is left to PyTorch to sum."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx, ct):
+        x, w = ctx.saved_tensors
+        return ct[:, None] * w, ct[:, None] * x
+
+
+class Unit(Cube):
+    """No derivative: the batch's cotangent is divided by its length."""
+
+    @staticmethod
+    def backward(ctx, ct):
+        return ct / ct.norm()
+
+
+class Exchange(Cube):
+    """What two neighbours give a sample cancels where all cotangents are the same."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x + x.roll(1, 0) - x.roll(-1, 0)
+
+    @staticmethod
+    def backward(ctx, ct):
+        return ct + ct.roll(-1, 0) - ct.roll(1, 0)
+
+
+def gated(m, x):
+    h = m.net(x)
+    return torch.stack(Gate.apply(x[:, :3], h, 2, h.sin())).square().sum((0, 2))
+
+
+def masked(m, x):
+    """Of each sample two places of four, chosen by a mask, and added up again."""
+    n, hidden = arange(len(x)), torch.zeros(len(x), 4, dtype=torch.bool)
+    hidden[n, n % 4] = hidden[n, (n + 1) % 4] = True
+    each = m.net(x[:, :, None] * torch.ones(4, dtype=x.dtype))[hidden].square().sum(1)
+    return torch.zeros(len(x), dtype=x.dtype).index_add(0, hidden.nonzero()[:, 0], each)
+
+
 def critic(*norm):
     first = nn.Conv2d(1, 3, 3, padding=1)
     last = [nn.LeakyReLU(0.2), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(48, 1)]
@@ -178,14 +273,27 @@ PROVED = {  # forward pass, parts, batch
     "one by one into an array": (written, {"net": mlp}, bags),
     "slice by slice into an array": (lambda m, x: written(m, x, 1), {"net": mlp}, bags),
     "groups by a mask": (of_groups, {"net": mlp, "head": mlp}, vectors),
+    "the first of as many places as samples": (
+        each(lambda m, x: m.net(x).softmax(0)[0]),
+        {"net": mlp},
+        lambda size: torch.randn(size, size, 4).double(),
+    ),
     "unbind": (each(lambda m, h: m.net(h)), {"net": mlp}, vectors),
     "unbind, again for each": (unbound, {"net": mlp}, vectors),
     "numbers picked one by one": (picked, {"net": mlp}, vectors),
-    "two views, slices": (two_views, {"net": mlp}, vectors),
+    "two views, slices": (lambda m, x: two_views(m.net, x), {"net": mlp}, vectors),
     "three views, chunks": (three_views, {"net": mlp}, vectors),
+    "two views, one beside the other": (
+        interleaved,
+        {"net": mlp, "head": lambda: mlp(3)},
+        vectors,
+    ),
+    "formulas": (formulas, {"net": mlp, "head": lambda: mlp(3)}, vectors),
     "two outputs, joined": (two_outputs, {"net": mlp, "head": mlp}, vectors),
     "an output and a constant": (lambda m, x: two_outputs(m, x, True), {"net": mlp}, vectors),
-    "bags, joined": (joined_bags, {"net": mlp}, bags),
+    "bags, joined": (lambda m, x: joined_bags(m.net, x), {"net": mlp}, bags),
+    "bags, the largest": (largest, {"net": mlp}, bags),
+    "bags, padded": (padded, {"net": mlp}, bags),
     "bags, index_add": (pooled, {"net": mlp, "head": lambda: mlp(3)}, bags),
     "bags, scatter_add": (
         lambda m, x: pooled(m, x, scatter=True),
@@ -199,9 +307,16 @@ PROVED = {  # forward pass, parts, batch
     ),
     "packed LSTM": (packed, {"net": mlp, "layer": lambda: nn.LSTM(3, 5)}, bags),
     "penalty, linear": (penalty, {"net": mlp}, vectors),
+    "curvature": (curvature, {"net": mlp}, vectors),
+    "packed LSTM, two layers, both ways": (
+        packed,
+        {"net": mlp, "layer": lambda: nn.LSTM(3, 5, num_layers=2, bidirectional=True)},
+        bags,
+    ),
     "penalty, convolutions": (penalty, {"net": critic}, images),
     "penalty, LayerNorm": (penalty, {"net": lambda: critic(nn.LayerNorm([8, 8]))}, images),
     "three arrays": (fused, {"w": lambda: parameter(4), "v": lambda: parameter(1, 4)}, vectors),
+    "places by a mask": (masked, {"net": mlp}, vectors),
     "another order": (permuted, {"net": mlp}, vectors),
     "steps into an array": (steps, {"net": mlp}, vectors),
     "steps added to an array": (lambda m, x: steps(m, x, add=True), {"net": mlp}, vectors),
@@ -259,12 +374,18 @@ REPLAYED = {  # and the words of the warning
         bags,
         "at BmmBackward0 there is no closed form of the rows, .* through one sample's part",
     ),
-    "a function of one's own": (
-        lambda m, x: Cube.apply(m.net(x)).sum(1),
+    "a function of one's own that divides by the batch": (
+        lambda m, x: Unit.apply(m.net(x)).sum(1),
         {"net": mlp},
         vectors,
-        "at CubeBackward it is not known how the samples lie, .* grows with the square of the "
+        "at UnitBackward it is not known how the samples lie, .* grows with the square of the "
         "batch; where it is long, ps.per_sample_grad or a loop over the samples is faster",
+    ),
+    "a function of one's own that mixes samples": (
+        lambda m, x: Exchange.apply(m.net(x)).sum(1),
+        {"net": mlp},
+        vectors,
+        "at ExchangeBackward it is not known how the samples lie",
     ),
     "all against all": (
         lambda m, x: m.net(x).softmax(0).sum(1),
@@ -273,6 +394,21 @@ REPLAYED = {  # and the words of the warning
         "at SoftmaxBackward0 samples are mixed, or moved in a way that is not known",
     ),
 }
+TRIED = {  # functions of one's own that keep the samples apart
+    "Cube": (lambda m, x: Cube.apply(m.net(x)).sum(1), {"net": mlp}, vectors),
+    "Gate": (gated, {"net": mlp}, vectors),
+    "Affine": (
+        lambda m, x: Affine.apply(m.net(x), m.w.sin()).square(),
+        {"net": mlp, "w": lambda: parameter(3)},
+        vectors,
+    ),
+    "Cube, of two views": (
+        lambda m, x: two_views(lambda z: Cube.apply(m.net(z)), x), {"net": mlp}, vectors,
+    ),
+    "Cube, of bags": (
+        lambda m, x: joined_bags(lambda z: Cube.apply(m.net(z)), x), {"net": mlp}, bags,
+    ),
+}  # fmt: skip
 
 
 def compare(case):
@@ -293,6 +429,19 @@ def test_rows_need_no_replay(name):
         compare(PROVED[name])
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", ["places by a mask", "another order"])
+def test_shorter_numbers_tell_their_places_too(name, dtype):
+    """600 samples of 12 numbers: each place takes two digits of bfloat16."""
+    function, parts, batch = PROVED[name]
+    torch.manual_seed(0)
+    model, x = Made(function, net=mlp()).to(dtype), batch(600).to(dtype)
+    with warnings.catch_warnings(action="error", category=UserWarning), ps.record(model) as record:
+        losses = model(x)
+        record.backward(losses, retain_graph=True)
+    record.check(samples=(0, 300, 599))
+
+
 @pytest.mark.parametrize("name", REPLAYED)
 def test_rows_that_are_replayed_are_right_and_the_warning_says_why_and_at_what_price(name):
     with pytest.warns(UserWarning, match=f"^record: {REPLAYED[name][3]}"):
@@ -306,6 +455,20 @@ def test_replays_are_kept_for_the_next_parameter_or_run_again(most, monkeypatch)
     function = each(lambda m, x: m.net(x) if len(x) != 2 else x * m.w)
     with replayed("WeightNorm"):
         compare((function, WEIGHT_NORM | {"w": lambda: parameter(4)}, bags))
+
+
+@pytest.mark.parametrize("name", TRIED)
+def test_a_function_of_ones_own_alone_is_run_for_each_sample(name):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        compare(TRIED[name])
+    node = f"{name.partition(',')[0]}Backward"
+    tried = f"record: at {node} it is not known how the samples lie, so it alone was run"
+    texts = [str(warning.message) for warning in caught]
+    assert sum(text.startswith(tried) for text in texts) == len(SIZES)
+    replayed = [text for text in texts if "sample by sample" in text]
+    assert all("so the rows of w are" in text for text in replayed)  # its own parameter's
+    assert len(replayed) == (len(SIZES) if name == "Affine" else 0)
 
 
 def test_samples_apart_are_replayed_each_through_its_own_graph():

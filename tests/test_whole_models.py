@@ -186,3 +186,34 @@ def test_the_norms_in_a_pretrained_model_are_those_measured():
             digits = len(text.split()[0].partition(".")[2])
             error = stdev(numbers) / len(numbers) ** 0.5
             assert text == f"{mean(numbers):.{digits}f} ± {error:.{digits}f}"
+
+
+def test_the_prices_of_samples_apart_are_those_measured():
+    stored = json.loads((RESULTS / "samples_apart.json").read_text(encoding="utf-8"))
+    assert stored["threads"] == 1
+    keys = {
+        "losses of a loop, stacked": "stack of a list of losses",
+        "losses of a loop, written into an array": "losses[n] = loss",
+        "the loop, layers under `weight_norm`": "stack, weight norm",
+        "two views of each image, cut by slices": "two views, slices",
+        "LSTM, two layers, both directions": "LSTM, 64, two layers, both ways",
+        "packed GRU": "packed GRU, 64",
+        "gradient penalty of a critic": "gradient penalty, convolutions",
+        "a `Function` of your own": "a Function of one's own",
+    }
+    shown = table_below("| norms of 128 samples, in ordinary passes ")
+    assert list(shown) == list(keys)
+    for name, cells in shown.items():
+        found = stored["passes"][keys[name]]["128"]
+        rows = {"`torch.func`": "vmap(grad)", "Opacus": "Opacus"}
+        rows = [(found[key], way) for way, key in rows.items() if key in found]
+        faster = f"{short(min(rows)[0])}, {min(rows)[1]}" if rows else "–"
+        assert cells == [short(found["loop"]), faster, short(found["norms"])]
+    own = stored["passes"]["a Function of one's own"].values()
+    small, middle, large = (f"{passes['norms'] / passes['loop']:.1f}" for passes in own)
+    said = f"norms cost {small} loops at 32 samples, {middle} at 128 and {large} at 512 ("
+    assert said in (ROOT / "reference" / "errors.md").read_text(encoding="utf-8")
+
+
+def short(passes):
+    return f"{passes:.1f}" if passes < 10 else f"{passes:.0f}"

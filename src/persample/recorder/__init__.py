@@ -18,9 +18,10 @@ Where samples are computed apart, as by a loop, all numbers of a part of the gra
 them, whatever the operations are (`along`), and the forms of single samples become a batch
 (`merging`). What was made of a parameter before its use is undone step by step (`paths`).
 
-Where an operation is in neither table, its samples cannot be told apart by rule. Then autograd is
-run again from the last operation that is proved, one sample at a time (`replay`): slow and exact,
-with a warning that names the operation and the price.
+Where an operation is in neither table, its samples cannot be told apart by rule. It is tried, with
+one sample's cotangent after the other (`trial`). If that tells them apart, all goes on below. If
+not, autograd is run again from the last operation that is proved, one sample at a time (`replay`):
+slow and exact, with a warning that names the operation and the price.
 """
 
 import sys

@@ -58,10 +58,18 @@ class Along(NamedTuple):
     def only(self, x: Tensor, sample: int, size: int) -> Tensor:
         """Return x with zeros for all samples but one."""
         kept = torch.zeros_like(x, memory_format=torch.contiguous_format)
-        mine = torch.from_numpy(self.owners(x.shape[self.axis], size) == sample)
-        part = (slice(None),) * self.axis + (mine.to(x.device),)
+        part = self.part(x.shape[self.axis], sample, size)
         kept[part] = x[part]
         return kept
+
+    def part(self, length: int, sample: int, size: int) -> tuple[Any, ...]:
+        """Return the index of one sample's part; ``length`` is that of the axis."""
+        if self.owner is None and self.outer == 1:
+            inner = length // size
+            mine: Any = slice(sample * inner, (sample + 1) * inner)
+        else:
+            mine = np.flatnonzero(self.owners(length, size) == sample)
+        return (slice(None),) * self.axis + (mine,)
 
 
 class OneSample(NamedTuple):

@@ -271,19 +271,21 @@ def shown(p: Passed) -> Along | OneSample | None:
     """
     if hasattr(p.node.next_functions[p.slot][0], "variable"):
         return None  # of a parameter rows are wanted
-    if p.memory.get("shape") != p.out:
-        numbers = torch.arange(1.0, prod(p.out) + 1, dtype=torch.float64).view(p.out)
-        p.memory.update(shape=p.out, sent=(numbers, _made_of(numbers)), by=None)
+    like = p.node._input_metadata[p.output or 0]
+    if p.memory.get("sent_to") != (key := (p.out, like.dtype, like.device)):
+        options = {"dtype": torch.float64, "device": like.device}
+        numbers = torch.arange(1.0, prod(p.out) + 1, **options).view(p.out)
+        sent = [_digits(x, like.dtype) for x in (numbers, _made_of(numbers))]
+        p.memory.update(sent_to=key, sent=sent, by=None)
+    sent = p.memory["sent"]
     if p.memory["by"] is not p.node:  # it has other inputs
-        p.memory.update(by=p.node, got=[_tuple(p.node(x)) for x in p.memory["sent"]])
-    numbers, made = p.memory["sent"]
-    arrived, made_arrived = (x[p.slot] for x in p.memory["got"])
-    if arrived is None:
+        p.memory.update(by=p.node, got=[[_tuple(p.node(x)) for x in digits] for digits in sent])
+    got = [[passed[p.slot] for passed in digits] for digits in p.memory["got"]]
+    if got[0][0] is None:
         return None
-    arrived, made_arrived = arrived.double(), made_arrived.double()
-    if p.into == p.out and torch.equal(torch.where(arrived == 0, 0, numbers), arrived):
-        kept = torch.equal(torch.where(arrived == 0, 0, made), made_arrived)
-        return p.along if kept else None  # some stay, all others are overwritten
+    if p.into == p.out and _stays(sent, got):
+        return p.along
+    arrived, made_arrived = map(_number, got)
     if not torch.equal(_made_of(arrived), made_arrived):
         return None
     arrived = arrived.cpu().numpy().astype(np.int64)
@@ -297,6 +299,36 @@ def shown(p: Passed) -> Along | OneSample | None:
 
 def _made_of(numbers):
     return torch.remainder(numbers * numbers, 1000003)
+
+
+def _base(dtype):
+    return 2 / torch.finfo(dtype).eps
+
+
+def _digits(numbers, dtype):
+    """Return whole numbers as digits that a type has exactly: in float32 those below 2^24."""
+    found = []
+    while not found or numbers.any():
+        digits = torch.remainder(numbers, _base(dtype))
+        found.append(digits.to(dtype))
+        numbers = (numbers - digits) / _base(dtype)
+    return found
+
+
+def _number(digits):
+    total = digits[0].real.double()
+    for n, x in enumerate(digits[1:], 1):
+        total = total + x.real.double() * _base(x.dtype) ** n
+    return total
+
+
+def _stays(sent, got):
+    """Say whether some numbers stay where they are, and all others are overwritten."""
+    gone = got[0][0] == 0
+    for x in got[0][1:]:
+        gone = gone & (x == 0)
+    pairs = [pair for each in zip(sent, got, strict=True) for pair in zip(*each, strict=True)]
+    return all(torch.equal(x.masked_fill(gone, 0), arrived) for x, arrived in pairs)
 
 
 def _tuple(passed):

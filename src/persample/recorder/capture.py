@@ -29,6 +29,7 @@ from .model import (
 from .passes import cotangents, during_a_pass
 from .replay import Replay, Replayed, Start
 from .sites import Cut, Stop, cut
+from .trial import Trials
 from .uses import Uses
 
 
@@ -105,15 +106,25 @@ class TorchCapture:
 
         def read():
             root = losses.grad_fn, losses.output_nr, Along(0)
-            graph = Graph([root], self.names, len(losses))
+            is_hooked = self._has_hooks()
+            trials = None if is_hooked else Trials(losses)
+            graph = Graph([root], self.names, len(losses), trials)
             refuse_opaque(graph, self.parameters)
-            found = cut(graph, self._has_hooks())
+            found = cut(graph, is_hooked)
             return graph, found, self._saved(graph, found)
 
         return during_a_pass(read)
 
     def _warn(self, graph, found: Cut):
         self.stops = found.stops
+        if graph.tried:
+            warnings.warn(
+                f"record: at {', '.join(sorted(graph.tried))} it is not known how the samples "
+                f"lie, so it alone was run backward for each of {graph.size} samples, on the "
+                "arrays of the whole batch; the rows are right, and where this takes long, "
+                "ps.per_sample_grad or a loop over the samples is faster.",
+                stacklevel=4,
+            )
         if found.stops:
             name, stop = next(iter(found.stops.items()))
             others = f" and {len(found.stops) - 1} more" if len(found.stops) > 1 else ""

@@ -13,6 +13,7 @@ Each form holds a batch and answers the same questions:
 ``kind`` is what a record calls it.
 """
 
+import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -37,6 +38,7 @@ class Form:
 
     kind: ClassVar[str] = "rows"
     needs_rows = True  # for its norms, or they are the cheapest way to them
+    at_once = sys.maxsize  # samples whose rows are best asked for together, for all parameters
 
     def only_rows_tell(self, *_: Any) -> None:
         """Answer None to whatever is asked."""

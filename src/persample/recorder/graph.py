@@ -29,13 +29,19 @@ def kind_of(name: str) -> str:
 class Graph:
     """The nodes that can be reached from ``roots``, each once.
 
-    ``roots`` are (node, number of its output, where the samples lie in its cotangent).
+    ``roots`` are (node, number of its output, where the samples lie in its cotangent). With
+    ``trials`` unknown operations are tried (see `trial`).
     """
 
     def __init__(
-        self, roots: list[tuple[Node, int, Along]], names: dict[int, str], size: int
+        self,
+        roots: list[tuple[Node, int, Along]],
+        names: dict[int, str],
+        size: int,
+        trials: Any = None,
     ) -> None:
         self.size = size
+        self.tried: set[str] = set()  # names of operations that `trials` proved
         self.nodes: list[Node] = []
         self.names: list[str] = []  # of the nodes
         self.kinds: list[str] = []
@@ -62,7 +68,7 @@ class Graph:
             self.targets.append(targets)
             if not targets and hasattr(node, "variable") and id(node.variable) in names:
                 self.leaves[names[id(node.variable)]] = here
-        self._walk()
+        self._walk(trials)
 
     def _add(self, node: Node) -> int:
         there = self.place.get(node)
@@ -75,7 +81,7 @@ class Graph:
             self.layouts.append({})
         return there
 
-    def _walk(self) -> None:
+    def _walk(self, trials: Any) -> None:
         """Say where the samples lie, each node after all that use it."""
         waiting, leaves = [len(uses) for uses in self.uses], set(self.leaves.values())
         arriving: list[dict[int, list]] = [{} for _ in self.nodes]
@@ -90,13 +96,13 @@ class Graph:
                 if target is None or target[0] in leaves:
                     continue
                 there, output = target
-                parts = self._pass(here, slot, along)
+                parts = self._pass(here, slot, along, trials)
                 arriving[there].setdefault(output, []).extend(parts)
                 waiting[there] -= 1
                 if not waiting[there]:
                     ready.append(there)
 
-    def _pass(self, here, slot, along):
+    def _pass(self, here, slot, along, trials):
         """Return where the samples lie in what a node passes to an input, part by part."""
         kind, outputs = self.kinds[here], self.layouts[here]
         rule = AXES.get(kind)
@@ -104,8 +110,13 @@ class Graph:
             return [along]
         if kind in PER_OUTPUT and None not in outputs.values():
             return [rule(self.passed(here, slot, n, part, n)) for n, part in outputs.items()]
-        if along is None or rule is None:
+        if along is None:
             return [None]
+        if rule is None:
+            if trials is None or not trials.proves(self, here, slot, along):
+                return [None]
+            self.tried.add(self.names[here])
+            return [along]
         first = next(iter(outputs))
         output = first if len(outputs) == 1 else None
         return [rule(self.passed(here, slot, output, along, first))]
@@ -165,6 +176,11 @@ class Graph:
         if key not in self._shapes:  # to ask a node takes longer
             self._shapes[key] = tuple(self.nodes[place]._input_metadata[number].shape)
         return self._shapes[key]
+
+    def unknown(self) -> list[int]:
+        """Return the places of the operations that no table knows."""
+        places = enumerate(self.kinds)
+        return [here for here, kind in places if self.targets[here] and kind not in AXES]
 
     def opaque(self) -> list[str]:
         """Return the names of functions of someone's own, which may hide a graph."""

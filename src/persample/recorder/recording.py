@@ -98,8 +98,11 @@ class Record:
         if out is None:
             out = {name: each.empty(size) for name, each in uses.items()}
         self._check_out(out, size)
-        for name, each in uses.items():
-            each.rows(slice(0, size), out[name])
+        step = min([size, *(form.at_once for each in uses.values() for form in each.forms)])
+        for start in range(0, size, step):
+            samples = slice(start, min(start + step, size))
+            for name, each in uses.items():
+                each.rows(samples, out[name][samples])
         return out
 
     def _check_out(self, out, size):

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.autograd.graph import GradientEdge
 
 from .along import Along, OneSample
-from .buffers import CACHE_BYTES, part_of, slices
-from .forms import Form
+from .buffers import CACHE_BYTES, part_of, slices, wide
+from .forms import Form, squares
 
 
 @contextmanager
@@ -84,21 +84,51 @@ class Start(NamedTuple):
 class Replay:
     """Autograd, run again from some operations for one sample at a time: slow and always right.
 
-    From where all is one sample's, only for this sample. All ``parameters`` come from one run, and
-    those not yet asked for are kept.
+    From where all is one sample's, only for this sample. All ``parameters`` come from one run:
+    their norms and sums together, and rows not yet asked for are kept, up to `CACHE_BYTES`.
     """
 
     starts: list[Start]  # where the samples lie along an axis
     own: dict[int, list[Start]]  # sample -> where all is its own
     size: int
     parameters: dict[str, Tensor]
-    _kept: dict = field(default_factory=dict)
+    _kept: dict = field(default_factory=dict)  # sample -> parameter -> row
+    _sums: dict = field(default_factory=dict)  # of all samples
+
+    @property
+    def at_once(self) -> int:
+        """Return how many samples' rows can be kept."""
+        return max(1, CACHE_BYTES // sum(p.nbytes for p in self.parameters.values()))
+
+    def squared_norms(self, name: str) -> Tensor:
+        """Return (B,): |g_i|^2 of one parameter."""
+        if "squares" not in self._sums:
+            each = [[squares(g[None]) for g in row] for row in self._rows()]
+            columns = [torch.cat(column) for column in zip(*each, strict=True)]
+            self._sums["squares"] = dict(zip(self.parameters, columns, strict=True))
+        return self._sums["squares"][name]
+
+    def weighted_sum(self, name: str, weights: Tensor) -> Tensor:
+        """Return sum_i w_i g_i of one parameter."""
+        asked, totals = self._sums.get("totals", (None, {}))
+        if asked is not weights or name not in totals:
+            totals = dict.fromkeys(self.parameters, 0)
+            for weight, row in zip(weights, self._rows(), strict=True):
+                for other, g in zip(totals, row, strict=True):
+                    totals[other] = totals[other] + weight * g
+            self._sums["totals"] = weights, totals
+        return totals.pop(name)
+
+    def _rows(self):
+        """Yield each sample's rows of all parameters, in types to work in."""
+        for i in range(self.size):
+            yield [g.to(wide(g.dtype)) for g in self._one(i)]
 
     def rows_of(self, name: str, samples: slice) -> Tensor:
-        rows, nbytes = [], sum(p.nbytes for p in self.parameters.values())
+        rows = []
         for i in range(samples.start, samples.stop):
             if name not in self._kept.get(i, ()):
-                if len(self._kept) * nbytes > CACHE_BYTES:
+                if len(self._kept) >= self.at_once:
                     self._kept.clear()
                 self._kept[i] = dict(zip(self.parameters, self._one(i), strict=True))
             rows.append(self._kept[i].pop(name))
@@ -130,5 +160,21 @@ class Replayed(Form):
     def kind(self) -> str:
         return f"rows, sample by sample from {self.stop}"
 
+    @property
+    def at_once(self) -> int:
+        """Return how many samples' rows are kept for the other parameters."""
+        return self.run.at_once
+
+    @property
+    def needs_rows(self) -> bool:
+        """Say whether all rows can be kept, which saves a run where more is asked than norms."""
+        return self.run.size <= self.run.at_once
+
     def rows(self, samples: slice, out: Tensor) -> None:
         out.copy_(self.run.rows_of(self.name, samples))
+
+    def squared_norms(self) -> Tensor:
+        return self.run.squared_norms(self.name)
+
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        return self.run.weighted_sum(self.name, weights)
