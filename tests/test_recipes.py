@@ -1,12 +1,14 @@
 """Every recipe runs as it stands, without persample, and its numbers are those of a loop."""
 
 import json
+import re
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
 from notebook_rules import programs
 
@@ -247,3 +249,41 @@ def test_what_the_pages_say_of_recurrent_layers_holds(results):
     said = nbformat.read(PAGE, as_version=4).cells[1].source
     assert "unless your model hands the layer an initial state made from its input" in said
     assert results("torch", "torch-func", "recurrent")["error"] == ""
+
+
+# Programs that the notebook shows and does not run, since it needs no more than the frameworks.
+OF_LIBRARIES = {"jax-equinox": ("equinox", 0.7), "jax-nnx": ("flax", 1.0)}
+
+
+@pytest.mark.parametrize("name", OF_LIBRARIES)
+def test_a_recipe_for_models_of_a_library_agrees_with_a_loop_and_with_the_package(name, capsys):
+    library, bound = OF_LIBRARIES[name]
+    pytest.importorskip(library)
+    import jax
+
+    import persample as ps
+
+    cells = nbformat.read(PAGE, as_version=4).cells
+    (text,) = (cell.source for cell in cells if cell.id == f"{name}-text")
+    source = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
+    names: dict = {}
+    exec(compile(source, name, "exec"), names)
+    assert capsys.readouterr().out == source.splitlines()[-1].removeprefix("# ") + "\n"
+
+    loss, params, x, y = (names[k] for k in ("loss_of_one", "params", "x", "y"))
+    loop = [jax.tree.leaves(jax.grad(loss)(params, *pair)) for pair in zip(x, y, strict=True)]
+    norms = np.array([sum((g**2).sum() for g in row) ** 0.5 for row in loop])
+    factors = np.minimum(1, bound / norms)
+    assert 0 < (factors < 1).sum() < len(x), "some rows are clipped and some are not"
+    total = [sum(f * g for f, g in zip(factors, g, strict=True)) for g in zip(*loop, strict=True)]
+    assert_near(names["norms"], norms)
+    assert_near(ps.per_sample_norms(loss)(params, x, y), norms)
+    for clipped in names["clipped"], ps.clipped_grad_sum(loss)(params, x, y, max_norm=bound):
+        for found, wanted in zip(jax.tree.leaves(clipped), total, strict=True):
+            assert_near(found, wanted)
+    for found, wanted in zip(jax.tree.leaves(names["rows"]), zip(*loop, strict=True), strict=True):
+        assert_near(found, np.stack(wanted))
+
+
+def assert_near(found, wanted):
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)

@@ -1,6 +1,8 @@
 """Statistics inside a jit or vmap: the number of outside, or one sentence that says so."""
 
+import re
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -242,6 +244,65 @@ def test_a_poisson_batch_has_no_size_inside_jit(size, rate):
     )
     with pytest.raises((TypeError, ValueError), match="^poisson_batch: .*outside"):
         jax.jit(drawn)(8 if size is None else 0.5)
+
+
+def said_of_jit():
+    """Return call -> (runs inside jax.jit, what must be fixed), as the page of names says."""
+    text = (Path(__file__).resolve().parents[1] / "reference" / "api.md").read_text("utf-8")
+    lines = text.partition("| call | inside")[2].partition("\n\n")[0].splitlines()[2:]
+    found = {}
+    for line in lines:
+        calls, runs, fixed = (cell.strip() for cell in line.strip("|").split("|"))
+        names, _, way = calls.partition(", with ")
+        ways = re.findall("`(.*?)`", names)
+        found |= {f"{name}, {way}".rstrip(", "): (runs == "yes", fixed) for name in ways}
+    return found
+
+
+def of_page(bound, key):
+    """Return call -> a function of arrays, by the names of the page; a bound may be traced."""
+    stats, given = statistics, arrays((theta, states, rewards), "jax")
+    calls = {name: getattr(stats, name) for name in stats.__all__}
+    calls |= {
+        name: partial(getattr(stats, name), max_norm=bound) for name in ("clip", "clipped_sum")
+    }
+    calls["weighted_sum"] = lambda rows: stats.weighted_sum(rows, bound * jnp.arange(5.0))
+    calls["project"] = lambda rows: stats.project(rows, dim=4, seed=1)
+    norms, clipped = ps.per_sample_norms, ps.clipped_grad_sum
+    calls["per_sample_grad"] = lambda rows: ps.per_sample_grad(ps.squared_loss)(*given)
+    calls["per_sample_norms"] = lambda rows: norms(ps.squared_loss)(*given)
+    calls["clipped_grad_sum"] = lambda rows: clipped(ps.squared_loss)(*given, max_norm=bound)
+    calls["noisy_mean, a JAX key"] = noisy(1.1, max_norm=bound, rng=key)
+    calls["noisy_mean, a NumPy generator"] = noisy(1.1)
+    calls["poisson_batch"] = lambda rows: privacy.poisson_batch(
+        np.random.default_rng(0), 8, 0.5 * bound
+    )
+    return calls
+
+
+@pytest.mark.skipif("jax" in MISSING, reason="jax is not installed")
+@pytest.mark.parametrize("name", said_of_jit())
+def test_the_page_says_what_runs_inside_jit(name):
+    runs, fixed = said_of_jit()[name]
+    rows, key = arrays(ROWS, "jax"), jax.random.key(0)
+    call = lambda rows, bound, key: of_page(bound, key)[name](rows)  # noqa: E731
+    if not runs:
+        with pytest.raises((TypeError, ValueError), match="outside"):
+            jax.jit(call)(rows, 0.7, key)
+        return
+    found = jax.jit(call)(rows, 0.7, key)
+    assert_close(ps.to_numpy(found), ps.to_numpy(call(rows, 0.7, key)), FLOAT32)
+    for setting in re.findall("`(.*?)`", fixed):
+        words = {"dim": 4, "seed": 1, "correction": 1}
+        given = {k: words[k] for k in ("dim",) if name == "project"}
+        traced = lambda x: getattr(statistics, name)(rows, **given | {setting: x})  # noqa: B023, E731
+        with pytest.raises((TypeError, ValueError), match="outside|static|Python"):
+            jax.jit(traced)(words[setting])
+
+
+def test_the_page_names_all_of_them():
+    names = {name.partition(",")[0] for name in said_of_jit()}
+    assert names >= {*statistics.__all__, *privacy.__all__}
 
 
 # Memory that was given away, as by donate_argnums.

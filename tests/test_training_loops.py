@@ -7,11 +7,14 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import jax
 import nbformat
 import numpy as np
 import pytest
 import torch
 from notebook_rules import programs
+from precision import enable_x64
+from scipy.stats import binom
 from sklearn.datasets import load_digits
 from torch import nn
 from torch.nn.functional import cross_entropy
@@ -22,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "reference" / "training_loops.ipynb"
 LOOPS = programs(PAGE)
 ADAMW, PRIVATE = (LOOPS[name][0] for name in ("loop-adamw", "loop-private"))
+ACCOUNTANT = PRIVATE.partition("import torch")[0]
 SHARDED = (ROOT / "src/persample_book/devices/sharded_rows.py").read_text("utf-8")
 DIGITS, LABELS = map(torch.tensor, load_digits(return_X_y=True))
 
@@ -34,7 +38,8 @@ def replaced(source: str, old: str, new: str) -> str:
 @pytest.fixture(autouse=True)
 def _in_double():
     torch.set_default_dtype(torch.float64)
-    yield
+    with enable_x64(True):
+        yield
     torch.set_default_dtype(torch.float32)
 
 
@@ -101,9 +106,16 @@ def error_of(source: str, wanted: nn.Module) -> float:
     return apart(run(source)["model"].state_dict(), wanted.state_dict())
 
 
+def source_of(name: str) -> str:
+    """Return a program, with the accountant that the page has once for all of them."""
+    source = LOOPS[name][0]
+    needs = "epsilon_of(" in source and "def epsilon_of(" not in source
+    return ACCOUNTANT + source if needs else source
+
+
 @pytest.mark.parametrize("name", LOOPS)
 def test_no_printed_digit_depends_on_rounding(name, capsys):
-    run(LOOPS[name][0])  # in double; the page has float32
+    run(source_of(name))  # in double; the page has float32
     assert capsys.readouterr().out == LOOPS[name][1] != ""
 
 
@@ -123,10 +135,67 @@ def test_an_empty_batch_is_a_step_of_noise_and_a_frozen_parameter_gets_none():
     assert error_of(replaced(source, "model = torch.nn.Linear(64, 10)", frozen), model) < 1e-6
 
 
+def jax_noise(key):
+    """Return a function of arrays: the noise of the next step, as `noisy_mean` draws it."""
+
+    def draw(arrays):
+        nonlocal key
+        key, now = jax.random.split(key)
+        folded = [jax.random.fold_in(now, n) for n in range(len(arrays))]
+        return [jax.random.normal(k, x.shape, "float64") for k, x in zip(folded, arrays)]  # noqa: B905
+
+    return draw
+
+
 @cache
-def accountant(source: str):
+def linear_by_hand(framework: str, rate: float) -> tuple[dict, int]:
+    """Return the parameters, and how many batches had no samples: formulas, sample by sample."""
+    rng, empty = np.random.default_rng(0), 0
+    own = lambda arrays: [rng.normal(size=x.shape) for x in arrays]  # noqa: E731
+    noise_of = jax_noise(jax.random.key(2)) if framework == "jax" else own
+    b, w = np.zeros(10), np.zeros((64, 10))  # in the order of a dict's keys
+    for _ in range(300):
+        batch = [i for i, u in enumerate(rng.random(1500)) if u < rate]
+        empty += not batch
+        total = [np.zeros_like(b), np.zeros_like(w)]
+        for x, label in zip(DIGITS[batch].numpy() / 16, LABELS[batch].numpy(), strict=True):
+            e = np.exp(x @ w + b)
+            delta = e / e.sum() - np.eye(10)[label]
+            factor = 1 / max(1, math.sqrt(delta @ delta * (x @ x + 1)))
+            total = [total[0] + factor * delta, total[1] + factor * np.outer(x, delta)]
+        noisy = zip(total, noise_of(total), strict=True)
+        b, w = (p - (t + 1.5 * n) / (rate * 1500) for p, (t, n) in zip((b, w), noisy, strict=True))
+    return {"b": torch.tensor(np.asarray(b)), "w": torch.tensor(np.asarray(w))}, empty
+
+
+@pytest.mark.parametrize("rate", [0.04, 0.0005])
+@pytest.mark.parametrize("framework", ["jax", "numpy"])
+def test_private_training_of_a_tree_ends_where_a_loop_over_samples_ends(framework, rate):
+    """Also where about half of the batches have no samples."""
+    wanted, empty = linear_by_hand(framework, rate)
+    assert empty == 0 if rate == 0.04 else 100 < empty < 200
+    found = run(replaced(source_of(f"loop-private-{framework}"), "300, 0.04", f"300, {rate}"))
+    params = {k: torch.tensor(np.asarray(p)) for k, p in found["params"].items()}
+    assert apart(params, wanted) < 1e-6
+    if framework == "jax":
+        assert found["step"]._cache_size() == 1  # compiled once
+
+
+def test_a_draw_that_is_larger_than_its_padding_stops_the_run():
+    source = replaced(source_of("loop-private-jax"), "1.5, 128", "1.5, 60")
+    with pytest.raises(AssertionError, match="more samples were drawn than fit"):
+        run(source)
+    found = binom.sf(128, 1500, 0.04)
+    assert f"{found:.1e}" == "1.5e-15"
+    text = "".join(c.source for c in nbformat.read(PAGE, as_version=4).cells)
+    assert r"probability of $1.5 \cdot 10^{-15}$" in text
+    assert f"deviation of {binom.std(1500, 0.04):.1f}" in text
+
+
+@cache
+def accountant():
     """Return epsilon_of, from the source of the loop."""
-    return run(source.partition("x, y =")[0])["epsilon_of"]
+    return run(ACCOUNTANT)["epsilon_of"]
 
 
 def stored() -> tuple[tuple, float]:
@@ -140,7 +209,7 @@ def stored() -> tuple[tuple, float]:
 
 def test_the_accountant_agrees_with_maintained_libraries():
     setting, wanted = stored()
-    found = accountant(PRIVATE)(*setting)
+    found = accountant()(*setting)
     assert wanted - 1e-4 < found < wanted + 1e-3  # they try more orders
     text = " ".join(c.source for c in nbformat.read(PAGE, as_version=4).cells)
     assert f"it gives {found:.3f}" in text
