@@ -46,6 +46,7 @@ FOLD = re.compile(
 )
 HIDDEN = re.compile(r"^(?:<!-- code: .* -->\n|<!-- install -->\n(?:.+(?:\n|\Z))+\n*)", re.M)
 EXERCISE = re.compile(r"^<!-- exercise: ([\w-]+) -->\n#+ ([^\n]+)\n+(.*)", re.M | re.S)
+ENDS = re.compile(r"^(?:<!-- exercise: |## )", re.M)  # where a solution does
 CHECK, SOLUTION = "#### Check my answer", "#### Solution"
 AUTHORS = r"\[[^\[\]]*, \d{4}\]\(([^()\s]+)\)"
 INLINE = re.compile(
@@ -150,7 +151,7 @@ class Page:
         if text.strip() == SOLUTION:
             self.solving = True
             return box("solution-start", self.exercise, "", (":class: dropdown",))
-        ends = self.solving and re.search(r"^(?:<!-- exercise: .*|## .*)", text, re.M)
+        ends = self.solving and ENDS.search(text)
         if ends:
             self.solving = False
             before, after = text[: ends.start()], text[ends.start() :]
