@@ -10,6 +10,7 @@ import nbformat
 import pytest
 from execute_notebooks import run
 from nbformat.v4 import new_code_cell, new_notebook
+from teaching import FOLD, plain
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted(ROOT.glob("chapters/*.ipynb"))
@@ -49,11 +50,9 @@ def sections(cells):
 def words(cells):
     """Count the words of the running text; a fold with an answer is not part of it."""
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    text = re.sub(r"^```\{admonition\}.*?\n:class: dropdown.*?^```$", "", text, flags=re.M | re.S)
-    text = re.sub(
-        r"^\|.*\|$|^\(.*\)=$|^:[\w-]+:.*$|^```.*$", "", text, flags=re.M
-    )  # tables, marks
-    text = re.sub(r"\]\([^)]*\)|\{[\w:]+\}", "", text)
+    text = plain(FOLD.sub("", text))
+    text = re.sub(r"^\|.*\|$|^```.*$", "", text, flags=re.M)  # tables, fences
+    text = re.sub(r"\]\([^)]*\)", "", text)
     return len(re.findall(r"[\w$`][^\s]*", text))
 
 

@@ -1,20 +1,16 @@
 """The notebooks are plain Markdown, all in them leads somewhere, and the book gets MyST."""
 
 import re
-import sys
 from pathlib import Path
 from urllib.parse import unquote
 
 import nbformat
 import pytest
+from book_plain import CHECK, FENCED, INLINE, NUMBER, SOLUTION, Page, anchor, slug, terms
 from citations import ADDRESSES, KEYS, WORKS, corrected
 from notebook_rules import chapters, prose
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "_ext"))
-
-from book_plain import CHECK, FENCED, INLINE, NUMBER, SOLUTION, Page, anchor, slug, terms  # noqa: E402
-
 TERMS = terms((ROOT / "reference/glossary.md").read_text(encoding="utf-8"))
 MYST = re.compile(
     r"^ *[`:]{3,}\{.*|\{[a-z:]+\}`.*|^\([\w-]+\)=$|[\])`]\{[.#].*|^:[\w-]+:(?: .*)?$", re.MULTILINE

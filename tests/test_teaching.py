@@ -11,8 +11,7 @@ from types import ModuleType
 
 import nbformat
 import pytest
-from book_plain import ENDS
-from teaching import CORE, exercises, main, slides
+from teaching import CORE, ENDS, exercises, main, slides
 
 from .wrong_answers import RIGHT, WRONG
 
