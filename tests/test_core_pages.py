@@ -8,9 +8,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from book_plain import FOLD, QUOTE, WORK
 from execute_notebooks import run
 from nbformat.v4 import new_code_cell, new_notebook
-from teaching import FOLD, plain
+from teaching import plain
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted(ROOT.glob("chapters/*.ipynb"))
@@ -48,9 +49,9 @@ def sections(cells):
 
 
 def words(cells):
-    """Count the words of the running text; a fold with an answer is not part of it."""
+    """Count the words of the running text; boxes and folded answers are not part of it."""
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    text = plain(FOLD.sub("", text))
+    text = plain(re.sub(rf"\[{WORK}\]\(", "[work](", FOLD.sub("", QUOTE.sub("", text))))
     text = re.sub(r"^\|.*\|$|^```.*$", "", text, flags=re.M)  # tables, fences
     text = re.sub(r"\]\([^)]*\)", "", text)
     return len(re.findall(r"[\w$`][^\s]*", text))

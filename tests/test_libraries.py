@@ -116,7 +116,7 @@ def test_each_model_is_counted_once_and_the_cells_add_up():
     replaced = tuple(tables.read("families.json")["replaced"].values())
     cells = [x for x in tables.matrix().splitlines() if not x.startswith(replaced, 2)]
     for mark, column in (("limit", 3), ("wrong", 4)):
-        found = re.findall(rf"{{\.{mark}}} (\d+)/", "\n".join(cells))
+        found = re.findall(rf"{tables.SYMBOLS[mark]} (\d+)/", "\n".join(cells))
         assert sum(map(int, found)) == sum(of[column] for of in counts.values())
 
 
