@@ -49,9 +49,10 @@ def sections(cells):
 
 
 def words(cells):
-    """Count the words of the running text; boxes and folded answers are not part of it."""
+    """Count the words of the running text, without boxes and folds; a work or a page is one."""
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    text = plain(re.sub(rf"\[{WORK}\]\(", "[work](", FOLD.sub("", QUOTE.sub("", text))))
+    text = re.sub(rf"\[{WORK}\]\(|\[[^]]*\]\((?=[\w/.]+\.ipynb\))", "[one](", text)
+    text = plain(FOLD.sub("", QUOTE.sub("", text)))
     text = re.sub(r"^\|.*\|$|^```.*$", "", text, flags=re.M)  # tables, fences
     text = re.sub(r"\]\([^)]*\)", "", text)
     return len(re.findall(r"[\w$`][^\s]*", text))
