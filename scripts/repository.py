@@ -5,7 +5,8 @@
 Writes the address wherever a reader meets it: the pages' buttons (edit, report an error, Colab,
 Binder), CITATION.cff, the package's metadata, the README's badges, the lines on errors, and in
 each notebook the line that says what to install, and a cell that fetches the book where Google
-Colab runs it and does nothing anywhere else. Another address replaces the last one; `git checkout .` undoes it.
+Colab runs it and does nothing anywhere else. Another address replaces the last one;
+`git checkout .` undoes it.
 """
 
 import re
