@@ -50,7 +50,7 @@ RUN := pytest -n $(JOBS) --maxprocesses 8 --dist loadfile
 PYTEST := $(BIN)/python -m $(RUN)
 # The tests of the book and of its tools, by name; all others are the library's.
 BOOK := %_page api build chapter% conformance core_pages cost error_index frameworks front_door \
-	grad_troubles hands lab leaf_programs libraries live many_devices models nbval notebooks pages \
+	grad_troubles hands leaf_programs libraries live many_devices models nbval notebooks pages plain \
 	recipes reference release repository search setup site sources style teaching training_loops \
 	whole%
 UNIT := src/persample $(filter-out $(BOOK:%=tests/test_%.py),$(wildcard tests/test_*.py))

@@ -13,8 +13,6 @@ from pathlib import Path
 from docutils import nodes
 from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTFont
-from sphinx import addnodes
-from sphinx.transforms import SphinxTransform
 from sphinx.util.images import get_image_size
 
 GLOSSARY = "reference/glossary"
@@ -55,25 +53,6 @@ def set_address(app, config):
     else:
         # sphinx-sitemap warns that it has no address, and warnings are errors here.
         config.suppress_warnings = [*config.suppress_warnings, "sitemap.configuration"]
-
-
-class Lab(SphinxTransform):
-    """Makes what a notebook says for JupyterLab fit for the built page.
-
-    JupyterLab opens a link to another page by its file's name, as {doc}`10_cost.ipynb`; Sphinx
-    knows pages without it. And it shows nothing where a page takes code from a file; a box of the
-    class `lab` says where the file is, and is left out of the built page.
-    """
-
-    default_priority = 400
-
-    def apply(self):
-        for link in self.document.findall(addnodes.pending_xref):
-            if link["reftype"] == "doc":
-                link["reftarget"] = link["reftarget"].removesuffix(".ipynb").removesuffix(".md")
-        for box in list(self.document.findall(nodes.admonition)):
-            if "lab" in box["classes"]:
-                box.parent.remove(box)
 
 
 def drop_scripts(app, pagename, templatename, context, doctree):
@@ -162,7 +141,6 @@ def size_pictures(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
-    app.add_transform(Lab)
     app.connect("config-inited", add_files)
     app.connect("config-inited", set_address, priority=900)
     app.connect("config-inited", read_pages_alone, priority=910)  # when _toc.yml has been read

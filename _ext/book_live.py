@@ -1,18 +1,17 @@
 """Live figures: a box in a chapter becomes a figure that a reader can touch, without a server.
 
-    ````{admonition} Live figure
-    :class: live-clip
-    It runs on the built page: `make serve`, then `chapters/NAME.html`.
+    <!-- live-clip -->
+    > **Live figure.** It runs on the built page: `make serve`, then `chapters/NAME.html`.
+    >
+    > What the figure shows, and what to try.
+    >
+    > <details><summary>Answer</summary>
+    >
+    > What is found by trying.
+    >
+    > </details>
 
-    What the figure shows, and what to try.
-
-    ```{admonition} Answer
-    :class: dropdown
-    What is found by trying.
-    ```
-    ````
-
-JupyterLab shows the box as it stands. The built page drops its title and first paragraph. What
+A notebook shows the box as it stands. The built page drops its title and first paragraph. What
 the figure computes and draws is `live/NAME.js`, on top of `live/live.js`. Without JavaScript, and
 in print, the page shows none of it: the static figure beside it says the same.
 """

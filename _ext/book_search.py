@@ -20,8 +20,9 @@ LEFT_OUT += addnodes.toctree, addnodes.index, addnodes.desc_parameterlist
 
 def is_left_out(node: nodes.Node) -> bool:
     """Return whether nobody looks for what a node says."""
-    classes = getattr(node, "attributes", {}).get("classes", [])
-    return isinstance(node, LEFT_OUT) or "cell_output" in classes
+    said = getattr(node, "attributes", {})
+    other = said.get("refdomain") == "doc"  # a link to a page, whose words are that page's
+    return isinstance(node, LEFT_OUT) or other or "cell_output" in said.get("classes", [])
 
 
 def name_of(node: nodes.Node) -> str:

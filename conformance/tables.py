@@ -142,7 +142,7 @@ def matrix() -> str:
         mark, here = cells[kind, name], counts[kind, name]
         if not mark:
             return ""
-        text = f"[{SYMBOLS[mark]}]{{.{mark}}}"
+        text = SYMBOLS[mark]
         if mark in COUNTED:
             text += f" {here['wrong']}/{sum(here.values())}"
         text += WHOLE * (name == "torch.func" and kind in whole)

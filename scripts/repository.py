@@ -3,9 +3,10 @@
     python scripts/repository.py https://github.com/owner/name
 
 Writes the address wherever a reader meets it: the pages' buttons (edit, report an error, Colab,
-Binder), CITATION.cff, the package's metadata, the README's badges, the lines on errors, and a
-cell in each notebook that fetches the book where Google Colab runs it and does nothing anywhere
-else. Another address replaces the last one; `git checkout .` undoes it.
+Binder), CITATION.cff, the package's metadata, the README's badges, the lines on errors, and in
+each notebook the line that says what to install, and a cell that fetches the book where Google
+Colab runs it and does nothing anywhere else. Another address replaces the last one;
+`git checkout .` undoes it.
 """
 
 import re
@@ -32,6 +33,10 @@ if "google.colab" in sys.modules:
     os.system("pip install -q -e '/content/book[notebook]'")
     os.chdir("/content/book/{folder}")
     sys.path.insert(0, "/content/book/src")"""
+
+
+INSTALL_LINE = re.compile(r"(^<!-- install -->\n.*?)`[^`]*`.*", re.MULTILINE)
+TYPED = '`git clone {url} book && pip install -e "book[torch,jax,notebook]"`'
 
 
 def badges(url: str) -> str:
@@ -88,11 +93,15 @@ def edits(url: str) -> list[tuple[str, str, str]]:
 
 
 def with_install(text: str, url: str, folder: str) -> str:
-    """Return a notebook whose first code cell fetches the book where Colab runs it.
+    """Return a notebook that says how to get the book; its first code cell does so in Colab.
 
     The cells behind it are counted one further, as they are when the notebook is run.
     """
     notebook = nbformat.reads(text, as_version=4)
+    said = notebook.cells[0]
+    said.source = INSTALL_LINE.sub(lambda m: m[1] + TYPED.format(url=url), said.source)
+    if not re.search(r"\b(?:import|from) persample(?:_book)?\b", text):
+        return nbformat.writes(notebook).rstrip("\n") + "\n"
     source = INSTALL.format(url=url, folder=folder)
     known = [cell for cell in notebook.cells if cell.id == CELL]
     if known:
@@ -135,9 +144,7 @@ def stamp(root: Path, url: str) -> list[Path]:
         if not count:
             raise ValueError(f"{name} has no place for the address: {there}")
     for path in chapters(root):
-        text = path.read_text(encoding="utf-8")
-        if re.search(r"\b(?:import|from) persample(?:_book)?\b", text):
-            made[path] = with_install(text, url, path.parent.name)
+        made[path] = with_install(path.read_text(encoding="utf-8"), url, path.parent.name)
     changed = [path for path, text in made.items() if path.read_text(encoding="utf-8") != text]
     for path in changed:
         path.write_text(made[path], encoding="utf-8")

@@ -22,11 +22,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "_ext"))
 
 import book_files  # noqa: E402
+from book_plain import AUTHORS, ENDS, FOLD, HIDDEN, QUOTE, SOLUTION  # noqa: E402
 
 CORE = sorted(ROOT.glob("chapters/0[1-6]_*.ipynb"))
 UNSEEN = {"hide-input", "hide-cell", "remove-cell", "remove-input"}
 MOST_LINES = 22  # of code and output together, on one slide
-FENCE = re.compile(r"^(`{3,})\{(\w+)\} ?(.*)\n((?::.*\n)*)([\s\S]*?)\n\1$", re.MULTILINE)
 START = """\
 # Exercises: {title}
 
@@ -36,16 +36,21 @@ first part is the code of the chapter, on which the exercises stand. Then edit t
 marked *your turn*, and run the cell below each: it says whether your answer is right."""
 
 
+def boxed(match: re.Match) -> str:
+    """Return a box as a heading and text; a live figure needs the built page."""
+    if match[1].startswith("live-"):
+        return ""
+    body = re.sub(r"^> ?", "", match[2], flags=re.MULTILINE)
+    return re.sub(r"\A\*\*(.+?)\.?\*\*\s+", r"### \1\n\n", body)
+
+
 def plain(text: str) -> str:
-    """Return the book's Markdown as any notebook program shows it."""
-    text = re.sub(r"^\(.*\)=\n", "", text, flags=re.MULTILINE)
-    text = FENCE.sub(lambda m: "" if "live" in m[4] else f"### {m[3]}\n\n{m[5]}", text)
-    text = re.sub(r" ?\{cite:p\}`[^`]*`", "", text)
-    text = re.sub(r"\{cite:t\}`([a-z]+)(\d{4}).*?`", lambda m: f"{m[1].title()} ({m[2]})", text)
-    text = re.sub(r"\{doc\}`(\d+)_.*?`", lambda m: f"chapter {int(m[1])}", text)
-    text = re.sub(r"\{\w+\}`([^`<]*?)(?: <.*?>)?`", r"\1", text)
+    """Return text without citations, marks and links to pages; a box begins with a heading."""
+    text = FOLD.sub(r"### \2\n\n\3", QUOTE.sub(boxed, HIDDEN.sub("", text)))
+    text = re.sub(r"<!-- .*? -->\n?", "", text)
+    text = re.sub(rf" ?\({AUTHORS}(?:; {AUTHORS})*\)", "", text)
     text = re.sub(r"(?<!!)\[([^]]*)\]\((?!http)[^)]*\)", r"\1", text)
-    return text.replace("{.dark-light}", "").replace("](../", "](").strip()
+    return text.replace("](../", "](").strip()
 
 
 def tags(cell) -> set[str]:
@@ -143,9 +148,8 @@ def exercises(path: Path, wheel: str) -> nbformat.NotebookNode:
             _, heading, after = cell.source.partition("## Exercises")
             keep, reached = reached or heading, reached or bool(heading)
             text = after if heading else cell.source
-            before, end, after = text.partition("```{solution-end}\n```")
-            solving = "{solution-start}" in text or (solving and not end)
-            cell.source = plain((after if end else text).split("## Sources")[0])
+            solving = text.strip() == SOLUTION or (solving and not ENDS.search(text))
+            cell.source = plain(text.split("## Sources")[0])
             keep = keep and cell.source
         if keep and not solving:
             cells.append(cell)

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from book_plain import FOLD, QUOTE, WORK
 from execute_notebooks import run
 from nbformat.v4 import new_code_cell, new_notebook
+from teaching import plain
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted(ROOT.glob("chapters/*.ipynb"))
@@ -47,13 +49,12 @@ def sections(cells):
 
 
 def words(cells):
-    """Count the words of the running text; a fold with an answer is not part of it."""
+    """Count the words of the running text, without boxes and folds; a work or a page is one."""
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    text = re.sub(r"^```\{admonition\}.*?\n:class: dropdown.*?^```$", "", text, flags=re.M | re.S)
-    text = re.sub(
-        r"^\|.*\|$|^\(.*\)=$|^:[\w-]+:.*$|^```.*$", "", text, flags=re.M
-    )  # tables, marks
-    text = re.sub(r"\]\([^)]*\)|\{[\w:]+\}", "", text)
+    text = re.sub(rf"\[{WORK}\]\(|\[[^]]*\]\((?=[\w/.]+\.ipynb\))", "[one](", text)
+    text = plain(FOLD.sub("", QUOTE.sub("", text)))
+    text = re.sub(r"^\|.*\|$|^```.*$", "", text, flags=re.M)  # tables, fences
+    text = re.sub(r"\]\([^)]*\)", "", text)
     return len(re.findall(r"[\w$`][^\s]*", text))
 
 

@@ -75,7 +75,7 @@ def test_the_programs_of_the_books_own_frameworks_still_find_that(name, tmp_path
 @pytest.mark.parametrize("name", frameworks.WAYS)
 def test_the_page_shows_the_program(name):
     source = (PROGRAMS / f"with_{name}.py").read_text(encoding="utf-8")
-    blocks = re.findall(rf"with_{name}.py\\n.*?start-after: .*?\[(\w+)\]", PAGE, re.DOTALL)
+    blocks = re.findall(rf"<!-- code: \S+/with_{name}.py \[(\w+)\] -->", PAGE)
     assert blocks
     for block in blocks:
         assert "# [end]" in source.partition(f"# [{block}]\n")[2]

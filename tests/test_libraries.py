@@ -13,6 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from book_plain import SYMBOLS  # noqa: E402
 from conformance import catch, check, tables  # noqa: E402
 from notebook_rules import prose  # noqa: E402
 
@@ -115,7 +116,7 @@ def test_each_model_is_counted_once_and_the_cells_add_up():
     replaced = tuple(tables.read("families.json")["replaced"].values())
     cells = [x for x in tables.matrix().splitlines() if not x.startswith(replaced, 2)]
     for mark, column in (("limit", 3), ("wrong", 4)):
-        found = re.findall(rf"{{\.{mark}}} (\d+)/", "\n".join(cells))
+        found = re.findall(rf"{tables.SYMBOLS[mark]} (\d+)/", "\n".join(cells))
         assert sum(map(int, found)) == sum(of[column] for of in counts.values())
 
 
@@ -205,8 +206,9 @@ def test_every_symbol_of_the_matrix_is_explained_and_has_a_colour():
     css = (ROOT / "_static" / "book.css").read_text()
     used = {mark for mark in tables.marks().values() if mark}
     assert used == tables.SYMBOLS.keys()
+    assert {symbol: mark for mark, symbol in tables.SYMBOLS.items()} == SYMBOLS
     for mark, symbol in tables.SYMBOLS.items():
-        assert f"- [{symbol}]{{.{mark}}} " in TEXT
+        assert f"- {symbol} " in TEXT
         assert f"span.{mark} {{ background: " in css
 
 
@@ -265,8 +267,7 @@ def test_what_the_check_caught_is_said():
         f"caught all {random - only_norms:,} batches with wrong rows",
         f"{shapes} by the assertion on shapes, {random - only_norms - shapes} by the weights",
         f"other {only_norms} of the {random:,} ",
-        f"({marks['batches', 'limit']:,} [◇]{{.limit}}, "
-        f"{marks['batches', 'wrong']} [✖]{{.wrong}})",
+        f"({marks['batches', 'limit']:,} ◇, {marks['batches', 'wrong']} ✖)",
         f"on the {innocent:,} right batches",
         f"{marks['silent and late']} showed nothing in their first two batches, all by our doing, "
         f"and {marks['raised first']} raised an exception there",
@@ -293,7 +294,7 @@ def test_what_opacus_optimizer_stops_is_said():
     limits = sum(line["verdicts"].count("wrong") for line in found)
     other = sum([*line.get("errors", {}).values()].count("shape") for line in found)
     for said in (
-        f"the hooks' {limits} [◇]{{.limit}} batches of these kinds, {other} have another number",
+        f"the hooks' {limits} ◇ batches of these kinds, {other} have another number",
         f"stopped at {stops} of them",
         f"went on at {other - stops}, where",
         f"at the {limits - other} others",

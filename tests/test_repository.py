@@ -56,6 +56,8 @@ def test_a_notebook_fetches_the_book_in_colab_and_keeps_the_rules(copy, monkeypa
     monkeypatch.setattr(sys, "path", [])
     for path in chapters(copy):
         notebook = nbformat.read(path, as_version=4)
+        line = f'`git clone {URL} book && pip install -e "book[torch,jax,notebook]"`\n'
+        assert line in notebook.cells[0].source
         assert problems(notebook) == []  # also: the cells behind it are counted one further
         first = next(cell for cell in notebook.cells if cell.cell_type == "code")
         assert (first.id, first.metadata.tags) == (CELL, ["remove-cell"])

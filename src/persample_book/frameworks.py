@@ -190,11 +190,8 @@ def _habits(facts):
 
 def cards(found: Mapping[str, dict]) -> Table:
     """Return a set of tabs, one for each framework: what the book's words are called there."""
-    tabs = [
-        f":::{{tab-item}} {TABS[name]}\n:sync: {name}\n\n{card(name, found)}\n:::"
-        for name in found
-    ]
-    return Table("\n".join(["::::{tab-set}", ":sync-group: framework", "", *tabs, "::::"]))
+    tabs = [f"<!-- tab: {name} -->\n**{TABS[name]}**\n\n{card(name, found)}" for name in found]
+    return Table("\n".join(["<!-- tabs: framework -->", "\n\n".join(tabs), "<!-- /tabs -->"]))
 
 
 def card(name: str, found: Mapping[str, dict]) -> Table:
