@@ -61,6 +61,8 @@ GROUPS = {
         "batches.py": f"errors engine_transforms {CALLS}",
         "arrays.py": f"backends losses {CALLS}",
         "backends/": f"backends {CALLS}",
+        "clipping.py": "clipped_sums errors",
+        "factored/": "clipped_sums",
     },
     "recorder": {
         "recorder/__init__.py": "record_errors record",

@@ -154,6 +154,7 @@ def mean_grad(loss: Callable, in_axes: Any = None, *, jit: bool = False) -> Call
             losses = backend.vmap(loss, in_axes)(*arguments)
             return array_namespace(losses).mean(losses)
 
+        mean_loss.__name__, mean_loss.__wrapped__ = f"mean_{loss.__name__}", loss
         return backend.grad(mean_loss)
 
     return BatchFunction("mean_grad", gradient, loss, in_axes, jit)
@@ -224,6 +225,8 @@ class BatchFunction:
             if chunk is not None and chunk < size:
                 every = *axes, *self.more_axes
                 run = own.in_chunks(run, every, size, chunk, self.jit, self.sums)
+            elif self.jit:
+                run = own.compiled_for(run, loss.traced(given))
         if len(self._checked) >= 1000:  # ever new shapes or values do not fill the memory
             self._checked.clear()
             self._made.clear()

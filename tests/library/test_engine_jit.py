@@ -231,7 +231,7 @@ def test_a_trace_fixes_what_is_not_an_argument():
     run.source(np.ones(1))  # looking at a program makes it; calling it then does not trace again
     assert run(np.ones(1))[0] > first[0] + 5.0  # another signature is traced anew
     assert len(seen) == run.traces == 2
-    program = jit(lambda x: (x * outside, x @ outside, outside))._compiled((np.ones(20),)).program
+    program = jit(lambda x: (x * outside, x @ outside, outside)).compiled((np.ones(20),)).program
     assert len([x for x in program.__globals__.values() if isinstance(x, np.ndarray)]) == 1
 
 

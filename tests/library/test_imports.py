@@ -50,7 +50,7 @@ LAYERS = [
     ["engine.namespace"],
     ["engine.functions.linalg"],
     ["engine.functions.along_axes", "engine.functions.products"],
-    ["engine.functions.steps", "engine.functions.creation"],
+    ["engine.functions.zero_derivative", "engine.functions.creation"],
     ["engine.functions.elementwise", "engine.functions.shapes"],
     ["engine.functions"],
     ["engine.indexing"],

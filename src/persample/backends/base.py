@@ -70,6 +70,10 @@ class Backend:
         """Compile f, as the outermost transform."""
         raise NotImplementedError
 
+    def compiled_for(self, run: Callable, arguments: tuple) -> Callable:
+        """Return what runs calls of this signature of a compiled function: by default itself."""
+        return run
+
     def factors(self, loss: Callable, in_axes: Any, has_aux: bool = False) -> Callable:
         """Return a function of a batch: ([the rows of each parameter], aux); see `factored`."""
         rows_of = self.vmap(self.grad(loss, has_aux=has_aux), in_axes)

@@ -20,22 +20,11 @@ class Compiled:
     """What is kept for one signature.
 
     ``program`` takes the array leaves of the arguments, in order, and returns one array if the
-    function does, else a tuple of arrays. ``like`` has the shape and the dtype of each argument
-    if all of them are single arrays, else it is None.
+    function does, else a tuple of arrays.
     """
 
     program: Callable
     graph: Graph
-    like: list | None
-
-    def fits(self, args: tuple) -> bool:
-        """Say whether the arguments are arrays like those that this was compiled for."""
-        if self.like is None or len(args) != len(self.like):
-            return False
-        for x, (shape, dtype) in zip(args, self.like, strict=True):
-            if type(x) is not np.ndarray or x.shape != shape or x.dtype is not dtype:
-                return False
-        return True
 
     def __call__(self, arrays: Iterable) -> Any:
         """Return what the function returns."""
@@ -56,30 +45,23 @@ class Jitted:
         self.passes = tuple(passes)
         self.traces = 0
         self._known: dict = {}
-        self._latest: Compiled | None = None
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if keywords:
             refuse(keywords)
-        latest = self._latest
-        if latest is not None and latest.fits(args):
-            return latest(args)
         key, arrays = _signature(args)
         if key is None:
             return self.__wrapped__(*args)  # inside another transform: part of its trace
-        compiled = self._known.get(key) or self._compile(key, args)
-        self._latest = compiled  # another thread may change it at once
-        return compiled(arrays)
+        return (self._known.get(key) or self._compile(key, args))(arrays)
 
     def _compile(self, key: tuple, args: tuple) -> Compiled:
         graph = optimise(make_graph(self.__wrapped__)(*args), self.passes)
         self.traces += 1
-        single = all(type(x) is np.ndarray for x in args)
-        like = [(x.shape, x.dtype) for x in args] if single else None
-        self._known[key] = Compiled(_program(graph), graph, like)
+        self._known[key] = Compiled(_program(graph), graph)
         return self._known[key]
 
-    def _compiled(self, args: tuple) -> Compiled:
+    def compiled(self, args: tuple) -> Compiled:
+        """Return what runs a call with arguments of this signature."""
         key, _ = _signature(args)
         if key is None:
             raise TypeError("jit: a program was asked for with tracers; give arrays as examples.")
@@ -87,7 +69,7 @@ class Jitted:
 
     def graph(self, *args: Any) -> Graph:
         """Return the optimised graph for these arguments; print it."""
-        return self._compiled(args).graph
+        return self.compiled(args).graph
 
     def source(self, *args: Any) -> str:
         """Return the generated NumPy program for these arguments.
@@ -95,7 +77,7 @@ class Jitted:
         An operation that NumPy has no function for (``scatter_add``, ``pad``) stands there under
         the name of its primitive, an array from outside as ``constant_0``.
         """
-        return generate(self._compiled(args).graph)[0]
+        return generate(self.compiled(args).graph)[0]
 
 
 def _program(graph: Graph) -> Callable:
@@ -131,11 +113,18 @@ def jit(f: Callable, passes: Iterable[str] = tuple(PASSES)) -> Jitted:
     return Jitted(f, passes)
 
 
-def _signature(args: tuple) -> tuple[tuple | None, list]:
+def _signature(args: tuple) -> tuple[tuple | None, Iterable]:
     """Return what a program depends on, hashable, and the arrays to run it on.
 
     The key is None if an argument is a tracer.
     """
+    key = []
+    for x in args:
+        if type(x) is not np.ndarray and not isinstance(x, np.generic):
+            break
+        key += (x.shape, x.dtype)
+    else:  # arrays alone: there is no tree to take apart
+        return tuple(key), args
     leaves, structure = tree_flatten(args)
     key, arrays = [structure], []
     for x in leaves:

@@ -40,7 +40,7 @@ from .functions.elementwise import *  # noqa: F403
 from .functions.elementwise import of_one as _of_one
 from .functions.products import *  # noqa: F403
 from .functions.shapes import *  # noqa: F403
-from .functions.steps import *  # noqa: F403
+from .functions.zero_derivative import *  # noqa: F403
 from .operations import *  # noqa: F403
 from .primitives import PRIMITIVES
 

@@ -50,22 +50,21 @@ def _round(x):
     return np.round(x) if x.dtype.kind in "fc" else np.array(x)
 
 
-# Names of ufuncs. SMOOTH and STEPS have one input, PAIRS and PAIR_STEPS have two; the derivative
-# of a step is zero.
+# Names of ufuncs, with one input and, the PAIRS, with two.
 SMOOTH = ["negative", "abs", "exp", "expm1", "log", "log1p", "log2", "log10", "sqrt"]
 SMOOTH += ["sin", "cos", "tan", "asin", "acos", "atan"]
 SMOOTH += ["sinh", "cosh", "tanh", "asinh", "acosh", "atanh"]
-STEPS = ["sign", "floor", "ceil", "trunc", "isfinite", "isinf", "isnan", "signbit"]
-STEPS += ["bitwise_invert"]
+ZERO_SLOPE = ["sign", "floor", "ceil", "trunc", "isfinite", "isinf", "isnan", "signbit"]
+ZERO_SLOPE += ["bitwise_invert"]
 PAIRS = ["remainder", "atan2", "hypot", "logaddexp"]
-PAIR_STEPS = ["floor_divide", "nextafter", "bitwise_and", "bitwise_or", "bitwise_xor"]
-PAIR_STEPS += ["bitwise_left_shift", "bitwise_right_shift"]
+ZERO_SLOPE_PAIRS = ["floor_divide", "nextafter", "bitwise_and", "bitwise_or", "bitwise_xor"]
+ZERO_SLOPE_PAIRS += ["bitwise_left_shift", "bitwise_right_shift"]
 
 PRIMITIVES = {
     p.name: p
     for p in [
         # One input, the ufunc of the same name.
-        *[Primitive(name, getattr(np, name), ELEMENTWISE) for name in SMOOTH + STEPS],
+        *[Primitive(name, getattr(np, name), ELEMENTWISE) for name in SMOOTH + ZERO_SLOPE],
         Primitive("round", _round, ELEMENTWISE),
         Primitive("stop_gradient", lambda x: x, VIEW),
         Primitive("astype", lambda x, dtype: x.astype(dtype), ELEMENTWISE),
@@ -83,7 +82,7 @@ PRIMITIVES = {
         Primitive("less", np.less, ELEMENTWISE),
         Primitive("less_equal", np.less_equal, ELEMENTWISE),
         Primitive("where", np.where, ELEMENTWISE),
-        *[Primitive(name, getattr(np, name), ELEMENTWISE) for name in PAIRS + PAIR_STEPS],
+        *[Primitive(name, getattr(np, name), ELEMENTWISE) for name in PAIRS + ZERO_SLOPE_PAIRS],
         # Every product and sum of products: matmul, dot, outer. Letters as in np.einsum.
         Primitive("einsum", lambda x, y, subscripts: contract(subscripts)(x, y), OTHER),
         Primitive("sum", lambda x, axes: np.sum(x, axis=axes), OTHER),

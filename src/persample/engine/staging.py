@@ -15,7 +15,7 @@ from ..names import argument_names, free_name, short_names
 from .core import Primitive, Trace, as_tracer, bind, new_trace, refuse
 from .operations import constant, snapshot
 from .primitives import PRIMITIVES
-from .tracer import Tracer, is_array
+from .tracer import Tracer, is_array, plain
 
 
 class Var:
@@ -134,6 +134,7 @@ def make_graph(f: Callable) -> Callable[..., Graph]:
         with new_trace(StageTrace) as trace:
             for i, (x, name) in enumerate(zip(leaves, names, strict=True)):
                 if is_array(x):
+                    x = plain(x)
                     var = Var(x.shape, x.dtype)
                     inputs[var] = free_name(name, taken)
                     leaves[i] = StageTracer(trace, x, var)

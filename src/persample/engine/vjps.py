@@ -12,7 +12,7 @@ import numpy as np
 from . import namespace as xp
 from .contraction import split
 from .operations import only_number, product, undo_reduce
-from .primitives import PAIR_STEPS, STEPS, apply
+from .primitives import ZERO_SLOPE, ZERO_SLOPE_PAIRS, apply
 
 
 def _unbroadcast(ct, x):
@@ -151,9 +151,9 @@ vjp_rules = {
     "take": (_take_vjp, None),
     "scatter_add": (lambda ct, out, x, i, length, **dims: apply("take", ct, i, **dims), None),
     # Steps, and indices: the derivative is zero.
-    **dict.fromkeys(STEPS, (None,)),
+    **dict.fromkeys(ZERO_SLOPE, (None,)),
     **dict.fromkeys(("round", "argmax", "argmin", "argsort"), (None,)),
-    **dict.fromkeys(PAIR_STEPS, (None, None)),
+    **dict.fromkeys(ZERO_SLOPE_PAIRS, (None, None)),
     "abs": (lambda ct, out, x: ct * xp.sign(x),),
     "expm1": (lambda ct, out, x: ct * (1.0 + out),),
     "log2": (lambda ct, out, x: ct / (x * math.log(2.0)),),

@@ -26,7 +26,7 @@ from ..operations import (
 from ..primitives import apply
 from .elementwise import real, sqrt
 from .shapes import expand_dims, flip, take_along_axis
-from .steps import logical_not
+from .zero_derivative import logical_not
 
 # What namespace has of it.
 __all__ = ["all", "any", "argmax", "argmin", "argsort", "count_nonzero", "cumulative_prod"]

@@ -1,4 +1,7 @@
-"""Functions whose derivative is zero: steps, comparisons, booleans and bits."""
+"""Functions whose derivative is zero: step functions, comparisons, booleans and bits.
+
+``less``, ``less_equal``, ``equal`` and ``not_equal`` stand in `operations`: rules use them.
+"""
 
 import numpy as np
 
