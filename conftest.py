@@ -111,7 +111,7 @@ def distances(stored, fresh):
 
 
 def is_of_torch(output):
-    """Say whether an output is on stderr, and PyTorch's about itself alone."""
+    """Return whether an output is a message of PyTorch's about itself on stderr."""
     return output.get("name") == "stderr" and OF_TORCH.fullmatch(output["text"])
 
 

@@ -20,7 +20,7 @@ NAME = re.compile(r"(?:ps|persample)\.([A-Za-z_][\w.]*)")
 
 
 def escaped(line: str) -> str:
-    """Return a line of a docstring in which only its code is markup."""
+    """Escape a line of a docstring, except for its code."""
     if line.lstrip().startswith(">>>"):
         return line
     parts = LITERAL.split(line)
@@ -79,7 +79,7 @@ def process(app, what, name, obj, options, lines) -> None:
 
 
 class Names(SphinxPostTransform):
-    """Lets every name of the package in the text of a page lead to its entry, if it has one."""
+    """Links names of the package in the text of a page to their entries."""
 
     default_priority = 8  # after outputs in Markdown have come, before references are resolved
 

@@ -12,7 +12,7 @@ def add_files(app, config):
 
 
 def read_pages_alone(app, config):
-    """Let Sphinx look for the pages of `_toc.yml` alone, in the folders at the top that hold some.
+    """Restrict Sphinx to the pages of `_toc.yml` and the top-level folders that hold them.
 
     It would walk through all that lies beside them, such as an environment of 50,000 files.
     """

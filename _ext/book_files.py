@@ -1,4 +1,4 @@
-"""What a reader needs to run the book, beside its pages: the package's wheel, the archive."""
+"""Offer the package's wheel and an archive of the book for download."""
 
 import json
 import os
@@ -85,7 +85,7 @@ def with_note(text: str, number: str) -> str:
 
 
 def finish(app, exception) -> None:
-    """Put both beside the pages, and into each notebook how to run it."""
+    """Write wheel and archive beside the pages, and a note into each notebook."""
     root = Path(app.srcdir)
     number = version(root)
     if exception or app.builder.format != "html" or number is None:
@@ -100,7 +100,7 @@ def finish(app, exception) -> None:
 
 
 def add_buttons(app, pagename, templatename, context, doctree) -> None:
-    """Offer both where a page is downloaded."""
+    """Add buttons for both to the download menu of a page."""
     number = version(Path(app.srcdir))
     for group in context.get("header_buttons", []):
         if group.get("label") == "download-buttons" and number is not None:

@@ -1,4 +1,4 @@
-"""Code that fits a narrow page: each line of it is an element, so that it can wrap by itself.
+"""Make each line of a code block an element, so that long lines wrap on narrow pages.
 
 `book.css` lets code wrap on a phone and on paper, where what follows stands two columns further
 in than its line began.
@@ -17,7 +17,7 @@ TAG = re.compile(r"<[^>]*>")
 
 
 def in_lines(match: re.Match) -> str:
-    """Put every line of a block of code into an element that knows how far in it begins."""
+    """Wrap every line of a code block in an element that stores its indentation."""
     lines = match[2].removesuffix("\n").split("\n")
     if any(line.count("<span") != line.count("</span>") for line in lines):
         return match[0]
@@ -31,7 +31,7 @@ def in_lines(match: re.Match) -> str:
 
 
 def finish(app, exception) -> None:
-    """Mend every page; write it if that changes it, so that its date says when it did."""
+    """Process every page; write it only if that changes it, which keeps its date."""
     for page in [] if exception else Path(app.outdir).rglob("*.html"):
         html = page.read_text(encoding="utf-8")
         if (mended := CODE.sub(in_lines, html)) != html:

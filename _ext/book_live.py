@@ -61,7 +61,7 @@ class Live(SphinxTransform):
 
 
 def opening(name: str) -> str:
-    """Return how the box of a figure begins: its script shows it."""
+    """Return the opening tag of a figure's box, which its script makes visible."""
     label = f"live-{name}-about"
     return (
         f'<div class="live" id="live-{name}" hidden role="group" aria-labelledby="{label}">'

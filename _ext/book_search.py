@@ -19,7 +19,7 @@ LEFT_OUT += addnodes.toctree, addnodes.index, addnodes.desc_parameterlist
 
 
 def is_left_out(node: nodes.Node) -> bool:
-    """Return whether nobody looks for what a node says."""
+    """Return whether a node is left out of the index."""
     said = getattr(node, "attributes", {})
     other = said.get("refdomain") == "doc"  # a link to a page, whose words are that page's
     return isinstance(node, LEFT_OUT) or other or "cell_output" in said.get("classes", [])
@@ -58,7 +58,7 @@ def places(doctree: nodes.document, address: str) -> list[dict]:
 
 
 def finish(app, exception) -> None:
-    """Write what can be found."""
+    """Write the search index."""
     if exception or app.builder.format != "html":
         return
     said, found = settings(Path(app.srcdir)), []

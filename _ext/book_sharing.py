@@ -16,7 +16,7 @@ FIGURE, PICTURE = "chapters/images/digits-light.png", "_images/share.png"
 
 
 def settings(root: Path) -> dict[str, dict[str, str]]:
-    """Return page -> what is said of it; nothing for a book that says nothing."""
+    """Return page -> its metadata; empty without a file of them."""
     path = root / "chapters" / "pages.toml"
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
@@ -71,7 +71,7 @@ def dated(root: Path) -> str:
 
 
 def set_footer(app, config) -> None:
-    """Say at the foot of every page which version it belongs to, and of which day."""
+    """Put the version and its date into the footer of every page."""
     root = Path(app.srcdir)
     if (number := version(root)) is not None:
         said = f"<p>Version {number}, {dated(root)}.</p>\n"

@@ -27,7 +27,7 @@ FLAGS = [
 
 
 class NoBrowser(Exception):
-    """Says that no browser could be started, and how to get one."""
+    """No browser could be started; the message tells how to get one."""
 
 
 class _Quiet(SimpleHTTPRequestHandler):
@@ -36,7 +36,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 class Zipped(_Quiet):
-    """Serves files as a host does, compressed; fonts and pictures are so already."""
+    """Serves files compressed, as a host does, except for fonts and pictures."""
 
     def do_GET(self) -> None:
         path = Path(self.translate_path(self.path))

@@ -28,11 +28,11 @@ class Mutant:
 
     @property
     def key(self) -> tuple:
-        """What names the mutant, and stays the same when code elsewhere in the file changes."""
+        """An identifier that does not change when other code of the file changes."""
         return self.file, self.function, self.before, self.after, self.number
 
     def compiles(self) -> bool:
-        """Say whether the changed source is Python at all."""
+        """Return whether the changed source compiles."""
         with suppress(SyntaxError, ValueError):
             return bool(compile(self.source, self.file, "exec"))
         return False

@@ -1,4 +1,4 @@
-"""Measure the tests: put one fault at a time into the package and count how many are noticed.
+"""Mutation testing: put one fault at a time into the package and count those that tests notice.
 
     python scripts/mutate.py [--only engine/reverse] [--workers 1] [--save]
 
@@ -172,7 +172,7 @@ def _replace(path: str, source: str) -> None:
 
 
 def noticed(took: dict[str, float], trial: tuple) -> bool:
-    """Say whether a test fails on a mutant."""
+    """Return whether a test fails on a mutant."""
     _, mutant, tests = trial
     return not all(run(test, mutant, EXTRA + LONGER * took[test])[0] for test in tests)
 

@@ -1,4 +1,4 @@
-"""Fixtures that several test files share, and what is skipped where a framework is missing."""
+"""Shared fixtures, and the tests that are skipped where a framework is missing."""
 
 import shutil
 import subprocess
@@ -23,7 +23,7 @@ if settings.get_current_profile_name() in ("default", "ci"):
 
 
 def pytest_report_header() -> list[str]:
-    """Name what is not tested, so that nobody takes fewer tests for all of them."""
+    """Name the frameworks that are missing, whose tests are skipped."""
     return [f"not installed, and left out: {', '.join(MISSING)}"] if MISSING else []
 
 
@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(items) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """Skip a test that comes upon a framework that is not installed; else the error stands."""
+    """Skip a test that imports a framework that is not installed; raise other errors."""
     try:
         return (yield)
     except ImportError as error:

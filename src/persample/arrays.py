@@ -1,4 +1,4 @@
-"""Which backend arrays belong to, and what a loss or a statistic needs of its backend."""
+"""Find the backend of arrays, and call what losses and statistics need of it."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,7 +10,7 @@ from .batches import tree_leaves
 def backend_of(*trees: Any, where: str = "backend_of") -> str:
     """Return "numpy", "torch" or "jax": the one backend that all arrays belong to.
 
-    ``where`` opens the error text: the function that the reader called.
+    ``where`` is the public function that was called; the message begins with it.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def backend_of(*trees: Any, where: str = "backend_of") -> str:
 def arrays_in(tree: Any) -> Iterator[tuple[str, Any]]:
     """Yield (name of its backend, array) for each array of a tree.
 
-    What optree does not take apart, a backend may: JAX knows more kinds of trees.
+    A leaf for optree may be a tree for a backend: JAX knows more kinds of trees.
     """
     for x in tree_leaves(tree):
         if (kind := kind_of(x)) is not None:
@@ -53,7 +53,7 @@ def arrays_in(tree: Any) -> Iterator[tuple[str, Any]]:
 def array_namespace(tree: Any) -> Any:
     """Return the Array API namespace of the first array in ``tree``: ``xp``.
 
-    In a loss, ask it of the parameters: they decide, the data follow.
+    In a loss, give it the parameters: they are traced, the data may be plain arrays.
     """
     for kind, x in arrays_in(tree):
         return backend(kind).namespace(x)
@@ -80,13 +80,13 @@ def stop_gradient(x: Any) -> Any:
 
 
 def widened(x: Any) -> Any:
-    """Return an array in float32 if its numbers have 16 bits, as it is if not."""
+    """Return a 16-bit array as float32, any other as it is."""
     xp = array_namespace(x)
     return x if x.dtype.itemsize > 2 else xp.astype(x, xp.float32)
 
 
 def is_traced(x: Any) -> bool:
-    """Say whether x is an array inside a transform, whose value may not be known yet."""
+    """Return whether x is a tracer of a backend."""
     kind = kind_of(x)
     return kind is not None and backend(kind).is_traced(x)
 

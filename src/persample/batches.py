@@ -1,6 +1,6 @@
-"""in_axes and the batch size of a call: what they must be, said once for vmap and per_sample_grad.
+"""Validate in_axes and the batch size, for vmap and for per_sample_grad.
 
-``where`` opens each message: the function that the reader called.
+``where`` is the public function that was called; each message begins with it.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import optree
 
 
 def tree_leaves(tree: Any) -> list:
-    """Return the leaves of a tree as one map meets them.
+    """Return the leaves of a tree in the order in which `optree.tree_map` visits them.
 
     torch.compile runs optree's map in an order of its own, and fails at optree's other functions
     where a part of the tree holds no tensor.
@@ -34,7 +34,7 @@ def leaf_axes(
 ) -> list[tuple[int, int | None, Any]]:
     """Return (number of the argument, axis, leaf) for each leaf, as ``jax.vmap`` reads in_axes.
 
-    ``map_axes`` and ``leaves`` take trees apart; by default optree does.
+    ``map_axes`` and ``leaves`` flatten the trees; by default optree's.
     """
     if len(in_axes) != len(arguments):
         raise ValueError(
@@ -59,7 +59,7 @@ def leaf_axes(
 
 
 def batch_size(where: str, found: list[tuple[int, int | None, Any]], empty: bool = False) -> int:
-    """Return the length of the axis of samples, which must be one for all batched arrays.
+    """Return the length of the sample axis, which all batched arrays must share.
 
     ``empty`` allows it to be 0.
     """

@@ -1,6 +1,6 @@
-"""What a call of per_sample_grad must look like, and the sentences where it does not.
+"""Validate the calls of per_sample_grad and its relatives.
 
-``where`` opens each message: the function that the reader called.
+``where`` is the public function that was called; each message begins with it.
 """
 
 from collections.abc import Callable
@@ -47,13 +47,13 @@ def check_call(where: str, arguments: tuple, in_axes: Any) -> tuple[Backend, tup
 def check_axes(
     where: str, own: Backend, arguments: tuple, axes: tuple, empty: bool = False
 ) -> int:
-    """Return the batch size of a call, or say why in_axes does not fit it."""
+    """Validate in_axes against the arguments, and return the batch size."""
     leaves = lambda tree: own.flatten(tree)[0]  # noqa: E731
     return batch_size(where, leaf_axes(where, axes, arguments, own.map_axes, leaves), empty)
 
 
 def check_chunk_size(where: str, chunk_size: Any, auto: bool = False) -> None:
-    """Refuse a chunk_size that is no number of samples; ``auto`` allows "auto"."""
+    """Raise unless chunk_size is a positive integer or None; ``auto`` allows "auto"."""
     if chunk_size is not None and not is_count(chunk_size) and not (auto and chunk_size == "auto"):
         more = ', or "auto"' if auto else ""
         raise ValueError(
@@ -63,17 +63,17 @@ def check_chunk_size(where: str, chunk_size: Any, auto: bool = False) -> None:
 
 
 def is_number(x: Any) -> bool:
-    """Say whether x is one real number."""
+    """Return whether x is a real number, and no bool."""
     return isinstance(x, Real) and not isinstance(x, bool)
 
 
 def is_count(n: Any) -> bool:
-    """Say whether n is a number of things, 1 or more."""
+    """Return whether n is a positive integer, and no bool."""
     return isinstance(n, Integral) and not isinstance(n, bool) and n >= 1
 
 
 def refuse_traced(where: str, **settings: Any) -> None:
-    """Refuse a setting that a transform follows: it must be a number when the call is made."""
+    """Raise if a setting is traced: its value must be known."""
     for name, x in settings.items():
         if is_traced(x):
             raise TypeError(
@@ -83,7 +83,7 @@ def refuse_traced(where: str, **settings: Any) -> None:
 
 
 def refuse_keywords(where: str, keywords: dict) -> None:
-    """Say what to do instead of keyword arguments."""
+    """Raise for keyword arguments."""
     raise TypeError(
         f"{where}: the call has the keyword arguments {', '.join(keywords)}; in_axes counts "
         "positional arguments only: fix a constant beforehand with functools.partial(loss, "
@@ -92,9 +92,9 @@ def refuse_keywords(where: str, keywords: dict) -> None:
 
 
 def check_repeatable(where: str, loss: "CheckedLoss", arguments: tuple, axes: tuple) -> None:
-    """Compute the loss of one sample twice; refuse a loss that gives two different numbers.
+    """Compute the loss of one sample twice; raise if the values differ.
 
-    Inside another transform there may be no numbers, and nothing is checked.
+    Inside another transform, where there may be no values, nothing is checked.
     """
     own = loss.backend
     if any(map(is_traced, leaves(arguments))):
@@ -106,8 +106,10 @@ def check_repeatable(where: str, loss: "CheckedLoss", arguments: tuple, axes: tu
             values = own.two_values(loss.number, arguments, axes)
         first, second = [float(own.to_numpy(widened(x))) for x in values]
     except Exception:
-        return  # an error that the call itself meets is raised there
-    rounding = {8: 1e-9, 4: 1e-4}.get(values[0].dtype.itemsize, 0.05)  # sums in another order
+        return  # the call itself will raise the same error
+    rounding = {8: 1e-9, 4: 1e-4}.get(
+        values[0].dtype.itemsize, 0.05
+    )  # sums may be taken in another order
     if not np.isclose(first, second, rounding, rounding / 100, equal_nan=True):
         raise RuntimeError(
             f"{where}: the loss {loss.__name__} returned {first:.9g} and then {second:.9g} for "
@@ -118,7 +120,7 @@ def check_repeatable(where: str, loss: "CheckedLoss", arguments: tuple, axes: tu
 
 
 class CheckedLoss:
-    """A loss with its static arguments in place, checked to return one number."""
+    """A loss with its static arguments bound; it raises unless the result is a scalar."""
 
     def __init__(self, loss: Callable, static: dict, own: Backend, has_aux: bool = False):
         self.loss, self.static, self.backend, self.has_aux = loss, static, own, has_aux
@@ -147,11 +149,11 @@ class CheckedLoss:
         return result
 
     def number(self, *traced: Any) -> Any:
-        """Return the number alone, without aux."""
+        """Return the value without aux."""
         return self(*traced)[0] if self.has_aux else self(*traced)
 
     def _value(self, result):
-        """Return the number of a pair (number, aux)."""
+        """Validate a pair (value, aux), and return the value."""
         if not isinstance(result, tuple) or len(result) != 2:
             raise TypeError(
                 f"the loss {self.__name__} returned {_what(result)} for one sample; with "
@@ -167,7 +169,7 @@ class CheckedLoss:
 
 
 def _no_parameter(x):
-    """Say why a leaf of the parameters has no gradient, and what to do; None if it has one."""
+    """Return why a leaf of the parameters has no gradient and the remedy, or None."""
     dtype = "" if kind_of(x) is None else str(x.dtype)
     if "float" in dtype:
         return None
@@ -207,7 +209,7 @@ def _no_parameter(x):
 
 
 def _refusal(x):
-    """Say why a leaf is not taken; None if it is an array of a backend or a Python value."""
+    """Return why a leaf is refused, or None for an array of a backend or a Python value."""
     kind, name = kind_of(x), type(x).__name__
     if kind is not None:
         return backend(kind).refusal(x)

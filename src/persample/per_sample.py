@@ -161,7 +161,7 @@ def mean_grad(loss: Callable, in_axes: Any = None, *, jit: bool = False) -> Call
 
 
 def refuse_batched_parameters(where: str, own: Backend, in_axes: tuple) -> None:
-    """Refuse a set of parameters for each sample, where one gradient is asked for."""
+    """Raise if the parameters are batched, where one gradient is asked for."""
     if own.flatten(in_axes[0])[0]:  # an axis that is not None
         raise ValueError(
             f"{where}: in_axes[0] is {in_axes[0]!r}, one set of parameters for each sample; "
@@ -172,12 +172,12 @@ def refuse_batched_parameters(where: str, own: Backend, in_axes: tuple) -> None:
 class BatchFunction:
     """A function of a batch: the first call of each signature is checked, later ones only run.
 
-    ``transform(backend, loss, in_axes)`` makes what runs, ``where`` opens the messages. A
+    ``transform(backend, loss, in_axes)`` makes the function, ``where`` begins the messages. A
     signature is the structure, types, shapes and dtypes of the arguments, and static values.
     """
 
-    sums = False  # does what runs return (what is added up over chunks, what each sample has)?
-    more_axes: tuple = ()  # of the last arguments of a call, which the loss does not get
+    sums = False  # does it return a pair: (summed over chunks, one entry for each sample)?
+    more_axes: tuple = ()  # axes of further arguments, which the loss does not get
 
     def __init__(
         self,
@@ -193,9 +193,9 @@ class BatchFunction:
         self.where, self.transform, self.in_axes = where, transform, in_axes
         self.jit, self.chunk_size, self.has_aux = jit, chunk_size, has_aux
         self.__wrapped__, self.__name__ = loss, getattr(loss, "__name__", "loss")
-        self._backend = backend("numpy")  # that of the last call
-        self._checked: dict = {}  # signature -> what runs
-        self._made: dict = {}  # (backend, static arguments) -> what runs, in one piece
+        self._backend = backend("numpy")  # of the last call
+        self._checked: dict = {}  # signature -> function to run
+        self._made: dict = {}  # (backend, static arguments) -> function without chunks
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         if keywords:
@@ -204,12 +204,12 @@ class BatchFunction:
         try:
             return run(*arguments)
         except (RuntimeError, ValueError):
-            # No signature tells that the memory of an array was given away since the first call.
+            # An array may have been donated since the first call, which no signature shows.
             check_call(self.where, arguments, self.in_axes)
             raise
 
     def _check(self, given: tuple) -> Callable:
-        """Check the call, and return what runs for its signature."""
+        """Check the call, and return the function for its signature."""
         count = len(given) - len(self.more_axes)
         arguments = given[:count]
         own, loss, axes, size = self._checks(arguments, *given[count:])
@@ -227,7 +227,7 @@ class BatchFunction:
                 run = own.in_chunks(run, every, size, chunk, self.jit, self.sums)
             elif self.jit:
                 run = own.compiled_for(run, loss.traced(given))
-        if len(self._checked) >= 1000:  # ever new shapes or values do not fill the memory
+        if len(self._checked) >= 1000:  # bound the memory where shapes or values keep changing
             self._checked.clear()
             self._made.clear()
         self._backend = own
@@ -242,10 +242,10 @@ class BatchFunction:
         return own, loss, loss.traced(axes), size
 
     def _chunk(self, own: Backend, loss: CheckedLoss, axes: tuple, arguments: tuple) -> int | None:
-        """Return how many samples are computed at a time; None is all of them."""
+        """Return the number of samples in a chunk; None: all."""
         return self.chunk_size
 
     def _make(self, own: Backend, loss: CheckedLoss, axes: tuple) -> Callable:
-        """Return what computes a whole batch of a backend: here the transform meets ``jit``."""
+        """Return the function of a whole batch, compiled if ``jit`` was asked for."""
         run = self.transform(own, loss, axes)
         return own.jit(run) if self.jit else run

@@ -1,4 +1,4 @@
-"""Random projections: a few numbers of each row, whose products are on average the rows'.
+"""Random projections of rows: their inner products estimate those of the rows.
 
 Separate from `statistics` because the layers answer the same question without forming rows.
 """
@@ -51,7 +51,7 @@ def project(rows: Any, dim: int, seed: int = 0) -> Any:
 
 
 class Signs:
-    """Draws the signs of a projection, parameter by parameter, in the order of a tree."""
+    """Draws the random signs of a projection, for one parameter after the other."""
 
     def __init__(self, where: str, dim: int, seed: int) -> None:
         refuse_traced(where, dim=dim, seed=seed)
@@ -65,8 +65,8 @@ class Signs:
 
     def vectors(self, shape: tuple[int, ...]) -> list[np.ndarray]:
         """Return [(p, dim)] for a vector or a number, [(p, dim), (d, dim)] for all else, int8."""
-        lines, *rest = shape or (1,)
-        sizes = [lines, math.prod(rest)] if rest else [lines]
+        first, *rest = shape or (1,)
+        sizes = [first, math.prod(rest)] if rest else [first]
         return [
             2 * self._rng.integers(0, 2, (size, self._dim), dtype=np.int8) - 1 for size in sizes
         ]
@@ -81,13 +81,13 @@ def contracted(rows: Any, vectors: list, xp: Any) -> Any:
     size = rows.shape[0]
     if len(vectors) == 1:
         return xp.reshape(rows, (size, vectors[0].shape[0])) @ vectors[0]
-    lines, columns = vectors
-    matrices = xp.reshape(rows, (size, lines.shape[0], columns.shape[0]))
-    if lines.shape[0] > columns.shape[0]:
-        matrices, lines, columns = matrices.mT, columns, lines
-    step = max(1, SCRATCH // max(1, math.prod(lines.shape)))
+    left, right = vectors
+    matrices = xp.reshape(rows, (size, left.shape[0], right.shape[0]))
+    if left.shape[0] > right.shape[0]:
+        matrices, left, right = matrices.mT, right, left
+    step = max(1, SCRATCH // max(1, math.prod(left.shape)))
     parts = [
-        xp.sum((matrices[start : start + step] @ columns) * lines, axis=1)
+        xp.sum((matrices[start : start + step] @ right) * left, axis=1)
         for start in range(0, size, step)
     ]
     return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)

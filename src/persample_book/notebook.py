@@ -129,7 +129,7 @@ def _prepare_display() -> None:
 
 
 def same(actual: Any, wanted: Any, atol: float = 1e-9) -> bool:
-    """Say whether two arrays, of any backends, have one shape and differ by ``atol`` at most.
+    """Return whether two arrays, of any backends, have one shape and differ by ``atol`` at most.
 
     Example
     -------

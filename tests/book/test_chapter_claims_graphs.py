@@ -1,4 +1,4 @@
-"""What the chapter on dynamic and static graphs says in prose and does not run on its page."""
+"""Claims of the chapter on dynamic and static graphs that its cells do not run."""
 
 import json
 from pathlib import Path

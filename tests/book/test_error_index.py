@@ -33,7 +33,7 @@ NOT_PROVOKED = {
 
 
 def parts(line):
-    """Return the fixed words of a quotation, in order; what introduces it has no part in it."""
+    """Return the fixed parts of a quotation, in order, without its introduction."""
     said = line.removeprefix("### ")
     if not line.startswith("### ") and re.search(", an? `", said):
         said = said.partition(": ")[2]  # where the message comes from, and its kind
@@ -75,7 +75,7 @@ def test_a_heading_is_part_of_the_real_message(name, line):
 
 
 def torch_words():
-    """Return what the cures for PyTorch speak of: a model, data, a loss for one sample."""
+    """Return the names that the cures for PyTorch use: a model, data, a loss for one sample."""
     torch.manual_seed(0)
     nn, F = torch.nn, torch.nn.functional
     model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).double()

@@ -1,4 +1,4 @@
-"""What the error index says beside its messages and cures holds, for the models it names."""
+"""Check the claims of the error index beside its messages and cures, on the models it names."""
 
 import warnings
 from contextlib import nullcontext

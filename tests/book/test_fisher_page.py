@@ -1,4 +1,4 @@
-"""What chapter 17 says of the Fisher beyond its own network: the matrix, and batches."""
+"""Claims of chapter 17 about the Fisher matrix that its own cells do not show."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the page on frameworks says is what their programs found, and the programs are its code."""
+"""The page on frameworks: its claims are the stored results of the programs that it shows."""
 
 import json
 import re

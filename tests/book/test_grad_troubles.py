@@ -1,4 +1,4 @@
-"""What the chapter on troubles with .grad says and does not run itself."""
+"""Claims of the chapter on troubles with .grad that its cells do not run."""
 
 import warnings
 

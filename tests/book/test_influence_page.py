@@ -1,4 +1,4 @@
-"""What the chapter on influence functions says beyond its own run: other splits, and a network."""
+"""Claims of the chapter on influence functions about other splits and about a network."""
 
 import json
 import re

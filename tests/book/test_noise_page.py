@@ -1,4 +1,4 @@
-"""What chapter 8 says of its stored runs, and of the signal and the spread in a training."""
+"""Claims of chapter 8 about its stored runs, and about signal and spread during training."""
 
 import json
 import re

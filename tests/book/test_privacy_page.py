@@ -1,4 +1,4 @@
-"""What chapter 13 says beyond its cells: stored numbers, Opacus' lines, and what noise tells."""
+"""Claims of chapter 13 that its cells do not run: stored numbers, Opacus, an attack on noise."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What teachers take from the chapters: exercises whose checks name mistakes, slides that fit."""
+"""Teaching material: exercises whose checks name mistakes, and slides that fit."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""What chapter 15 says of its stored run, and of tokens counted over many groups."""
+"""Claims of chapter 15 about its stored run, and about token counts over many groups."""
 
 import itertools
 import json

@@ -89,7 +89,7 @@ source = cache(inspect.getsource)
 
 @cache
 def has_parameters(layer):
-    """Say whether a class of torch.nn makes parameters, from the source of it and its bases."""
+    """Return whether a class of torch.nn makes parameters, by the source of it and its bases."""
     return any(
         "Parameter(" in source(base)
         for base in layer.__mro__
@@ -98,7 +98,7 @@ def has_parameters(layer):
 
 
 def is_built_of_layers(layer):
-    """Say whether its source makes a layer of torch.nn that has parameters, or clones of one."""
+    """Return whether its source makes or clones a layer of torch.nn that has parameters."""
     made = re.findall(r"= (\w+)\(", source(layer))
     made = [getattr(nn, name, None) for name in made]
     made = [other for other in made if inspect.isclass(other) and issubclass(other, nn.Module)]

@@ -27,7 +27,7 @@ STANDARD = NAMES + [f"linalg.{name}" for name in LINALG]
 
 
 def ours(name):
-    """Return the engine's function of a dotted name, without asking a module's __getattr__."""
+    """Return the engine's function of a dotted name, without a module's __getattr__."""
     module, _, last = name.rpartition(".")
     return vars(xp.linalg if module else xp)[last]
 
@@ -173,7 +173,7 @@ def agree(theirs, own, args):
 
 
 def special(dtype):
-    """Return what a dtype has besides ordinary numbers, and a few of these."""
+    """Return the special values of a dtype, and a few ordinary ones."""
     if dtype == "bool":
         return np.array([True, False])
     if dtype in FLOATS:
@@ -184,7 +184,7 @@ def special(dtype):
 
 
 def pairs(name, x, dtype):
-    """Return arrays of every number of x with every one of another dtype that are defined."""
+    """Return all pairs of x with values of another dtype for which the function is defined."""
     a, b = [part.ravel() for part in np.meshgrid(x, special(dtype), indexing="ij")]
     kept = (b >= 0) & (b < 8) if name.endswith("shift") else np.ones(b.shape, bool)
     if name == "pow" and x.dtype.kind in "iu":

@@ -1,4 +1,4 @@
-"""The table of node kinds against PyTorch: where the samples lie in what a node passes on.
+"""The table of node kinds against PyTorch: the sample axis of the gradients that a node returns.
 
 A node's backward is run on cotangents that are zero but at one place of one axis. What arrives at
 its inputs then says which numbers belong to that place, and the table may say nothing else. The
@@ -79,7 +79,7 @@ def scaled(x, y):
 
 
 def pack(x, lengths):
-    """Return texts of several lengths as one line."""
+    """Return sequences of several lengths as one packed axis."""
     return torch.nn.utils.rnn.pack_padded_sequence(x, torch.tensor(lengths)).data
 
 
@@ -346,7 +346,7 @@ def node_of(kind, output):
 
 @cache
 def nodes():
-    """Return kind -> its nodes, each with the number of its output."""
+    """Return kind -> its nodes, each with the index of its output."""
     found = {}
     for kind, function, shapes in CASES:
         torch.manual_seed(0)
@@ -358,7 +358,7 @@ def nodes():
 
 
 def supports(node, number):
-    """Yield (outputs, axis, for each input and each place of that axis where numbers arrive)."""
+    """Yield (outputs, axis, the support at each input of each index of that axis)."""
     several = range(len(node._input_metadata)) if kind_of(node.name()) in SEVERAL else [number]
     for outputs in [(n,) for n in several] + [tuple(several)] * (len(several) > 1):
         for axis in range(len(node._input_metadata[outputs[0]].shape)):
@@ -366,7 +366,7 @@ def supports(node, number):
 
 
 def supports_of(node, outputs, axis):
-    """Return input -> where its numbers come from, (places of the axis, *its shape)."""
+    """Return input -> mask of what each index of the axis reaches, (length, *shape)."""
     edges = [GradientEdge(node, n) for n in outputs]
     targets = enumerate(node.next_functions)
     ends = {slot: GradientEdge(*target) for slot, target in targets if target[0]}
@@ -388,7 +388,7 @@ def supports_of(node, outputs, axis):
 
 
 def layouts_along(length, axis):
-    """Yield (size, where the samples lie along an axis): in order, as owners, all one sample's."""
+    """Yield (batch size, layout of the samples along an axis): in order, by owner, all one."""
     for size in SIZES:
         for outer in [n for n in range(1, length // size + 1) if not length % (n * size)]:
             yield size, Along(axis, outer)
@@ -401,7 +401,7 @@ def layouts_along(length, axis):
 
 
 def claims(node, number):
-    """Yield (what the table says, supports of the samples' parts)."""
+    """Yield (layout that the table claims, support of each sample)."""
     for outputs, axis, masks in supports(node, number):
         length = node._input_metadata[outputs[0]].shape[axis]
         for size, lies in layouts_along(length, axis):
@@ -412,7 +412,7 @@ def claims(node, number):
 
 
 def parts_of(mask, lies, size):
-    """Return (B, ...): where each sample's numbers arrive, from (places of the axis, ...)."""
+    """Merge the supports of the indices, (length, ...), into those of the samples, (B, ...)."""
     whose = (
         [lies.sample] * len(mask) if isinstance(lies, OneSample) else lies.owners(len(mask), size)
     )
@@ -421,7 +421,7 @@ def parts_of(mask, lies, size):
 
 
 def is_true(claim, parts):
-    """Say whether each sample's numbers lie where the claim has them, and nowhere else."""
+    """Return whether each sample's entries lie where the claim says, and nowhere else."""
     size, shape = len(parts), parts[0].shape
     if isinstance(claim, OneSample):
         return not parts[[n for n in range(size) if n != claim.sample]].any()

@@ -1,4 +1,4 @@
-"""Norms and clipped sums against a loop over samples: programs that could be taken for others.
+"""Norms and clipped sums against a loop over samples, for programs that resemble others.
 
 Each loss names beforehand which parameters are factored, by what the docstring promises: used
 once in the whole program, by one matrix product with one vector of each sample, or by one lookup
@@ -58,7 +58,7 @@ def double_precision():
 
 
 def put(backend, tree):
-    """Return a tree of new arrays of a backend; what is no array stays."""
+    """Return a tree with its arrays copied into a backend; other leaves stay."""
     make = {"numpy": np.array, "jax": lambda x: jnp.array(x), "torch": lambda x: torch.tensor(x)}
     return ps.arrays.tree_map(lambda x: make[backend](x) if isinstance(x, np.ndarray) else x, tree)
 

@@ -1,4 +1,4 @@
-"""What a record returns is a constant, and said to be; `per_sample_grad` keeps the graph."""
+"""Results of a record are constants, as documented; `per_sample_grad` keeps the graph."""
 
 import copy
 import inspect

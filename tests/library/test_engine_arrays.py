@@ -17,7 +17,7 @@ B = N % 2 == 0
 
 
 def everywhere(f, *args):
-    """Return what f gives of the whole batch by vmap, by jit of vmap, and sample by sample."""
+    """Return f of the whole batch by vmap, by jit of vmap, and sample by sample."""
     return (
         vmap(f)(*args),
         jit(vmap(f))(*args),

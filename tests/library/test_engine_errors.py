@@ -1,4 +1,4 @@
-"""What bad input gets from the engine: one sentence for every ``raise``, by words of it."""
+"""Errors of the engine for bad input: every ``raise`` is reached, its message is checked."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Where a shortcut of the engine could change a dtype, a shape, or what an array holds later on.
+"""Shortcuts of the engine change no dtype, no shape, and no array afterwards.
 
 Numbers stay numbers: eager, under every transform, in graphs and in generated programs. A number
 is a Python scalar, a 0-d constant, or one number shown in many places (zeros_like).

@@ -1,4 +1,4 @@
-"""The engine as a text: what its rules and its kinds of primitives promise."""
+"""Promises of the engine's rules and of the kinds of its primitives."""
 
 import functools
 
@@ -17,7 +17,7 @@ every_case = pytest.mark.parametrize(("name", "case"), CASES, ids=CASE_IDS)
 
 
 def runs_by_primitives_alone(f, first, second):
-    """Trace ``f`` on some arrays and run its program on others: nothing may be left of the first.
+    """Trace ``f`` on some arrays and run its program on others: no value may be kept.
 
     What ``f`` computes outside primitives is fixed while tracing, or refused by the tracers.
     """

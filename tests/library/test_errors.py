@@ -1,4 +1,4 @@
-"""What bad input gets: one sentence. The table reaches every ``raise`` of these modules.
+"""Errors for bad input: the table reaches every ``raise`` of these modules.
 
 A row whose name has no space is quoted in full on the page of errors, under that name.
 """

@@ -30,7 +30,7 @@ WAYS = (*WITH_OPTIONS * 3, "loop_grad", "mean_grad")
 
 @pytest.fixture
 def quick():
-    """One thread for small arrays, no time spent on making compiled programs fast."""
+    """One thread, and no optimisation of compiled programs."""
     threads, effort = torch.get_num_threads(), jax.config.jax_exec_time_optimization_effort
     torch.set_num_threads(1)
     jax.config.update("jax_exec_time_optimization_effort", -1.0)
@@ -64,7 +64,7 @@ class Problem(NamedTuple):
 
     @property
     def params(self):
-        """The numbers of the parameters' leaves, in the order of the tree."""
+        """The indices of the parameters' leaves, in the order of the tree."""
         return optree.tree_leaves(self.arguments[0])
 
     def loss(self, has_aux=False, m=None, stop=ps.stop_gradient):
@@ -272,7 +272,7 @@ def arguments(backend, problem, values):
 
 
 def taken_apart(way, options, found):
-    """Return (losses, rows, aux) of what a call has returned, None for what it has not."""
+    """Return (losses, rows, aux) from the result of a call, None for missing ones."""
     if way == "per_sample_value_and_grad":
         losses, rows = found
         losses, aux = losses if options["has_aux"] else (losses, None)
@@ -282,7 +282,7 @@ def taken_apart(way, options, found):
 
 
 def close(what, actual, expected, kept, tolerance):
-    """Compare arrays relative to the largest number: cancellation is nobody's fault."""
+    """Compare arrays relative to the largest entry, because of cancellation."""
     actual = np.asarray(actual)
     assert actual.shape == expected.shape, what
     actual, expected = actual[kept], expected[kept]

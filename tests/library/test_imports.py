@@ -80,14 +80,14 @@ def source_trees():
 
 
 def room(name):
-    """Return the entry of LAYERS that a module belongs to: its own, or its package's."""
+    """Return the entry of LAYERS for a module or for the package that holds it."""
     while name and name not in LEVEL:
         name = name.rpartition(".")[0]
     return name
 
 
 def imports(name, tree, is_package, known):
-    """Yield (line, imported module, whether at the top), names without the package's."""
+    """Yield (line number, imported module, whether at module level), names without the package."""
     top = set(map(id, tree.body))
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -105,7 +105,7 @@ def imports(name, tree, is_package, known):
 
 
 def violations(found):
-    """List every import that goes up or sideways, and every framework imported elsewhere."""
+    """List imports from the same or a higher layer, and frameworks imported in other modules."""
     wrong = []
     for name, (tree, is_package) in found.items():
         for line, target, at_top in imports(name, tree, is_package, found):

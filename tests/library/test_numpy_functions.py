@@ -1,4 +1,4 @@
-"""NumPy's own functions on the engine's values: answered as NumPy does, or refused by name.
+"""NumPy's own functions on tracers: computed as NumPy does, or refused by name.
 
 Complete: every function and ufunc that NumPy lets others answer has a row of calls, or refuses.
 """
@@ -214,7 +214,7 @@ X = np.linspace(0.1, 0.9, 6).reshape(2, 3)
 
 
 def refusal(transform, call):
-    """Return the sentence that a call is refused with inside a transform."""
+    """Return the error message of a call inside a transform."""
     with pytest.raises(TypeError) as caught:
         transform(lambda x: np.sum(call(x)))(X)
     return str(caught.value)

@@ -20,7 +20,7 @@ def batches(name="MLP"):
 
 
 def filled(model, *given):
-    """Return name -> what ``.grad`` gets in a copy, made without hooks, of all batches."""
+    """Return name -> ``.grad`` after all batches, in a copy without hooks."""
     plain = copy.deepcopy(model)
     for x in given:
         record_of(plain, x).add_clipped_sum(0.5, scale=0.1)
@@ -224,7 +224,7 @@ def on_the_node(p, seen):
 
 
 class Seen(list):
-    """What a hook has seen."""
+    """Stores the gradients that a hook was given."""
 
 
 # "after the pass" there is none of all parameters that a hook on several could wait for.

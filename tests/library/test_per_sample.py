@@ -1,4 +1,4 @@
-"""Rows, losses and aux of every loss, backend and way; what one function of a batch remembers."""
+"""Rows, losses and aux of every loss, backend and function; caching across calls."""
 
 import importlib
 import random
@@ -237,7 +237,7 @@ FUNCTIONS = {
 
 
 def drawing(draw):
-    """Return a loss that multiplies by what is drawn."""
+    """Return a loss that multiplies by a random number."""
     return lambda *given: ps.squared_loss(*given) * float(draw())
 
 

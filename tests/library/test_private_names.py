@@ -1,4 +1,4 @@
-"""What other packages do not document and this one relies on, each name with what it means here.
+"""Private names of other packages that this one uses, each with a test of its meaning.
 
 A version that gives one of them another meaning fails by that name. A private name that is in
 none of the tables may not be used: the sources are read, by ``ast``.
@@ -270,7 +270,7 @@ def version():
 
 
 def hooks(model):
-    """Yield (what registers a hook, whether it is a forward hook of a module)."""
+    """Yield (function that registers a hook, whether it is a forward hook of a module)."""
     y = x * 2
     for register in (
         x.register_hook,

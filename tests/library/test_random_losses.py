@@ -191,7 +191,7 @@ def test_a_draw_in_training_mode_alone_is_refused_in_training_mode_alone(backend
 
 # The global generators.
 def after(call):
-    """Return what the global generators draw after a call."""
+    """Return numbers drawn from the global generators after a call."""
     seed()
     call()
     return drawn()

@@ -1,4 +1,4 @@
-"""Rows of whole models from one pass, against the loop: every layer, every answer, memory."""
+"""Rows of whole models from one pass, against the loop: every layer, every method, memory."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""Wrong use of record gets one sentence each: where, what was given, what is needed.
+"""Errors of record: each names the call, what was given and what is needed.
 
 A row whose name has no space is quoted in reference/errors.md, which test_error_index reads.
 """

@@ -1,4 +1,4 @@
-"""What a rule of the table of forms must leave to others: the rows are those of the loop still."""
+"""Cases that a rule of the table of forms must refuse: the rows are still those of the loop."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Each rule of the table of forms is taken where it applies: no autograd a second time."""
+"""Each rule of the table of forms is used where it applies, without a second backward pass."""
 
 from contextlib import nullcontext
 

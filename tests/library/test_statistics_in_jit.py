@@ -1,4 +1,4 @@
-"""Statistics inside a jit or vmap: the number of outside, or one sentence that says so."""
+"""Statistics inside jit or vmap: the same values as outside, or a clear error."""
 
 import re
 from functools import partial
@@ -76,7 +76,7 @@ def at_once(vmap):
 
 
 def transforms():
-    """Return name -> (the backend, what runs a function of rows on several trees)."""
+    """Return name -> (backend, function that applies a function of rows to several trees)."""
     found = {
         "engine.jit": ("numpy", one_by_one(ps.engine.jit)),
         "engine.vmap": ("numpy", at_once(ps.engine.vmap)),
@@ -98,7 +98,7 @@ TRANSFORMS = transforms()
 
 
 def right_or_said(call, expected, words="outside", tolerance=FLOAT32):
-    """Compare a result, or expect one sentence of this package with a cure."""
+    """Compare a result, or expect an error message of this package that names a cure."""
     said = None
     try:
         found = call()
@@ -306,7 +306,7 @@ def test_the_page_names_all_of_them():
 
 # Memory that was given away, as by donate_argnums.
 def given_away(which):
-    """Return arguments of which one lies no longer in memory, by a call that took it over."""
+    """Return arguments one of which has been donated to a call."""
     given = list(arrays(({"w": theta}, states, rewards), "jax"))
     take = jax.jit(lambda tree: jax.tree.map(lambda x: x + 1, tree), donate_argnums=0)
     take(given[which])
@@ -342,7 +342,7 @@ def test_a_donated_array_is_named_at_the_first_call_and_at_each_later_one(way, w
 
 @pytest.mark.skipif("jax" in MISSING, reason="jax is not installed")
 def test_a_loop_that_donates_its_parameters_goes_on_with_what_comes_back():
-    """The cure: the step's result, in the place of what it took."""
+    """The cure: use the result of the step in place of the donated array."""
     rows_of = ps.per_sample_grad(ps.squared_loss)
 
     def step(t, x, y):

@@ -43,7 +43,7 @@ CHANGES_OF_BITS += [operator.ilshift, operator.irshift]
 
 
 def numbers(x):
-    """Return a tensor, an array or None as something to compare."""
+    """Convert a tensor, an array or None for comparison."""
     if x is None or isinstance(x, bool | str | int | float):
         return x
     return np.array(x.detach().numpy() if hasattr(x, "detach") else x)

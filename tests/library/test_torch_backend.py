@@ -1,4 +1,4 @@
-"""What is PyTorch's alone: numbers made of a parameter, and torch.compile.
+"""PyTorch only: Python numbers made from a parameter, and torch.compile.
 
 Each program below once gave wrong rows in silence, or an error that said nothing.
 """

@@ -1,4 +1,4 @@
-"""Trees: rows in the container of the parameters, for whatever the framework takes for a tree."""
+"""Trees: rows have the structure of the parameters, for every type that is a tree."""
 
 from collections import OrderedDict
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A leaf of the parameters that has no gradient: its path, and the cure of its own kind."""
+"""Leaves of the parameters without a gradient: the error names the path and the cure."""
 
 import re
 from dataclasses import dataclass
@@ -102,7 +102,7 @@ CALLS = {
 
 
 def refused(call, path, cure, no_cure=None):
-    """Expect one sentence with the path, the cure, and without what would be none."""
+    """Expect an error with the path and the right cure, and without wrong ones."""
     with pytest.raises(TypeError, match="^[^\n]+$") as caught:
         call()
     text = str(caught.value)

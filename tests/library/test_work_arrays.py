@@ -234,7 +234,7 @@ CURE = "stack|concat|use the result"  # a = a + x for a += x
 
 
 def said(error):
-    """Return what Python prints of an error and of what it came from, notes included."""
+    """Return an error, its causes and notes, as Python prints them."""
     texts = []
     while error is not None:
         texts += [str(error), *getattr(error, "__notes__", ())]

@@ -1,4 +1,4 @@
-"""Losses that could be taken for others, and how the rows of each parameter are had.
+"""Losses that resemble others, and how the rows of each parameter must be computed.
 
 The words are written down beforehand, by what the docstring of `per_sample_norms` promises.
 """

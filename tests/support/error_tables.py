@@ -1,4 +1,4 @@
-"""What a table of wrong calls is for: each gets its sentence, and no `raise` is left out."""
+"""Check a table of wrong calls: each raises its error, and every `raise` is reached."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""What makes each message of the error index appear: `TRIGGERS[name]()` raises it or warns it.
+"""Triggers of the error index's messages: `TRIGGERS[name]()` raises the error or the warning.
 
 A name is framework.topic; reference/errors.md quotes the message under the same name.
 """
@@ -169,7 +169,7 @@ def float64():
 
 
 def deleted():
-    """Return an array whose memory was given away."""
+    """Return a donated array."""
     x = JTHETA + 1
     jax.jit(lambda x: 2 * x, donate_argnums=0)(x)
     return x
@@ -192,7 +192,7 @@ def computed_flag():
 
 
 def nan_found():
-    """The warning that anomalies are looked for would be the first thing to raise."""
+    """Without the filter, the warning about anomaly detection would come first."""
     zero = torch.zeros(2, requires_grad=True)
     with warnings.catch_warnings(action="ignore"), torch.autograd.detect_anomaly():
         (0 * zero.sqrt()).sum().backward()

@@ -132,7 +132,7 @@ def alone(model, each):
 
 
 def replayed(at=""):
-    """Expect the warning that rows are worked out one sample at a time, from an operation."""
+    """Expect the warning that rows are replayed sample by sample from an operation on."""
     text = f"^record: at {at}.* are worked out sample by sample"
     return pytest.warns(UserWarning, match=text)
 
@@ -158,7 +158,7 @@ def summed(rows, weights):
 
 
 def agree(record, expected, tolerance=FLOAT64):
-    """Compare everything that a record answers with what follows from the expected rows."""
+    """Compare all results of a record with those computed from the expected rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(buffers, "CACHE_BYTES", 0)  # or kept rows would answer for the forms
         _agree(record, expected, tolerance)

@@ -1,4 +1,4 @@
-"""CALLS: how each function of NumPy is called on arrays, in NumPy's own words.
+"""CALLS: calls of NumPy's functions, as source text.
 
 They are also calls of the Array API's functions, of those by the same names.
 `x_35` is an array of shape (3, 5), and its letter says what is drawn for it: away from kinks, ties

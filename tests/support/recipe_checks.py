@@ -1,4 +1,4 @@
-"""The numbers of every recipe, computed in another way: a loop over the samples, as a rule.
+"""Independent computations of every recipe's results, mostly by a loop over the samples.
 
 A function for each recipe, by its name with `_` for `-`. It gets the names that the program
 defined. `recipe_runner.py` calls it in an interpreter without persample, so frameworks are
@@ -16,7 +16,7 @@ def close(one, other) -> None:
 
 
 def nothing(names) -> None:
-    """Check no more than the program itself does."""
+    """No check beyond the program's own."""
 
 
 # PyTorch: backward() for each sample alone.

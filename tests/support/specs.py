@@ -1,4 +1,4 @@
-"""SPECS: what every primitive is tested on. One row a primitive, one Example or more a row.
+"""SPECS: test cases of every primitive, one row each, with one Example or more.
 
 A ufunc of NumPy has its row in UFUNCS, which is for the function of that name too.
 
@@ -26,7 +26,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Example:
-    """Inputs of a primitive to try it on, and its parameters."""
+    """Inputs and parameters of one call of a primitive."""
 
     inputs: tuple
     params: dict = field(default_factory=dict)
@@ -97,7 +97,7 @@ def few(*shape):
 
 
 def with_zeros(*shape):
-    """Numbers among which zeros are: one and several in a row."""
+    """Numbers with single zeros and several zeros in a row."""
     return Input(shape, lambda rng, s: rng.uniform(0.5, 1.5, s) * rng.integers(0, 3, s).clip(0, 1))
 
 
@@ -129,7 +129,7 @@ def near(*shape):
 
 
 def apart(*shape):
-    """Numbers that are no two the same, and none that of ``near``."""
+    """Distinct numbers, none equal to the one of ``near`` at its place."""
     return spaced(0.03, *shape)
 
 
@@ -272,7 +272,7 @@ CASE_IDS = [
 
 
 def differentiable(name, xs):
-    """Return the numbers of the inputs that have a VJP rule and are floating-point."""
+    """Return the indices of the floating-point inputs that have a VJP rule."""
     rules = vjp_rules[name]
     return [i for i, x in enumerate(xs) if x.dtype.kind == "f" and rules[i] is not None]
 

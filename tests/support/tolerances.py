@@ -1,4 +1,4 @@
-"""How far two computations of one number may differ: the only tolerances of the tests.
+"""The tolerances of all tests, and the comparison of trees.
 
 Relative and absolute at once, |a - b| <= t (1 + |b|): the tests' numbers are of order one.
 """

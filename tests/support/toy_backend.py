@@ -1,4 +1,4 @@
-"""A fourth backend in one file: arrays of a class of its own around those of the engine.
+"""A fourth backend in one file: an array class that wraps the engine's arrays.
 
 The tests add it by one row of `backends.BACKENDS`, and every way to the rows must then work.
 """
@@ -11,7 +11,7 @@ from persample.engine.tracer import Tracer
 
 
 class Array:
-    """An array that wraps another; nothing of NumPy takes it for its own."""
+    """An array that wraps another, without NumPy's protocols."""
 
     __array_ufunc__ = None
 
@@ -52,7 +52,7 @@ def _wrapped(x):
 
 
 class Functions:
-    """The namespace of these arrays, as far as the losses of the tests go."""
+    """The namespace of these arrays, with the functions that the tests' losses use."""
 
     matmul = staticmethod(lambda x, y: Array(x.data @ y.data))
     stack = staticmethod(lambda xs: Array(np.stack([x.data for x in xs])))
@@ -80,7 +80,7 @@ class Toy(Backend):
         return self._with(_wrapped, engine.vmap(self._with(_plain, f, _wrapped), in_axes), _plain)
 
     def _with(self, after, f, before):
-        """Return f, its arguments and its results changed leaf by leaf."""
+        """Return f with a conversion of the leaves of its arguments and its results."""
         return lambda *args: self.tree_map(after, f(*self.tree_map(before, args)))
 
     def jit(self, f):

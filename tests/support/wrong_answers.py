@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of the core chapters, and what the check must say of each.
+"""Wrong answers to the exercises of the core chapters, and the expected reply of each check.
 
 The key is the id of the cell with the check.
 """

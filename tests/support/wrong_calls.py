@@ -47,7 +47,7 @@ def jax_in_32_bits():
 
 
 def deleted():
-    """Give an array whose memory was given away."""
+    """Call with a donated array."""
     given = arrays((theta + states, states, rewards), "jax")
     given[0].delete()
     with_axes((0, 0, 0))(*given)

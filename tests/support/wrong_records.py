@@ -118,12 +118,12 @@ def of_linear(answer):
 
 
 def given(answer):
-    """Return what gives record.backward something else than the losses."""
+    """Return a function that passes something other than the losses to record.backward."""
     return lambda: used(inside=lambda record, each: record.backward(answer(each)))
 
 
 def alone(**parameter):
-    """Return what records a model with one odd parameter."""
+    """Return a function that records a model with one unusual parameter."""
     return lambda: enter(nn.ParameterDict(parameter))
 
 

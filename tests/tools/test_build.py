@@ -1,4 +1,4 @@
-"""What fails `make book`, what it says, and that it looks at nothing beside the pages."""
+"""`make book`: what makes it fail, what it prints, and which files it reads."""
 
 import datetime
 import os
@@ -74,7 +74,7 @@ make: writing pages
 
 
 def alone() -> dict[str, str]:
-    """Return the environment without what a make around this one says to it."""
+    """Return the environment without the variables of an outer make."""
     return {name: x for name, x in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
 
 

@@ -52,7 +52,7 @@ def found_by(name, spoil=lambda answer: answer):
 
 
 def of_rows(change):
-    """Return what changes the rows of an answer and leaves the rest away."""
+    """Return a function that changes the rows of an answer and drops the rest."""
     return lambda answer: {"rows": {k: change(r) for k, r in answer["rows"].items()}}
 
 
@@ -123,7 +123,7 @@ def assert_alone_is_whole(task, step):
 
 
 def mixing(task, step):
-    """Return how far inputs reach losses of other samples, of how far they reach their own."""
+    """Return the effect of inputs on other samples' losses, relative to that on their own."""
     model = copy.deepcopy(live(task, step))
     x = step.batch["x"].clone().requires_grad_()
     losses = task.losses(model, {**step.batch, "x": x})

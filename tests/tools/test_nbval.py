@@ -1,4 +1,4 @@
-"""A stored output that the cell does not give is noticed: text, kinds, order, pictures.
+"""A stored output that differs from the cell's is noticed: text, kinds, order, pictures.
 
 One notebook, executed once. Each cell then gets a source whose output differs from the stored one
 in a single way; nbval with the guards of conftest.py must fail exactly these cells.

@@ -12,7 +12,7 @@ from .base import Backend
 
 
 class Row(NamedTuple):
-    """Where a backend lives, and how its arrays are known without importing its package."""
+    """A backend's module, its package, and its array types by name (nothing is imported)."""
 
     module: str
     package: str  # what pip installs
@@ -59,8 +59,8 @@ def kind_of(x: Any) -> str | None:
     """Return the name of the backend that x is an array of, None if x is no array."""
     for name, row in BACKENDS.items():
         for module_name, attribute in row.types:
-            module = sys.modules.get(module_name)  # no array exists of what is not loaded
-            kind = getattr(module, attribute, None)  # of a module that is being loaded: none yet
+            module = sys.modules.get(module_name)  # without the module there are no such arrays
+            kind = getattr(module, attribute, None)  # None while the module is being imported
             if kind is not None and isinstance(x, kind):
                 return name
     return None

@@ -1,7 +1,7 @@
 """Backend: what a framework must have, with the defaults that NumPy and PyTorch share.
 
 A subclass overrides what differs. Trees (dicts, tuples, lists, named tuples and whatever is
-registered, nested; None is an empty place) are taken apart by optree here, by JAX in JAX.
+registered, nested; None is an empty place) are flattened by optree here, by JAX in JAX.
 """
 
 import random
@@ -42,7 +42,7 @@ class Backend:
         raise NotImplementedError
 
     def refusal(self, x: Any) -> str | None:
-        """Say why an array of this framework is not taken; None if it is."""
+        """Return why an array of this framework is refused, or None."""
         return None
 
     # Transforms, with the arguments of JAX.
@@ -58,7 +58,7 @@ class Backend:
             value, found = both(*args)
             return (found, value[1]) if has_aux else found
 
-        # By these a compiled program gets its name, and the names of its arguments.
+        # jit names the compiled program and its arguments after these.
         gradient.__name__, gradient.__wrapped__ = getattr(f, "__name__", "gradient"), f
         return gradient
 
@@ -71,7 +71,7 @@ class Backend:
         raise NotImplementedError
 
     def compiled_for(self, run: Callable, arguments: tuple) -> Callable:
-        """Return what runs calls of this signature of a compiled function: by default itself."""
+        """Return the compiled function for calls of this signature: by default ``run``."""
         return run
 
     def factors(self, loss: Callable, in_axes: Any, has_aux: bool = False) -> Callable:
@@ -86,7 +86,7 @@ class Backend:
         return of_batch
 
     def examine(self, loss: Callable, arguments: tuple, axes: tuple, has_aux: bool) -> None:
-        """Refuse a loss that would lose a part of its gradient in silence."""
+        """Raise if the loss would silently lose a part of its gradient."""
 
     def two_values(self, loss: Callable, arguments: tuple, axes: tuple) -> list:
         """Return the loss of the first sample, computed twice."""
@@ -95,7 +95,7 @@ class Backend:
 
     @contextmanager
     def kept_generators(self) -> Iterator[None]:
-        """Leave the global random generators as they are found, whatever is drawn from them."""
+        """Restore the state of the global random generators on exit."""
         python, of_numpy = random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002
         try:
             yield
@@ -109,11 +109,11 @@ class Backend:
         return optree.tree_flatten(tree)
 
     def paths(self, tree: Any) -> list[str]:
-        """Return where each leaf lies, as Python writes it: ["['w'][0]"]."""
+        """Return the path of each leaf as Python source: ["['w'][0]"]."""
         return [accessor.codify("") for accessor in optree.tree_accessors(tree)]
 
     def unflatten(self, structure: Any, leaves: Any) -> Any:
-        """Put ``leaves`` back where `flatten` found them."""
+        """Rebuild a tree from its structure and its leaves."""
         return optree.tree_unflatten(structure, leaves)
 
     def tree_map(self, f: Callable, tree: Any, *others: Any) -> Any:
@@ -125,7 +125,7 @@ class Backend:
         return batches.map_axes(f, axes, tree)
 
     def signature(self, arguments: tuple) -> tuple:
-        """Return what a call looks like: structure, types, shapes, dtypes, static values."""
+        """Return a key of a call: structure, types, shapes, dtypes, static values."""
         leaves, structure = self.flatten(arguments)
         return structure, *[
             (type(x), x)
@@ -136,7 +136,7 @@ class Backend:
 
     # Samples.
     def samples(self, arguments: tuple, axes: tuple, which: int | slice) -> tuple:
-        """Return the arguments of one sample, or of a run of samples."""
+        """Return the arguments of one sample, or of a slice of samples."""
 
         def take(axis, part):
             if axis is None:
@@ -146,7 +146,7 @@ class Backend:
         return self.map_axes(take, axes, arguments)
 
     def zeros_for_none(self, arguments: tuple, axes: tuple) -> tuple:
-        """Return the arguments of an empty batch with one sample, of zeros."""
+        """Return the arguments of an empty batch with one sample of zeros added."""
 
         def zeros(axis, part):
             if axis is None:
@@ -157,7 +157,7 @@ class Backend:
         return self.map_axes(zeros, axes, arguments)
 
     def stack(self, trees: list) -> Any:
-        """Return one tree whose arrays have one entry along axis 0 for each tree."""
+        """Stack the arrays of trees of one structure along a new axis 0."""
         return self.tree_map(lambda *xs: self.namespace(xs[0]).stack(xs), *trees)
 
     def in_chunks(
@@ -169,7 +169,7 @@ class Backend:
         jit: bool,
         sums: bool = False,
     ) -> Callable:
-        """Return what computes a batch of ``size`` samples by ``run``, a few samples at a time.
+        """Return a function that runs a batch of ``size`` samples through ``run`` in chunks.
 
         Each chunk is written into the result and let go, so that memory holds the result and one
         chunk. Inside a transform nothing can be written to, and the chunks are kept until the end.
@@ -201,11 +201,11 @@ class Backend:
         return run_in_chunks
 
     def is_traced(self, x: Any) -> bool:
-        """Say whether x stands for an array inside a transform."""
+        """Return whether x is a tracer."""
         raise NotImplementedError
 
     def like(self, x: Any, other: Any) -> Any:
-        """Return numbers as an array of another array's dtype, where that array is."""
+        """Return x as an array with the dtype and the device of ``other``."""
         device = getattr(other, "device", None)
         return self.namespace(other).asarray(x, dtype=other.dtype, device=device)
 
@@ -214,12 +214,12 @@ class Backend:
         return self.namespace(x).tensordot(weights, x, axes=1)
 
     def empty(self, shape: tuple, like: Any) -> Any:
-        """Return fresh memory of an array's dtype, where that array is."""
+        """Return an uninitialised array with the dtype and the device of ``like``."""
         device = getattr(like, "device", None)
         return self.namespace(like).empty(shape, dtype=like.dtype, device=device)
 
     def write(self, whole: list, part: list, start: int) -> list:
-        """Return the arrays ``whole`` with those of ``part`` in their place from ``start`` on."""
+        """Write the arrays ``part`` into ``whole`` from index ``start`` on; return ``whole``."""
         for x, y in zip(whole, part, strict=True):
             x[start : start + len(y)] = y
         return whole

@@ -15,7 +15,7 @@ from .base import Backend
 
 
 class Jax(Backend):
-    """JAX's arrays; whatever is a tree to JAX is one here, and comes back as JAX gives it."""
+    """JAX's arrays, transforms and pytrees."""
 
     name = "jax"
     grad = staticmethod(jax.grad)
@@ -54,7 +54,7 @@ class Jax(Backend):
         return jax.tree.map(f, axes, tree, is_leaf=lambda x: x is None)
 
     def refusal(self, x: Any) -> str | None:
-        """Say why an array is not taken; None if it is."""
+        """Return why an array is refused, or None."""
         if self.is_traced(x) or not x.is_deleted():
             return None
         return (
@@ -71,11 +71,11 @@ class Jax(Backend):
         jit: bool,
         sums: bool = False,
     ) -> Callable:
-        """Return what runs a batch in chunks: in a program that is compiled, as one loop."""
+        """Return a function that runs a batch in chunks: as one loop if it is compiled."""
         one_by_one = super().in_chunks(run, axes, size, chunk_size, jit, sums)
         count = -(-size // chunk_size)
-        step = -(-size // count)  # one size for all, so the last chunk repeats a few samples
-        if sums:  # where none may count twice: chunks that fit, or a shorter one at the end
+        step = -(-size // count)  # chunks of one size: the last one repeats some samples
+        if sums:  # no sample may repeat: a size that divides, or a shorter last chunk
             step = next((n for n in range(chunk_size, chunk_size // 2, -1) if size % n == 0), step)
             count = size // step
 
@@ -93,7 +93,7 @@ class Jax(Backend):
             def put(whole, start, part):  # JAX lets a slice begin at size - step at the latest
                 return jax.tree.map(add, whole[0], part[0]), _put(whole[1], part[1], start)
 
-            # Of the first chunk the types are needed, not the numbers: jit drops them.
+            # Only the types of the first chunk are used, so jit drops its computation.
             totals, rows = chunk(0)
             rows = jax.tree.map(lambda x: self.empty((size, *x.shape[1:]), x), rows)
             whole = jax.tree.map(jnp.zeros_like, totals), rows
@@ -110,7 +110,7 @@ class Jax(Backend):
         return jax.jit(loop) if jit else run_in_chunks
 
     def like(self, x: Any, other: Any) -> jax.Array:
-        """Return numbers as an array of another array's dtype; JAX takes it where it is needed."""
+        """Return x as an array with the dtype of ``other``; JAX moves it between devices."""
         return jnp.asarray(x, other.dtype)
 
     def weighted_sum(self, weights: Any, x: Any) -> jax.Array:
@@ -125,11 +125,11 @@ class Jax(Backend):
         return arguments
 
     def empty(self, shape: tuple, like: Any) -> jax.Array:
-        """Return zeros of an array's type, divided among devices as its entries are."""
+        """Return zeros with the dtype of ``like``, sharded as its entries are."""
         return jnp.broadcast_to(jnp.zeros_like(like[0]), shape)
 
     def normal(self, key: Any) -> Callable:
-        """Return a function of an array: standard normal numbers like it, other ones each time."""
+        """Return a function that draws standard normal noise in the shape of an array."""
         numbers = itertools.count()
         folded = lambda: jax.random.fold_in(key, next(numbers))  # noqa: E731
         return lambda x: jax.random.normal(folded(), x.shape, x.dtype)
@@ -138,7 +138,7 @@ class Jax(Backend):
         return isinstance(x, jax.core.Tracer)
 
     def write(self, whole: list, part: list, start: int) -> list:
-        """Return ``whole`` with ``part`` from ``start`` on; its memory is given away for it."""
+        """Return ``whole`` with ``part`` written from ``start`` on; ``whole`` is donated."""
         return _write(whole, part, start)
 
 

@@ -30,11 +30,11 @@ class NumPy(Backend):
         return np if isinstance(x, np.generic) else x.__array_namespace__()
 
     def stop_gradient(self, x: Any) -> Any:
-        """Return x with the same value and derivative zero; a plain array is fixed anyway."""
+        """Return x with the same value and derivative zero; a plain array has none."""
         return tracer_namespace.stop_gradient(x) if isinstance(x, Tracer) else x
 
     def refusal(self, x: Any) -> str | None:
-        """Say why an array is not taken, and what to give in its place; None if it is."""
+        """Return why an array is refused and what to give in its place, or None."""
         if isinstance(x, Tracer | np.generic) or type(x) is np.ndarray:
             if x.dtype.kind not in "biufc":
                 return f"an array of type {x.dtype}; give an array of numbers"
@@ -53,8 +53,8 @@ class NumPy(Backend):
     def jit(self, f: Callable) -> Callable:
         """Compile f to straight-line NumPy.
 
-        A Python float takes the dtype of its partner, so it can become an array, and be traced,
-        where all floating-point arrays have one dtype; elsewhere each value compiles anew.
+        A Python float becomes an array, which is traced, if all floating-point arrays have one
+        dtype; otherwise each value of it is compiled anew.
         """
         compiled = engine.jit(f)
 
@@ -70,14 +70,14 @@ class NumPy(Backend):
         return run
 
     def compiled_for(self, run: Callable, arguments: tuple) -> Callable:
-        """Return the program for arrays like these, which looks at no signature again."""
+        """Return the program for arrays like these, without another look-up."""
         if not all(type(x) is np.ndarray for x in arguments):
             return run
         program = run.compiled.compiled(arguments)
         return lambda *arrays: program(arrays)
 
     def two_values(self, loss: Callable, arguments: tuple, axes: tuple) -> list:
-        """Return the loss of the first sample, computed twice, of copies that it may change."""
+        """Return the loss of the first sample, computed twice, each time from copies."""
         sample = self.samples(arguments, axes, 0)
         copied = lambda x: np.array(x) if hasattr(x, "shape") else x  # noqa: E731
         return [loss(*self.tree_map(copied, sample)) for _ in range(2)]

@@ -16,11 +16,11 @@ from torch.overrides import TorchFunctionMode
 from ..batches import leaf_axes, tree_leaves
 from .base import Backend
 
-_numbers = itertools.count()  # of the functions that are compiled
+_numbers = itertools.count()  # counts the compiled functions
 
 
 class Torch(Backend):
-    """PyTorch's tensors under torch.func, whose transforms get trees taken apart: optree's."""
+    """PyTorch's tensors under torch.func; optree flattens the trees."""
 
     name = "torch"
 
@@ -41,7 +41,7 @@ class Torch(Backend):
         return x.detach()
 
     def refusal(self, x: Any) -> str | None:
-        """Say why an array is not taken, and what to give in its place; None if it is."""
+        """Return why an array is refused and what to give in its place, or None."""
         if type(x) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
             return None
         return (
@@ -138,33 +138,33 @@ class Torch(Backend):
         return "inductor" if found else "aot_eager"
 
     def examine(self, loss: Callable, arguments: tuple, axes: tuple, has_aux: bool) -> None:
-        """Refuse a loss that turns a parameter into a Python number.
+        """Raise if a loss turns a parameter into a Python number.
 
         PyTorch does so in silence: the gradient ends there, and every method agrees on the rest.
         """
-        if not torch.compiler.is_compiling():  # the whole call may be compiled by somebody else
+        if not torch.compiler.is_compiling():  # the caller may have compiled the whole call
             with self.kept_generators(), _NoNumbers():
                 self.grad(loss, has_aux=has_aux)(*self.samples(arguments, axes, 0))
 
     @contextmanager
     def kept_generators(self) -> Iterator[None]:
-        """Leave the global random generators as they are found, PyTorch's on each device too."""
+        """Restore the global random generators on exit, PyTorch's on each device too."""
         used = torch.cuda.device_count() if torch.cuda.is_initialized() else 0
         with super().kept_generators(), torch.random.fork_rng(range(used)):
             yield
 
     def is_traced(self, x: Any) -> bool:
-        """Say whether x is inside a transform; all is in a function that is being compiled."""
+        """Return whether x is inside a transform; in a compiled function everything is."""
         return torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(x)
 
 
 def _refilled(tree, left):
-    """Return a tree with other leaves, in the order of `batches.tree_leaves`."""
+    """Return the tree with its leaves replaced, in the order of `batches.tree_leaves`."""
     return tree_map(lambda _: next(left), tree)
 
 
 class _NoNumbers(TorchFunctionMode):
-    """Refuses to make a Python number or a fresh tensor of what has a gradient."""
+    """Raises where a Python number or a new tensor is made from a tensor with a gradient."""
 
     LEAVES = ["__float__", "__complex__", "item", "tolist", "numpy", "__array__"]
 
@@ -186,7 +186,7 @@ class _NoNumbers(TorchFunctionMode):
 
 
 def _has_gradient(x):
-    """Say whether x is being differentiated by torch.func."""
+    """Return whether torch.func is differentiating x."""
     if not isinstance(x, torch.Tensor) or not x.requires_grad:
         return False
     return torch._C._functorch.is_gradtrackingtensor(x)

@@ -21,12 +21,12 @@ from .tracer import Tracer, is_array, unshared
 
 
 def _spread(size, x, batched):
-    """Give an unbatched array the sample axis: the same array for everyone, not copied."""
+    """Broadcast an unbatched array along a new sample axis, without a copy."""
     return x if batched else xp.broadcast_to(x, (size, *x.shape))
 
 
 def _spread_all(name):
-    """Return the rule that gives every array the sample axis, and then applies the primitive."""
+    """Return a rule: broadcast every array along the sample axis, then apply the primitive."""
 
     def rule(size, batched, *xs, **params):
         pairs = zip(xs, batched, strict=True)
@@ -62,7 +62,7 @@ def _pad(size, batched, x, shape, slices):
 
 
 def _take(size, batched, x, indices, batch_dims):
-    if not batched[0] and batch_dims == 0:  # one array for all: only the indices have samples
+    if not batched[0] and batch_dims == 0:  # only the indices are batched
         return apply("take", x, indices, batch_dims=0)
     both = _spread(size, x, batched[0]), _spread(size, indices, batched[1])
     return apply("take", *both, batch_dims=batch_dims + 1)
@@ -128,7 +128,7 @@ class BatchTracer(Tracer):
 
 
 class BatchTrace(Trace):
-    """Applies the batch rules; what no sample touches is computed once."""
+    """Applies the batch rules; operations on unbatched inputs run once."""
 
     name = "vmap"
 

@@ -1,4 +1,4 @@
-"""From a graph to a NumPy program, much as a person writes it (but x[0] becomes x[:1][0]).
+"""Generate a NumPy program from a graph, much as a person writes it (x[0] becomes x[:1][0]).
 
 A value that is read once becomes part of the line that reads it. Large values get a line of their
 own, and an elementwise line writes into the memory of an operand that nobody reads afterwards.
@@ -18,21 +18,21 @@ from .contraction import expression
 from .core import ELEMENTWISE, VIEW
 from .staging import Equation, Graph, Var
 
-LARGE = 2**16  # bytes: from here on fresh memory costs more than a line in the program
+LARGE = 2**16  # bytes from which allocating costs more than one more statement
 WIDTH = 88
-COMPARE, SUM, PRODUCT, SIGN, ATOM = range(5)  # how tightly a piece of text binds
+COMPARE, SUM, PRODUCT, SIGN, ATOM = range(5)  # operator precedence
 
 
 @dataclass
 class Text:
-    """A piece of the program, how tightly it binds, and the named variables it reads."""
+    """A piece of the program, its operator precedence, and the variables it reads."""
 
     text: str
-    binds: int = ATOM
+    precedence: int = ATOM
     reads: tuple = ()
 
-    def within(self, binds: int) -> str:
-        return self.text if self.binds >= binds else f"({self.text})"
+    def within(self, precedence: int) -> str:
+        return self.text if self.precedence >= precedence else f"({self.text})"
 
 
 def _infix(symbol, level):
@@ -88,8 +88,8 @@ def _slice(eq, x):
 
 def _einsum(eq, x, y):
     form = expression(eq.params["subscripts"])
-    binds = ATOM if form.startswith("np.") else PRODUCT
-    return form.format(x=x.within(ATOM), y=y.within(ATOM)), binds
+    precedence = ATOM if form.startswith("np.") else PRODUCT
+    return form.format(x=x.within(ATOM), y=y.within(ATOM)), precedence
 
 
 def _take(eq, x, i):
@@ -115,8 +115,8 @@ def _concat(eq, *xs):
     return f"np.concatenate([{operands}], axis={eq.params['axis']})", ATOM
 
 
-# One row for each primitive that Python has a better form for than a call:
-# write(equation, *operands) returns its text, and how tightly the text binds.
+# Primitives that are not written as a call: write(equation, *operands) returns the text and its
+# precedence.
 FORMS = {
     "add": _infix("+", SUM),
     "subtract": _infix("-", SUM),
@@ -139,9 +139,9 @@ FORMS = {
 
 
 def memories(graph: Graph) -> dict[Var, tuple[Var | None, bool]]:
-    """Return, for each variable, whose memory it has, and whether it shows some of it repeatedly.
+    """Return, for each variable, the owner of its memory, and whether it is a broadcast view.
 
-    The memory is its own or, if it is a view, that of the variable it shows (None: a constant).
+    The owner is the variable itself or, for a view, what it is a view of (None: a constant).
     """
     found = {v: (v, False) for v in graph.inputs}
     for eq in graph.equations:
@@ -159,13 +159,13 @@ class Program:
     def __init__(self, graph: Graph):
         inputs = zip(graph.inputs, graph.names, strict=True)
         self.texts = {v: Text(name, ATOM, (v,)) for v, name in inputs}  # constants: by id
-        self.taken = {*keyword.kwlist, graph.name, *graph.names}  # names not to be used again
+        self.taken = {*keyword.kwlist, graph.name, *graph.names}  # reserved names
         self.graph, self.memory = graph, memories(graph)
         self.constants: dict = {}
         self.lines: list[tuple[Equation, str, Text]] = []  # name = text, for the equation
 
     def text_of(self, x) -> Text:
-        """Return what stands for a variable or a constant in the program."""
+        """Return the text of a variable or a constant."""
         key = x if isinstance(x, Var) else id(x)
         if key not in self.texts:
             name = free_name(f"constant_{len(self.constants)}", self.taken)
@@ -173,7 +173,7 @@ class Program:
         return self.texts[key]
 
     def operand(self, eq: Equation, x) -> Text:
-        """Return the text of an input: a number itself where that keeps its dtype and bits."""
+        """Return the text of an input: a literal where that keeps dtype and value."""
         is_number = isinstance(x, np.generic) and not isinstance(x, np.longdouble)
         if eq.primitive.kind == ELEMENTWISE and is_number:
             takes_dtype = any(isinstance(y, Var) and y.dtype == x.dtype for y in eq.inputs)
@@ -184,17 +184,17 @@ class Program:
     def write(self, eq: Equation) -> Text:
         """Return the text of an equation's right side."""
         operands = [self.operand(eq, x) for x in eq.inputs]
-        text, binds = FORMS.get(eq.primitive.name, _call)(eq, *operands)
-        return Text(text, binds, tuple([r for x in operands for r in x.reads]))
+        text, precedence = FORMS.get(eq.primitive.name, _call)(eq, *operands)
+        return Text(text, precedence, tuple([r for x in operands for r in x.reads]))
 
     def call_into(self, place: str, eq: Equation) -> str:
-        """Return the call of a ufunc that writes its result to ``place``."""
+        """Return the call of a ufunc with ``out=place``."""
         operands = ", ".join([self.operand(eq, x).text for x in eq.inputs])
         return f"np.{eq.primitive.numpy.__name__}({operands}, out={place})"
 
     def body(self, outputs: list) -> list[str]:
-        """Return all lines: large memory is reused, or else released, after its last reader."""
-        # names: Var that owns a memory -> the program's names for it.
+        """Return the statements; large memory is reused or deleted after its last use."""
+        # names: owner of a memory -> the program's names for it.
         ending, names, lines = self.last_reads(outputs), {}, []
         for n, (eq, name, text) in enumerate(self.lines):
             done = [v for v in ending[n] if v in names]  # not the arguments
@@ -219,11 +219,11 @@ class Program:
         return ending[::-1]
 
     def read_by(self, text: Text) -> dict:
-        """Return the variables whose memory a text reads, each once, in order."""
+        """Return the owners of the memory that a text reads, in order."""
         return dict.fromkeys([self.memory[v][0] for v in text.reads])
 
     def results(self, outputs: list) -> str:
-        """Return the line that returns one array or a tuple, which share memory with nothing."""
+        """Return the return statement; results share memory with nothing."""
         made_here = set(self.memory) - set(self.graph.inputs)
         texts = []
         for x in outputs:
@@ -261,13 +261,13 @@ def generate(graph: Graph) -> tuple[str, dict]:
 
 
 def _number(x: np.generic) -> Text:
-    """Write a number as a Python number, which takes its partner's dtype."""
+    """Return a number as a Python literal, which takes the dtype of the other operand."""
     number = str(x).replace("inf", "np.inf").replace("nan", "np.nan")
     return Text(number, SIGN if number.startswith("-") else ATOM)
 
 
 def _can_hold(eq: Equation, v: Var) -> bool:
-    """Say whether eq may write its result into the memory of its operand v."""
+    """Return whether eq can write its result into the memory of its operand v."""
     fits = v.shape == eq.output.shape and v.dtype == eq.output.dtype
     operand = any(v is x for x in eq.inputs)  # not ==, which for an array constant is an array
     return fits and _large(v) and operand and isinstance(eq.primitive.numpy, np.ufunc)

@@ -1,4 +1,4 @@
-"""How a product of two arrays, written in einsum's letters, becomes the NumPy a person writes.
+"""Translate an einsum of two arrays into the NumPy expression that a person would write.
 
 Separate because the product is the one primitive whose best NumPy form depends on its
 parameters; both the eager implementation and the generated programs take it from here.
@@ -48,7 +48,7 @@ def split(subscripts: str) -> tuple[str, str, str]:
 
 
 def _lay_out(name: str, letters: str, out: str) -> str:
-    """Lay an operand's axes out in the order of ``out``, with new axes where it has none."""
+    """Transpose an operand to the order of ``out``, with new axes for missing letters."""
     order = [letters.index(letter) for letter in out if letter in letters]
     if order != sorted(order):
         name = f"{name}.T" if order == [1, 0] else f"{name}.transpose({order})"
@@ -81,4 +81,4 @@ def _matmul(x: str, y: str, out: str, batch: str, row: str, summed: str, column:
 def contract(subscripts: str) -> Callable:
     """Return the expression as a function of two arrays."""
     source = expression(subscripts).format(x="x", y="y")
-    return eval(f"lambda x, y: {source}", {"np": np})  # our own text, never the user's
+    return eval(f"lambda x, y: {source}", {"np": np})  # the text above, never the user's

@@ -84,7 +84,7 @@ def new_trace(kind: type, *args: Any):
     try:
         yield trace
     except ValueError as error:
-        # NumPy asked a tracer for a number, and hid why there is none behind words of its own.
+        # NumPy asked a tracer for a number, and replaced the tracer's error by one of its own.
         asked = isinstance(error.__cause__, TypeError) and "Tracer(" in str(error.__cause__)
         if not asked and "Error setting single item of array" not in str(error):  # r.flat[i] = x
             raise
@@ -111,7 +111,7 @@ def transformed(original: Callable, run: Callable) -> Callable:
 
 
 def refuse(keywords: dict) -> None:
-    """Say what to do instead of a keyword argument: positions are what transforms count."""
+    """Raise for keyword arguments: transforms number the positional ones."""
     if keywords:
         raise TypeError(
             f"keyword arguments ({', '.join(keywords)}) were given to a transformed function; "

@@ -33,7 +33,7 @@ def index(x, key):
 
 
 def _per_axis(x, key):
-    """Return the key with ``...`` written out: one entry for each axis, and the Nones."""
+    """Expand ``...`` in a key: return one entry for each axis, and the Nones."""
     key = list(key) if isinstance(key, tuple) else [key]
     used = len([k for k in key if k is not None and k is not Ellipsis])
     if used > x.ndim:
@@ -51,7 +51,7 @@ def _per_axis(x, key):
 
 @dataclass(frozen=True, eq=False)
 class _Entry:
-    """What one entry of a key does: read an axis of x by a slice, leave an axis of some length."""
+    """The effect of one entry of a key: a slice of an axis of x, an axis of the result."""
 
     slice: tuple | None = None  # start, stop, step; None: it reads no axis
     length: int | None = None  # None: it leaves no axis
@@ -60,7 +60,7 @@ class _Entry:
 
 
 def _entry(k, axis, n):
-    """Read what stands in a key for an axis of length n."""
+    """Interpret the entry of a key for an axis of length n."""
     if isinstance(k, slice):
         return _Entry(_static(k, n), len(range(n)[k]))
     if isinstance(k, int | np.integer) and not isinstance(k, bool):
@@ -71,7 +71,7 @@ def _entry(k, axis, n):
 
 
 def _basic(x, key):
-    """Apply what is static: return x, {axis: index array}, where they begin, if side by side."""
+    """Apply slices; return x, {axis: index array}, their first position, if adjacent."""
     entries, axis = [], 0
     for k in key:
         if k is None or k is Ellipsis:

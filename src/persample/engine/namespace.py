@@ -1,7 +1,7 @@
 """The engine's Array API: what ``ps.array_namespace(x)`` is for a tracer.
 
-Each module lists in ``__all__`` what of it belongs here. What the standard has and the engine has
-not stands in ``MISSING``, with the reason.
+Each module exports the names in its ``__all__``. ``MISSING`` has the names of the standard that
+the engine lacks, with the reason.
 """
 
 import numpy as np
@@ -37,7 +37,7 @@ from .functions import linalg
 from .functions.along_axes import *  # noqa: F403 (the names that each module lists)
 from .functions.creation import *  # noqa: F403
 from .functions.elementwise import *  # noqa: F403
-from .functions.elementwise import of_one as _of_one
+from .functions.elementwise import unary as _unary
 from .functions.products import *  # noqa: F403
 from .functions.shapes import *  # noqa: F403
 from .functions.zero_derivative import *  # noqa: F403
@@ -49,7 +49,7 @@ __array_api_version__ = "2025.12"
 _BY_VALUE = "the shape of its result depends on values, which vmap and jit cannot follow"
 _COMPLEX = "the engine computes with real numbers"
 
-# What the standard has and the engine has not, with the reason.
+# Names of the standard that the engine lacks, with the reason.
 MISSING = {
     **dict.fromkeys(("nonzero", "unique_all", "unique_counts", "unique_inverse"), _BY_VALUE),
     "unique_values": _BY_VALUE,
@@ -59,14 +59,14 @@ MISSING = {
 
 
 def __getattr__(name: str):
-    """Say what is missing, and why; a one-input ufunc just added is there by its name.
+    """Return a unary ufunc that was added to PRIMITIVES; raise for other names.
 
     If it has no form for integers, it is given real numbers, like ``exp``.
     """
     ufunc = getattr(PRIMITIVES.get(name), "numpy", None)
     if getattr(ufunc, "nin", 0) == 1:
         takes_integers = "l" in {types[0] for types in ufunc.types}
-        return _of_one(name, f"Return {name}(x) for each element.", takes_integers)
+        return _unary(name, f"Return {name}(x) for each element.", takes_integers)
     if name in MISSING:
         raise AttributeError(f"the NumPy engine has no function {name!r}: {MISSING[name]}.")
     raise AttributeError(

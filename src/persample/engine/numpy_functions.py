@@ -1,4 +1,4 @@
-"""What answers NumPy's own functions on a tracer, by name, and what does not, with the reason.
+"""Handle NumPy's own functions on tracers, or refuse them with the reason.
 
 ``np.tanh(w)`` reaches ``answer_ufunc``, ``np.sum(w)`` reaches ``answer_function``: NumPy hands
 both over, with all of their arguments. The answers are functions of the engine, so each holds in
@@ -15,7 +15,7 @@ from . import namespace as xp
 from .numpy_calls import elementwise, products, reductions, refuse, shapes
 from .primitives import PRIMITIVES
 
-# Name of a function of NumPy, as behind ``np.``, -> what answers it.
+# Name of a NumPy function -> the engine's function that computes it.
 ANSWERS = {
     **reductions.ANSWERS,
     **shapes.ANSWERS,
@@ -23,9 +23,9 @@ ANSWERS = {
     **elementwise.ANSWERS,
 }
 UFUNCS = elementwise.UFUNCS
-METHODS = reductions.METHODS  # ufunc.method -> what answers it
+METHODS = reductions.METHODS  # ufunc.method -> the same
 
-# Why the functions that people try are refused; without a reason, as the engine has no such one.
+# Why common functions are refused. Default: not implemented.
 BY_VALUE = "argwhere compress extract flatnonzero nonzero unique"
 IN_PLACE = "at copyto fill_diagonal put put_along_axis putmask"  # ``at``: of any ufunc
 REASONS = {
@@ -44,7 +44,7 @@ REASONS = {
         ),
     ),
 }
-# What to write in place of a function, and in place of any other.
+# What to write in place of a function; OTHERWISE is the default.
 WRITE = {
     "allclose": "np.all(np.abs(x - y) < tolerance)",
     "append": "np.concatenate([x, y])",
@@ -73,7 +73,7 @@ WRITE = {
 }
 OTHERWISE = "it with functions that it has, or compute it outside of the transform"
 
-# Arguments of a ufunc that say nothing unless they differ from this.
+# Arguments of a ufunc, and the value with which they have no effect.
 NEUTRAL = {"out": None, "where": True, "casting": "same_kind", "order": "K", "subok": True}
 NEUTRAL |= {"dtype": None, "signature": None}
 # What to write in place of an argument.
@@ -82,7 +82,7 @@ INSTEAD = {
     "where": "choose with np.where",
     "dtype": "convert with np.astype",
 }
-# What NumPy's functions in C take after what ours take: they tell it from version 2.4 on.
+# Further parameters of NumPy's C functions, which have signatures from version 2.4 on.
 IN_C = {"dot": ("out",), "concatenate": ("out",), "empty_like": ("order", "subok")}
 # Arguments that change no value.
 IDLE = {"kind", "stable", "optimize", "assume_unique"}
@@ -95,7 +95,7 @@ def named(function):
 
 
 def numpys(name):
-    """Return the function of NumPy with this name; None where this NumPy has none."""
+    """Return NumPy's function of this name, or None."""
     found = np
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -107,7 +107,7 @@ _UFUNCS = {getattr(np, name, None): function for name, function in UFUNCS.items(
 
 
 def answer_function(x, function, args, kwargs):
-    """Return what a function of NumPy gives on arguments among which is the tracer x."""
+    """Compute a NumPy function of arguments that include the tracer x."""
     name = _NAMES.get(function)
     if name is None:
         _refuse(named(function), x)
@@ -115,7 +115,7 @@ def answer_function(x, function, args, kwargs):
 
 
 def answer_ufunc(x, ufunc, method, inputs, kwargs):
-    """Return what a ufunc, or one of its methods, gives where the tracer x is among the inputs."""
+    """Compute a ufunc, or one of its methods, of inputs that include the tracer x."""
     function, name = _UFUNCS.get(ufunc), ufunc.__name__
     if function and method == "__call__" and not kwargs:
         return function(*inputs)  # ndarray * tracer comes here as well
@@ -171,7 +171,7 @@ def _plan(answer, like):
 
 
 def _same(value, default):
-    """Say whether an argument has its default: one object, or two equal numbers or texts."""
+    """Return whether an argument has its default value."""
     if isinstance(value, str | int | float):
         return type(value) is type(default) and value == default
     if isinstance(value, tuple) and value:  # the ``out`` of a ufunc

@@ -1,6 +1,6 @@
 """The operations that rules and tracers are written with: arithmetic, shapes, sums, products.
 
-Broadcasting and type promotion are settled here, once, so that the rules of the transforms see
+Broadcasting and type promotion happen here alone, so that the rules of the transforms see
 equal shapes and equal dtypes. Works on plain arrays and on tracers alike, by ``bind``. The rest
 of the Array API is derived from these, in ``functions``; ``namespace`` lists them all.
 """
@@ -14,7 +14,7 @@ import numpy as np
 
 from .primitives import apply
 
-# What namespace has of it.
+# Names that namespace exports.
 __all__ = ["add", "asarray", "astype", "broadcast_to", "concat", "divide", "equal", "less"]
 __all__ += ["less_equal", "matmul", "max", "maximum", "min", "minimum", "multiply", "negative"]
 __all__ += ["not_equal", "permute_dims", "pow", "reshape", "stop_gradient", "subtract", "sum"]
@@ -44,14 +44,14 @@ def asarray(x, /, dtype=None, *, device=None, copy=None):
 
 
 def promote(*values):
-    """Give all inputs one dtype; a Python number takes the dtype of the others."""
+    """Convert the inputs to a common dtype; a Python number takes that of the others."""
     values = [x if type(x) in (int, float, builtins.bool) else asarray(x) for x in values]
     dtype = np.result_type(*[getattr(x, "dtype", x) for x in values])
     return [asarray(x, dtype) for x in values]
 
 
 def constant(x):
-    """Return a value from outside as a trace holds it.
+    """Return a value from outside a trace in the form in which traces store it.
 
     A 0-d array becomes a NumPy scalar, see `only_number`.
     """
@@ -60,10 +60,10 @@ def constant(x):
 
 
 def only_number(x):
-    """Return the number that a constant consists of, as a NumPy scalar; None if there is none.
+    """Return the one number of a uniform constant as a NumPy scalar, else None.
 
-    A constant consists of one number if it is 0-d, has one element, or shows one number of its
-    memory everywhere (a broadcast, as ``xp.zeros_like`` makes). Values are not compared:
+    Uniform is a constant that is 0-d, has one element, or is a broadcast of one element, as
+    ``xp.zeros_like`` makes it (all strides are 0). Values are not compared:
     ``np.zeros(3)`` gives None.
     """
     if isinstance(x, np.generic):
@@ -76,9 +76,9 @@ def only_number(x):
 
 
 def snapshot(x, before=None):
-    """Return a copy of an array that shares memory with nothing; what repeats is stored once.
+    """Return a copy of an array that shares memory with nothing; a broadcast stays one.
 
-    An earlier copy, ``before``, is returned if the numbers are still the same.
+    An earlier copy, ``before``, is returned if the values are still the same.
     """
     if before is not None and np.array_equal(x, before, equal_nan=True):
         return before
@@ -99,13 +99,13 @@ def _common_shape(values):
 
 
 def broadcast(*values):
-    """Give all inputs one shape."""
+    """Broadcast the inputs to a common shape."""
     shape = _common_shape(values)
     return [broadcast_to(x, shape) for x in values]
 
 
 def elementwise(name, *values):
-    """Apply an elementwise primitive: arrays get one shape, numbers stay numbers."""
+    """Apply an elementwise primitive to broadcast arrays; constants stay scalars."""
     shape, numbers = _common_shape(values), [only_number(x) for x in values]
     if all(number is not None for number in numbers):
         return broadcast_to(apply(name, *numbers), shape)
@@ -113,14 +113,14 @@ def elementwise(name, *values):
     return apply(name, *[broadcast_to(x, shape) if n is None else n for x, n in pairs])
 
 
-def titled(function, name, says):
+def titled(function, name, doc):
     """Give a function its name and its docstring, and return it."""
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = says
+    function.__doc__ = doc
     return function
 
 
-def pair(name, says, settle=promote):
+def binary(name, doc, settle=promote):
     """Return the function of an elementwise primitive with two inputs, with its docstring.
 
     ``settle`` gives the inputs one dtype.
@@ -129,19 +129,19 @@ def pair(name, says, settle=promote):
     def function(x1, x2, /):
         return elementwise(name, *settle(x1, x2))
 
-    return titled(function, name, says)
+    return titled(function, name, doc)
 
 
-add = pair("add", "Return x1 + x2 for each element.")
-subtract = pair("subtract", "Return x1 - x2 for each element.")
-multiply = pair("multiply", "Return x1 * x2 for each element.")
-divide = pair("divide", "Return x1 / x2 for each element, a real number also for integers.")
-maximum = pair("maximum", "Return the larger for each element; in a tie each has slope 1/2.")
-minimum = pair("minimum", "Return the smaller for each element; in a tie each has slope 1/2.")
-equal = pair("equal", "Say for each element whether x1 equals x2.")
-not_equal = pair("not_equal", "Say for each element whether x1 differs from x2.")
-less = pair("less", "Say for each element whether x1 < x2.")
-less_equal = pair("less_equal", "Say for each element whether x1 <= x2.")
+add = binary("add", "Return x1 + x2 for each element.")
+subtract = binary("subtract", "Return x1 - x2 for each element.")
+multiply = binary("multiply", "Return x1 * x2 for each element.")
+divide = binary("divide", "Return x1 / x2 for each element, a real number also for integers.")
+maximum = binary("maximum", "Return the larger for each element; in a tie each has slope 1/2.")
+minimum = binary("minimum", "Return the smaller for each element; in a tie each has slope 1/2.")
+equal = binary("equal", "Return x1 == x2 for each element.")
+not_equal = binary("not_equal", "Return x1 != x2 for each element.")
+less = binary("less", "Return x1 < x2 for each element.")
+less_equal = binary("less_equal", "Return x1 <= x2 for each element.")
 
 
 def pow(x1, x2, /):
@@ -299,7 +299,7 @@ def _batch_letters(x, batch, letters):
 
 
 def product(subscripts, x1, x2):
-    """Multiply and sum: ``einsum`` of two arrays where nothing remains to be settled before.
+    """Multiply and sum: ``einsum`` of two arrays, without diagonals or letters of one alone.
 
     Every letter of an operand stands in the other or in the output, at most once each.
     """

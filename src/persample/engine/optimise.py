@@ -1,4 +1,4 @@
-"""From a graph to a smaller graph that computes the same numbers.
+"""Optimise a graph: passes that return a smaller graph with the same results.
 
 Every pass is a function Graph -> Graph and a row of PASSES; each can be left out. A pass that
 finds nothing to do returns the graph that it was given. No pass reorders a sum or rounds
@@ -47,7 +47,7 @@ def _replace_all(atoms: Iterable, replaced: dict) -> list:
 
 
 def dead_code(graph: Graph) -> Graph:
-    """Drop equations whose output nobody reads."""
+    """Drop equations whose output is not used."""
     read = {id(x) for x in graph.outputs}
     kept = []
     for eq in reversed(graph.equations):
@@ -59,7 +59,7 @@ def dead_code(graph: Graph) -> Graph:
 
 
 def common_subexpressions(graph: Graph) -> Graph:
-    """Compute once what several equations compute alike."""
+    """Merge equations that compute the same value."""
     seen: dict = {}
 
     def rule(eq, made_by):
@@ -76,7 +76,7 @@ def _constant_key(x):
 
 
 def broadcasts(graph: Graph) -> Graph:
-    """Let elementwise operations broadcast by themselves, as NumPy does."""
+    """Remove broadcasts before elementwise operations, which broadcast by themselves."""
 
     def rule(eq, made_by):
         if eq.primitive.kind != ELEMENTWISE or len(eq.inputs) == 1:
@@ -93,7 +93,7 @@ def broadcasts(graph: Graph) -> Graph:
 
 
 def identities(graph: Graph) -> Graph:
-    """Drop operations that change nothing, and join those that are one."""
+    """Drop operations that change nothing, and merge pairs into one operation."""
 
     def rule(eq, made_by):
         simplify = IDENTITIES.get(eq.primitive.name)
@@ -110,7 +110,7 @@ def identities(graph: Graph) -> Graph:
 
 
 def _make(eq, name, *inputs, **params):
-    """Return an equation for the output of ``eq``: ``eq`` itself if it says just that."""
+    """Return an equation for the output of ``eq``: ``eq`` itself if nothing changes."""
     same = eq.primitive.name == name and eq.params == params and all(map(is_, inputs, eq.inputs))
     return eq if same else Equation(PRIMITIVES[name], inputs, params, eq.output)
 
@@ -122,7 +122,7 @@ def _maker(x, made_by, name):
 
 
 def _number_and_rest(eq):
-    """Read an equation as number * rest: return the two, or None where it is no such product."""
+    """Return (number, rest) if an equation is number * rest, else None."""
     if eq is None or eq.output.dtype.kind != "f":
         return None
     name, x, y = eq.primitive.name, eq.inputs[0], eq.inputs[-1]
@@ -141,7 +141,7 @@ def _number_and_rest(eq):
 
 
 def _scaling(eq, made_by):
-    """Write number * rest, joined with the number that rest itself carries, as one product.
+    """Simplify number * rest, where rest may be another such product.
 
     Two numbers are joined only if multiplying by one of them never rounds.
     """
@@ -160,7 +160,7 @@ def _scaling(eq, made_by):
             return _make(eq, "subtract", *difference.inputs[::-1])
         return _make(eq, "negative", rest)
     if eq.primitive.name == "multiply" and rest is eq.inputs[1]:
-        return eq  # it is written like this already
+        return eq  # already in this form
     return _make(eq, "multiply", eq.output.dtype.type(number), rest)
 
 
@@ -179,7 +179,7 @@ def _add(eq, made_by):
 
 
 def _stop_gradient(eq, made_by):
-    return eq.inputs[0]  # it has done its work: the rules have run
+    return eq.inputs[0]  # nothing is differentiated after staging
 
 
 def _einsum(eq, made_by):

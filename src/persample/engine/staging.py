@@ -1,4 +1,4 @@
-"""Staging: run a function once, write down every operation, get a graph.
+"""Staging: run a function once and record its operations as a graph.
 
 The trace computes with the example arguments as it goes, so no primitive needs a shape rule;
 the graph it leaves behind holds for these shapes and dtypes only.
@@ -77,7 +77,7 @@ def describe(x: Any) -> str:
 
 
 def literal(x: np.ndarray) -> str:
-    """Return a constant as it is printed: a number, or what kind of array."""
+    """Return a constant as it is printed: a number, or an array's dtype and shape."""
     return f"<{describe(x)}>" if x.shape else str(x)
 
 
@@ -93,7 +93,7 @@ class StageTracer(Tracer):
 
 
 class StageTrace(Trace):
-    """Writes one equation for each operation."""
+    """Records one equation for each operation."""
 
     name = "jit"
 
@@ -107,7 +107,7 @@ class StageTrace(Trace):
         if isinstance(value, Tracer):
             raise TypeError(f"jit: the function uses {value!r} from outside; pass it as argument.")
         _, before = self.copies.get(id(value), (value, None))
-        copy = snapshot(value, before)  # what the function writes there later changes nothing
+        copy = snapshot(value, before)  # later writes to the array have no effect
         self.copies[id(value)] = value, copy
         return StageTracer(self, copy, copy)  # a constant is its own atom
 

@@ -13,7 +13,7 @@ import numpy as np
 from . import namespace as xp
 from .indexing import index
 
-# What else NumPy's arrays have, and what to use in its place.
+# Attributes of NumPy's arrays that tracers lack, and what to use in their place.
 INSTEAD = {
     "cumsum": "xp.cumulative_sum(x)",
     "cumprod": "xp.cumulative_prod(x)",
@@ -27,7 +27,7 @@ INSTEAD = {
 
 @cache
 def answers():
-    """Return the module that answers NumPy's own functions, loaded when one of them is called."""
+    """Return the module that handles NumPy's own functions, imported on first use."""
     from . import numpy_functions
 
     return numpy_functions
@@ -53,7 +53,7 @@ class Tracer:
         return f"{type(self).__name__}({self.dtype}{list(self.shape)} in {self._trace.name})"
 
     def __getattr__(self, name):
-        if name.startswith("_"):  # a protocol that someone asks for
+        if name.startswith("_"):  # a protocol that is being probed
             raise AttributeError(name)
         instead = INSTEAD.get(name) or (f"xp.{name}(x)" if hasattr(xp, name) else "the functions")
         instead = f"np.{name}(x), or {instead}" if name in answers().ANSWERS else instead
@@ -130,11 +130,11 @@ class Tracer:
         return (self[i] for i in range(len(self)))
 
     def concrete(self):
-        """Return the plain array behind it, if there is one all the way down."""
+        """Return the plain array inside nested tracers, if there is one."""
         return self.value.concrete() if isinstance(self.value, Tracer) else self.value
 
     def no_value(self):
-        """Refuse what would need one Python value."""
+        """Raise: a Python value is needed."""
         raise TypeError(
             f"a Python value was asked of {self!r}, which has none there: no `if`, `while`, "
             "float() or int() on it; choose with xp.where, or pass it as a Python number."
@@ -159,7 +159,7 @@ class Tracer:
 
 
 def is_array(x) -> bool:
-    """Say whether a leaf of an argument is an array (a Python number is a constant)."""
+    """Return whether a leaf of an argument is an array (a Python number is a constant)."""
     return isinstance(x, Tracer | np.ndarray | np.generic)
 
 
@@ -173,9 +173,9 @@ def plain(x):
 
 
 def unshared(values: list, given: list = ()) -> list:
-    """Return the values; an array that is read-only, or in the memory of one before, is copied.
+    """Return the values; arrays that are read-only or share memory are copied.
 
-    The arrays of ``given`` come before all values. So a caller may write into every result. A
+    No result then shares memory with another one or with ``given``, and all are writeable. A
     NumPy scalar counts as read-only, so it becomes a 0-d array. Tracers stay as they are.
     """
     arrays = [x for x in given if isinstance(x, np.ndarray)]

@@ -28,7 +28,7 @@ from .elementwise import real, sqrt
 from .shapes import expand_dims, flip, take_along_axis
 from .zero_derivative import logical_not
 
-# What namespace has of it.
+# Names that namespace exports.
 __all__ = ["all", "any", "argmax", "argmin", "argsort", "count_nonzero", "cumulative_prod"]
 __all__ += ["cumulative_sum", "diff", "isin", "mean", "prod", "searchsorted", "sort", "std", "var"]
 
@@ -65,12 +65,12 @@ def count_nonzero(x, /, axis=None, keepdims=False):
 
 
 def any(x, /, axis=None, keepdims=False):
-    """Say whether an element holds, over axes (all by default)."""
+    """Return whether any element is true, over axes (all by default)."""
     return less(0, count_nonzero(x, axis, keepdims))
 
 
 def all(x, /, axis=None, keepdims=False):
-    """Say whether every element holds, over axes (all by default)."""
+    """Return whether all elements are true, over axes (all by default)."""
     return logical_not(any(logical_not(x), axis, keepdims))
 
 
@@ -163,6 +163,6 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
 
 
 def isin(x1, x2, /, *, invert=False):
-    """Say for each element of x1 whether it is among those of x2."""
+    """Return, for each element of x1, whether x2 contains it."""
     found = any(equal(expand_dims(x1, -1), reshape(x2, (-1,))), axis=-1)
     return logical_not(found) if invert else found

@@ -1,4 +1,4 @@
-"""Functions that make arrays, and those that speak of dtypes.
+"""Functions that make arrays, and functions of dtypes.
 
 An array made from numbers is a constant, so NumPy's own functions serve where no tracer can come
 in: arange, empty, eye, linspace, ones, zeros, from_dlpack.
@@ -9,7 +9,7 @@ import numpy as np
 from ..operations import asarray, broadcast, broadcast_to, where
 from .shapes import expand_dims
 
-# What namespace has of it.
+# Names that namespace exports.
 __all__ = ["__array_namespace_info__", "broadcast_arrays", "can_cast", "empty_like", "finfo"]
 __all__ += ["full", "full_like", "iinfo", "meshgrid", "ones_like", "result_type", "tril", "triu"]
 __all__ += ["zeros_like"]
@@ -87,7 +87,7 @@ def result_type(*arrays_and_dtypes):
 
 
 def can_cast(from_, to, /):
-    """Say whether every number of one dtype is one of another."""
+    """Return whether one dtype can be cast to another."""
     return np.can_cast(_dtype(from_), to)
 
 

@@ -10,19 +10,19 @@ import numpy as np
 from ..operations import (
     asarray,
     astype,
+    binary,
     broadcast,
     divide,
     less,
     multiply,
     negative,
-    pair,
     promote,
     titled,
     where,
 )
 from ..primitives import apply
 
-# What namespace has of it.
+# Names that namespace exports.
 __all__ = ["abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "clip", "copysign"]
 __all__ += ["cos", "cosh", "exp", "expm1", "hypot", "log", "log1p", "log2", "log10", "logaddexp"]
 __all__ += ["positive", "reciprocal", "remainder", "sin", "sinh", "sqrt", "square", "tan", "tanh"]
@@ -42,42 +42,42 @@ def real_pair(x1, x2):
     return [real(x) for x in promote(*pair)]
 
 
-def of_one(name, says, of_integers=False):
-    """Return the function of a primitive with one input, which ``says`` what it returns.
+def unary(name, doc, of_integers=False):
+    """Build the function of a primitive with one input.
 
-    Unless it is there for integers too, they become real numbers first.
+    Without ``of_integers``, integers are converted to real numbers first.
     """
 
     def function(x, /):
         return apply(name, asarray(x if of_integers else real(x)))
 
-    return titled(function, name, says)
+    return titled(function, name, doc)
 
 
-exp = of_one("exp", "Return e ** x.")
-expm1 = of_one("expm1", "Return e ** x - 1, exact also for small x.")
-log = of_one("log", "Return the natural logarithm.")
-log1p = of_one("log1p", "Return log(1 + x), exact also for small x.")
-log2 = of_one("log2", "Return the logarithm to base 2.")
-log10 = of_one("log10", "Return the logarithm to base 10.")
-sqrt = of_one("sqrt", "Return the square root.")
-sin = of_one("sin", "Return the sine of x, in radians.")
-cos = of_one("cos", "Return the cosine of x, in radians.")
-tan = of_one("tan", "Return the tangent of x, in radians.")
-asin = of_one("asin", "Return the angle between -pi/2 and pi/2 whose sine is x.")
-acos = of_one("acos", "Return the angle between 0 and pi whose cosine is x.")
-atan = of_one("atan", "Return the angle between -pi/2 and pi/2 whose tangent is x.")
-sinh = of_one("sinh", "Return the hyperbolic sine.")
-cosh = of_one("cosh", "Return the hyperbolic cosine.")
-tanh = of_one("tanh", "Return the hyperbolic tangent.")
-asinh = of_one("asinh", "Return the inverse of sinh.")
-acosh = of_one("acosh", "Return the inverse of cosh, for x >= 1.")
-atanh = of_one("atanh", "Return the inverse of tanh, for -1 < x < 1.")
-abs = of_one("abs", "Return |x|; its slope at 0 is 0.", of_integers=True)
-atan2 = pair("atan2", "Return the angle of the point (x2, x1), from -pi to pi.", real_pair)
-hypot = pair("hypot", "Return sqrt(x1 ** 2 + x2 ** 2) without overflow.", real_pair)
-logaddexp = pair("logaddexp", "Return log(exp(x1) + exp(x2)) without overflow.", real_pair)
-remainder = pair("remainder", "Return x1 - x2 floor(x1 / x2), which has the sign of x2.")
+exp = unary("exp", "Return e ** x.")
+expm1 = unary("expm1", "Return e ** x - 1, exact also for small x.")
+log = unary("log", "Return the natural logarithm.")
+log1p = unary("log1p", "Return log(1 + x), exact also for small x.")
+log2 = unary("log2", "Return the logarithm to base 2.")
+log10 = unary("log10", "Return the logarithm to base 10.")
+sqrt = unary("sqrt", "Return the square root.")
+sin = unary("sin", "Return the sine of x, in radians.")
+cos = unary("cos", "Return the cosine of x, in radians.")
+tan = unary("tan", "Return the tangent of x, in radians.")
+asin = unary("asin", "Return the angle between -pi/2 and pi/2 whose sine is x.")
+acos = unary("acos", "Return the angle between 0 and pi whose cosine is x.")
+atan = unary("atan", "Return the angle between -pi/2 and pi/2 whose tangent is x.")
+sinh = unary("sinh", "Return the hyperbolic sine.")
+cosh = unary("cosh", "Return the hyperbolic cosine.")
+tanh = unary("tanh", "Return the hyperbolic tangent.")
+asinh = unary("asinh", "Return the inverse of sinh.")
+acosh = unary("acosh", "Return the inverse of cosh, for x >= 1.")
+atanh = unary("atanh", "Return the inverse of tanh, for -1 < x < 1.")
+abs = unary("abs", "Return |x|; its slope at 0 is 0.", of_integers=True)
+atan2 = binary("atan2", "Return the angle of the point (x2, x1), from -pi to pi.", real_pair)
+hypot = binary("hypot", "Return sqrt(x1 ** 2 + x2 ** 2) without overflow.", real_pair)
+logaddexp = binary("logaddexp", "Return log(exp(x1) + exp(x2)) without overflow.", real_pair)
+remainder = binary("remainder", "Return x1 - x2 floor(x1 / x2), which has the sign of x2.")
 
 
 def positive(x, /):

@@ -34,7 +34,7 @@ from .elementwise import abs, exp, real, sqrt
 from .products import outer, tensordot, vecdot  # noqa: F401, the standard has them here too
 from .shapes import expand_dims, matrix_transpose, moveaxis, stack
 
-# What the standard has here and the engine has not, with the reason.
+# Names of the standard that the engine lacks, with the reason.
 MISSING = dict.fromkeys(
     ("eig", "eigh", "eigvals", "eigvalsh", "matrix_rank", "pinv", "qr", "svd", "svdvals"),
     "losses rarely need it, and its derivatives fail where values tie",
@@ -42,7 +42,7 @@ MISSING = dict.fromkeys(
 
 
 def __getattr__(name: str):
-    """Say what is missing, and why."""
+    """Raise for a missing name, with the reason."""
     reason = MISSING.get(name, "write it with those that it has")
     raise AttributeError(f"the NumPy engine has no function 'linalg.{name}': {reason}.")
 

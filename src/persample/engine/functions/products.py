@@ -6,7 +6,7 @@ from string import ascii_letters
 from ..operations import asarray, broadcast, multiply, permute_dims, product, promote, reshape, sum
 from .shapes import moveaxis
 
-# What namespace has of it.
+# Names that namespace exports.
 __all__ = ["einsum", "tensordot", "vecdot"]
 
 

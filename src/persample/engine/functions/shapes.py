@@ -17,7 +17,7 @@ from ..operations import (
 )
 from ..primitives import apply
 
-# What namespace has of it.
+# Names that namespace exports.
 __all__ = ["expand_dims", "flip", "matrix_transpose", "moveaxis", "one_hot", "repeat", "roll"]
 __all__ += ["squeeze", "stack", "take_along_axis", "tile", "unstack"]
 

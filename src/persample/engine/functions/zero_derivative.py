@@ -5,38 +5,38 @@
 
 import numpy as np
 
-from ..operations import asarray, astype, elementwise, less, less_equal, pair, promote, titled
-from .elementwise import of_one, real_pair
+from ..operations import asarray, astype, binary, elementwise, less, less_equal, promote, titled
+from .elementwise import real_pair, unary
 
-# What namespace has of it.
+# Names that namespace exports.
 __all__ = ["bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or"]
 __all__ += ["bitwise_right_shift", "bitwise_xor", "ceil", "floor", "floor_divide", "greater"]
 __all__ += ["greater_equal", "isfinite", "isinf", "isnan", "logical_and", "logical_not"]
 __all__ += ["logical_or", "logical_xor", "nextafter", "round", "sign", "signbit", "trunc"]
 
 # Of integers as well, but for the sign of a zero.
-sign = of_one("sign", "Return -1, 0 or 1, the sign of x; its derivative is zero.", True)
-floor = of_one("floor", "Return the largest integer not above x; its derivative is zero.", True)
-ceil = of_one("ceil", "Return the smallest integer not below x; its derivative is zero.", True)
-trunc = of_one("trunc", "Return x without its fraction; the derivative is zero.", True)
-round = of_one("round", "Return the nearest integer, or the even one; its slope is zero.", True)
-isfinite = of_one("isfinite", "Say for each element whether it is neither infinite nor NaN.", True)
-isinf = of_one("isinf", "Say for each element whether it is infinite.", True)
-isnan = of_one("isnan", "Say for each element whether it is NaN.", True)
-signbit = of_one("signbit", "Say for each element whether its sign is minus, also that of -0.0.")
-floor_divide = pair("floor_divide", "Return the floor of x1 / x2; its derivative is zero.")
-nextafter = pair(
+sign = unary("sign", "Return -1, 0 or 1, the sign of x; its derivative is zero.", True)
+floor = unary("floor", "Return the largest integer not above x; its derivative is zero.", True)
+ceil = unary("ceil", "Return the smallest integer not below x; its derivative is zero.", True)
+trunc = unary("trunc", "Return x without its fraction; the derivative is zero.", True)
+round = unary("round", "Return the nearest integer, or the even one; its slope is zero.", True)
+isfinite = unary("isfinite", "Return whether each element is neither infinite nor NaN.", True)
+isinf = unary("isinf", "Return whether each element is infinite.", True)
+isnan = unary("isnan", "Return whether each element is NaN.", True)
+signbit = unary("signbit", "Return whether the sign bit of each element is set, as it is of -0.0.")
+floor_divide = binary("floor_divide", "Return the floor of x1 / x2; its derivative is zero.")
+nextafter = binary(
     "nextafter", "Return the number next to x1 towards x2; its slope is zero.", real_pair
 )
 
 
 def greater(x1, x2, /):
-    """Say for each element whether x1 > x2."""
+    """Return x1 > x2 for each element."""
     return less(x2, x1)
 
 
 def greater_equal(x1, x2, /):
-    """Say for each element whether x1 >= x2."""
+    """Return x1 >= x2 for each element."""
     return less_equal(x2, x1)
 
 
@@ -47,11 +47,11 @@ def _of_bits(name, *xs):
     return elementwise(name, *promote(*xs))
 
 
-def _pair_of_bits(name, says):
+def _pair_of_bits(name, doc):
     def function(x1, x2, /):
         return _of_bits(name, x1, x2)
 
-    return titled(function, name, says)
+    return titled(function, name, doc)
 
 
 bitwise_and = _pair_of_bits("bitwise_and", "Return the bits set in both; of booleans: both hold.")
@@ -79,20 +79,20 @@ def _boolean(x):
 
 
 def logical_not(x, /):
-    """Say for each element whether it is zero or False."""
+    """Return whether each element is zero or False."""
     return bitwise_invert(_boolean(x))
 
 
 def logical_and(x1, x2, /):
-    """Say for each element whether both inputs hold."""
+    """Return whether both inputs are true, for each element."""
     return bitwise_and(_boolean(x1), _boolean(x2))
 
 
 def logical_or(x1, x2, /):
-    """Say for each element whether at least one input holds."""
+    """Return whether at least one input is true, for each element."""
     return bitwise_or(_boolean(x1), _boolean(x2))
 
 
 def logical_xor(x1, x2, /):
-    """Say for each element whether just one input holds."""
+    """Return whether exactly one input is true, for each element."""
     return bitwise_xor(_boolean(x1), _boolean(x2))

@@ -7,5 +7,5 @@ NumPy's default. What a function does not name is refused by ``numpy_functions``
 
 
 def refuse(name, what, instead, where="np."):
-    """Say which call of NumPy's the engine does not answer, and what to write."""
+    """Raise for a call of NumPy that the engine does not support."""
     raise TypeError(f"{where}{name}: {what}; {instead}.")
