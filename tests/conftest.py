@@ -1,11 +1,9 @@
 """Shared fixtures, and the tests that are skipped where a framework is missing."""
 
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from book_files import make_wheel
 from hypothesis import HealthCheck, settings
 
 from support.missing import MISSING, needed, pytest_make_collect_report  # noqa: F401, a hook
@@ -71,12 +69,7 @@ def light_compiler(monkeypatch):
 def wheel(tmp_path_factory) -> Path:
     """Build the wheel that `pip install .` installs."""
     folder = tmp_path_factory.mktemp("wheel")
-    source = folder / "source"  # a build leaves files behind
-    shutil.copytree(ROOT / "src/persample", source / "src/persample")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
-    command = f"import setuptools.build_meta as b; b.build_wheel({str(folder)!r})"
-    subprocess.run([sys.executable, "-c", command], cwd=source, capture_output=True, check=True)
+    make_wheel(ROOT, folder)
     (built,) = folder.glob("*.whl")
     return built
 

@@ -5,12 +5,16 @@ its inputs then says which numbers belong to that place, and the table may say n
 axis may hold more than the samples (outer * B * inner); every axis of every output is tried.
 """
 
+import inspect
 from functools import cache, partial
+from itertools import product
+from operator import attrgetter, itemgetter, methodcaller
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import arange
 from torch.autograd.graph import GradientEdge
 
 from persample.recorder.along import Along, OneSample
@@ -22,6 +26,8 @@ SIZES = (2, 3, 6)  # of the batch; with 6 another axis is as long
 X = (6, 4, 6)  # two axes of one length
 V = (2, 6, 6)  # an axis of length 6 behind another one
 IMAGE, VOLUME, LINE = (6, 4, 6, 6), (6, 2, 6, 6, 6), (6, 4, 12)
+STATES = (3, 6, 4), (1, 6, 6), (1, 6, 6)
+POOLED = IMAGE, (6, 4, 3, 3)
 
 # Whose the steps of six texts are, of the lengths 3, 3, 2, 2, 1, 1.
 PACKED = (*range(6), *range(4), *range(2))
@@ -40,10 +46,6 @@ NEWER = {"Aminmax"}  # older versions of PyTorch cannot differentiate it
 ABSENT = {kind for kind in NEWER if not hasattr(torch._C._functions, f"{kind}Backward0")}
 
 
-# Words of the calls below.
-i = torch.arange
-
-
 def twice(function, x, ct):
     """Return the gradient of a function by its input, from the cotangent."""
     return torch.autograd.grad(function(x), x, ct, create_graph=True)[0]
@@ -53,12 +55,12 @@ def indices(high, *shape):
     return torch.randint(0, high, shape, generator=torch.Generator().manual_seed(1))
 
 
-def lstm(x, h, c, n):
-    """The output, or the last state, of one layer of 6 samples and 3 steps, in one operation."""
+def lstm(x, h, c):
+    """One layer, 6 samples and 3 steps, in one operation: its output, the last h and c."""
     torch.manual_seed(0)
     weights = [torch.rand(24, 4), torch.rand(24, 6), torch.rand(24), torch.rand(24)]
     states = h.float(), c.float()
-    return torch.lstm(x.float(), states, weights, True, 1, 0.0, True, False, False)[n]
+    return torch.lstm(x.float(), states, weights, True, 1, 0.0, True, False, False)
 
 
 def mean_of_channels_last(x):
@@ -110,221 +112,280 @@ remainder special.xlog1py sub xlogy"""
 ALONG = "cummax cummin cumprod cumsum glu log_softmax logcumsumexp softmax sort unbind"
 REDUCED = "amax amin logsumexp max mean median min mode nanmedian nansum prod sum std var"
 
-# The shapes of x, y, z, and calls of them, with n for several axes and k for keepdim both ways.
-# A kind is named where it is not that of the node of what the call returns.
-CALLS = {
-    (X,): """
-(x + 1).acosh(); ATEN.alias(x); x.clamp(0.2, 0.8); x.clamp_max(0.8); x.clamp_min(0.2)
-torch.fill(x, 2.0); x.masked_fill(x.detach() > 0.5, 0.0); ATEN.native_dropout(x, 0.5, True)[0]
-F.rrelu(x, training=True); 1 - x; F.softshrink(x, 0.3); torch.special.entr(x)
-F.threshold(x, 0.5, 0); x.float(); x.clone().zero_(); x.unsqueeze(-2)
-F.soft_margin_loss(x, torch.ones(X), reduction="none"); x.roll(2); x.roll((1, 2), (0, -1))
-torch.aminmax(x, dim=n, keepdim=k); x.kthvalue(2, n, k); torch.linalg.vector_norm(x, 2, n, k)
-ATEN.norm(x, 2, [n], k); torch.std_mean(x, n, keepdim=k); torch.var_mean(x, n, keepdim=k)
-torch.fft.rfft(x, dim=n); torch.fft.irfft(torch.fft.rfft(x, dim=n), dim=n)
-torch.fft.fft(torch.fft.fft(x, dim=n), dim=n); x.gather(n, indices(4, 6, 4, 6))
-x.index_fill(n, torch.tensor([0, 2]), 0.0); x.index_select(n, torch.tensor([3, 0, 1, 1, 2, 0]))
-ATEN._safe_softmax(x, n); x.split(2, n); x.topk(2, n); x.split([1, x.shape[n] - 1], n)
-torch.unsafe_split(x, 2, n); x.rot90(1, (n, (n + 1) % 3)); x.roll(1, n); x.select(n, -1)
-x.narrow(n, 1, 2); x.unfold(n, 2, 1); ATEN.slice(x, 0, 0, 99)
-ATEN._unsafe_view(x, (24, 6)); ATEN._reshape_alias(x, (6, 24), (24, 1))
-x.view(24, 6); x.view(6, 24); x.view(144); x.transpose(0, 2); x.transpose(1, -1)
-x.transpose(-3, 1); x.permute(2, 0, 1); x.permute(1, 2, 0); x.permute(0, 2, 1)
-x.permute(-1, 0, -2); x.flip(n)
-x.repeat(1, 2, 1); x.repeat(2, 1, 1); x.repeat(3, 1, 1, 1)
-F.pad(x, (1, 1)); F.pad(x, (0, 0, 1, 0)); F.pad(x, (0, 0, 0, 0, 3, 3)); F.pad(x, (-1, 1))
-""",
-    (V,): """
-x.sum((0, -1), keepdim=k); x.mean((0, -1), keepdim=k); x.amax((0, -1), keepdim=k)
-x.std((0, -1), keepdim=k); x.logsumexp((0, -1), keepdim=k); x.view(12, 6)
-torch.linalg.vector_norm(x, 2, (0, -1), keepdim=k)
-""",
-    (X, X): """
-F.binary_cross_entropy(x, y, reduction="none"); F.huber_loss(x, y, reduction="none")
-F.binary_cross_entropy_with_logits(x, y, reduction="none"); F.mse_loss(x, y, reduction="none")
-F.smooth_l1_loss(x, y, reduction="none"); torch.cat([x, y], n); torch.stack([x, y], n)
-twice(partial(F.log_softmax, dim=n), x, y); twice(partial(F.softmax, dim=n), x, y)
-torch.where(torch.ones(6, 1, 6) > 0, x, y); torch.lerp(x, y, 0.3)
-x.masked_scatter(x.detach() > 0.4, y); x.slice_scatter(y, 2, 0, 6)
-x.index_copy(1, torch.tensor([3, 0, 1, 2]), y); x.index_add(1, indices(4, 4), y)
-x.scatter(1, indices(4, 6, 4, 6), y); x.scatter_add(1, indices(4, 6, 4, 6), y)
-x.scatter_reduce(1, indices(4, 6, 4, 6), y, "amax")
-x.index_put((indices(4, 6),), y); x.index_put((i(6),), y)
-""",
-    (X, (4, 6)): """
-torch.where(torch.ones(6, 1, 6) > 0, x, y); torch.lerp(x, y, 0.3)
-twice(lambda x: x.select(0, 1), x, y)
-""",
-    ((6, 1, 6), X): "torch.where(torch.ones(6, 1, 6) > 0, x, y); torch.lerp(x, y, 0.3)",
-    (X, (4, 6), (6, 1, 1)): "torch.addcdiv(x, y, z); torch.addcmul(x, y, z)",
-    (X, (4, 4, 6)): """
-x.index_copy(0, torch.tensor([3, 0, 1, 2]), y); x.index_add(0, indices(4, 4), y)
-x.scatter(0, indices(4, 4, 4, 6), y); x.scatter_add(0, indices(4, 4, 4, 6), y)
-x.scatter_reduce(0, indices(4, 4, 4, 6), y, "amax")
-""",
-    (X, (6, 6)): "x.select_scatter(y, 1, 2); twice(lambda x: x.select(1, 1), x, y)",
-    (X, (6, 4)): "twice(lambda x: x.select(2, 1), x, y)",
-    (X, (2, 4, 6)): "twice(lambda x: x.narrow(0, 1, 2), x, y)",
-    (X, (6, 2, 6)): "twice(lambda x: x.narrow(1, 1, 2), x, y)",
-    (X, (6, 4, 2)): "x.slice_scatter(y, 2, 1, 3); twice(lambda x: x.narrow(2, 1, 2), x, y)",
-    ((6, 6, 4), (6,)): "F.prelu(x, y)",
-    ((4, 1),): "x.expand(6, 4, 6)",
-    ((6, 1, 6),): "x.expand(6, 4, 6); x.squeeze(1)",
-    ((6, 1, 6, 1),): "x.squeeze()",
-    ((6, 3, 6), (6, 3, 6)): "torch.linalg.cross(x, y, dim=1)",
-    ((4, 12, 4),): "x[:, ::2]",
-    ((4, 6, 2),): "x.unbind(-1)",
-    # Index arrays that are 0, 1, ..., B - 1 along the samples, and such that are not.
-    **dict.fromkeys(
-        [((6, 6, 6),), ((6, 6, 6, 2),)],
-        """
-F.avg_pool2d(x, 2); F.unfold(x, 2)
-x[i(6), indices(6, 6)]; x[indices(6, 6), i(6)]; x[i(6)[:, None], indices(6, 6, 2)]
-x[i(6), i(6).flip(0)]; x[i(6)[:, None], i(6)]; x[:, indices(6, 6)]; x[:, i(6)]; x[i(6)]
-x[:, indices(6, 2, 6), i(6)]; x[i(6)[None], indices(6, 3, 6)]; x[i(6)[[1, 0, 2, 3, 4, 5]], i(6)]
-x[i(6), :, i(6)]; x[torch.ones(6) > 0]; x[i(3), i(3)]; x[i(2)[:, None], indices(6, 2, 3)]
-""",
+# Functions, and the shapes of their arrays. An argument ``n`` is an axis, ``k`` True or False.
+AXIS = (0, 1, -1)
+CALLS = [
+    (lambda x: (x + 1).acosh(), (X,)),
+    (ATEN.alias, (X,)),
+    (lambda x: x.clamp(0.2, 0.8), (X,)),
+    (lambda x: x.clamp_max(0.8), (X,)),
+    (lambda x: x.clamp_min(0.2), (X,)),
+    (lambda x: torch.fill(x, 2.0), (X,)),
+    (lambda x: x.masked_fill(x.detach() > 0.5, 0.0), (X,)),
+    (lambda x: ATEN.native_dropout(x, 0.5, True)[0], (X,)),
+    (lambda x: F.rrelu(x, training=True), (X,)),
+    (lambda x: 1 - x, (X,)),
+    (lambda x: F.softshrink(x, 0.3), (X,)),
+    (torch.special.entr, (X,)),
+    (lambda x: F.threshold(x, 0.5, 0), (X,)),
+    (lambda x: x.float(), (X,)),
+    (lambda x: x.clone().zero_(), (X,)),
+    (lambda x: x.unsqueeze(-2), (X,)),
+    (lambda x: F.soft_margin_loss(x, torch.ones(X), reduction="none"), (X,)),
+    (lambda x: x.roll(2), (X,)),
+    (lambda x: x.roll((1, 2), (0, -1)), (X,)),
+    (lambda x: F.pad(x, (1, 1)), (X,)),
+    (lambda x: F.pad(x, (0, 0, 1, 0)), (X,)),
+    (lambda x: F.pad(x, (0, 0, 0, 0, 3, 3)), (X,)),
+    (lambda x: F.pad(x, (-1, 1)), (X,)),
+    (lambda x: x[arange(3), indices(6, 3)], ((3, 6, 3),)),
+    (lambda x: x[arange(2), indices(6, 2)], ((2, 6, 2),)),
+    (lambda x, n, k: torch.aminmax(x, dim=n, keepdim=k), (X,)),
+    (lambda x, n, k: x.kthvalue(2, n, k), (X,)),
+    (lambda x, n, k: torch.linalg.vector_norm(x, 2, n, k), (X,)),
+    (lambda x, n, k: ATEN.norm(x, 2, [n], k), (X,)),
+    (lambda x, n, k: torch.std_mean(x, n, keepdim=k), (X,)),
+    (lambda x, n, k: torch.var_mean(x, n, keepdim=k), (X,)),
+    (lambda x, n: torch.fft.rfft(x, dim=n), (X,)),
+    (lambda x, n: torch.fft.irfft(torch.fft.rfft(x, dim=n), dim=n), (X,)),
+    (lambda x, n: torch.fft.fft(torch.fft.fft(x, dim=n), dim=n), (X,)),
+    (lambda x, n: x.gather(n, indices(4, 6, 4, 6)), (X,)),
+    (lambda x, n: x.index_fill(n, torch.tensor([0, 2]), 0.0), (X,)),
+    (lambda x, n: x.index_select(n, torch.tensor([3, 0, 1, 1, 2, 0])), (X,)),
+    (lambda x, n: ATEN._safe_softmax(x, n), (X,)),
+    (lambda x, n: x.split(2, n), (X,)),
+    (lambda x, n: x.topk(2, n), (X,)),
+    (lambda x, n: x.split([1, x.shape[n] - 1], n), (X,)),
+    (lambda x, n: torch.unsafe_split(x, 2, n), (X,)),
+    (lambda x, n: x.rot90(1, (n, (n + 1) % 3)), (X,)),
+    (lambda x, n: x.roll(1, n), (X,)),
+    (lambda x, n: x.select(n, -1), (X,)),
+    (lambda x, n: x.narrow(n, 1, 2), (X,)),
+    (lambda x, n: x.unfold(n, 2, 1), (X,)),
+    (lambda x: ATEN.slice(x, 0, 0, 99), (X,)),
+    (lambda x: ATEN._unsafe_view(x, (24, 6)), (X,)),
+    (lambda x: ATEN._reshape_alias(x, (6, 24), (24, 1)), (X,)),
+    (lambda x, n: x.flip(n), (X,)),
+    (lambda x, k: x.sum((0, -1), keepdim=k), (V,)),
+    (lambda x, k: x.mean((0, -1), keepdim=k), (V,)),
+    (lambda x, k: x.amax((0, -1), keepdim=k), (V,)),
+    (lambda x, k: x.std((0, -1), keepdim=k), (V,)),
+    (lambda x, k: x.logsumexp((0, -1), keepdim=k), (V,)),
+    (lambda x, k: torch.linalg.vector_norm(x, 2, (0, -1), keepdim=k), (V,)),
+    (lambda x, y: F.binary_cross_entropy(x, y, reduction="none"), (X, X)),
+    (lambda x, y: F.huber_loss(x, y, reduction="none"), (X, X)),
+    (lambda x, y: F.binary_cross_entropy_with_logits(x, y, reduction="none"), (X, X)),
+    (lambda x, y: F.mse_loss(x, y, reduction="none"), (X, X)),
+    (lambda x, y: F.smooth_l1_loss(x, y, reduction="none"), (X, X)),
+    (lambda x, y, n: torch.cat([x, y], n), (X, X)),
+    (lambda x, y, n: torch.stack([x, y], n), (X, X)),
+    (lambda x, y, n: twice(partial(F.log_softmax, dim=n), x, y), (X, X)),
+    (lambda x, y, n: twice(partial(F.softmax, dim=n), x, y), (X, X)),
+    (lambda x, y: torch.where(torch.ones(6, 1, 6) > 0, x, y), (X, X), (X, (4, 6)), ((6, 1, 6), X)),
+    (lambda x, y: torch.lerp(x, y, 0.3), (X, X), (X, (4, 6)), ((6, 1, 6), X)),
+    (lambda x, y: x.masked_scatter(x.detach() > 0.4, y), (X, X)),
+    (lambda x, y: x.slice_scatter(y, 2, 0, 6), (X, X)),
+    (lambda x, y: x.index_copy(1, torch.tensor([3, 0, 1, 2]), y), (X, X)),
+    (lambda x, y: x.index_add(1, indices(4, 4), y), (X, X)),
+    (lambda x, y: x.scatter(1, indices(4, 6, 4, 6), y), (X, X)),
+    (lambda x, y: x.scatter_add(1, indices(4, 6, 4, 6), y), (X, X)),
+    (lambda x, y: x.scatter_reduce(1, indices(4, 6, 4, 6), y, "amax"), (X, X)),
+    (lambda x, y: x.index_put((indices(4, 6),), y), (X, X)),
+    (lambda x, y: x.index_put((arange(6),), y), (X, X)),
+    (lambda x, y: twice(lambda x: x.select(0, 1), x, y), (X, (4, 6))),
+    (torch.addcdiv, (X, (4, 6), (6, 1, 1))),
+    (torch.addcmul, (X, (4, 6), (6, 1, 1))),
+    (lambda x, y: x.index_copy(0, torch.tensor([3, 0, 1, 2]), y), (X, (4, 4, 6))),
+    (lambda x, y: x.index_add(0, indices(4, 4), y), (X, (4, 4, 6))),
+    (lambda x, y: x.scatter(0, indices(4, 4, 4, 6), y), (X, (4, 4, 6))),
+    (lambda x, y: x.scatter_add(0, indices(4, 4, 4, 6), y), (X, (4, 4, 6))),
+    (lambda x, y: x.scatter_reduce(0, indices(4, 4, 4, 6), y, "amax"), (X, (4, 4, 6))),
+    (lambda x, y: x.select_scatter(y, 1, 2), (X, (6, 6))),
+    (lambda x, y: twice(lambda x: x.select(1, 1), x, y), (X, (6, 6))),
+    (lambda x, y: twice(lambda x: x.select(2, 1), x, y), (X, (6, 4))),
+    (lambda x, y: twice(lambda x: x.narrow(0, 1, 2), x, y), (X, (2, 4, 6))),
+    (lambda x, y: twice(lambda x: x.narrow(1, 1, 2), x, y), (X, (6, 2, 6))),
+    (lambda x, y: x.slice_scatter(y, 2, 1, 3), (X, (6, 4, 2))),
+    (lambda x, y: twice(lambda x: x.narrow(2, 1, 2), x, y), (X, (6, 4, 2))),
+    (F.prelu, ((6, 6, 4), (6,))),
+    (lambda x: x.expand(6, 4, 6), ((4, 1),), ((6, 1, 6),)),
+    (lambda x: x.squeeze(1), ((6, 1, 6),)),
+    (lambda x: x.squeeze(), ((6, 1, 6, 1),)),
+    (lambda x, y: torch.linalg.cross(x, y, dim=1), ((6, 3, 6), (6, 3, 6))),
+    (lambda x: x[:, ::2], ((4, 12, 4),)),
+    (lambda x: x.unbind(-1), ((4, 6, 2),)),
+    (lambda x: F.avg_pool2d(x, 2), ((6, 6, 6),), ((6, 6, 6, 2),), (IMAGE,)),
+    (lambda x: F.unfold(x, 2), ((6, 6, 6),), ((6, 6, 6, 2),), (IMAGE,)),
+    (lambda x: x.t(), ((6, 6),)),
+    (lambda x: (x * 1).as_strided((6, 6), (6, 1)), ((6, 6),)),
+    (lambda x: (x * 1).as_strided((6, 6), (1, 6)), ((6, 6),)),
+    (lambda x: (x * 1).as_strided((6, 6), (1, 1)), ((6, 6),)),
+    (lambda x: (x * 1).as_strided((6, 6), (0, 1)), ((6, 6),)),
+    (lambda x: F.nll_loss(x, indices(6, 6), reduction="none"), ((6, 6),)),
+    (lambda x: F.multilabel_margin_loss(x, indices(2, 6, 6), reduction="none"), ((6, 6),)),
+    (torch.view_as_complex, ((6, 6, 2),)),
+    (lambda x: torch.view_as_real(torch.view_as_complex(x) + 0), ((6, 6, 2),)),
+    (torch.mm, ((6, 6), (6, 6))),
+    (torch.addmm, ((6, 6), (6, 6), (6, 6)), ((6,), (6, 4), (4, 6))),
+    (torch.bmm, ((6, 6, 4), X)),
+    (torch.baddbmm, ((6, 6, 6), (6, 6, 4), X), ((6, 1), (6, 6, 4), X)),
+    (torch.mv, ((6, 6), (6,))),
+    (torch.addmv, ((6,), (6, 6), (6,))),
+    (
+        F.scaled_dot_product_attention,
+        ((6, 6, 6, 4), (6, 6, 6, 4), (6, 6, 6, 4)),
+        ((6, 6, 6, 4), (6, 6, 4, 4), (6, 6, 4, 4)),
+        ((6, 4, 6, 4), (6, 4, 6, 4), (6, 4, 6, 4)),
     ),
-    ((3, 6, 3),): "x[i(3), indices(6, 3)]",
-    ((2, 6, 2),): "x[i(2), indices(6, 2)]; x.view(4, 6)",
-    # Moved
-    ((24, 6),): "x.view(6, 4, 6)",
-    ((36,),): "x.view(6, 6)",
-    ((144,),): "x.view(2, 3, 4, 6)",
-    ((12, 6),): "x.view(8, 9)",
-    ((12, 2),): "x.view(3, 4, 2)",
-    ((6, 1, 4),): "x.view(1, 6, 4)",
-    ((4, 9),): "x.view(6, 6)",
-    ((0, 6),): "x.view(6, 0)",
-    ((6, 0),): "x.view(0, 6)",
-    ((6, 6),): """
-x.t(); x.view(36); AsStrided = x[None].mean(0).as_strided((6, 4), (6, 1))
-AsStrided = x[None].mean(0).as_strided((4, 6), (6, 1), 6)
-(x * 1).as_strided((6, 6), (6, 1)); (x * 1).as_strided((6, 6), (1, 6))
-(x * 1).as_strided((6, 6), (1, 1)); (x * 1).as_strided((6, 6), (0, 1))
-F.nll_loss(x, indices(6, 6), reduction="none")
-F.multilabel_margin_loss(x, indices(2, 6, 6), reduction="none")
-""",
-    ((6, 6, 2),): "torch.view_as_complex(x); torch.view_as_real(torch.view_as_complex(x) + 0)",
-    ((6, 6, 2, 2),): "AsStrided = mean_of_channels_last(x)",
-    # Products
-    ((6, 6), (6, 6)): "torch.mm(x, y)",
-    ((6, 6), (6, 6), (6, 6)): "torch.addmm(x, y, z)",
-    ((6,), (6, 4), (4, 6)): "torch.addmm(x, y, z)",
-    ((6, 6, 4), (6, 4, 6)): "torch.bmm(x, y)",
-    ((6, 6, 6), (6, 6, 4), (6, 4, 6)): "torch.baddbmm(x, y, z)",
-    ((6, 1), (6, 6, 4), (6, 4, 6)): "torch.baddbmm(x, y, z)",
-    ((6, 6), (6,)): "torch.mv(x, y)",
-    ((6,), (6, 6), (6,)): "torch.addmv(x, y, z)",
-    ((6, 3), (6, 4), (6, 3, 4)): "Trilinear = F.bilinear(x, y, z)",
-    ((6, 6, 3), (6, 6, 4), (6, 3, 4)): "Trilinear = F.bilinear(x, y, z)",
-    **dict.fromkeys(
-        [
-            ((6, 6, 6, 4), (6, 6, 6, 4), (6, 6, 6, 4)),
-            ((6, 6, 6, 4), (6, 6, 4, 4), (6, 6, 4, 4)),
-            ((6, 4, 6, 4), (6, 4, 6, 4), (6, 4, 6, 4)),
-        ],
-        "F.scaled_dot_product_attention(x, y, z)",
+    (lambda x, y, z: written(x, y, (slice(None), 1)), (X, (6, 6), (6, 4))),
+    (lambda x, y, z: written(x, y[:, None], (slice(None), slice(1, 2))), (X, (6, 6), (6, 4))),
+    (lambda x, y, z: (x * 1).masked_select(arange(4)[:, None] == 1), (X, (6, 6), (6, 4))),
+    (lambda x, y, z: written(x, z, (slice(None), slice(None), 3)), (X, (6, 6), (6, 4))),
+    (lambda x, y, z: written(x * 2, y[1:5], 2), (X, (6, 6), (6, 4))),
+    (lambda x, y, z: scaled(x, y), (X, (6, 6), (6, 4))),
+    (lambda x, y, z: written(x, y, 3), ((6,), (), ())),
+    (lambda x, y, z: written(torch.zeros(6), y, 3), ((6,), (), ())),
+    (lambda x, y, z: written(x, z, slice(3, 4)), ((6,), (), ())),
+    (lambda x: F.nll_loss(x, indices(4, 6), reduction="none"), ((6, 4),)),
+    (lambda x: F.multi_margin_loss(x, indices(4, 6), reduction="none"), ((6, 4),)),
+    (ctc, ((6, 6, 4),)),
+    (F.conv1d, (LINE, (6, 4, 2), (6,))),
+    (F.conv2d, (IMAGE, (6, 4, 2, 2), (6,))),
+    (F.conv3d, (VOLUME, (6, 2, 2, 2, 2), (6,))),
+    (F.conv_transpose2d, (IMAGE, (4, 6, 2, 2), (6,))),
+    (lambda x, y: F.conv2d(x, y, groups=4), (IMAGE, (4, 1, 2, 2))),
+    (lambda x: F.nll_loss(x, indices(4, 6, 6, 6), reduction="none"), (IMAGE,)),
+    (lambda x: F.interpolate(x, (3, 3), mode="bilinear", antialias=True), (IMAGE,)),
+    (lambda x: F.interpolate(x, (3, 3), mode="bicubic", antialias=True), (IMAGE,)),
+    (lambda x: F.adaptive_avg_pool2d(x, 3), (IMAGE,)),
+    (lambda x: F.adaptive_max_pool2d(x, 3), (IMAGE,)),
+    (lambda x: F.max_pool2d(x, 2), (IMAGE,)),
+    (lambda x: F.fractional_max_pool2d(x, 2, 3), (IMAGE,)),
+    (lambda x: F.max_unpool2d(x, spots(6, 4, 12, 12), 2), (IMAGE,)),
+    (lambda x: F.pixel_shuffle(x, 2), (IMAGE,)),
+    (lambda x: F.pixel_unshuffle(x, 2), (IMAGE,)),
+    (lambda x: F.channel_shuffle(x, 2), (IMAGE,)),
+    (lambda x, y: twice(lambda x: F.avg_pool2d(x, 2), x, y), POOLED),
+    (lambda x, y: twice(lambda x: F.max_pool2d(x, 2), x, y), POOLED),
+    (lambda x, y, z: twice(lambda x: F.conv2d(x, z), x, y), (IMAGE, (6, 6, 5, 5), (6, 4, 2, 2))),
+    (lambda x, y, z, w: twice(lambda x: F.layer_norm(x, (6,), z, w), x, y), (X, X, (6,), (6,))),
+    (lambda x: F.adaptive_avg_pool3d(x, 3), (VOLUME,)),
+    (lambda x: F.adaptive_max_pool3d(x, 3), (VOLUME,)),
+    (lambda x: F.avg_pool3d(x, 2), (VOLUME,)),
+    (lambda x: F.max_pool3d(x, 2), (VOLUME,)),
+    (lambda x: F.fractional_max_pool3d(x, 2, 3), (VOLUME,)),
+    (lambda x: F.max_unpool3d(x, spots(6, 2, 12, 12, 12), 2), (VOLUME,)),
+    (lambda x: F.fold(x, (4, 4), 2), ((6, 16, 9),)),
+    (lambda x: F.affine_grid(x, (6, 2, 4, 4), align_corners=False), ((6, 2, 3),)),
+    (lambda x, y: F.grid_sample(x, y, align_corners=False), (IMAGE, (6, 4, 6, 2))),
+    (lambda x, y: F.grid_sample(x, y, align_corners=False), (VOLUME, (6, 3, 4, 6, 3))),
+    (lambda x, y, z: F.group_norm(x, 2, y, z), (IMAGE, (4,), (4,))),
+    (lambda x, y, z, k: batch_norm(x, y, z, training=k), (IMAGE, (4,), (4,))),
+    (lambda x, y, z, k: batch_norm(x, y, z, training=k), ((1, 6, 4), (6,), (6,))),
+    (lambda x, y, z, k: batch_norm(x, y, z, training=k), ((6, 6), (6,), (6,))),
+    (lambda x, y, z: F.layer_norm(x, (6,), y, z), (X, (6,), (6,))),
+    (lambda x, y, z: F.layer_norm(x, (4, 6), y, z), (X, (4, 6), (4, 6))),
+]
+# The same, where the node of a kind lies behind that of the result.
+NAMED = [
+    ("AsStrided", lambda x: x[None].mean(0).as_strided((6, 4), (6, 1)), ((6, 6),)),
+    ("AsStrided", lambda x: x[None].mean(0).as_strided((4, 6), (6, 1), 6), ((6, 6),)),
+    ("AsStrided", mean_of_channels_last, ((6, 6, 2, 2),), (IMAGE,)),
+    ("Trilinear", F.bilinear, ((6, 3), (6, 4), (6, 3, 4)), ((6, 6, 3), (6, 6, 4), (6, 3, 4))),
+    ("PackPaddedSequence", lambda x: pack(x * 1, [3, 3, 2, 2, 1, 1]), ((3, 6, 4),)),
+    ("MkldnnRnnLayer", lambda x, h, c: lstm(x, h, c)[0], STATES),
+    ("MkldnnRnnLayer", lambda x, h, c: lstm(x, h, c)[1], STATES),
+    ("MkldnnRnnLayer", lambda x, h, c: lstm(x, h, c)[0].sum() + lstm(x, h, c)[1].sum(), STATES),
+    (
+        "AdaptiveAvgPool2DBackward",
+        partial(twice, partial(F.adaptive_avg_pool2d, output_size=3)),
+        POOLED,
     ),
-    # Layers
-    (X, (6, 6), (6, 4)): """
-written(x, y, (slice(None), 1)); written(x, y[:, None], (slice(None), slice(1, 2)))
-(x * 1).masked_select(torch.arange(4)[:, None] == 1)
-written(x, z, (slice(None), slice(None), 3)); written(x * 2, y[1:5], 2); scaled(x, y)
-""",
-    ((6,), (), ()): "written(x, y, 3); written(torch.zeros(6), y, 3); written(x, z, slice(3, 4))",
-    ((6, 4),): """
-F.nll_loss(x, indices(4, 6), reduction="none")
-F.multi_margin_loss(x, indices(4, 6), reduction="none")
-""",
-    ((6, 6, 4),): "ctc(x)",
-    ((3, 6, 4),): "PackPaddedSequence = pack(x * 1, [3, 3, 2, 2, 1, 1])",
-    ((3, 6, 4), (1, 6, 6), (1, 6, 6)): """
-MkldnnRnnLayer = lstm(x, y, z, 0); MkldnnRnnLayer = lstm(x, y, z, 1)
-MkldnnRnnLayer = lstm(x, y, z, 0).sum() + lstm(x, y, z, 1).sum()
-""",
-    (LINE, (6, 4, 2), (6,)): "F.conv1d(x, y, z)",
-    (IMAGE, (6, 4, 2, 2), (6,)): "F.conv2d(x, y, z)",
-    (VOLUME, (6, 2, 2, 2, 2), (6,)): "F.conv3d(x, y, z)",
-    (IMAGE, (4, 6, 2, 2), (6,)): "F.conv_transpose2d(x, y, z)",
-    (IMAGE, (4, 1, 2, 2)): "F.conv2d(x, y, groups=4)",
-    (LINE,): """
-F.interpolate(x, scale_factor=2, mode="linear"); F.interpolate(x, scale_factor=2, mode="nearest")
-F.interpolate(x, scale_factor=2, mode="nearest-exact")
-F.pad(x, (1, 1), mode="reflect"); F.pad(x, (1, 1), mode="replicate")
-""",
-    (IMAGE,): """
-F.nll_loss(x, indices(4, 6, 6, 6), reduction="none"); AsStrided = mean_of_channels_last(x)
-F.interpolate(x, scale_factor=2, mode="bilinear"); F.interpolate(x, scale_factor=2, mode="bicubic")
-F.interpolate(x, scale_factor=2, mode="nearest")
-F.interpolate(x, scale_factor=2, mode="nearest-exact")
-F.interpolate(x, (3, 3), mode="bilinear", antialias=True)
-F.interpolate(x, (3, 3), mode="bicubic", antialias=True)
-F.pad(x, (1, 1, 1, 1), mode="reflect"); F.pad(x, (1, 1, 1, 1), mode="replicate")
-F.adaptive_avg_pool2d(x, 3); F.adaptive_max_pool2d(x, 3); F.avg_pool2d(x, 2); F.max_pool2d(x, 2)
-F.fractional_max_pool2d(x, 2, 3); F.max_unpool2d(x, spots(6, 4, 12, 12), 2); F.unfold(x, 2)
-F.pixel_shuffle(x, 2); F.pixel_unshuffle(x, 2); F.channel_shuffle(x, 2)
-""",
-    # Backward passes, differentiated
-    (IMAGE, (6, 4, 3, 3)): """
-twice(lambda x: F.avg_pool2d(x, 2), x, y); twice(lambda x: F.max_pool2d(x, 2), x, y)
-AdaptiveAvgPool2DBackward = twice(lambda x: F.adaptive_avg_pool2d(x, 3), x, y)
-AdaptiveMaxPool2DBackward = twice(lambda x: F.adaptive_max_pool2d(x, 3), x, y)
-""",
-    (IMAGE, (6, 6, 5, 5), (6, 4, 2, 2)): "twice(lambda x: F.conv2d(x, z), x, y)",
-    (X, X, (6,), (6,)): "twice(lambda x: F.layer_norm(x, (6,), z, w), x, y)",
-    (VOLUME,): """
-F.interpolate(x, scale_factor=2, mode="trilinear")
-F.interpolate(x, scale_factor=2, mode="nearest")
-F.interpolate(x, scale_factor=2, mode="nearest-exact")
-F.pad(x, (1,) * 6, mode="reflect"); F.pad(x, (1,) * 6, mode="replicate")
-F.adaptive_avg_pool3d(x, 3); F.adaptive_max_pool3d(x, 3); F.avg_pool3d(x, 2); F.max_pool3d(x, 2)
-F.fractional_max_pool3d(x, 2, 3); F.max_unpool3d(x, spots(6, 2, 12, 12, 12), 2)
-""",
-    ((6, 16, 9),): "F.fold(x, (4, 4), 2)",
-    ((6, 2, 3),): "F.affine_grid(x, (6, 2, 4, 4), align_corners=False)",
-    (IMAGE, (6, 4, 6, 2)): "F.grid_sample(x, y, align_corners=False)",
-    (VOLUME, (6, 3, 4, 6, 3)): "F.grid_sample(x, y, align_corners=False)",
-    (IMAGE, (4,), (4,)): """
-F.group_norm(x, 2, y, z); batch_norm(x, y, z, False); batch_norm(x, y, z, True)
-""",
-    ((1, 6, 4), (6,), (6,)): "batch_norm(x, y, z, False); batch_norm(x, y, z, True)",
-    ((6, 6), (6,), (6,)): "batch_norm(x, y, z, False); batch_norm(x, y, z, True)",
-    (X, (6,), (6,)): "F.layer_norm(x, (6,), y, z)",
-    (X, (4, 6), (4, 6)): "F.layer_norm(x, (4, 6), y, z)",
+    (
+        "AdaptiveMaxPool2DBackward",
+        partial(twice, partial(F.adaptive_max_pool2d, output_size=3)),
+        POOLED,
+    ),
+]
+# Methods, the shapes of their arrays and the arguments.
+METHODS = {
+    "view": [
+        *((X, (24, 6)), (X, (6, 24)), (X, (144,)), (V, (12, 6)), ((2, 6, 2), (4, 6))),
+        *(((24, 6), (6, 4, 6)), ((36,), (6, 6)), ((144,), (2, 3, 4, 6)), ((12, 6), (8, 9))),
+        *(((12, 2), (3, 4, 2)), ((6, 1, 4), (1, 6, 4)), ((4, 9), (6, 6)), ((6, 6), (36,))),
+        *(((0, 6), (6, 0)), ((6, 0), (0, 6))),
+    ],
+    "transpose": [(X, (0, 2)), (X, (1, -1)), (X, (-3, 1))],
+    "permute": [(X, (2, 0, 1)), (X, (1, 2, 0)), (X, (0, 2, 1)), (X, (-1, 0, -2))],
+    "repeat": [(X, (1, 2, 1)), (X, (2, 1, 1)), (X, (3, 1, 1, 1))],
 }
-
-
-def every_call():
-    """Yield (shapes of the inputs, a call of them)."""
-    words = vars(torch) | vars(F) | vars(torch.special)
-    module = {name: "torch" if hasattr(torch, name) else "F" for name in words}
-    for name in ONE.split():
-        yield (X,), f"{module[name]}.{name}(x)"
-    for name in TWICE.split():
-        yield (X, X), f"twice({module[name]}.{name}, x, y)"
-    for shapes in ((X, X), (X, (4, 6)), ((6, 1, 6), X)):
-        yield from ((shapes, f"torch.{name}(x, y)") for name in TWO.split())
-    yield from (((X,), f"{module[name]}.{name}(x, n)") for name in ALONG.split())
-    yield from (((X,), f"torch.{name}(x, n, keepdim=k)") for name in REDUCED.split())
-    for shapes, text in CALLS.items():
-        for line in text.strip().splitlines():
-            yield from ((shapes, call) for call in line.split("; "))
+MODES = {
+    LINE: ("linear", "nearest", "nearest-exact"),
+    IMAGE: ("bilinear", "bicubic", "nearest", "nearest-exact"),
+    VOLUME: ("trilinear", "nearest", "nearest-exact"),
+}
+# Index arrays that are 0, 1, ..., B - 1 along the samples, and such that are not.
+INDEXED = [
+    (arange(6), indices(6, 6)),
+    (indices(6, 6), arange(6)),
+    (arange(6)[:, None], indices(6, 6, 2)),
+    (arange(6), arange(6).flip(0)),
+    (arange(6)[:, None], arange(6)),
+    (slice(None), indices(6, 6)),
+    (slice(None), arange(6)),
+    arange(6),
+    (slice(None), indices(6, 2, 6), arange(6)),
+    (arange(6)[None], indices(6, 3, 6)),
+    (arange(6)[[1, 0, 2, 3, 4, 5]], arange(6)),
+    (arange(6), slice(None), arange(6)),
+    torch.ones(6) > 0,
+    (arange(3), arange(3)),
+    (arange(2)[:, None], indices(6, 2, 3)),
+]
 
 
 def cases():
-    """Yield (kind or nothing, function, shapes of its inputs)."""
-    for shapes, text in every_call():
-        kind, _, text = text.rpartition(" = ")
-        code = compile(text, text, "eval")
-        for n in (0, 1, -1) if "n" in code.co_names else (0,):
-            for k in (False, True) if "k" in code.co_names else (False,):
-                words = {**globals(), "n": n, "k": k}
-                yield kind, partial(called, code, words), shapes
+    """Yield (kind or "", function of arrays, their shapes)."""
+    for name in ONE.split():
+        yield "", function_of(name), (X,)
+    for name in TWICE.split():
+        yield "", partial(twice, function_of(name)), (X, X)
+    for shapes in ((X, X), (X, (4, 6)), ((6, 1, 6), X)):
+        yield from (("", function_of(name), shapes) for name in TWO.split())
+    for name in ALONG.split():
+        yield from (("", partial(apply, function_of(name), n), (X,)) for n in AXIS)
+    for name in REDUCED.split():
+        for n, k in product(AXIS, (False, True)):
+            yield "", partial(apply, function_of(name), n, keepdim=k), (X,)
+    for kind, function, *several in [("", *row) for row in CALLS] + NAMED:
+        names = inspect.signature(function).parameters if is_lambda(function) else ()
+        settings = [[("n", n) for n in AXIS]] if "n" in names else []
+        settings += [[("k", False), ("k", True)]] if "k" in names else []
+        for shapes, chosen in product(several, product(*settings)):
+            yield kind, partial(function, **dict(chosen)), shapes
+    for method, rows in METHODS.items():
+        for shape, arguments in rows:
+            yield "", methodcaller(method, *arguments), (shape,)
+    for shape, modes in MODES.items():
+        for mode in modes:
+            yield "", partial(F.interpolate, scale_factor=2, mode=mode), (shape,)
+        for mode in ("reflect", "replicate"):
+            yield "", partial(F.pad, pad=(1, 1) * (len(shape) - 2), mode=mode), (shape,)
+    for shape in ((6, 6, 6), (6, 6, 6, 2)):
+        yield from (("", itemgetter(key), (shape,)) for key in INDEXED)
 
 
-def called(code, words, *arrays):
-    return eval(code, words | dict(zip("xyzw", arrays, strict=False)))
+def is_lambda(function):
+    return getattr(function, "__name__", "") == "<lambda>"
+
+
+def function_of(name):
+    """Return a function of torch or of torch.nn.functional by its name."""
+    return attrgetter(name)(torch if hasattr(torch, name.partition(".")[0]) else F)
+
+
+def apply(function, n, x, **options):
+    return function(x, n, **options)
 
 
 CASES = list(cases())
@@ -467,13 +528,36 @@ def test_outputs_may_belong_to_several_samples(kind):
         assert is_true(graph.layouts[there][number], parts)
 
 
-def test_the_table_seldom_refuses_what_is_true():
+# Kind, and how many true layouts of the calls above the table does not claim.
+MISSED = """
+AdaptiveAvgPool2D 3, AdaptiveAvgPool2DBackward 3, AdaptiveAvgPool3D 4, AdaptiveMaxPool2D 3,
+AdaptiveMaxPool2DBackward 3, AdaptiveMaxPool3D 4, AffineGridGenerator 1, AsStrided 3,
+AvgPool2D 9, AvgPool2DBackward 3, AvgPool3D 4, ChannelShuffle 7, Col2Im 1, ConstantPadNd 2,
+Convolution 26, ConvolutionBackward 1, CopySlices 11, FractionalMaxPool2D 3,
+FractionalMaxPool3D 4, GridSampler2D 5, GridSampler3D 6, Im2Col 8, Index 66, IndexFill 5,
+IndexPut 8, LogSoftmaxBackwardData 7, MaxPool2DWithIndices 3, MaxPool2DWithIndicesBackward 3,
+MaxPool3DWithIndices 4, MaxUnpool2D 7, MaxUnpool3D 10, NativeGroupNorm 3, NativeLayerNorm 14,
+PixelShuffle 7, PixelUnshuffle 3, ReflectionPad1D 2, ReflectionPad2D 3, ReflectionPad3D 4,
+Repeat 4, ReplicationPad1D 2, ReplicationPad2D 3, ReplicationPad3D 4, Rot90 7,
+ScaledDotProductFlashAttentionForCpu 12, SelectScatter 6, SliceScatter 11, UpsampleBicubic2D 1,
+UpsampleBicubic2DAa 1, UpsampleBilinear2D 1, UpsampleBilinear2DAa 1, UpsampleLinear1D 1,
+UpsampleNearest1D 4, UpsampleNearest2D 7, UpsampleNearest3D 10, UpsampleNearestExact1D 4,
+UpsampleNearestExact2D 7, UpsampleNearestExact3D 10, UpsampleTrilinear3D 1
+"""
+MISSED = {kind: int(n) for kind, n in (row.split() for row in MISSED.split(","))}
+
+
+def test_the_table_refuses_no_more_than_before():
     """A rule that proves less than it did refuses models that it took."""
-    kinds = AXES.keys() - NOT_HERE.keys() - ABSENT
-    pairs = [pair for kind in kinds for pair in found(kind)]
-    silent = [x for claim, x in pairs if claim is None and x.reshape(len(x), -1).any(1).all()]
-    missed = sum(any(is_true(Along(n), x) for n in range(x.ndim - 1)) for x in silent)
-    assert missed <= 360 < len(pairs) / 20
+    assert {kind: n for kind in AXES if (n := missed(kind)) > MISSED.get(kind, 0)} == {}
+
+
+def missed(kind):
+    """Count the layouts that are of samples along one axis, and that the table does not claim."""
+    if kind in NOT_HERE or kind in ABSENT:
+        return 0
+    silent = [x for claim, x in found(kind) if claim is None and x.flatten(1).any(1).all()]
+    return sum(any(is_true(Along(n), x) for n in range(x.ndim - 1)) for x in silent)
 
 
 LIES = {  # along which axes of an LSTM's outputs: all h, the last h, the last c -> is it proved
