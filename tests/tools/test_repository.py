@@ -58,7 +58,7 @@ def test_a_notebook_fetches_the_book_in_colab_and_keeps_the_rules(copy, monkeypa
     fetched = []
     monkeypatch.setattr("os.system", fetched.append)
     monkeypatch.setattr("os.chdir", fetched.append)
-    monkeypatch.setattr(sys, "path", [])
+    monkeypatch.setattr(sys, "path", [*sys.path])
     for path in chapters(copy):
         notebook = nbformat.read(path, as_version=4)
         line = NOTEBOOKS[path.relative_to(copy).as_posix()] + URL
