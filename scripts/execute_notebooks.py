@@ -28,7 +28,11 @@ TRACEBACK = "Traceback (most recent call last)"
 QUIET = Config({"KernelManager": {"transport_encryption": "auto"}})
 
 METADATA = {
-    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "kernelspec": {
+        "display_name": "Python 3 (ipykernel)",  # as JupyterLab would write it on opening
+        "language": "python",
+        "name": "python3",
+    },
     "language_info": {
         "file_extension": ".py",
         "mimetype": "text/x-python",
