@@ -28,7 +28,11 @@ TRACEBACK = "Traceback (most recent call last)"
 QUIET = Config({"KernelManager": {"transport_encryption": "auto"}})
 
 METADATA = {
-    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "kernelspec": {
+        "display_name": "Python 3 (ipykernel)",  # as JupyterLab would write it on opening
+        "language": "python",
+        "name": "python3",
+    },
     "language_info": {
         "file_extension": ".py",
         "mimetype": "text/x-python",
@@ -56,6 +60,7 @@ def run(notebook: nbformat.NotebookNode, folder: Path, timeout: int = 300) -> No
     """Run a notebook in a new kernel that starts in this folder; the outputs go into it."""
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")
+    os.environ.setdefault("PYTHONSTARTUP", str(ROOT / "scripts/kernel_startup.py"))
     NotebookClient(
         notebook,
         timeout=timeout,

@@ -6,7 +6,19 @@ from urllib.parse import unquote
 
 import nbformat
 import pytest
-from book_plain import CHECK, FENCED, INLINE, NUMBER, SOLUTION, Page, anchor, slug, terms
+from book_plain import (
+    AUTHORS,
+    CHECK,
+    FENCED,
+    INLINE,
+    NUMBER,
+    SOLUTION,
+    WORK,
+    Page,
+    anchor,
+    slug,
+    terms,
+)
 from citations import ADDRESSES, KEYS, WORKS, corrected
 from notebook_rules import chapters, prose
 
@@ -101,6 +113,30 @@ def test_citations_have_the_words_of_the_list_of_works(path):
     assert corrected(text) == text
     urls = re.findall(r"\[[^][]*,? \(?\d{4}\)?\]\(([^()\s]+)\)", without_code(text))
     assert [url for url in urls if url not in KEYS] == []
+
+
+@PAGES
+def test_no_link_citation_term_or_exercise_is_lost_on_the_page(path):
+    shown = nbformat.read(path, as_version=4)
+    plain = without_code(prose(path))
+    myst = "\n\n".join(
+        cell["source"]
+        for cell in Page(path, KEYS, TERMS).cells(shown.cells)
+        if cell["cell_type"] == "markdown"
+    )
+    links = [m for m in INLINE.finditer(plain) if m["words"] is not None]
+    urls = [url for m in INLINE.finditer(plain) for url in re.findall(AUTHORS, m["works"] or "")]
+    in_text = [m["url"] for m in links if m["url"] in KEYS and re.fullmatch(WORK, m["words"])]
+    cited = re.findall(r"\{cite:[pt]\}`([^`]+)`", myst)
+    keys = [key for keys in cited for key in keys.split(",")]
+    assert sorted(keys) == sorted(KEYS[url] for url in urls + in_text)
+    terms_of_page = [m for m in links if "glossary.md#" in m["url"]]
+    assert len(re.findall(r"\{term\}`", myst)) == len(terms_of_page)
+    assert re.findall(r"\]\([^():\s]*#[^()\s]*\)", without_code(myst)) == []  # all are labels
+    exercises = re.findall(r"^<!-- exercise: ([\w-]+) -->$", plain, re.MULTILINE)
+    assert re.findall(r"^`+\{exercise\} .*\n:label: (.*)", myst, re.MULTILINE) == exercises
+    assert re.findall(r"^`+\{solution-start\} (.*)", myst, re.MULTILINE) == exercises
+    assert myst.count("{solution-end}") == len(exercises)
 
 
 def test_every_work_has_an_address_of_its_own_and_words_are_made_from_it():
