@@ -8,6 +8,7 @@ first node that is not in the table, or whose step cannot move the form, autogra
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from torch import Tensor
 from torch.autograd.graph import GradientEdge
@@ -35,8 +36,7 @@ class Step:
     needs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Path:
+class Path(NamedTuple):
     """The steps from one input of an operation, (place, output), to a parameter's leaf.
 
     ``pulled`` is where autograd begins, (place, output), if it has to; None if it has not.
@@ -58,8 +58,13 @@ class Path:
         return Pulled(form, GradientEdge(node, output), shape, dtype, name, parameter)
 
 
+DIRECT = Path(())
+
+
 def path(graph: Graph, target: tuple[int, int], leaf: int, form: type[Form]) -> Path:
     """Return the path from an input of an operation to a leaf, for a class of forms."""
+    if target[0] == leaf:
+        return DIRECT
     steps, (place, output) = [], target
     while place != leaf:
         step, targets = STEPS.get(graph.kinds[place]), graph.targets[place]

@@ -124,15 +124,14 @@ class Replay:
         for i in range(self.size):
             yield [g.to(wide(g.dtype)) for g in self._one(i)]
 
-    def rows_of(self, name: str, samples: slice) -> Tensor:
-        rows = []
-        for i in range(samples.start, samples.stop):
+    def write_rows(self, name: str, samples: slice, out: Tensor) -> None:
+        """Write one parameter's rows; the other parameters' rows of these samples are kept."""
+        for row, i in zip(out, range(samples.start, samples.stop), strict=True):
             if name not in self._kept.get(i, ()):
                 if len(self._kept) >= self.at_once:
                     self._kept.clear()
                 self._kept[i] = dict(zip(self.parameters, self._one(i), strict=True))
-            rows.append(self._kept[i].pop(name))
-        return torch.stack(rows)
+            row.copy_(self._kept[i].pop(name))
 
     def _one(self, sample):
         found = [(x.edge, x.along.only(x.cotangent, sample, self.size)) for x in self.starts]
@@ -171,7 +170,7 @@ class Replayed(Form):
         return self.run.size <= self.run.at_once
 
     def rows(self, samples: slice, out: Tensor) -> None:
-        out.copy_(self.run.rows_of(self.name, samples))
+        self.run.write_rows(self.name, samples, out)
 
     def squared_norms(self) -> Tensor:
         return self.run.squared_norms(self.name)

@@ -7,7 +7,7 @@ returns a form of `forms` or `layer_forms`. A kind is the name of PyTorch's auto
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -20,8 +20,7 @@ from .layer_forms import Convolution, ConvolutionLoop, Groups, Lookup
 from .recurrent import lstm_steps
 
 
-@dataclass(frozen=True)
-class Use:
+class Use(NamedTuple):
     """One use of a parameter: where the samples lie, and the shape of what the operation took."""
 
     along: Along | OneSample

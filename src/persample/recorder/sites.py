@@ -17,8 +17,7 @@ from .paths import STEPS, Path, path
 from .rules import RULES, Rule, Use, rule_of
 
 
-@dataclass(frozen=True)
-class Site:
+class Site(NamedTuple):
     """One input of one operation, through which a parameter reaches the losses."""
 
     place: int  # the operation
