@@ -28,7 +28,7 @@ from .model import (
 )
 from .passes import cotangents, during_a_pass
 from .replay import Replay, Replayed, Start
-from .sites import Cut, Stop, cut
+from .sites import LOSSES, Cut, Stop, cut
 from .trial import Trials
 from .uses import Uses
 
@@ -87,7 +87,7 @@ class TorchCapture:
         keep = retain_graph or found.keeps_graph
         arrived = cotangents(graph, found.edges, losses, keep, accumulate)
         if found.replayed:  # unhooked: a hook on the losses runs in each replay
-            arrived[0, losses.output_nr] = torch.ones_like(losses)
+            arrived[LOSSES, losses.output_nr] = torch.ones_like(losses)
         self._make_forms(graph, found, saved, arrived)
         self.losses = losses if keep else None
 

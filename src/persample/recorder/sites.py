@@ -17,6 +17,8 @@ from .graph import Graph
 from .paths import STEPS, Path, path
 from .rules import RULES, Rule, Use, rule_of
 
+LOSSES = 0  # the losses' node index
+
 
 class Site(NamedTuple):
     """One input of one operation, through which a parameter reaches the losses."""
@@ -62,19 +64,22 @@ def cut(graph: Graph, is_hooked: bool) -> Cut:
     """Return the cut of a graph. With hooks that may change cotangents, cut at the losses."""
     if graph.size == 1:
         return Cut([(leaf, 0) for leaf in graph.leaves.values()], graph.leaves, {}, {}, {})
+    if is_hooked:
+        replayed = dict.fromkeys(graph.leaves, frozenset({LOSSES}))
+        stops = dict.fromkeys(graph.leaves, Stop("a hook", "a cotangent may be changed"))
+        return Cut([(LOSSES, n) for n in graph.layouts[LOSSES]], {}, {}, replayed, stops)
     sites, replayed, stops = {}, {}, {}
     for name, leaf in graph.leaves.items():
         edges = _edges(graph, leaf)
-        found = [None if is_hooked else _site(graph, *edge, leaf) for edge in edges]
+        found = [_site(graph, *edge, leaf) for edge in edges]
         if None not in found:
             sites[name] = found
             continue
-        replayed[name] = _replay_starts(graph, {index for index, _ in edges}, is_hooked)
+        replayed[name] = _replay_starts(graph, {index for index, _ in edges})
         lacking = [edge for edge, site in zip(edges, found, strict=True) if site is None]
-        stops[name] = _stop(graph, lacking, leaf, is_hooked)
-    wanted = {site.node_index for uses in sites.values() for site in uses}.union(
-        *replayed.values()
-    )
+        stops[name] = _stop(graph, lacking, leaf)
+    wanted = {site.node_index for each in sites.values() for site in each}
+    wanted = wanted.union(*replayed.values())
     edges = [(index, n) for index in wanted for n in graph.layouts[index]]
     return Cut(edges, {}, sites, replayed, stops)
 
@@ -92,11 +97,9 @@ def _edges(graph, leaf):
     return edges
 
 
-def _stop(graph, lacking, leaf, is_hooked):
+def _stop(graph, lacking, leaf):
     """Return the operations without a site, and what is missing at the first one."""
     names = {graph.names[index].rpartition("::")[2] for index, _ in lacking}
-    if is_hooked:
-        return Stop("a hook", "a cotangent may be changed")
     index, input_index = lacking[0]
     is_one_sample, target = graph.is_of_one_sample(index), graph.targets[index][input_index]
     if graph.kinds[index] not in AXES and not is_one_sample:
@@ -114,13 +117,11 @@ def _only_moves(graph, index):
     return kind in STEPS and kind not in RULES and graph.is_of_one_sample(index)
 
 
-def _replay_starts(graph, indices, is_hooked):
+def _replay_starts(graph, indices):
     """Return the nodes to replay from, none of which may be an ancestor of another.
 
     These nodes themselves; else the tops of the samples' separate subgraphs; else the losses.
     """
-    if is_hooked:
-        return frozenset({0})  # the losses
     if _none_leads_to_another(graph, indices):
         return frozenset(indices)
     own = [graph.is_of_one_sample(index) for index in range(len(graph.nodes))]
@@ -132,7 +133,7 @@ def _replay_starts(graph, indices, is_hooked):
         }
         if _none_leads_to_another(graph, tops):
             return frozenset(tops)
-    return frozenset({0})
+    return frozenset({LOSSES})
 
 
 def _none_leads_to_another(graph, indices):
