@@ -87,7 +87,7 @@ def test_a_rule_is_taken(rule):
     x = torch.randint(0, 9, (B, *shape)) if rule[0].startswith(("Embedding", "Index")) else x
     record, graph, cut = one_pass(model, x)
     sites = cut.sites[name]
-    assert rule in [(graph.kinds[site.place], site.slot) for site in sites]
+    assert rule in [(graph.kinds[site.node_index], site.input_index) for site in sites]
     assert len(sites) == 1 or rule[0].endswith("Backward")  # its forward pass is one, too
     assert not cut.replayed
     assert not cut.keeps_graph

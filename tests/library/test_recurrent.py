@@ -105,7 +105,7 @@ def test_the_rules_are_taken_and_the_steps_worked_out_once(monkeypatch):
     cut = sites.cut(graph, is_hooked=False)
     found = [site for uses in cut.sites.values() for site in uses]
     assert len(found) == 16
-    assert {(graph.kinds[site.place], site.slot) for site in found} == TAKEN
+    assert {(graph.kinds[site.node_index], site.input_index) for site in found} == TAKEN
     assert set(rules.RULES[KIND]) == {slot for _, slot in TAKEN}
     assert not cut.keeps_graph
     assert set(record.forms().values()) == {"sum of outer products", "formed"}

@@ -3,25 +3,25 @@
 How a row comes about. Take a Linear layer, z_i = W h_i: sample i's row for W is delta_i h_i^T,
 with h_i what the layer took and delta_i the cotangent of z_i, both of which a backward pass holds.
 
-1. `record` opens a block; `capture` waits for the losses, (B,), and walks the autograd graph from
-   them down, once (`graph`). The table of `axes` says for each operation how it hands on where
-   the samples lie: kept along an axis, moved to another, or lost.
-2. Where they are lost, they were summed: the weight of a product, a bias, a scale. This is a
-   *site* of the parameter below it (`sites`), and the table of `rules` has the form of its rows.
-3. Autograd runs from the losses to the sites, and no further: it brings the cotangents. With what
-   autograd saved of the forward pass each site becomes a form of `forms` or `layer_forms`, such as
-   ``Outer(delta, h)``.
+1. `record` opens a block; `capture` gets the losses, (B,), and walks the autograd graph from them
+   towards the parameters, once (`graph`). The table of `axes` says for each operation what becomes
+   of the sample axis: it stays, becomes another axis, or is summed over.
+2. It is summed over at a parameter: the weight of a product, a bias, a scale. This operation is a
+   *site* of the parameter (`sites`), and the table of `rules` has the form of its rows.
+3. Autograd runs from the losses to the sites, and no further: it computes the cotangents. With the
+   tensors that autograd saved in the forward pass each site becomes a form of `forms` or
+   `layer_forms`, such as ``Outer(delta, h)``.
 4. `recording` answers from the forms: rows, norms (of ``Outer``: |delta_i|^2 |h_i|^2), weighted
    sums (of ``Outer``: (w delta)^T h), moments, products.
 
-Where samples are computed apart, as by a loop, all numbers of a part of the graph belong to one of
-them, whatever the operations are (`along`), and the forms of single samples become a batch
-(`merging`). What was made of a parameter before its use is undone step by step (`paths`).
+If samples are computed separately, as in a loop, a part of the graph belongs to one sample,
+whatever its operations are (`along`), and the forms of single samples are batched (`merging`).
+Transposes, views and slices of a parameter before its use are undone step by step (`paths`).
 
-Where an operation is in neither table, its samples cannot be told apart by rule. It is tried, with
-one sample's cotangent after the other (`trial`). If that tells them apart, all goes on below. If
-not, autograd is run again from the last operation that is proved, one sample at a time (`replay`):
-slow and exact, with a warning that names the operation and the price.
+An operation in neither table is tested numerically, with one sample's cotangent after the other
+(`trial`). If it keeps the samples separate, the walk goes on. If not, autograd is run again from
+the last proved operation, once for each sample (`replay`): slow and exact, with a warning that
+names the operation and the cost.
 """
 
 import sys
@@ -43,9 +43,9 @@ def record(model: Any) -> Iterator[Record]:
 
     Run the forward pass inside the block, and give ``record.backward`` the losses of the batch,
     (B,): one number for each sample. The rows are then those of exactly these numbers, also where
-    samples mix. Where the samples lie in the model's arrays is proved from autograd's graph at
-    every pass; what cannot be proved is worked out sample by sample, with a warning. ``.grad`` is
-    left alone: ``record.add_clipped_sum(max_norm)`` adds to it what a step of clipped rows needs.
+    samples mix. The sample axis of every array is proved from autograd's graph at every pass; rows
+    for which it cannot be proved are computed sample by sample, with a warning. ``.grad`` does not
+    change: ``record.add_clipped_sum(max_norm)`` adds to it what a step of clipped rows needs.
 
     Hooks on parameters (``register_hook``) are refused; hooks on tensors that are registered
     inside the block make the rows slow and exact. Changes that PyTorch does not count (``.data``)

@@ -1,9 +1,9 @@
-"""Where the samples of a batch lie in a cotangent, and what a node is asked when it hands them on.
+"""Layouts: which entries of a cotangent belong to which sample of the batch.
 
-A cotangent has its samples along an axis if each number along that axis is a derivative of one
-sample's loss alone, or 0. In an ordinary batch number i belongs to sample i; in two views of a
-batch one behind the other to i modulo B; in texts of several lengths joined to one, `owner` says
-to whom. Where samples are computed apart, as by a loop, all of a cotangent is `OneSample`'s.
+An entry belongs to sample i if it is a derivative of loss i alone. `Along` an axis, entry j
+belongs to sample j in an ordinary batch, and to j modulo B in two concatenated views of a batch;
+in concatenated sequences of several lengths ``owner[j]`` is the sample. If the samples were
+computed in a loop, a whole cotangent belongs to `OneSample`.
 """
 
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 
 Shape = tuple[int, ...]
-NOBODY = -1  # the owner of numbers that are 0
+NOBODY = -1  # the owner of entries that are 0
 
 
 class Along(NamedTuple):
-    """The samples lie along ``axis``, whose length is outer * B * inner (outer and inner: 1).
+    """``axis`` counts the samples; its length is outer * B * inner, mostly 1 * B * 1.
 
-    With ``owner`` they lie as it says: entry j of the axis is sample owner[j]'s, or `NOBODY`'s.
+    With ``owner``, entry j of the axis belongs to sample owner[j], or to `NOBODY`.
     """
 
     axis: int
@@ -29,26 +29,26 @@ class Along(NamedTuple):
     owner: tuple[int, ...] | None = None
 
     def at(self, axis: int) -> "Along":
-        """Return the same, along another axis of the same length."""
+        """Return the same layout along another axis of the same length."""
         return self if axis == self.axis else Along(axis, self.outer, self.owner)
 
     def owners(self, length: int, size: int) -> np.ndarray:
-        """Return (length,): whose each entry of the axis is."""
+        """Return (length,): the sample of each entry of the axis."""
         if self.owner is not None:
             return np.array(self.owner)
         return np.tile(np.arange(size).repeat(length // size // self.outer), self.outer)
 
     def split(self, x: Tensor, size: int) -> Tensor:
-        """Return x with the samples first, (B, ...); the rest of their axis keeps its place.
+        """Return x with the sample axis first, (B, ...), and k entries of each on ``axis`` + 1.
 
-        Where samples have different numbers of entries, all get as many: the last ones are 0.
+        If samples have different numbers of entries, they are padded with 0.
         """
         axis, outer, owner = self
         if owner is not None:
-            entries, samples, numbers, most = _numbered(owner, size)
+            entries, samples, ranks, most = _ranked(owner, size)
             x = x.movedim(axis, 0)
             padded = x.new_zeros(size, most, *x.shape[1:])
-            padded[samples, numbers] = x[entries]
+            padded[samples, ranks] = x[entries]
             return padded.movedim(1, axis + 1)
         if outer == 1:
             return x.unflatten(axis, (size, -1)).movedim(axis, 0)
@@ -56,14 +56,14 @@ class Along(NamedTuple):
         return x.flatten(axis + 1, axis + 2)
 
     def only(self, x: Tensor, sample: int, size: int) -> Tensor:
-        """Return x with zeros for all samples but one."""
+        """Return x with all other samples' entries set to 0."""
         kept = torch.zeros_like(x, memory_format=torch.contiguous_format)
         part = self.part(x.shape[self.axis], sample, size)
         kept[part] = x[part]
         return kept
 
     def part(self, length: int, sample: int, size: int) -> tuple[Any, ...]:
-        """Return the index of one sample's part; ``length`` is that of the axis."""
+        """Return the index of one sample's entries; ``length`` is that of the axis."""
         if self.owner is None and self.outer == 1:
             inner = length // size
             mine: Any = slice(sample * inner, (sample + 1) * inner)
@@ -73,40 +73,40 @@ class Along(NamedTuple):
 
 
 class OneSample(NamedTuple):
-    """All numbers are derivatives of one sample's loss."""
+    """All entries belong to one sample."""
 
     sample: int
 
     def split(self, x: Tensor, size: int) -> Tensor:
-        """Return x as a batch of this one sample."""
+        """Return x as a batch of one sample."""
         return x[None]
 
 
 class Piece(NamedTuple):
-    """Of a cotangent only the entries ``places`` of an axis are not 0; ``owner`` says whose."""
+    """A summand of a cotangent: 0 but at ``entries`` of an axis, which belong to ``owner``."""
 
     axis: int
-    places: Sequence[int]
+    entries: Sequence[int]
     owner: Sequence[int]
 
 
-Layout = Along | OneSample | None  # where samples lie; None: unknown
+Layout = Along | OneSample | None  # None: unknown
 
 
 @lru_cache(16)
-def _numbered(owner, size):
-    """Return the entries that are somebody's, whose, as which of his, and the most of anyone."""
+def _ranked(owner, size):
+    """Return the owned entries: number, sample, rank within the sample; and the largest count."""
     owner = np.array(owner)
     (entries,) = np.nonzero(owner != NOBODY)
     entries = entries[np.argsort(owner[entries], kind="stable")]
     samples = owner[entries]
     counts = np.bincount(samples, minlength=size)
-    numbers = np.arange(len(samples)) - (counts.cumsum() - counts)[samples]
-    return *map(torch.from_numpy, (entries, samples, numbers)), max(1, int(counts.max()))
+    ranks = np.arange(len(samples)) - (counts.cumsum() - counts)[samples]
+    return *map(torch.from_numpy, (entries, samples, ranks)), max(1, int(counts.max()))
 
 
 def joined(parts: list, shape: Shape, size: int) -> Layout:
-    """Return where the samples lie in the sum of cotangents of one array."""
+    """Return the layout of a sum of cotangents; None if an entry belongs to several samples."""
     first = parts[0]
     if not isinstance(first, Piece) and all(part == first for part in parts):
         return first
@@ -120,26 +120,26 @@ def joined(parts: list, shape: Shape, size: int) -> Layout:
     whose = np.full(shape[first.axis], NOBODY)
     for part in parts:
         if isinstance(part, Piece):
-            places, owner = np.asarray(part.places, int), np.asarray(part.owner)
+            entries, owner = np.asarray(part.entries, int), np.asarray(part.owner)
         else:
-            places, owner = slice(None), part.owners(len(whose), size)
-        before = whose[places]
+            entries, owner = slice(None), part.owners(len(whose), size)
+        before = whose[entries]
         if ((before != NOBODY) & (owner != NOBODY) & (before != owner)).any():
             return None
-        whose[places] = np.where(owner == NOBODY, before, owner)
-        if (whose[places] != np.where(owner == NOBODY, before, owner)).any():
-            return None  # one place was asked for by several
+        whose[entries] = np.where(owner == NOBODY, before, owner)
+        if (whose[entries] != np.where(owner == NOBODY, before, owner)).any():
+            return None  # the piece itself has an entry twice, for two samples
     return layout_of(first.axis, whose, size)
 
 
 def _only_owner(part):
-    """Return the sample that a piece, or an axis with owners, belongs to; None if several."""
+    """Return the only sample of a piece or a layout with owners; None if there are several."""
     owners = set(part.owner or ()) - {NOBODY}
     return owners.pop() if len(owners) == 1 else None
 
 
 def layout_of(axis: int, whose: np.ndarray, size: int) -> Layout:
-    """Return where samples lie by the owners of an axis, in the simplest way to say it."""
+    """Return the simplest layout with these owners of the entries of an axis."""
     somebody = whose != NOBODY
     if not somebody.any():
         return None
@@ -158,44 +158,42 @@ def layout_of(axis: int, whose: np.ndarray, size: int) -> Layout:
 
 
 class Passed(NamedTuple):
-    """One cotangent on its way: from a node's output, shape ``out``, to one of its inputs."""
+    """What a rule of `axes` gets: the cotangent of an output, on its way to an input."""
 
     node: Any  # torch.autograd.graph.Node
-    slot: int  # which of its inputs, in next_functions
-    output: int | None  # which of its outputs; None for several
-    along: Any  # Along or OneSample, in the cotangent of the output
-    out: Shape
-    into: Shape
+    input_index: int  # in next_functions
+    output_index: int | None  # None: several outputs, with the same layout
+    along: Any  # layout of the output's cotangent, Along or OneSample
+    out: Shape  # of the output
+    into: Shape  # of the input
     size: int  # B
-    start: int | None = None  # where the input stands in an output that joins several
-    memory: dict | None = None  # of one walk, for what several inputs of a node need
+    start: int | None = None  # of `torch.cat`: where the input begins in the output
+    memory: dict | None = None  # a cache that all rules of one graph share
 
     def saved(self, name: str, default: Any = None) -> Any:
-        """Return what autograd saved under a name; an axis may be saved as 2^64 less a number."""
+        """Return a saved attribute of the node. Negative integers may be saved modulo 2^64."""
         value = getattr(self.node, f"_saved_{name}", default)
         if isinstance(value, tuple | list):
             return tuple([_signed(x) for x in value])
         return _signed(value)
 
     def owners(self, axis: int) -> Any:
-        """Return whose the entries of an axis of the output are; one sample's are all his."""
+        """Return the sample of each entry of an axis of the output."""
         length = self.out[axis]
         if isinstance(self.along, OneSample):
             return [self.along.sample] * length
         return self.along.owners(length, self.size).tolist()
 
     def start_of_part(self, axis: int) -> int:
-        """Return where a part of an axis begins in the input: one of several, or by its ends."""
+        """Return where a slice, or an output of a split, begins in an axis of the input."""
         start, length = self.saved("start"), self.into[axis]
         if start is None:
-            sizes = self.saved("split_sizes") or (self.saved("split_size"),) * self.output
-            return sum(sizes[: self.output])
+            sizes = self.saved("split_sizes") or (self.saved("split_size"),) * self.output_index
+            return sum(sizes[: self.output_index])
         return max(0, start + length) if start < 0 else min(start, length)
 
     def axes(self, name: str) -> set[int]:
-        """Return the saved axes, counted from the first axis of the input; where none are saved,
-        all of them.
-        """
+        """Return the saved axes of the input, 0 or above; all axes if none are saved."""
         value, count = self.saved(name), len(self.into)
         if value is None:
             return set(range(count))

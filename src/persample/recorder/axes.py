@@ -1,14 +1,14 @@
-"""How each operation of PyTorch hands on where the samples lie in a cotangent.
+"""The table `AXES`: how each kind of node propagates the layout of the samples.
 
-The losses, shape (B,), begin with sample i at place i. The table `AXES` says for each kind of node
-of the autograd graph where the samples lie in the cotangent that it passes to one of its inputs;
-None where they no longer lie along one axis: there they were summed (a weight, a bias: rows are
-made at this place), or moved in a way that nobody has proved. Only shapes, axes and, along the
-samples' own axis, indices count: no rule looks at a number that was computed.
+A rule gets a cotangent's layout (see `along`) and returns the layout of the cotangent that the
+node passes to an input. None: the samples are summed there (a weight, a bias), or the rule cannot
+prove where they are. Rules depend on shapes, axes and, along the sample axis, on indices, never on
+computed values.
 """
 
 from collections.abc import Callable
 from math import prod
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,16 +18,16 @@ from .along import NOBODY, Along, OneSample, Passed, Piece, layout_of
 AxisRule = Callable[[Passed], Along | OneSample | Piece | None]
 
 
-# Operations that work on each number, on each of an axis, or on axes that are not the samples'.
+# Elementwise operations, and operations along axes other than the sample axis.
 def elementwise(p: Passed) -> Along | None:
-    """An input of the output's shape, or one that was broadcast to it along other axes."""
+    """Elementwise, with broadcasting; None if the input was broadcast along the sample axis."""
     axis = p.along.axis - (len(p.out) - len(p.into))
     same = axis >= 0 and p.into[axis] == p.out[p.along.axis]
     return p.along.at(axis) if same else None
 
 
 def within(name: str) -> AxisRule:
-    """An operation along the saved axes, which must not be the samples'; the others stay."""
+    """An operation along the saved axes ``name``, such as a softmax."""
 
     def rule(p: Passed) -> Along | None:
         return None if p.along.axis in p.axes(name) else elementwise(p)
@@ -36,7 +36,7 @@ def within(name: str) -> AxisRule:
 
 
 def reduced(p: Passed) -> Along | None:
-    """A sum, a mean, a maximum over the saved axes: the others stay in their order."""
+    """A reduction over the saved axes."""
     gone = p.axes("dim")
     kept = [axis for axis in range(len(p.into)) if axis not in gone]
     if len(p.out) == len(p.into):  # keepdim
@@ -45,108 +45,111 @@ def reduced(p: Passed) -> Along | None:
 
 
 def per_class(p: Passed) -> Along | None:
-    """A loss for each sample or place: its input has the classes in axis 1."""
+    """A classification loss, unreduced; axis 1 of its input counts the classes."""
     return p.along.at(p.along.axis + (p.along.axis > 0))
 
 
 def of_texts(p: Passed) -> Along | None:
-    """A loss for each text: the input, (T, B, classes), has them in axis 1."""
+    """CTC loss: its input is (T, B, classes)."""
     return p.along.at(1)
 
 
 def of_batch(p: Passed) -> Along | None:
-    """Images or sequences, one by one along axis 0; only the first input has them."""
-    return None if p.slot else each_of_batch(p)
+    """Each entry of axis 0 separately; the other inputs are weights."""
+    return None if p.input_index else each_of_batch(p)
 
 
 def group_norm(p: Passed) -> Along | None:
-    """Groups of channels of each of N images; the operation itself may be told another N."""
+    """Group normalisation; the node saves N, which need not be the length of axis 0."""
     return of_batch(p) if p.saved("N") == p.into[0] else None
 
 
 def each_of_batch(p: Passed) -> Along | None:
-    """Images, one by one along axis 0, and what each is sampled at, or was pooled from."""
+    """Each entry of axis 0 separately, in all inputs."""
     return None if p.along.axis or p.into[:1] != p.out[:1] else p.along
 
 
 def ahead(p: Passed) -> Along | None:
-    """A complex number is made of the last axis, (re, im), or becomes one: the others stay."""
+    """view_as_complex, view_as_real: only the last axis changes."""
     return p.along if p.along.axis < min(len(p.into), len(p.out)) else None
 
 
 def leading(p: Passed) -> Along | None:
-    """A normalisation of the last axes: the input's other axes stay, the scale is shared."""
+    """Normalisation over the last axes."""
     count = len(p.saved("normalized_shape"))
-    return p.along if p.slot == 0 and p.along.axis < len(p.out) - count else None
+    return p.along if p.input_index == 0 and p.along.axis < len(p.out) - count else None
 
 
 def layer_norm_again(p: Passed) -> Along | None:
-    """The backward pass of a normalisation, differentiated by its cotangent and its input."""
+    """Double backward of a layer normalisation."""
     count = len(p.saved("normalized_shape"))
-    is_apart = p.output == 0 and p.slot < 2 and p.along.axis < len(p.out) - count
+    is_apart = p.output_index == 0 and p.input_index < 2 and p.along.axis < len(p.out) - count
     return p.along if is_apart else None
 
 
 def convolution_again(p: Passed) -> Along | None:
-    """The backward pass of a convolution, differentiated by its cotangent and its input."""
-    return p.along if p.output == 0 and p.slot < 2 and p.along.axis == 0 else None
+    """Double backward of a convolution."""
+    return p.along if p.output_index == 0 and p.input_index < 2 and p.along.axis == 0 else None
 
 
 def batch_norm(p: Passed) -> Along | None:
-    """Statistics of each channel: kept ones tell the samples apart, those of the batch do not.
+    """Batch normalisation: running statistics keep the samples separate, batch statistics do not.
 
-    InstanceNorm has the samples among the channels, axis 1, and repeats the scale for each.
+    InstanceNorm calls it with the samples among the channels, axis 1, and a repeated scale.
     """
     if p.along.axis == 1:
-        return p.along if p.slot == 0 else p.along.at(0)
-    return p.along if p.slot == 0 and not p.saved("training", True) else None
+        return p.along if p.input_index == 0 else p.along.at(0)
+    return p.along if p.input_index == 0 and not p.saved("training", True) else None
 
 
 def attention(p: Passed) -> Along | None:
-    """Query, key, value (or a bias) (B, heads, T, d): each sample and each head by itself."""
+    """Attention: query, key, value or mask, (B, heads, T, d)."""
     is_apart = p.along.axis < 2 and len(p.into) == 4
     return p.along if is_apart and p.into[p.along.axis] == p.out[p.along.axis] else None
 
 
 def recurrent(p: Passed) -> Along | None:
-    """A layer of T steps, (T, B, d): its input, and the first states, (B, d), inputs 5 and 6."""
-    axis = {0: 1, 5: 0, 6: 0}.get(p.slot)
+    """An LSTM layer: input 0 is (T, B, d), inputs 5 and 6 are the initial states, (B, d)."""
+    axis = {0: 1, 5: 0, 6: 0}.get(p.input_index)
     return None if axis is None else p.along.at(axis)
 
 
 def recurrent_on_cuda(p: Passed) -> Along | None:
-    """Layers of T steps, (T, B, d) or, batch first, (B, T, d); packed texts have no such axes."""
+    """Recurrent layers of cuDNN, (T, B, d) or (B, T, d). Of their outputs only the sequence.
+
+    Packed sequences, (sum of lengths, d), have no sample axis.
+    """
     axis = 0 if p.saved("batch_first") else 1
-    is_apart = p.slot == 0 and p.output == 0 and p.along.axis == axis
+    is_apart = p.input_index == 0 and p.output_index == 0 and p.along.axis == axis
     return p.along if is_apart and len(p.into) == 3 else None
 
 
 def scan(p: Passed) -> Along | None:
-    """The last axis is worked along, all others stay (a linear layer as one operation)."""
-    is_apart = p.slot == 0 and p.along.axis < len(p.out) - 1
+    """A linear layer as one node: only the last axis changes."""
+    is_apart = p.input_index == 0 and p.along.axis < len(p.out) - 1
     return p.along if is_apart and p.into[p.along.axis] == p.out[p.along.axis] else None
 
 
-# Products. The factor that lacks the samples' axis is shared by them: its rows are made there.
+# Products. A factor without the sample axis is a weight.
 def product(first: int, batch: int = 0) -> AxisRule:
-    """(.., n, d) @ (.., d, p) of inputs ``first`` and ``first + 1``, with ``batch`` axes ahead.
+    """A product (..., n, d) @ (..., d, p), or @ (d,), with ``batch`` leading axes.
 
-    Of a vector, (d,), the output lacks the last axis.
+    Its factors are inputs ``first`` and ``first + 1``.
     """
 
     def rule(p: Passed) -> Along | None:
-        if p.slot < first:  # what is added to the product
+        if p.input_index < first:  # the summand of addmm
             return elementwise(p)
         axis = p.along.axis
-        own = axis < batch or axis == batch + (p.slot - first)
+        own = axis < batch or axis == batch + (p.input_index - first)
         return p.along if own else None
 
     return rule
 
 
 def trilinear(p: Passed) -> Along | None:
-    """A product of three arrays, each repeated along some axes, summed over some."""
-    expanded = p.saved(f"expand{p.slot + 1}")
+    """The node of a bilinear layer: a product of three expanded arrays, summed over axes."""
+    expanded = p.saved(f"expand{p.input_index + 1}")
     count = len(p.into) + len(expanded)
     kept = [axis for axis in range(count) if axis not in p.saved("sumdim")]
     axis = kept[p.along.axis]
@@ -155,13 +158,13 @@ def trilinear(p: Passed) -> Along | None:
     return p.along.at(axis - sum(e < axis for e in expanded))
 
 
-# Operations that move axes.
+# Reshapes and permutations of axes.
 def reshaped(p: Passed) -> Along | OneSample | None:
-    """The same numbers in the same order: count those before the first sample."""
+    """A reshape: the sample axis is found by the number of entries before it."""
     if p.along.owner is not None:
         return _reshaped_owners(p)
     before = prod(p.out[: p.along.axis]) * p.along.outer
-    passed = 1  # numbers before an axis of the input
+    passed = 1  # entries before an axis of the input
     for axis, length in enumerate(p.into):
         if not 0 < passed <= before or before % passed:
             return None
@@ -172,7 +175,7 @@ def reshaped(p: Passed) -> Along | OneSample | None:
 
 
 def _reshaped_owners(p):
-    """Find the axis of the input along which the owners differ, and along no other."""
+    """Find the only axis of the input along which the owners differ."""
     axis = p.along.axis
     before, length = prod(p.out[:axis]), p.out[axis]
     for n, count in enumerate(p.into):  # an axis that stayed as it was
@@ -184,7 +187,7 @@ def _reshaped_owners(p):
 
 
 def transposed(p: Passed) -> Along | None:
-    """Two axes exchanged."""
+    """A transpose of two axes."""
     one, other = p.saved("dim0"), p.saved("dim1")
     if one is None or other is None:
         return None
@@ -194,37 +197,37 @@ def transposed(p: Passed) -> Along | None:
 
 
 def matrix_transposed(p: Passed) -> Along | None:
-    """The two axes of a matrix exchanged; of a vector nothing is."""
+    """``.T`` of a matrix or, unchanged, of a vector."""
     return p.along.at(1 - p.along.axis) if len(p.out) == 2 else p.along
 
 
 def permuted(p: Passed) -> Along | None:
-    """Axes in another order."""
+    """A permutation of the axes."""
     return p.along.at(p.saved("dims")[p.along.axis] % len(p.into))
 
 
-# Cuts, and what puts pieces together: a sample's own numbers, or whole samples.
+# Slices and joins, within a sample or along the sample axis.
 def chosen(p: Passed) -> Along | Piece:
-    """One entry of an axis, which the output lacks."""
+    """select, unbind: one entry of an axis, which the output lacks."""
     (dim,) = p.axes("dim")
     if isinstance(p.along, OneSample):
-        place = p.output if (index := p.saved("index")) is None else index % p.into[dim]
-        return Piece(dim, (place,), (p.along.sample,))
+        entry = p.output_index if (index := p.saved("index")) is None else index % p.into[dim]
+        return Piece(dim, (entry,), (p.along.sample,))
     return p.along.at(p.along.axis + (p.along.axis >= dim))
 
 
 def stacked(p: Passed) -> Along | OneSample | None:
-    """An axis that the inputs lack; if it is the samples', each input is one sample's."""
+    """stack, or the backward of select: the inputs lack an axis, which may count the samples."""
     axis, dim = p.along.axis, p.saved("dim") % len(p.out)
     if axis != dim:
         return p.along.at(axis - (axis > dim))
-    index = p.saved("index", p.slot)  # of a cut undone there is one input
+    index = p.saved("index", p.input_index)  # the backward of select has one input
     owner = p.owners(dim)[index]
     return None if owner == NOBODY else OneSample(owner)
 
 
 def joined_along(p: Passed) -> Along | OneSample | None:
-    """Arrays one behind the other along an axis."""
+    """cat: arrays joined along an axis."""
     (dim,) = p.axes("dim")
     if p.along.axis != dim:
         return elementwise(p)
@@ -235,7 +238,7 @@ def joined_along(p: Passed) -> Along | OneSample | None:
 
 
 def sliced(p: Passed) -> Along | Piece:
-    """A part of an axis, or one of several parts."""
+    """slice, split: a part of an axis."""
     (dim,) = p.axes("dim")
     if isinstance(p.along, Along) and p.along.axis != dim:
         return p.along
@@ -246,7 +249,7 @@ def sliced(p: Passed) -> Along | Piece:
 
 
 def slice_undone(p: Passed) -> Along | OneSample | None:
-    """A part of an axis among zeros: what reaches the part."""
+    """The backward of a slice: the input is the part of the output that is not 0."""
     (dim,) = p.axes("dim")
     if p.along.axis != dim:
         return p.along
@@ -255,7 +258,7 @@ def slice_undone(p: Passed) -> Along | OneSample | None:
 
 
 def selected(p: Passed) -> Along | Piece:
-    """Entries of an axis by their numbers."""
+    """index_select: entries of an axis."""
     (dim,) = p.axes("dim")
     if isinstance(p.along, Along) and p.along.axis != dim:
         return p.along
@@ -263,41 +266,41 @@ def selected(p: Passed) -> Along | Piece:
 
 
 def shown(p: Passed) -> Along | OneSample | None:
-    """What a node does not say, it shows: numbers that tell their places are sent through it.
+    """A node that saves too little: its backward is called, to see where each entry goes.
 
-    Each entry of the cotangent is its own number n, and then a number made of n. If what arrives
-    is again some n and the number made of it, everywhere, the node did nothing but move. A node
-    that adds or scales fails, for all but a vanishing part of all sums.
+    Entry number n of the cotangent is n, and in a second call a hash of n. If every entry that
+    arrives is some n in the first call and its hash in the second, the node only moves entries.
+    (Sums and multiples pass with negligible probability.)
     """
-    if hasattr(p.node.next_functions[p.slot][0], "variable"):
-        return None  # of a parameter rows are wanted
-    like = p.node._input_metadata[p.output or 0]
+    if hasattr(p.node.next_functions[p.input_index][0], "variable"):
+        return None  # a parameter has no sample axis
+    like = p.node._input_metadata[p.output_index or 0]
     if p.memory.get("sent_to") != (key := (p.out, like.dtype, like.device)):
         options = {"dtype": torch.float64, "device": like.device}
         numbers = torch.arange(1.0, prod(p.out) + 1, **options).view(p.out)
-        sent = [_digits(x, like.dtype) for x in (numbers, _made_of(numbers))]
+        sent = [_digits(x, like.dtype) for x in (numbers, _hash(numbers))]
         p.memory.update(sent_to=key, sent=sent, by=None)
     sent = p.memory["sent"]
-    if p.memory["by"] is not p.node:  # it has other inputs
-        p.memory.update(by=p.node, got=[[_tuple(p.node(x)) for x in digits] for digits in sent])
-    got = [[passed[p.slot] for passed in digits] for digits in p.memory["got"]]
+    if p.memory["by"] is not p.node:  # one call serves all inputs of a node
+        p.memory.update(by=p.node, got=[[as_tuple(p.node(x)) for x in digits] for digits in sent])
+    got = [[passed[p.input_index] for passed in digits] for digits in p.memory["got"]]
     if got[0][0] is None:
         return None
     if p.into == p.out and _stays(sent, got):
         return p.along
-    arrived, made_arrived = map(_number, got)
-    if not torch.equal(_made_of(arrived), made_arrived):
+    arrived, hashes = map(_number, got)
+    if not torch.equal(_hash(arrived), hashes):
         return None
     arrived = arrived.cpu().numpy().astype(np.int64)
     if isinstance(p.along, OneSample):
         return p.along
     axis = p.along.axis
     owners = np.append(p.owners(axis), NOBODY)
-    places = np.where(arrived > 0, (arrived - 1) // prod(p.out[axis + 1 :]) % p.out[axis], -1)
-    return _of_array(owners[places], p.size)
+    entries = np.where(arrived > 0, (arrived - 1) // prod(p.out[axis + 1 :]) % p.out[axis], -1)
+    return _of_array(owners[entries], p.size)
 
 
-def _made_of(numbers):
+def _hash(numbers):
     return torch.remainder(numbers * numbers, 1000003)
 
 
@@ -306,7 +309,7 @@ def _base(dtype):
 
 
 def _digits(numbers, dtype):
-    """Return whole numbers as digits that a type has exactly: in float32 those below 2^24."""
+    """Return the digits of integers, in a base whose digits are exact in ``dtype``."""
     found = []
     while not found or numbers.any():
         digits = torch.remainder(numbers, _base(dtype))
@@ -323,7 +326,7 @@ def _number(digits):
 
 
 def _stays(sent, got):
-    """Say whether some numbers stay where they are, and all others are overwritten."""
+    """Whether every entry stays where it is, or is 0."""
     gone = got[0][0] == 0
     for x in got[0][1:]:
         gone = gone & (x == 0)
@@ -331,12 +334,13 @@ def _stays(sent, got):
     return all(torch.equal(x.masked_fill(gone, 0), arrived) for x, arrived in pairs)
 
 
-def _tuple(passed):
+def as_tuple(passed: Any) -> tuple:
+    """Return what a node returned as a tuple, one entry for each input."""
     return passed if isinstance(passed, tuple) else (passed,)
 
 
 def _of_array(whose, size):
-    """Return the axis along which the owners of an array differ; of zeros nobody asks."""
+    """Return the layout of an array of owners; None if they differ along several axes."""
     for axis in range(whose.ndim) if whose.size else ():
         first = whose.max(tuple([n for n in range(whose.ndim) if n != axis]), keepdims=True)
         if ((whose == first) | (whose == NOBODY)).all():
@@ -345,40 +349,40 @@ def _of_array(whose, size):
 
 
 def or_shown(rule: AxisRule) -> AxisRule:
-    """A rule, and where it does not know, what the node shows."""
+    """A rule and, where it returns None, `shown`."""
     return lambda p: rule(p) or shown(p)
 
 
 def tiled(p: Passed) -> Along | None:
-    """Repeats of an array, along other axes than the samples'."""
+    """repeat, but not along the sample axis."""
     return elementwise(p) if p.saved("repeats")[p.along.axis] == 1 else None
 
 
 def padded(p: Passed) -> Along | None:
-    """Numbers put around an array: (left, right) of the last axis, of the one before, ..."""
+    """Constant padding, but not along the sample axis; saved as (left, right), last axis first."""
     pad, n = p.saved("pad"), 2 * (len(p.out) - 1 - p.along.axis)
     return None if any(pad[n : n + 2]) else elementwise(p)
 
 
 def rolled(p: Passed) -> Along | None:
-    """Shifted along the saved axes; along none: all numbers as one line."""
+    """roll, but not along the sample axis; without axes the flattened array is rolled."""
     return None if not p.saved("dims") or p.along.axis in p.axes("dims") else elementwise(p)
 
 
 def windows(p: Passed) -> Along | None:
-    """Windows of one axis, which become the last axis."""
+    """unfold: windows of one axis become the last axis."""
     if p.along.axis in p.axes("dimension") or p.along.axis == len(p.out) - 1:
         return None
     return p.along
 
 
 def replaced(p: Passed) -> Along | OneSample | None:
-    """Numbers put in (input 1) at an index along one axis; input 0 has the output's shape."""
+    """scatter, index_add: input 1 is written at an index along one axis of input 0."""
     (dim,) = p.axes("dim")
-    if p.slot == 0 or p.along.axis != dim:
+    if p.input_index == 0 or p.along.axis != dim:
         return elementwise(p)
     index = p.saved("index").view(1) if p.saved("index").ndim == 0 else p.saved("index")
-    if index.ndim > 1:  # as long as the numbers: along the other axes it must not change
+    if index.ndim > 1:  # of input 1's shape: it must be constant along the other axes
         index = index.movedim(dim, 0).flatten(1)
         if not index.numel() or not (index == index[:, :1]).all():
             return None
@@ -388,19 +392,19 @@ def replaced(p: Passed) -> Along | OneSample | None:
 
 
 def overwritten(p: Passed) -> Along | OneSample | None:
-    """Numbers put in at places that an index or a mask chooses: what is left of input 0."""
-    if p.slot == 0:
+    """index_put, masked_scatter: input 1 is written where an index or a mask selects."""
+    if p.input_index == 0:
         return elementwise(p)
-    places = _places(p.saved("indices", ()), p.out)
-    if places is None or p.along.axis != 0:
+    entries = _entries_of_axis_0(p.saved("indices", ()), p.out)
+    if entries is None or p.along.axis != 0:
         return None
-    lies = layout_of(0, np.array(p.owners(0))[places], p.size)
-    same = p.into == (len(places), *p.out[1:]) or isinstance(lies, OneSample)
-    return lies if same else None  # or one number was written to several samples
+    layout = layout_of(0, np.array(p.owners(0))[entries], p.size)
+    same = p.into == (len(entries), *p.out[1:]) or isinstance(layout, OneSample)
+    return layout if same else None  # else input 1 was broadcast over samples
 
 
-def _places(indices, shape):
-    """Return which entries of axis 0 an index, or a mask, chooses; None if it is another one."""
+def _entries_of_axis_0(indices, shape):
+    """Return the entries of axis 0 that a vector of indices or a mask selects; else None."""
     if len(indices) != 1 or indices[0] is None or indices[0].ndim != 1:
         return None
     index = indices[0].cpu()
@@ -409,22 +413,22 @@ def _places(indices, shape):
     return (index % shape[0]).numpy()
 
 
-# Indexing: along the samples' own axis an index must be 0, 1, ..., B - 1.
+# Indexing. Along the sample axis an index array must be 0, 1, ..., B - 1.
 def indexed(p: Passed) -> Along | Piece | None:
-    """x[i, j, ...] with index arrays side by side; the axes they make are in their place."""
+    """x[:, i, j, ...] with adjacent index arrays, whose axes replace the indexed ones."""
     indices = p.saved("indices")
-    places = _places(indices, p.into)
-    if places is not None and (isinstance(p.along, OneSample) or p.along.axis == 0):
-        return Piece(0, places, p.owners(0))
+    entries = _entries_of_axis_0(indices, p.into)
+    if entries is not None and (isinstance(p.along, OneSample) or p.along.axis == 0):
+        return Piece(0, entries, p.owners(0))
     if isinstance(p.along, OneSample):
         return p.along
     if any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in indices):
-        return None  # a mask: how many numbers it chooses is no shape
-    places = [n for n, index in enumerate(indices) if index is not None]
-    first, count = places[0], len(places)
-    if places != list(range(first, first + count)):
+        return None  # the length of a masked axis depends on values
+    axes = [n for n, index in enumerate(indices) if index is not None]
+    first, count = axes[0], len(axes)
+    if axes != list(range(first, first + count)):
         return None
-    width = max(indices[n].ndim for n in places)  # axes that the indices make
+    width = max(indices[n].ndim for n in axes)  # axes that replace them
     axis = p.along.axis
     if axis < first:
         return p.along if p.into[axis] == p.out[axis] else None
@@ -432,14 +436,14 @@ def indexed(p: Passed) -> Along | Piece | None:
         return p.along.at(axis - width + count)
     if p.out[axis] != p.size:
         return None
-    for n in places:
+    for n in axes:
         if p.into[n] == p.size and _counts(indices[n], width - (axis - first), p.size):
             return p.along.at(n)
     return None
 
 
 def _counts(index, from_last, size):
-    """Say whether an index is 0, 1, ..., B - 1 along one axis, the same along the others."""
+    """Whether an index is 0, 1, ..., B - 1 along one axis and constant along the others."""
     if index.ndim < from_last:
         return False
     shape = [1] * index.ndim
@@ -447,7 +451,7 @@ def _counts(index, from_last, size):
     return bool((index == torch.arange(size, device=index.device).view(shape)).all())
 
 
-# Kinds of nodes: without "Backward" and a number.
+# Kinds of nodes: names without "Backward0".
 ELEMENTWISE = """
     Abs Acos Acosh Add Addcdiv Addcmul Alias Angle Asin Asinh Atan Atan2 Atanh BinaryCrossEntropy
     BinaryCrossEntropyWithLogits Ceil Celu Clamp ClampMax ClampMin Clone Copysign Cos Cosh Digamma
@@ -493,15 +497,16 @@ def _rows(kinds, rule):
 
 
 SPLIT = "Split SplitWithSizes UnsafeSplit"
-# Kinds that are asked for each output by itself, and those that cut: asked also of one sample's.
+# Kinds whose rule is asked for each output, and kinds that make a `Piece` of a `OneSample`.
 PER_OUTPUT = {*SPLIT.split(), "Unbind"}
 SLICING = {*SPLIT.split(), "Index", "IndexSelect", "Select", "Slice", "Unbind"}
-# Kinds whose outputs have the samples along different axes, if along any: of each output which.
-# All T steps of a layer, (T, B, d), and its last states, (B, d).
+# Kinds whose outputs have different sample axes: output index -> axis. An LSTM layer returns the
+# sequence, (T, B, d), and its last states, (B, d).
 SAMPLE_AXES: dict[str, tuple[int, ...]] = {"MkldnnRnnLayer": (1, 0, 0)}
 
 
-# Kind of node -> rule. A kind that is not here is unknown, and so is a table that all share.
+# Kind of node -> rule. Nodes of other kinds are unproved. Embedding is left out deliberately: all
+# samples share its table.
 AXES: dict[str, AxisRule] = {
     **_rows(ELEMENTWISE, elementwise),
     **_rows(REDUCED, reduced),

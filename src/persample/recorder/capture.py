@@ -1,6 +1,6 @@
-"""One backward pass of a PyTorch model, with the cotangents kept that its rows are made of.
+"""Run the backward pass of a recorded batch, and turn cotangents into forms.
 
-Nothing of the model changes, and nothing is kept for the next pass: the graph is walked anew.
+The model is not changed, and nothing is cached between passes: each one walks its own graph.
 """
 
 import sys
@@ -28,7 +28,7 @@ from .model import (
 )
 from .passes import cotangents, during_a_pass
 from .replay import Replay, Replayed, Start
-from .sites import Cut, Stop, cut
+from .sites import LOSSES, Cut, Stop, cut
 from .trial import Trials
 from .uses import Uses
 
@@ -41,16 +41,16 @@ class TorchCapture:
         self.modules = list(model.named_modules())
         self.parameters = trainable(model, self.modules)
         self.names = {id(p): name for name, p in self.parameters.items()}
-        self.size: int | None = None  # known once the backward pass has run
-        # Kept as long as their graph is, for `check` and where rows need autograd again: before
-        # PyTorch 2.13 a node of somebody's own Function does not outlive the tensors computed
-        # from it, though a GradientEdge names it.
+        self.size: int | None = None  # B; None before the backward pass
+        # Set while the graph is needed, by `check` and by replays. Before PyTorch 2.13 a
+        # GradientEdge alone does not keep the node of a custom Function alive.
         self.losses: Tensor | None = None
         self.uses: dict[str, Uses] = {}
-        self.stops: dict[str, Stop] = {}  # parameter -> why its rows are worked out one by one
-        self.versions: list[tuple[str, Tensor, int]] = []  # what may not change in place
+        self.stops: dict[str, Stop] = {}  # why a parameter's rows are replayed
+        # (parameter, saved tensor, its version): to notice changes in place
+        self.versions: list[tuple[str, Tensor, int]] = []
 
-    # The block.
+    # The with block.
     def __enter__(self) -> "TorchCapture":
         self.exit_stack = ExitStack()
         for where, module in self.modules:
@@ -67,7 +67,7 @@ class TorchCapture:
 
     # The backward pass.
     def backward(self, losses: Tensor, retain_graph: bool, accumulate: bool) -> None:
-        """Run backward on the sum of the losses, and keep what the rows are made of."""
+        """Run the backward pass of the sum of the losses, and build every parameter's forms."""
         check_losses(losses)
         if self.size is not None:
             raise RuntimeError(
@@ -75,7 +75,7 @@ class TorchCapture:
                 "pass; add the losses and call backward once, or open a new with block."
             )
         refuse_hooks(self.parameters)
-        if losses.grad_fn is None:  # a parameter is its own loss
+        if losses.grad_fn is None:  # the losses are a parameter
             losses = losses.clone()
         graph, found, saved = self._proved(losses)
         if not graph.leaves:
@@ -86,15 +86,15 @@ class TorchCapture:
         self._warn(graph, found)
         keep = retain_graph or found.keeps_graph
         arrived = cotangents(graph, found.edges, losses, keep, accumulate)
-        if found.replayed:  # a hook on the losses has its turn when they are replayed
-            arrived[0, losses.output_nr] = torch.ones_like(losses)
+        if found.replayed:  # unhooked: a hook on the losses runs in each replay
+            arrived[LOSSES, losses.output_nr] = torch.ones_like(losses)
         self._make_forms(graph, found, saved, arrived)
         self.losses = losses if keep else None
 
     def _has_hooks(self):
-        """Say whether the block saw a new hook that is no forward hook of a module.
+        """Whether the block registered a hook that may change a cotangent.
 
-        Such a hook may change a cotangent; what a forward hook does is in the graph.
+        Forward hooks of modules do not count: what they do is in the graph.
         """
         new = set(range(self.first_new_hook, RemovableHandle.next_id))
         for _, module in self.modules if new else ():
@@ -102,7 +102,7 @@ class TorchCapture:
         return bool(new)
 
     def _proved(self, losses):
-        """Return the graph of a pass, its cut, and what the forward pass saved for the rules."""
+        """Return the graph, its cut, and the tensors that autograd saved for the rules."""
 
         def read():
             root = losses.grad_fn, losses.output_nr, Along(0)
@@ -128,7 +128,7 @@ class TorchCapture:
         if found.stops:
             name, stop = next(iter(found.stops.items()))
             others = f" and {len(found.stops) - 1} more" if len(found.stops) > 1 else ""
-            apart = all(isinstance(graph.agreed(p), OneSample) for p in found.replayed[name])
+            apart = all(graph.is_of_one_sample(n) for n in found.replayed[name])
             cost = (
                 "one sample's part of the graph, about as long as a loop over the samples"
                 if apart
@@ -143,33 +143,33 @@ class TorchCapture:
             )
 
     def _saved(self, graph, found: Cut):
-        """Return parameter -> for each site what its rule, and by place its path, needs to know.
+        """Return parameter -> [(site, saved of its rule, node index -> saved of a path's step)].
 
-        Each tensor is read once; its graph is not kept alive by it.
+        Each saved tensor is read once, and detached.
         """
         known: dict = {}
 
-        def read(name, place, need):
-            if (place, need) not in known:
-                x = getattr(graph.nodes[place], f"_saved_{need}")
-                known[place, need] = self._watched(name, x)
-            return known[place, need]
+        def read(name, index, need):
+            if (index, need) not in known:
+                x = getattr(graph.nodes[index], f"_saved_{need}")
+                known[index, need] = self._watched(name, x)
+            return known[index, need]
 
         saved: dict[str, list] = {}
         for name, sites in found.sites.items():
             saved[name] = []
             for site in sites:
-                own = {need: read(name, site.place, need) for need in site.rule.needs}
+                own = {need: read(name, site.node_index, need) for need in site.rule.needs}
                 below = {
-                    place: {need: read(name, place, need) for need in step.needs}
-                    for place, step, _ in site.path.steps
+                    index: {need: read(name, index, need) for need in step.needs}
+                    for index, step, _ in site.path.steps
                     if step.needs
                 }
                 saved[name].append((site, own, below))
         return saved
 
     def _watched(self, what, x):
-        """Return what was saved; a tensor may not change in place before the record is read."""
+        """Return a saved value, detached; note the version of a tensor, for `collect`."""
         if isinstance(x, tuple):
             return tuple([self._watched(what, part) for part in x])
         if not isinstance(x, Tensor):
@@ -180,10 +180,10 @@ class TorchCapture:
         return x if x.layout == torch.strided else x.to_dense()
 
     def _make_forms(self, graph, found: Cut, saved, arrived):
-        """Turn cotangents into forms."""
+        """Make each parameter's `Uses` from the cotangents."""
         self.size = graph.size
         forms: dict[str, list] = {name: [] for name in self.parameters}
-        for name, leaf in found.leaves.items():  # of one sample
+        for name, leaf in found.leaves.items():  # B = 1
             if (ct := arrived[leaf, 0]) is not None:
                 row = ct.detach().to_dense()[None]
                 forms[name].append(Formed(row.to(wide(row.dtype))))
@@ -193,7 +193,7 @@ class TorchCapture:
             self.uses[name] = Uses(p, merged(forms[name]), graph.size)
 
     def _add_sites(self, forms, graph, saved, arrived):
-        """Add the forms of all sites; those of single samples become one of the batch."""
+        """Add the forms of all sites; forms of single samples are batched."""
         known: dict = {}
         for name, sites in saved.items():
             p, single = self.parameters[name], []
@@ -210,16 +210,16 @@ class TorchCapture:
                 forms[name] += batched(single, graph.size)
 
     def _add_replays(self, forms, graph, replayed, arrived):
-        """Add the forms of parameters whose rows come from autograd, run again."""
+        """Add the replayed forms; parameters with the same starting nodes share a `Replay`."""
         groups: dict[frozenset, list[str]] = {}
-        for name, places in replayed.items():
-            groups.setdefault(places, []).append(name)
-        for places, names in groups.items():
+        for name, indices in replayed.items():
+            groups.setdefault(indices, []).append(name)
+        for indices, names in groups.items():
             starts, own = [], {}
-            for place in places:
-                for n, along in graph.layouts[place].items():
-                    if (ct := arrived[place, n]) is not None:
-                        start = Start(GradientEdge(graph.nodes[place], n), ct.detach(), along)
+            for index in indices:
+                for n, along in graph.layouts[index].items():
+                    if (ct := arrived[index, n]) is not None:
+                        start = Start(GradientEdge(graph.nodes[index], n), ct.detach(), along)
                         is_own = isinstance(along, OneSample)
                         (own.setdefault(along.sample, []) if is_own else starts).append(start)
             if starts or own:
@@ -230,9 +230,9 @@ class TorchCapture:
 
     # What a record asks for.
     def accumulate(self, totals: dict[str, Tensor]) -> None:
-        """Add to the parameters' ``.grad`` as a backward pass does, so that their hooks run."""
+        """Add to the parameters' ``.grad`` by a backward pass, so that their hooks run."""
         for name in totals:
-            # Another one: fetched for the pass, by a module around it.
+            # FSDP replaces a module's parameters for the time of a pass.
             if self.model.get_parameter(name) is not self.parameters[name]:
                 raise RuntimeError(
                     f"add_clipped_sum: the model has another parameter {name} by now, and .grad "
@@ -244,7 +244,7 @@ class TorchCapture:
         torch.autograd.backward(parameters, gradients)
 
     def collect(self) -> tuple[int, dict[str, Uses]]:
-        """Return the batch size and each parameter's uses, if nothing was changed in place."""
+        """Return B and each parameter's uses; raise if a saved tensor was changed in place."""
         if self.size is None:
             raise RuntimeError(
                 "record: no backward pass was recorded; call record.backward(losses) with one "
@@ -260,15 +260,19 @@ class TorchCapture:
 
 
 def _arrived_at(site, saved, graph, arrived, known):
-    """Return the cotangent that a rule takes, or what it prepares once of those of all outputs."""
-    place, rule = site.place, site.rule
+    """Return what a rule's ``make`` gets: the cotangent, or the result of its ``prepare``.
+
+    ``known`` caches the latter by node.
+    """
+    index, rule = site.node_index, site.rule
     if rule.prepare is None:
-        ct = arrived[place, 0]
+        ct = arrived[index, 0]
         if ct is not None and rule.calls_node:
-            saved |= {"node": graph.nodes[place], "slot": site.slot, "dtype": ct.dtype}
+            node, number = graph.nodes[index], site.input_index
+            saved |= {"node": node, "input_index": number, "dtype": ct.dtype}
         return None if ct is None else ct.detach()
-    if place not in known:
-        cts = {n: arrived[place, n] for n in graph.layouts[place]}
+    if index not in known:
+        cts = {n: arrived[index, n] for n in graph.layouts[index]}
         cts = {n: ct.detach() for n, ct in cts.items() if ct is not None}
-        known[place] = rule.prepare(site.use, cts, saved) if cts else None
-    return known[place]
+        known[index] = rule.prepare(site.use, cts, saved) if cts else None
+    return known[index]

@@ -1,4 +1,4 @@
-"""`Record.check`: a few samples' rows against what autograd says of their losses alone."""
+"""`Record.check`: compare rows of a few samples with autograd's gradients of their losses."""
 
 from collections.abc import Callable
 from typing import Any
@@ -44,7 +44,7 @@ def check_rows(capture: Any, row_of: Callable, samples: tuple[int, ...]) -> dict
 
 
 def _tolerance(losses):
-    """Return that of the least exact operation of the pass: under autocast one of 16 bits."""
+    """Return the tolerance of the least exact dtype in the graph, such as autocast's."""
     nodes = Graph([(losses.grad_fn, losses.output_nr, None)], {}, len(losses)).nodes
     dtypes = {x.dtype for node in nodes for x in node._input_metadata}
     return max(TOLERANCE.get(dtype, 5e-2) for dtype in dtypes if dtype.is_floating_point)

@@ -1,6 +1,6 @@
-"""Closed forms of a parameter's rows: products, rows that are formed at once, parts of them.
+"""Closed forms of a parameter's rows: outer products, their sums, stored rows, slices.
 
-Each form holds a batch and answers the same questions:
+Each form holds a batch and has the same methods:
 
     rows(samples, out)          write the rows of a slice of samples into ``out``
     squared_norms()             (B,)      ||g_i||^2                   without forming the rows,
@@ -10,7 +10,7 @@ Each form holds a batch and answers the same questions:
     project(vectors)            (B, k)    a_k^T g_i c_k, or a_k . g_i
     inner(other)                (B,)      g_i . g'_i, another use of the parameter
 
-``kind`` is what a record calls it.
+``kind`` is its name in `Record.forms`.
 """
 
 import sys
@@ -28,22 +28,22 @@ from .buffers import part_of, slices
 def squares(x: Tensor) -> Tensor:
     """Return the sums of squares over all axes but the first, (B,).
 
-    Without memory for the squares, which costs more than they do.
+    Without memory for the squares.
     """
     return torch.linalg.vector_norm(x.reshape(len(x), -1), dim=1).square_()
 
 
 class Form:
-    """A form that has nothing cheaper than its rows; the others say what they have."""
+    """Base class. Subclasses override what they compute without rows."""
 
     kind: ClassVar[str] = "rows"
-    needs_rows = True  # for its norms, or they are the cheapest way to them
-    at_once = sys.maxsize  # samples whose rows are best asked for together, for all parameters
+    needs_rows = True  # whether norms need rows, or are cheapest from them
+    at_once = sys.maxsize  # samples to ask rows of at a time, of all parameters
 
-    def only_rows_tell(self, *_: Any) -> None:
-        """Answer None to whatever is asked."""
+    def _needs_rows(self, *_: Any) -> None:
+        """Return None: only the rows tell."""
 
-    squared_norms = weighted_sum = squared_sum = products = project = inner = only_rows_tell
+    squared_norms = weighted_sum = squared_sum = products = project = inner = _needs_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class OuterSum(Form):
 
     @property
     def needs_rows(self) -> bool:
-        """Compare multiplications a sample, each side over T."""
+        """Whether rows take fewer multiplications than Gram matrices (both sides are over T)."""
         _, T, p = self.delta.shape
         return T * (p + self.h.shape[2]) > p * self.h.shape[2]
 
@@ -125,8 +125,8 @@ class OuterSum(Form):
         if not isinstance(other, OuterSum):
             return None
         (size, T, p), (count, S, d) = self.delta.shape, other.h.shape
-        # Multiplications for a pair of samples: of positions, or of rows. Mine are formed once,
-        # theirs again for each work buffer of mine.
+        # Multiplications for a pair of samples: by positions, or by rows. Rows of self are formed
+        # once, rows of other once for each work buffer of self.
         buffered = min(size, max(1, buffers.SCRATCH // (p * d * self.h.itemsize)))
         if T * S * (p + d) > p * d * (1 + T / count + S / buffered):
             return None
@@ -163,7 +163,7 @@ def _direct_squares(delta, h):
 
 @dataclass(frozen=True, eq=False)
 class Formed(Form):
-    """Rows small enough to be formed at once: a bias or a scale; g (B, *shape)."""
+    """Stored rows, of small parameters such as a bias or a scale; g (B, *shape)."""
 
     kind: ClassVar[str] = "formed"
     needs_rows = False
@@ -192,7 +192,7 @@ class Formed(Form):
 
 
 def copied_rows(form: Form, samples: slice, out: Tensor) -> None:
-    """Write rows into memory that is no block of its own: a part of each line of a table."""
+    """Write rows into memory that is not contiguous, by way of a buffer."""
     for part in slices(len(out), out[0].nbytes):
         rows = torch.empty_like(out[part], memory_format=torch.contiguous_format)
         form.rows(part_of(samples, part), rows)
@@ -201,7 +201,7 @@ def copied_rows(form: Form, samples: slice, out: Tensor) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Part(Form):
-    """Another form's rows, in some lines of the parameter; its other lines are 0."""
+    """Rows of a slice of a parameter's axis 0; the rest is 0."""
 
     form: Form
     lines: slice
@@ -223,10 +223,10 @@ class Part(Form):
         return self.form.squared_norms()
 
     def weighted_sum(self, weights: Tensor) -> Tensor | None:
-        return self._among_zeros(self.form.weighted_sum(weights))
+        return self._padded(self.form.weighted_sum(weights))
 
     def squared_sum(self) -> Tensor | None:
-        return self._among_zeros(self.form.squared_sum())
+        return self._padded(self.form.squared_sum())
 
     def project(self, vectors: list) -> Tensor | None:
         return self.form.project([vectors[0][self.lines], *vectors[1:]])
@@ -237,7 +237,7 @@ class Part(Form):
         )
         return 0.0 if apart else None
 
-    def _among_zeros(self, part):
+    def _padded(self, part):
         if part is None:
             return None
         whole = part.new_zeros(self.shape)

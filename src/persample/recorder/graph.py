@@ -1,8 +1,9 @@
-"""The graph that autograd recorded, walked once from the losses down at every pass.
+"""The autograd graph of a pass, with the layout of the samples in every cotangent.
 
-A node is one operation of the forward pass. ``next_functions`` lead from the loss towards the
-parameters; a parameter ends in an AccumulateGrad node. The walk says of each cotangent where its
-samples lie (see `axes`). A node is *proved* if that is known of all the cotangents it gets.
+``next_functions`` lead from the losses towards the parameters, whose leaves are AccumulateGrad
+nodes. Nodes have indices, in the order in which they are found. A layout says how a cotangent's
+entries belong to samples (see `along`); the rules of `axes` propagate layouts through the nodes.
+A node is *proved* if the layouts of all its cotangents are known.
 """
 
 from functools import cache
@@ -18,19 +19,18 @@ Node = Any  # torch.autograd.graph.Node
 
 @cache
 def kind_of(name: str) -> str:
-    """Return the kind of an operation, "Mul" of MulBackward0; "" of somebody's own function.
+    """Return the kind of a node, "Mul" for MulBackward0; "" for a custom Function.
 
-    The number tells them apart: "MulBackward" is a ``torch.autograd.Function`` that someone wrote.
+    A custom Function called Mul has nodes called "MulBackward", without a digit.
     """
-    kind, _, number = name.rpartition("Backward")
-    return kind if number.isdigit() else "CopySlices" * (name == "torch::autograd::CopySlices")
+    kind, _, overload = name.rpartition("Backward")
+    return kind if overload.isdigit() else "CopySlices" * (name == "torch::autograd::CopySlices")
 
 
 class Graph:
-    """The nodes that can be reached from ``roots``, each once.
+    """All nodes that can be reached from ``roots``, a list of (node, output index, layout).
 
-    ``roots`` are (node, number of its output, where the samples lie in its cotangent). With
-    ``trials`` unknown operations are tried (see `trial`).
+    With ``trials`` nodes without a rule are tested numerically (see `trial`).
     """
 
     def __init__(
@@ -41,39 +41,39 @@ class Graph:
         trials: Any = None,
     ) -> None:
         self.size = size
-        self.tried: set[str] = set()  # names of operations that `trials` proved
+        self.tried: set[str] = set()  # names of the nodes that `trials` proved
         self.nodes: list[Node] = []
-        self.names: list[str] = []  # of the nodes
+        # Lists with one entry for each node:
+        self.names: list[str] = []
         self.kinds: list[str] = []
+        self.uses: list[list[tuple[int, int]]] = []  # [(node above, its input index)]
+        self.targets: list[list] = []  # [(next node, its output index), or None]
+        self.layouts: list[dict[int, Layout]] = []  # output index -> layout, None if unknown
+        self.leaves: dict[str, int] = {}  # parameter -> its AccumulateGrad node
+        self.index_of: dict[Node, int] = {}
         self._shapes: dict[tuple[int, int], tuple[int, ...]] = {}
         self._known_starts: dict[int, list] = {}
         self._memory: dict = {}
-        self.place: dict[Node, int] = {}
-        self.uses: list[list[tuple[int, int]]] = []  # for each node: (consumer, input of it)
-        self.targets: list[list] = []  # for each node: (place of the next node, its output)
-        self.leaves: dict[str, int] = {}  # parameter -> its AccumulateGrad node
-        # For each node: output -> where the samples lie in its cotangent, None if unknown.
-        self.layouts: list[dict[int, Layout]] = []
-        for node, number, along in roots:
-            self.layouts[self._add(node)][number] = along
+        for node, output_index, layout in roots:
+            self.layouts[self._add(node)][output_index] = layout
         for here, node in enumerate(self.nodes):  # grows while it is walked
             targets = []
-            for slot, (other, number) in enumerate(node.next_functions):
+            for input_index, (other, output_index) in enumerate(node.next_functions):
                 if other is None:
                     targets.append(None)
                     continue
                 there = self._add(other)
-                self.uses[there].append((here, slot))
-                targets.append((there, number))
+                self.uses[there].append((here, input_index))
+                targets.append((there, output_index))
             self.targets.append(targets)
             if not targets and hasattr(node, "variable") and id(node.variable) in names:
                 self.leaves[names[id(node.variable)]] = here
         self._walk(trials)
 
     def _add(self, node: Node) -> int:
-        there = self.place.get(node)
+        there = self.index_of.get(node)
         if there is None:
-            there = self.place[node] = len(self.nodes)
+            there = self.index_of[node] = len(self.nodes)
             self.nodes.append(node)
             self.names.append(node.name())
             self.kinds.append(kind_of(self.names[-1]))
@@ -82,7 +82,7 @@ class Graph:
         return there
 
     def _walk(self, trials: Any) -> None:
-        """Say where the samples lie, each node after all that use it."""
+        """Propagate the layouts, in topological order from the roots."""
         waiting, leaves = [len(uses) for uses in self.uses], set(self.leaves.values())
         arriving: list[dict[int, list]] = [{} for _ in self.nodes]
         ready = [here for here, count in enumerate(waiting) if not count]
@@ -92,54 +92,51 @@ class Graph:
                 lies = parts[0] if alone else joined(parts, self.shape(here, output), self.size)
                 self.layouts[here][output] = lies
             arriving[here], along = {}, self.agreed(here)
-            for slot, target in enumerate(self.targets[here]):
+            for input_index, target in enumerate(self.targets[here]):
                 if target is None or target[0] in leaves:
                     continue
                 there, output = target
-                parts = self._pass(here, slot, along, trials)
+                parts = self._pass(here, input_index, along, trials)
                 arriving[there].setdefault(output, []).extend(parts)
                 waiting[there] -= 1
                 if not waiting[there]:
                     ready.append(there)
 
-    def _pass(self, here, slot, along, trials):
-        """Return where the samples lie in what a node passes to an input, part by part."""
+    def _pass(self, here, input_index, along, trials):
+        """Return the layouts of what a node adds to the cotangent of an input."""
         kind, outputs = self.kinds[here], self.layouts[here]
         rule = AXES.get(kind)
         if isinstance(along, OneSample) and kind not in SLICING:
             return [along]
         if kind in PER_OUTPUT and None not in outputs.values():
-            return [rule(self.passed(here, slot, n, part, n)) for n, part in outputs.items()]
+            return [rule(self.passed(here, input_index, n, x)) for n, x in outputs.items()]
         if along is None:
             return [None]
         if rule is None:
-            if trials is None or not trials.proves(self, here, slot, along):
+            if trials is None or not trials.proves(self, here, input_index, along):
                 return [None]
             self.tried.add(self.names[here])
             return [along]
-        first = next(iter(outputs))
-        output = first if len(outputs) == 1 else None
-        return [rule(self.passed(here, slot, output, along, first))]
+        passed = self.passed(here, input_index, next(iter(outputs)), along)
+        return [rule(passed if len(outputs) == 1 else passed._replace(output_index=None))]
 
-    def passed(
-        self, here: int, slot: int, output: int | None, along: Layout, like: int = 0
-    ) -> Passed:
-        """Return what a node passes from an output to an input; ``like`` is one of that shape."""
-        out, into = self.shape(here, like), self.shape(*self.targets[here][slot])
-        start = self._starts(here, out)[slot] if self.kinds[here] == "Cat" else None
+    def passed(self, here: int, input_index: int, output: int, along: Layout) -> Passed:
+        """Return what a rule gets: the cotangent of an output, on its way to an input."""
+        out, into = self.shape(here, output), self.shape(*self.targets[here][input_index])
+        start = self._starts(here, out)[input_index] if self.kinds[here] == "Cat" else None
         node = self.nodes[here]
-        return Passed(node, slot, output, along, out, into, self.size, start, self._memory)
+        return Passed(node, input_index, output, along, out, into, self.size, start, self._memory)
 
     def _starts(self, here, out):
-        """Return where each input of a node stands that joins them; None if that is not known.
+        """Return where each input of a `torch.cat` begins in the output; None if unknown.
 
-        Of an input without a gradient nothing is known.
+        The shape of an input without a gradient is unknown, so count from both ends.
         """
         if here not in self._known_starts:
             targets, dim = self.targets[here], self.nodes[here]._saved_dim
             dim = (dim - 2**64 if dim >= 2**63 else dim) % len(out)
             shapes = [target and self.shape(*target) for target in targets]
-            # An empty vector joins arrays of any number of axes.
+            # torch.cat takes an empty vector among arrays of any number of axes.
             lengths = [x and (x[dim] if len(x) == len(out) else 0) for x in shapes]
             starts, start = [], 0
             for length in lengths:
@@ -152,12 +149,12 @@ class Graph:
             self._known_starts[here] = starts
         return self._known_starts[here]
 
-    def agreed(self, place: int) -> Layout:
-        """Return where the samples lie in the cotangents of all outputs of a node, if they do.
+    def agreed(self, index: int) -> Layout:
+        """Return the layout that the cotangents of all outputs have in common; None if none.
 
-        Of outputs that have them along different axes it says where in output 0.
+        If the outputs have different sample axes (`SAMPLE_AXES`), that of output 0.
         """
-        outputs, axes = self.layouts[place], SAMPLE_AXES.get(self.kinds[place])
+        outputs, axes = self.layouts[index], SAMPLE_AXES.get(self.kinds[index])
         found = list(outputs.values())
         if axes:
             found = [_in_output_0(along, axes, n) for n, along in outputs.items()]
@@ -165,30 +162,34 @@ class Graph:
             return found[0]
         return found[0] if found and found.count(found[0]) == len(found) else None
 
-    def is_proved(self, place: int) -> bool:
-        """Say whether it is known where the samples lie in each cotangent that the node gets."""
-        found = self.layouts[place].values()
+    def is_of_one_sample(self, index: int) -> bool:
+        """Whether all cotangents of a node belong to one sample."""
+        return isinstance(self.agreed(index), OneSample)
+
+    def is_proved(self, index: int) -> bool:
+        """Whether the layouts of all cotangents of a node are known."""
+        found = self.layouts[index].values()
         return bool(found) and None not in found
 
-    def shape(self, place: int, number: int = 0) -> tuple[int, ...]:
-        """Return the shape of one output of a node."""
-        key = place, number
-        if key not in self._shapes:  # to ask a node takes longer
-            self._shapes[key] = tuple(self.nodes[place]._input_metadata[number].shape)
+    def shape(self, index: int, output_index: int = 0) -> tuple[int, ...]:
+        """Return the shape of an output of a node."""
+        key = index, output_index
+        if key not in self._shapes:  # _input_metadata is slow
+            self._shapes[key] = tuple(self.nodes[index]._input_metadata[output_index].shape)
         return self._shapes[key]
 
     def unknown(self) -> list[int]:
-        """Return the places of the operations that no table knows."""
-        places = enumerate(self.kinds)
-        return [here for here, kind in places if self.targets[here] and kind not in AXES]
+        """Return the nodes without a rule in `AXES`."""
+        kinds = enumerate(self.kinds)
+        return [here for here, kind in kinds if self.targets[here] and kind not in AXES]
 
     def opaque(self) -> list[str]:
-        """Return the names of functions of someone's own, which may hide a graph."""
+        """Return the names of custom Functions, which may run a graph of their own inside."""
         return [node.name() for node in self.nodes if isinstance(node, BackwardCFunction)]
 
-    def reach(self, place: int) -> set[int]:
-        """Return the places of all nodes from here towards the parameters, this one included."""
-        seen, waiting = {place}, [place]
+    def reach(self, index: int) -> set[int]:
+        """Return all nodes that can be reached from a node, itself included."""
+        seen, waiting = {index}, [index]
         while waiting:
             for target in self.targets[waiting.pop()]:
                 if target is not None and target[0] not in seen:
@@ -198,7 +199,7 @@ class Graph:
 
 
 def _in_output_0(along, axes, output):
-    """Return where the samples lie in output 0, if they lie in another as the table says."""
+    """Return the layout of output 0 that agrees with the layout of another output."""
     if not isinstance(along, Along):
         return along
     return along.at(axes[0]) if along.axis == axes[output] else None

@@ -1,7 +1,4 @@
-"""Closed forms of convolutions and lookups.
-
-They answer the questions that `forms` states; None where only the rows tell.
-"""
+"""Closed forms of convolutions and lookups, with the methods that `forms` states."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -15,9 +12,9 @@ from .forms import Form, Outer, OuterSum, copied_rows
 
 @dataclass(frozen=True, eq=False)
 class Convolution(Form):
-    """g_i = sum over output positions of delta_i times the window of x it saw; x is padded.
+    """A linear layer at every output position, whose input is the window of x there.
 
-    delta (B, p, l, m), x (B, c, ., .): a linear layer over positions whose input is the windows.
+    delta (B, p, l, m), x (B, c, ., .), padded.
     """
 
     kind: ClassVar[str] = "convolution"
@@ -27,10 +24,10 @@ class Convolution(Form):
     stride: tuple[int, int]
     dilation: tuple[int, int]
     groups: int
-    shape: tuple[int, ...]  # the parameter's, with one or two window axes
+    shape: tuple[int, ...]  # of the parameter, for one or two dimensions
 
     def _parts(self) -> Any:
-        """Yield (samples, delta, windows), few samples at a time: the windows stay in the cache.
+        """Yield (samples, delta, windows), for few samples: the windows stay in the cache.
 
         delta (n groups, p / groups, T), windows (n groups, c / groups k l, T).
         """
@@ -89,7 +86,7 @@ class Convolution(Form):
 
 @dataclass(frozen=True, eq=False)
 class Lookup(Form):
-    """g_i is 0 but where sample i looked: row index_it of the table gets delta_it.
+    """Row index_it of a table gets delta_it, summed over t; the rest of g_i is 0.
 
     delta (B, T, d), index (B, T), a table of ``count`` rows.
     """
@@ -106,31 +103,32 @@ class Lookup(Form):
         delta = self.delta[samples]
         out.zero_()
         flat = out.view(-1, delta.shape[2])
-        flat.index_add_(0, self._places(samples), delta.flatten(0, 1))
+        flat.index_add_(0, self._table_rows(samples), delta.flatten(0, 1))
 
-    def _places(self, samples):
+    def _table_rows(self, samples):
+        """Return (B T,): row numbers in one table of B count rows, sample by sample."""
         index = self.index[samples]
         first = torch.arange(index.shape[0], device=index.device) * self.count
         return (first[:, None] + index).flatten()
 
     def _looked_up(self):
-        """Return (place, sum of cotangents there), one for each row some sample looked at."""
-        places, inverse = self._places(slice(None)).unique(return_inverse=True)
-        sums = self.delta.new_zeros(len(places), self.delta.shape[2])
-        return places, sums.index_add_(0, inverse, self.delta.flatten(0, 1))
+        """Return the different `_table_rows`, and for each the sum of its cotangents."""
+        rows, inverse = self._table_rows(slice(None)).unique(return_inverse=True)
+        sums = self.delta.new_zeros(len(rows), self.delta.shape[2])
+        return rows, sums.index_add_(0, inverse, self.delta.flatten(0, 1))
 
     def squared_norms(self) -> Tensor:
-        places, sums = self._looked_up()
+        rows, sums = self._looked_up()
         norms = sums.new_zeros(len(self.delta))
-        return norms.index_add_(0, places // self.count, sums.square_().sum(1))
+        return norms.index_add_(0, rows // self.count, sums.square_().sum(1))
 
     def weighted_sum(self, weights: Tensor) -> Tensor:
         weighted = (self.delta * weights[:, None, None]).flatten(0, 1)
         return self._table().index_add_(0, self.index.flatten(), weighted)
 
     def squared_sum(self) -> Tensor:
-        places, sums = self._looked_up()
-        return self._table().index_add_(0, places % self.count, sums.square_())
+        rows, sums = self._looked_up()
+        return self._table().index_add_(0, rows % self.count, sums.square_())
 
     def project(self, vectors: list) -> Tensor:
         lines, columns = vectors
@@ -141,9 +139,9 @@ class Lookup(Form):
         return torch.cat(parts)
 
     def inner(self, other: Any) -> Tensor | None:
-        """Of a table that is also the weight of a layer, delta' (B, S, count), h (B, S, d).
+        """For a table tied to the weight of a layer, delta' (B, S, count), h (B, S, d):
 
-        g_i . g'_i = sum_ts (delta_it . h_is) delta'_is[index_it]: no row of the table is formed.
+        g_i . g'_i = sum_ts (delta_it . h_is) delta'_is[index_it].
         """
         if isinstance(other, Outer):
             other = OuterSum(other.delta[:, None], other.h[:, None])
@@ -158,7 +156,7 @@ class Lookup(Form):
 
 @dataclass(frozen=True, eq=False)
 class ConvolutionLoop(Form):
-    """A transposed or three-dimensional convolution: PyTorch's own rule, sample by sample."""
+    """A transposed or three-dimensional convolution: PyTorch's backward, sample by sample."""
 
     delta: Tensor
     x: Tensor
@@ -170,7 +168,7 @@ class ConvolutionLoop(Form):
             out[n] = self._gradient(self.delta[i : i + 1], self.x[i : i + 1])
 
     def _gradient(self, delta, x):
-        weight = x.new_empty(1).expand(self.shape)  # only its shape is read
+        weight = x.new_empty(1).expand(self.shape)  # only the shape matters
         return torch.ops.aten.convolution_backward(
             delta, x, weight, None, *self.options, [False, True, False]
         )[1]
@@ -182,7 +180,7 @@ class ConvolutionLoop(Form):
 
 @dataclass(frozen=True, eq=False)
 class Groups(Form):
-    """A sample has k consecutive entries of another form's batch; their rows add up."""
+    """Each sample has k consecutive entries of another form's batch, whose rows add up."""
 
     form: Form
     k: int

@@ -1,8 +1,4 @@
-"""Fewer forms of the same sum: uses that are alike become one, with more terms.
-
-A weight used at T places has one sum of T products; the uses of samples that were computed apart
-become one batch.
-"""
+"""Merge forms: T uses of a parameter into one form, and forms of single samples into a batch."""
 
 from dataclasses import dataclass
 from functools import reduce
@@ -17,7 +13,7 @@ from .layer_forms import Lookup
 
 
 def merged(uses: list[Form]) -> list[Form]:
-    """Return fewer forms of the same sum: products, lookups and what is formed become one each."""
+    """Return a parameter's uses as fewer forms: one of products, one of lookups, one of rows."""
     if len(uses) < 2:
         return uses
     products = [use for use in uses if isinstance(use, Outer | OuterSum)]
@@ -25,25 +21,25 @@ def merged(uses: list[Form]) -> list[Form]:
     formed = [use for use in uses if isinstance(use, Formed)]
     others = [use for use in uses if not isinstance(use, Outer | OuterSum | Lookup | Formed)]
     if len(products) > 1:
-        delta, h = (torch.cat(x, 1) for x in zip(*map(_places, products), strict=True))
+        delta, h = (torch.cat(x, 1) for x in zip(*map(_factors, products), strict=True))
         products = [OuterSum(delta, h)]
     if len(lookups) > 1:
-        delta, index = (torch.cat(x, 1) for x in zip(*map(_places, lookups), strict=True))
+        delta, index = (torch.cat(x, 1) for x in zip(*map(_factors, lookups), strict=True))
         lookups = [Lookup(delta, index, lookups[0].count)]
     if len(formed) > 1:
         formed = [Formed(reduce(add, [use.g for use in formed]))]
     return others + formed + lookups + products
 
 
-def _places(form):
-    """Return the factors of a sum over places, (B, T, ...)."""
+def _factors(form):
+    """Return the two arrays of a sum over T positions, (B, T, ...)."""
     if isinstance(form, Lookup):
         return form.delta, form.index
     return [x if x.ndim == 3 else x[:, None] for x in (form.delta, form.h)]
 
 
 def batched(uses: list[tuple[int, Form]], size: int) -> list[Form]:
-    """Return forms of the whole batch from (sample, form of this sample alone)."""
+    """Return forms of the batch, from pairs (sample, form of this sample alone)."""
     alike: dict = {}
     for sample, form in uses:
         alike.setdefault(_likeness(form), []).append((sample, form))
@@ -51,7 +47,7 @@ def batched(uses: list[tuple[int, Form]], size: int) -> list[Form]:
 
 
 def _likeness(form):
-    """Return what forms must have in common to become one."""
+    """Return a key that forms must share to be batched."""
     if isinstance(form, Part):
         return Part, form.lines.start, form.lines.stop, _likeness(form.form)
     kinds = (Outer, OuterSum), (Lookup,), (Formed,)
@@ -68,10 +64,10 @@ def _batch(samples, forms, size):
         whole = g.new_zeros(size, *g.shape[1:])
         return Formed(whole.index_add_(0, torch.tensor(samples, device=g.device), g))
     if isinstance(first, Outer | OuterSum | Lookup):
-        places = [[x[0] for x in _places(form)] for form in forms]
-        owner = [i for i, (x, _) in zip(samples, places, strict=True) for _ in range(len(x))]
+        factors = [[x[0] for x in _factors(form)] for form in forms]
+        owner = [i for i, (x, _) in zip(samples, factors, strict=True) for _ in range(len(x))]
         along = Along(0, 1, tuple(owner))
-        one, other = (along.split(torch.cat(x), size) for x in zip(*places, strict=True))
+        one, other = (along.split(torch.cat(x), size) for x in zip(*factors, strict=True))
         is_lookup = isinstance(first, Lookup)
         return Lookup(one, other, first.count) if is_lookup else OuterSum(one, other)
     return OneByOne(list(samples), list(forms), size)
@@ -79,7 +75,7 @@ def _batch(samples, forms, size):
 
 @dataclass(frozen=True, eq=False)
 class OneByOne(Form):
-    """Forms of single samples; those of one sample add up."""
+    """Forms of single samples that cannot be stacked; a sample's forms add up."""
 
     samples: list[int]
     forms: list[Form]

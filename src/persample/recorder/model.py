@@ -1,4 +1,4 @@
-"""What of a PyTorch model takes part, and what is said of models and losses without rows."""
+"""Select a model's trainable parameters; refuse models and losses that have no rows."""
 
 import sys
 from typing import Any
@@ -9,9 +9,9 @@ from .graph import Graph
 
 
 def trainable(model: nn.Module, modules: list[tuple[str, nn.Module]]) -> dict[str, Tensor]:
-    """Return name -> parameter of those that require grad, named as in named_parameters().
+    """Return name -> parameter for all that require grad, as named_parameters() names them.
 
-    ``modules`` are the model's named_modules(): walked once, since a small model's pass is short.
+    ``modules`` is the list of the model's named_modules(), made once, since that is slow.
     """
     named, seen = {}, set()
     for where, module in modules:
@@ -42,10 +42,10 @@ def trainable(model: nn.Module, modules: list[tuple[str, nn.Module]]) -> dict[st
 
 
 def refuse_divided(parameters: dict[str, Tensor], modules: list[tuple[str, nn.Module]]) -> None:
-    """Refuse parameters of which each process holds a part, fetched for the moment or not.
+    """Refuse sharded parameters: a DTensor, or any parameter of a module under FSDP.
 
-    A part is a DTensor, and known without loading torch.distributed.tensor. What is fetched for a
-    pass is not: it looks whole, and its ``.grad`` would be lost with it.
+    FSDP gathers a parameter for the time of a pass; it then looks whole, and its ``.grad`` would
+    be lost with it. torch.distributed is not imported for this.
     """
     for name, p in parameters.items():
         if hasattr(p, "full_tensor"):
@@ -68,7 +68,7 @@ def refuse_divided(parameters: dict[str, Tensor], modules: list[tuple[str, nn.Mo
 
 
 def refuse_hooks(parameters: dict[str, Tensor]) -> None:
-    """Refuse hooks on parameters: they change the sum of the rows, and no row."""
+    """Refuse hooks on parameters: they change the gradient of the batch, and no row."""
     for name, p in parameters.items():
         if p._backward_hooks:
             raise NotImplementedError(
@@ -79,7 +79,7 @@ def refuse_hooks(parameters: dict[str, Tensor]) -> None:
 
 
 def check_losses(losses: Any) -> None:
-    """Say what is wrong with the losses of a batch: one number for each sample is needed."""
+    """Raise unless the losses are a tensor (B,) with a graph, B > 0."""
     if not isinstance(losses, Tensor):
         raise TypeError(
             f"backward: the losses are of type {type(losses).__name__}; give a tensor with one "
@@ -107,7 +107,7 @@ def check_losses(losses: Any) -> None:
 
 
 def refuse_batch_norm(where: str, module: nn.Module, args: tuple) -> None:
-    """Stop a layer that mixes the samples of a batch."""
+    """Refuse a BatchNorm layer that uses batch statistics."""
     if module.training or module.running_mean is None:
         raise ValueError(
             f"record: {where or 'the model'} is a {type(module).__name__} that normalises by "
@@ -117,7 +117,7 @@ def refuse_batch_norm(where: str, module: nn.Module, args: tuple) -> None:
 
 
 def refuse_opaque(graph: Graph, parameters: dict[str, Tensor]) -> None:
-    """Refuse a pass in which a parameter may be used where no graph shows it."""
+    """Refuse custom Functions that may use a parameter that the graph does not show."""
     opaque = graph.opaque()
     if "CheckpointFunctionBackward" in opaque:
         raise NotImplementedError(

@@ -1,4 +1,4 @@
-"""Run autograd for a record: to read what it saved, and to bring the cotangents."""
+"""Run autograd: to read saved tensors, and to compute cotangents inside the graph."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,7 +12,7 @@ from .graph import Graph
 
 
 class CallDuringBackward(torch.autograd.Function):
-    """Call a function when a backward pass comes by. (A hook would count as the user's.)"""
+    """Call a function during the backward pass. (A hook would be taken for a user's.)"""
 
     @staticmethod
     def forward(ctx: Any, number: Tensor, function: Callable) -> Tensor:
@@ -26,16 +26,16 @@ class CallDuringBackward(torch.autograd.Function):
 
 
 def during_a_pass(read: Callable) -> Any:
-    """Return ``read()``, called while a backward pass runs, if only that of one number.
+    """Return ``read()``, called inside a backward pass of a dummy scalar.
 
-    A block that is checkpointed is computed again once for each backward pass that reads what it
-    saved, but without one at each reading.
+    Reading a saved tensor of a checkpointed block recomputes the block: once per backward pass
+    inside of one, at every single access outside.
     """
     found: list = []
     with torch.enable_grad():
         number = torch.zeros((), requires_grad=True)
         called = CallDuringBackward.apply(number, lambda: found.append(read()))
-        called.backward()  # autograd.grad would tell nodes that nobody wants what they compute
+        called.backward()  # autograd.grad would mark the nodes as not needed
     return found[0]
 
 
@@ -46,22 +46,25 @@ def cotangents(
     retain_graph: bool,
     accumulate: bool,
 ) -> dict[tuple[int, int], Tensor | None]:
-    """Return (place, output) -> cotangent: of a pass that ends there, or that fills ``.grad``."""
+    """Return (node index, output index) -> cotangent of the sum of the losses.
+
+    The pass ends at these nodes, or, with ``accumulate``, runs on and fills ``.grad``.
+    """
     ones = torch.ones_like(losses)
     if not accumulate:
-        ends = [GradientEdge(graph.nodes[place], n) for place, n in edges]
+        ends = [GradientEdge(graph.nodes[index], n) for index, n in edges]
         found = torch.autograd.grad(
             losses, ends, ones, retain_graph=retain_graph, allow_unused=True
         )
         return dict(zip(edges, found, strict=True))
     arrived: dict = {}
     handles = [
-        graph.nodes[place].register_prehook(partial(arrived.__setitem__, place))
-        for place in {place for place, _ in edges}
+        graph.nodes[index].register_prehook(partial(arrived.__setitem__, index))
+        for index in {index for index, _ in edges}
     ]
     try:
         losses.backward(ones, retain_graph=retain_graph)
     finally:
         for handle in handles:
             handle.remove()
-    return {(place, n): arrived[place][n] if place in arrived else None for place, n in edges}
+    return {(index, n): arrived[index][n] if index in arrived else None for index, n in edges}

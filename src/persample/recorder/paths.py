@@ -1,13 +1,13 @@
-"""From a use of a parameter down to the parameter: what was made of it before it was used.
+"""Paths from a use of a parameter to the parameter: transposes, views, slices, lookups, casts.
 
-A weight is transposed, viewed, cut into pieces or looked up, and then used. The rows at the use
-become the parameter's where each of these steps is undone. The table `STEPS` has one for each
-kind of node that only moves numbers, with the forms that it moves without forming rows. From the
-first node that is not in the table, or whose step cannot move the form, autograd takes the rows.
+A form at the use becomes the parameter's form by the backward of each node on the path. The table
+`STEPS` has the nodes that only rearrange entries, and the forms that each can transform without
+forming rows. At the first node without a matching step, autograd takes over (`Pulled`).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from torch import Tensor
 from torch.autograd.graph import GradientEdge
@@ -21,11 +21,11 @@ from .replay import Pulled
 
 @dataclass(frozen=True)
 class Step:
-    """``move(form, passed, saved)`` takes the rows of a node's output to its input.
+    """The backward of a node, for forms: ``move(form, passed, saved)`` returns the input's form.
 
-    ``takes`` are the forms that it can move, ``gives`` what becomes of them (None: they stay of
-    their class), ``fits(passed)`` whether the node moves numbers in the way that is meant;
-    ``saved`` has what ``needs`` names of what autograd saved.
+    ``takes``: the classes of forms it accepts. ``gives``: the class it returns, None for the same.
+    ``fits(passed)``: whether the step applies to this node. ``needs``: names of the saved
+    attributes that ``saved`` has.
     """
 
     move: Callable[[Form, Passed, dict], Form]
@@ -35,42 +35,46 @@ class Step:
     needs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Path:
-    """The steps from one input of an operation, (place, output), to a parameter's leaf.
+class Path(NamedTuple):
+    """The steps from an input of a site to the parameter.
 
-    ``pulled`` is where autograd begins, (place, output), if it has to; None if it has not.
+    ``pulled`` is the (node index, output index) from which autograd computes the rest, if any.
     """
 
-    steps: tuple[tuple[int, Step, Passed], ...]  # each with the place of its node
+    steps: tuple[tuple[int, Step, Passed], ...]  # with the node index of each
     pulled: tuple[int, int] | None = None
 
     def apply(self, form: Form, saved: dict, graph: Graph, name: str, parameter: Tensor) -> Form:
-        """Return the form of the parameter's rows, from that of the rows at the operation."""
-        for place, step, passed in self.steps:
-            form = step.move(form, passed, saved.get(place, {}))
+        """Return the parameter's form, from the form at the site."""
+        for index, step, passed in self.steps:
+            form = step.move(form, passed, saved.get(index, {}))
         if self.pulled is None:
             return form
-        place, output = self.pulled
-        node = graph.nodes[place]
+        index, output = self.pulled
+        node = graph.nodes[index]
         dtype = node._input_metadata[output].dtype
-        shape = graph.shape(place, output)
+        shape = graph.shape(index, output)
         return Pulled(form, GradientEdge(node, output), shape, dtype, name, parameter)
 
 
+DIRECT = Path(())
+
+
 def path(graph: Graph, target: tuple[int, int], leaf: int, form: type[Form]) -> Path:
-    """Return the path from an input of an operation to a leaf, for a class of forms."""
-    steps, (place, output) = [], target
-    while place != leaf:
-        step, targets = STEPS.get(graph.kinds[place]), graph.targets[place]
+    """Return the path to a leaf from ``target``, (node index, output index), for such forms."""
+    if target[0] == leaf:
+        return DIRECT
+    steps, (index, output) = [], target
+    while index != leaf:
+        step, targets = STEPS.get(graph.kinds[index]), graph.targets[index]
         if step is None or targets[0] is None or not issubclass(form, step.takes):
-            return Path(tuple(steps), (place, output))
-        passed = graph.passed(place, 0, output, None, output)
+            return Path(tuple(steps), (index, output))
+        passed = graph.passed(index, 0, output, None)
         if not step.fits(passed):
-            return Path(tuple(steps), (place, output))
-        steps.append((place, step, passed))
+            return Path(tuple(steps), (index, output))
+        steps.append((index, step, passed))
         form = step.gives or form
-        place, output = targets[0]
+        index, output = targets[0]
     return Path(tuple(steps))
 
 
@@ -82,7 +86,7 @@ def _viewed(form, passed, saved):
     return Formed(form.g.reshape(len(form.g), *passed.into))
 
 
-def _turned(form, passed, saved):
+def _transposed(form, passed, saved):
     return Formed(form.g.mT) if isinstance(form, Formed) else type(form)(form.h, form.delta)
 
 
@@ -91,25 +95,25 @@ def _is_matrix(passed):
 
 
 def _exchanges_two(passed):
-    """Say whether the two axes of a matrix are exchanged."""
+    """Whether a permutation or a transpose of a matrix exchanges its axes."""
     order, one, other = (passed.saved(name) for name in ("dims", "dim0", "dim1"))
     if order is None:
         order = (1, 0) if None not in (one, other) and (one - other) % 2 == 1 else (0, 1)
     return _is_matrix(passed) and [axis % 2 for axis in order] == [1, 0]
 
 
-def _piece(form, passed, saved):
-    """Undo a cut of whole lines."""
+def _part(form, passed, saved):
+    """Backward of a slice of axis 0."""
     start = passed.start_of_part(0)
     return Part(form, slice(start, start + passed.out[0]), passed.into)
 
 
-def _is_of_lines(passed):
+def _slices_axis_0(passed):
     return passed.saved("dim") == 0 and passed.saved("step", 1) == 1
 
 
 def _looked_up(form, passed, saved):
-    """Undo a choice of lines that all samples share, as of positions."""
+    """Backward of an embedding whose indices all samples share, such as positions."""
     size, index = len(form.g), saved["indices"].flatten()
     delta = form.g.reshape(size, len(index), -1)
     if saved["padding_idx"] >= 0:
@@ -123,15 +127,15 @@ def _is_plain_lookup(passed):
 
 CAST = Step(_same)
 VIEW = Step(_viewed, (Formed,))
-PIECE = Step(_piece, (Form,), Part, _is_of_lines)
-# Products, at one position or several, are known by the class OuterSum.
-TURN = Step(_turned, (Formed, Outer, OuterSum), fits=_exchanges_two)
-# Kind of node -> how it is undone. All have one input.
+PART = Step(_part, (Form,), Part, _slices_axis_0)
+# `Rule.gives` is OuterSum for Outer as well.
+TRANSPOSE = Step(_transposed, (Formed, Outer, OuterSum), fits=_exchanges_two)
+# Kind of node -> its step. All have one input.
 STEPS: dict[str, Step] = {
     **dict.fromkeys(["Alias", "Clone", "ToCopy"], CAST),
     **dict.fromkeys(["ReshapeAlias", "Squeeze", "UnsafeView", "Unsqueeze", "View"], VIEW),
-    "T": Step(_turned, (Formed, Outer, OuterSum), fits=_is_matrix),
-    **dict.fromkeys(["Permute", "Transpose"], TURN),
-    **dict.fromkeys(["Slice", "Split", "SplitWithSizes"], PIECE),
+    "T": Step(_transposed, (Formed, Outer, OuterSum), fits=_is_matrix),
+    **dict.fromkeys(["Permute", "Transpose"], TRANSPOSE),
+    **dict.fromkeys(["Slice", "Split", "SplitWithSizes"], PART),
     "Embedding": Step(_looked_up, (Formed,), Lookup, _is_plain_lookup, ("indices", "padding_idx")),
 }

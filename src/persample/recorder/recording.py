@@ -1,7 +1,7 @@
-"""What one recorded pass tells about each sample: rows, norms, clipped sum, moments, products.
+"""`Record`: rows, norms, clipped sums, moments and products of a recorded pass.
 
-`Record` asks the uses of each parameter (see `uses`) and puts their answers together. What needs
-PyTorch is imported by its methods: the package is imported without.
+It asks each parameter's `Uses`, and combines the answers. Modules that need PyTorch are imported
+inside methods, since the package must be importable without it.
 """
 
 import math
@@ -53,8 +53,8 @@ class Record:
     """One forward and backward pass, read sample by sample.
 
     Row i is g_i = d loss_i / d params. Rows have the dtype of their parameter; norms, sums and
-    moments are worked out and returned in float32 where that is float16 or bfloat16. ``source``
-    is the pass: it runs backward, gives (B, name -> `Uses`), and adds to ``.grad``.
+    moments are computed and returned in float32 where that is float16 or bfloat16. ``source`` is
+    the pass, a `capture.TorchCapture`.
 
     What a record returns is a constant: it has no graph, so a penalty made of it changes no
     gradient. For one that is to be differentiated take `per_sample_grad` of a loss that runs the
@@ -323,14 +323,14 @@ class Record:
         return total / math.sqrt(dim)
 
     def forms(self) -> dict[str, str]:
-        """Return parameter name -> how its rows are had; it decides what the norms cost.
+        """Return parameter name -> kind of closed form, which decides the cost of norms.
 
-        - "outer product", "formed": norms for next to nothing;
+        - "outer product", "formed": norms cost next to nothing;
         - "sum of outer products", "convolution", "lookup": norms from matrix products of the
           size of the ordinary pass, a few samples at a time;
         - "rows": only from the rows, formed a few samples at a time;
-        - "rows, sample by sample from CumsumBackward0": the same, by autograd; samples cannot be
-          told apart by rule below the operation that is named.
+        - "rows, sample by sample from CumsumBackward0": rows from one run of autograd for each
+          sample, since no rule holds at the operation that is named.
 
         A parameter used in several ways has them all, with " + " between; one that the losses do
         not depend on has "unused".

@@ -1,12 +1,12 @@
-"""The steps of an LSTM layer that PyTorch ran as one operation, and the cotangents of its gates.
+"""Backward pass of an LSTM layer that PyTorch ran as one node, for the cotangents of its gates.
 
     z_t = W_ih x_t + W_hh h_{t-1} + b_ih + b_hh
     i, f, g, o = sigmoid, sigmoid, tanh, sigmoid of the four parts of z_t
     c_t = f c_{t-1} + i g,   h_t = o tanh(c_t)
 
-The cotangents of the z_t, with x_t and h_{t-1}, make the rows of all four parameters. All h_t are
-the layer's output, so two products give all z_t at once: only the c_t, and then the cotangents,
-go from step to step. Arrays are (T, B, ...) as in PyTorch's operation.
+The cotangents of z_t, with x_t and h_{t-1}, give the rows of all four parameters. All h_t are the
+layer's output, so two products give all z_t at once; only c_t and the cotangents are recurrences.
+Arrays are (T, B, ...), as in PyTorch's node.
 
 Source: Hochreiter and Schmidhuber (1997), with the forget gate of Gers et al. (2000).
 """
@@ -22,7 +22,7 @@ OF_TANH = torch.ops.aten.tanh_backward.grad_input
 
 
 class Steps(NamedTuple):
-    """What each step took, and the cotangent of what the weights made of it."""
+    """The inputs of each step, and the cotangent of its pre-activations."""
 
     delta: Tensor  # (T, B, 4 h), of z_t
     x: Tensor  # (T, B, d)
@@ -31,10 +31,10 @@ class Steps(NamedTuple):
 
 @torch.no_grad()
 def lstm_steps(cotangents: dict[int, Tensor], saved: dict, dtype: torch.dtype) -> Steps:
-    """Return the steps of a layer, from the cotangents of those of its outputs that are used.
+    """Return a layer's `Steps`, from {output index: cotangent} of the outputs that are used.
 
-    Outputs are all h_t (number 0), the last h (1) and the last c (2); ``saved`` has what autograd
-    saved, by name. A layer in reverse begins with the last x_t.
+    Outputs are all h_t (0), the last h (1) and the last c (2); ``saved`` has the saved attributes.
+    A reverse layer begins with the last x_t.
     """
     arrays = {name: x.to(dtype) for name, x in saved.items() if isinstance(x, Tensor)}
     reverse, outputs = saved["reverse"], arrays["result0"]
@@ -48,7 +48,7 @@ def lstm_steps(cotangents: dict[int, Tensor], saved: dict, dtype: torch.dtype) -
     delta = of_gates.flatten(2)
     parts = (ct_all, of_c, of_gates[:, :, :3], of_gates[:, :, 3], delta, gates[:, :, 1])
     steps, wide_c = _each_step(parts, not reverse), ct_c[:, None]
-    for ct, of_c, of_ifg, of_o, z, f in steps:  # each turns its factors into its part of delta
+    for ct, of_c, of_ifg, of_o, z, f in steps:  # z, of_ifg and of_o are views of delta
         ct_h += ct
         ct_c.addcmul_(ct_h, of_c)
         of_ifg *= wide_c
@@ -59,13 +59,13 @@ def lstm_steps(cotangents: dict[int, Tensor], saved: dict, dtype: torch.dtype) -
 
 
 def _each_step(arrays, reverse):
-    """Return the parts of each step, first to last, or last to first."""
+    """Return tuples of the arrays' parts, one for each step, first to last or last to first."""
     steps = list(zip(*[x.unbind(0) for x in arrays], strict=True))
     return steps[::-1] if reverse else steps
 
 
 def _before_and_after(first, steps, reverse):
-    """Return the state before each step and that after it, as parts of one array."""
+    """Return the states before and after each step, as views of one array."""
     if reverse:
         states = torch.cat([steps, first[None]])
         return states[1:], states[:-1]
@@ -76,7 +76,7 @@ def _before_and_after(first, steps, reverse):
 def _gates(arrays, h, has_biases):
     """Return i, f, g, o of all steps, (T, B, 4, h)."""
     T, B, size = h.shape
-    z = h.new_empty(T * B, 4 * size)  # autocast lets products with ``out`` alone
+    z = h.new_empty(T * B, 4 * size)  # autocast does not change products with ``out``
     torch.mm(h.reshape(T * B, size), arrays["weight1"].T, out=z)
     z.addmm_(arrays["input"].reshape(T * B, -1), arrays["weight0"].T)
     if has_biases:
@@ -89,8 +89,8 @@ def _gates(arrays, h, has_biases):
 
 
 def _factors(gates, first, reverse):
-    """Return the derivatives of c_t by the gates' i, f, g and of h_t by o, (T, B, 4, h), all with
-    their activations; and that of h_t by c_t, (T, B, h).
+    """Return the derivatives of c_t by z's i, f, g and of h_t by its o, (T, B, 4, h); and that of
+    h_t by c_t, (T, B, h).
     """
     i, f, g, o = gates.unbind(2)
     before, after = _before_and_after(first, i * g, reverse)

@@ -1,7 +1,6 @@
-"""Rows that autograd works out: below a closed form, or where there is none.
+"""Rows from another run of autograd: below a closed form (`Pulled`), or without one (`Replay`).
 
-`Pulled` takes a form's rows on to the parameter; `Replay` runs an operation backward sample by
-sample. Both need the graph of the pass, and `merged` saves them work where uses can be joined.
+Both need the graph of the recorded pass.
 """
 
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from .forms import Form, squares
 
 @contextmanager
 def second_run(name: str) -> Iterator[None]:
-    """Say whose rows need autograd again, if a tensor of the graph is no longer what it was."""
+    """Name the parameter in autograd's error about a saved tensor that was changed in place."""
     try:
         yield
     except RuntimeError as error:
@@ -37,13 +36,13 @@ def second_run(name: str) -> Iterator[None]:
 class Pulled(Form):
     """Rows of a parameter that is transformed before use (weight norm): autograd pulls them back.
 
-    ``form`` has the rows of what was made of the parameter, and ``edge`` is where that stands.
+    ``form`` has the rows of the transformed weight, and ``edge`` is its place in the graph.
     """
 
     form: Form
     edge: GradientEdge
     shape: tuple[int, ...]
-    dtype: torch.dtype  # of the array
+    dtype: torch.dtype  # of the transformed weight, as its shape
     name: str  # of the parameter
     parameter: Tensor
 
@@ -57,7 +56,7 @@ class Pulled(Form):
         rows = rows.to(self.dtype)
         try:
             return self._grad(rows, is_grads_batched=True)
-        except RuntimeError:  # an operation that vmap does not know
+        except RuntimeError:  # an operation without a batching rule
             return torch.stack([self._grad(row) for row in rows])
 
     def _grad(self, rows, **options):
@@ -73,7 +72,7 @@ class Pulled(Form):
 
 
 class Start(NamedTuple):
-    """Where autograd begins again: an operation's output, and its cotangent in the batch."""
+    """Where a replay starts: an output of a node, and its cotangent for the whole batch."""
 
     edge: GradientEdge
     cotangent: Tensor
@@ -82,22 +81,22 @@ class Start(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """Autograd, run again from some operations for one sample at a time: slow and always right.
+    """One run of autograd for each sample, with the other samples' cotangents set to 0.
 
-    From where all is one sample's, only for this sample. All ``parameters`` come from one run:
-    their norms and sums together, and rows not yet asked for are kept, up to `CACHE_BYTES`.
+    It is slow, and right for any graph. A run gives the rows of all ``parameters``: norms and sums
+    are computed for all of them, and rows are cached up to `CACHE_BYTES`.
     """
 
-    starts: list[Start]  # where the samples lie along an axis
-    own: dict[int, list[Start]]  # sample -> where all is its own
+    starts: list[Start]  # with a sample axis
+    own: dict[int, list[Start]]  # sample -> starts that belong to it alone
     size: int
     parameters: dict[str, Tensor]
     _kept: dict = field(default_factory=dict)  # sample -> parameter -> row
-    _sums: dict = field(default_factory=dict)  # of all samples
+    _sums: dict = field(default_factory=dict)  # the last norms and weighted sums
 
     @property
     def at_once(self) -> int:
-        """Return how many samples' rows can be kept."""
+        """Return how many samples' rows fit into the cache."""
         return max(1, CACHE_BYTES // sum(p.nbytes for p in self.parameters.values()))
 
     def squared_norms(self, name: str) -> Tensor:
@@ -120,19 +119,18 @@ class Replay:
         return totals.pop(name)
 
     def _rows(self):
-        """Yield each sample's rows of all parameters, in types to work in."""
+        """Yield each sample's rows of all parameters, in float32 at least."""
         for i in range(self.size):
             yield [g.to(wide(g.dtype)) for g in self._one(i)]
 
-    def rows_of(self, name: str, samples: slice) -> Tensor:
-        rows = []
-        for i in range(samples.start, samples.stop):
+    def write_rows(self, name: str, samples: slice, out: Tensor) -> None:
+        """Write one parameter's rows; the other parameters' rows of these samples are kept."""
+        for row, i in zip(out, range(samples.start, samples.stop), strict=True):
             if name not in self._kept.get(i, ()):
                 if len(self._kept) >= self.at_once:
                     self._kept.clear()
                 self._kept[i] = dict(zip(self.parameters, self._one(i), strict=True))
-            rows.append(self._kept[i].pop(name))
-        return torch.stack(rows)
+            row.copy_(self._kept[i].pop(name))
 
     def _one(self, sample):
         found = [(x.edge, x.along.only(x.cotangent, sample, self.size)) for x in self.starts]
@@ -150,11 +148,11 @@ class Replay:
 
 @dataclass(frozen=True, eq=False)
 class Replayed(Form):
-    """The form of one parameter of a `Replay`."""
+    """One parameter's rows of a `Replay`."""
 
     run: Replay
     name: str
-    stop: str  # the operation that has no rule for it
+    stop: str  # the operations without a rule
 
     @property
     def kind(self) -> str:
@@ -162,16 +160,16 @@ class Replayed(Form):
 
     @property
     def at_once(self) -> int:
-        """Return how many samples' rows are kept for the other parameters."""
+        """Return how many samples' rows are cached for the other parameters."""
         return self.run.at_once
 
     @property
     def needs_rows(self) -> bool:
-        """Say whether all rows can be kept, which saves a run where more is asked than norms."""
+        """Whether all rows fit into the cache, which saves a second run for the next question."""
         return self.run.size <= self.run.at_once
 
     def rows(self, samples: slice, out: Tensor) -> None:
-        out.copy_(self.run.rows_of(self.name, samples))
+        self.run.write_rows(self.name, samples, out)
 
     def squared_norms(self) -> Tensor:
         return self.run.squared_norms(self.name)

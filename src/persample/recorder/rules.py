@@ -1,13 +1,12 @@
-"""The table: for each operation and each of its inputs, the form that a parameter's rows have.
+"""The table `RULES`: the closed form of a parameter's rows at each input of each operation.
 
-A rule gets the cotangent of the operation's output and what the forward pass saved for it, and
-returns a form of `forms` or `layer_forms`. A kind is the name of PyTorch's autograd node without
-"Backward0".
+A rule gets the cotangent of the operation's output and the node's saved attributes, and returns a
+form of `forms` or `layer_forms`. A kind is the name of an autograd node without "Backward0".
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -20,37 +19,36 @@ from .layer_forms import Convolution, ConvolutionLoop, Groups, Lookup
 from .recurrent import lstm_steps
 
 
-@dataclass(frozen=True)
-class Use:
-    """One use of a parameter: where the samples lie, and the shape of what the operation took."""
+class Use(NamedTuple):
+    """A use of a parameter: the layout of the samples, and the shape of the operation's input."""
 
     along: Along | OneSample
-    size: int  # B, or 1 where all is one sample's
+    size: int  # B, or 1 if the layout is OneSample
     shape: Shape
-    dtype: torch.dtype  # of the rows while they are worked out
+    dtype: torch.dtype  # to compute in: at least float32
 
     def is_plain(self, x: Tensor) -> bool:
-        """Say whether axis 0 counts the samples and nothing else."""
+        """Whether axis 0 counts the samples and nothing else."""
         return self.along == Along(0) and x.shape[0] == self.size
 
     @property
     def is_one_sample(self) -> bool:
-        """Say whether all is one sample's."""
-        return type(self.along) is OneSample
+        """Whether the operation belongs to one sample's own graph."""
+        return isinstance(self.along, OneSample)
 
     def first(self, x: Tensor) -> Tensor:
-        """Return x with the samples first; floating-point numbers in the dtype of the rows."""
+        """Return x with the sample axis first; floating-point numbers in ``dtype``."""
         x = self.along.split(x, self.size)
         return x.to(self.dtype) if x.is_floating_point() else x
 
     def one_by_one(self, x: Tensor) -> tuple[Tensor, int]:
-        """Return (B k, ...) and k: each sample's k entries of axis 0 side by side."""
+        """Reorder axis 0 so that each sample's k entries are contiguous; return (B k, ...), k."""
         x = self.first(x)
         return x.flatten(0, 1), x.shape[1]
 
 
 def _repeated(use, output):
-    """Say whether the operation took the same input for all samples, not a part for each."""
+    """Whether the input was broadcast along the sample axis."""
     missing = len(output) - len(use.shape)
     return (
         use.is_one_sample or use.along.axis < missing or use.shape[use.along.axis - missing] == 1
@@ -71,14 +69,14 @@ def _never(node):
 
 @dataclass(frozen=True)
 class Rule:
-    """``make(use, cotangent, saved)`` -> form; ``saved`` has the ``needs`` by name.
+    """``make(use, cotangent, saved)`` returns a form.
 
-    ``fits(use, shape of the output)`` says whether the samples lie as the rule wants them,
-    ``unless(node)`` whether the rule does not hold for what the operation was told, and ``gives``
-    what class of form it makes (`OuterSum` of all products).
+    ``needs``: names of the saved attributes that ``saved`` has. The rule holds if
+    ``fits(use, shape of the output)`` and not ``unless(node)``. ``gives``: the class of the form
+    (`OuterSum` for `Outer` as well).
 
-    Of an operation with several outputs, ``prepare(use, cotangents, saved)`` gets those that are
-    used, by number. It is called once for all inputs, and ``make`` gets what it returns.
+    For a node with several outputs: ``prepare(use, {output index: cotangent}, saved)`` is called
+    once for all inputs, and ``make`` gets its result in place of the cotangent.
     """
 
     make: Callable[[Use, Any, dict], Any]
@@ -86,11 +84,11 @@ class Rule:
     fits: Callable[[Use, Shape], bool] = _repeated
     unless: Callable[[Any], bool] = _never
     gives: type[Form] = Formed
-    calls_node: bool = False  # it calls the node, whose graph must be kept until then
+    calls_node: bool = False  # so the graph must be retained
     prepare: Callable[[Use, dict[int, Tensor], dict], Any] | None = None
 
 
-# A sum over whatever the operation repeated: biases, scales, positions, class tokens.
+# Sums over broadcast axes: biases, scales, position tables, class tokens.
 def _summed(use: Use, ct: Tensor, saved: Any = None) -> Formed:
     if use.is_plain(ct) and ct.shape[1:] == use.shape:
         return Formed(ct.to(use.dtype))
@@ -101,7 +99,7 @@ def _summed(use: Use, ct: Tensor, saved: Any = None) -> Formed:
 
 
 def _times(other, sign=1):
-    """Multiply by what was saved: another input, or a factor, which is mostly 1."""
+    """Multiply by a saved attribute: the other factor of a product, or a scalar, mostly 1."""
 
     def make(use, ct, saved):
         factor = saved[other] if sign == 1 else -saved[other]
@@ -123,7 +121,7 @@ def _copies(use, ct, saved):
 
 
 def _one_copy_each(use, output):
-    """Say whether an array was repeated once for each sample, and the repeats stand together."""
+    """Whether ``repeat`` made one copy of the input for each sample, contiguous along its axis."""
     if use.is_one_sample:
         return False
     axis, outer, owner = use.along
@@ -140,12 +138,12 @@ def _below_zero(use, ct, saved):
 
 
 def _called(use, ct, saved):
-    """Let an elementwise operation differentiate itself.
+    """An elementwise operation: call its node.
 
-    A node called by itself does not sum over what was repeated, which is the engine's part.
+    The sum over broadcast axes is done by autograd's engine, not by the node.
     """
     passed = saved["node"](ct.to(saved["dtype"]))
-    passed = passed if isinstance(passed, Tensor) else passed[saved["slot"]]
+    passed = passed if isinstance(passed, Tensor) else passed[saved["input_index"]]
     return _summed(use, passed.detach())
 
 
@@ -183,23 +181,23 @@ def _convolution(use, ct, saved):
 
 
 def _convolution_again(use, ct, saved):
-    """The backward pass, differentiated: ct has the place of the input, its cotangent of delta."""
+    """Double backward: ct takes the role of the input, ``grad_output`` that of delta."""
     return _convolution(use, saved["grad_output"], saved | {"input": ct})
 
 
 def _channels(use, ct, saved):
-    """Sum over all axes but the samples' and the channels', which are axis 1 of the output."""
+    """Sum over all axes but the sample axis and the channels, axis 1 of the output."""
     x = use.first(ct)  # (B, k, channels, ...)
     return Formed(x.sum([n for n in range(1, x.ndim) if n != 2]))
 
 
-# Normalisations: the scale multiplies what was normalised.
+# Normalisations: the scale multiplies the normalised input.
 def _layer_scale(use, ct, saved):
     return _summed(use, ct * (saved["input"] - saved["result1"]) * saved["result2"])
 
 
 def _layer_scale_again(use, ct, saved):
-    """The backward pass, differentiated by the scale: it takes what was normalised of ct."""
+    """Double backward, with respect to the scale."""
     axes = tuple(range(-len(saved["normalized_shape"]), 0))
     normal = (saved["input"] - saved["mean"]) * saved["rstd"]
     along = (ct * normal).mean(axes, keepdim=True) * normal
@@ -233,7 +231,7 @@ def _lookup(use, ct, saved):
     delta = use.first(ct).reshape(*index.shape, use.shape[1])
     if saved["padding_idx"] >= 0:
         delta = delta.masked_fill((index == saved["padding_idx"])[..., None], 0)
-    if saved["scale_grad_by_freq"]:  # how often in the whole batch, as the layer is defined
+    if saved["scale_grad_by_freq"]:  # by the counts in the whole batch, as PyTorch does
         delta = delta / index.flatten().bincount()[index][..., None]
     return Lookup(delta, index, use.shape[0])
 
@@ -241,35 +239,35 @@ def _lookup(use, ct, saved):
 def _indexed(use, ct, saved):
     index = use.first(saved["indices"][0].to(ct.device, torch.long)).flatten(1)
     delta = use.first(ct).reshape(*index.shape, use.shape[1])
-    return Lookup(delta, index % use.shape[0], use.shape[0])  # -1 is the last line
+    return Lookup(delta, index % use.shape[0], use.shape[0])  # -1 is the last row
 
 
 def _is_no_lookup(node):
-    """Say whether it is not lines of a parameter that numbers choose."""
+    """Whether it is not an indexing of a parameter's axis 0 by integers."""
     first, *others = node._saved_indices
     is_mask = first is None or first.dtype in (torch.bool, torch.uint8)
     is_parameter = hasattr(node.next_functions[0][0], "variable")
     return not is_parameter or is_mask or any(index is not None for index in others)
 
 
-MEAN, LARGEST = 1, 2  # modes of an EmbeddingBag; 0 is a sum
+MEAN, MAX = 1, 2  # modes of an EmbeddingBag; 0 is a sum
 
 
 def _bags(use, ct, saved):
-    """Every sample has a bag of indices: padded to the longest, it is a lookup."""
+    """EmbeddingBag: bags are padded to the longest, which makes a lookup."""
     index, start = saved["indices"], saved["offsets"][: use.size]
-    if saved["mode"] == LARGEST:  # component k comes from the row of the table that was largest
+    if saved["mode"] == MAX:  # result3 has the table's row of each component's maximum
         ct = ct.masked_fill((saved["result2"] == 0)[:, None], 0)
         return Lookup(torch.diag_embed(ct.to(use.dtype)), saved["result3"], use.shape[0])
     end = torch.cat([start[1:], start.new_tensor([len(index)])])
-    places = start[:, None] + torch.arange(int((end - start).max()), device=start.device)
-    counts, places = places < end[:, None], places.clamp(max=len(index) - 1)
-    index, share = index[places], torch.ones(places.shape, dtype=use.dtype, device=ct.device)
+    entries = start[:, None] + torch.arange(int((end - start).max()), device=start.device)
+    counts, entries = entries < end[:, None], entries.clamp(max=len(index) - 1)
+    index, share = index[entries], torch.ones(entries.shape, dtype=use.dtype, device=ct.device)
     counts &= index != saved["padding_idx"]
     if saved["mode"] == MEAN:
         share = share / counts.sum(1, keepdim=True).clamp(min=1)
     if saved["per_sample_weights"] is not None:
-        share = share * saved["per_sample_weights"][places]
+        share = share * saved["per_sample_weights"][entries]
     return Lookup(ct[:, None].to(use.dtype) * (share * counts)[..., None], index, use.shape[0])
 
 
@@ -278,7 +276,7 @@ def _one_bag_each(use, output):
 
 
 def _of_table(use, output):
-    """Say whether lines of a table were chosen, and the samples lie along an axis of the index."""
+    """Whether a matrix was indexed by rows, and the sample axis is one of the index."""
     return len(use.shape) == 2 and (use.is_one_sample or use.along.axis < len(output) - 1)
 
 
@@ -286,13 +284,13 @@ def _uses_batch_statistics(node):
     return node._saved_training
 
 
-# Recurrent layers, (T, B, ...): each of a sample's T steps uses the weights.
+# Recurrent layers, (T, B, ...): the weights are used at T steps.
 def _lstm(use, cts, saved):
     return lstm_steps(cts, saved, use.dtype)
 
 
 def _own_steps(use, x):
-    """Return (B, T, ...), or (B, T k, ...) where a sample has k entries of axis 1."""
+    """Return (B, T, ...), or (B, T k, ...) if a sample has k entries of axis 1."""
     return use.first(x).flatten(1, 2)
 
 
@@ -319,8 +317,7 @@ LSTM = (
     "input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_", "result0", "reverse",
     "has_biases",
 )  # fmt: skip
-# Kind of operation -> number of the input -> rule. Of its first overload alone (Backward0): the
-# others have formulas of their own.
+# Kind -> input index -> rule. For the first overload alone, Backward0: others have other formulas.
 RULES: dict[str, dict[int, Rule]] = {
     "Addmm": {
         0: Rule(_times("beta"), ("beta",)),
@@ -377,12 +374,12 @@ RULES: dict[str, dict[int, Rule]] = {
     },
     "Index": {0: Rule(_indexed, ("indices",), _of_table, _is_no_lookup, Lookup)},
 }
-# Any other operation of ELEMENTWISE, at any input, but two that sum over what was repeated.
+# All other elementwise kinds, at any input, but two whose node sums over broadcast axes.
 CALL = Rule(_called, calls_node=True)
 CALLED = set(ELEMENTWISE.split()) - {"Copysign", "MaskedFill"}
 
 
-def rule_of(name: str, kind: str, slot: int) -> Rule | None:
-    """Return the rule of an input of a node; None where there is none."""
-    rule = RULES.get(kind, {}).get(slot) if name == f"{kind}Backward0" else None
+def rule_of(name: str, kind: str, input_index: int) -> Rule | None:
+    """Return the rule at an input of a node; None if there is none."""
+    rule = RULES.get(kind, {}).get(input_index) if name == f"{kind}Backward0" else None
     return CALL if rule is None and kind in CALLED else rule

@@ -1,8 +1,9 @@
-"""Where to cut the graph: for each parameter the operations at which samples are told apart.
+"""Cut the graph: choose, for each parameter, the operations whose cotangents give its rows.
 
-From a parameter upwards, towards the loss, the first operation on every path whose cotangent is
-proved is a *site*. What the site passes on to the parameter for sample i is sample i's row,
-whatever lies below or above: rows from any such cut are exact.
+A *site* is the first operation on a path from the parameter towards the loss whose cotangent has
+a known sample axis. The gradient that a site passes to the parameter from sample i's part of its
+cotangent is part of row i; the row is the sum over the parameter's sites. This is exact wherever
+the cut lies.
 """
 
 from dataclasses import dataclass
@@ -16,42 +17,43 @@ from .graph import Graph
 from .paths import STEPS, Path, path
 from .rules import RULES, Rule, Use, rule_of
 
+LOSSES = 0  # the losses' node index
 
-@dataclass(frozen=True)
-class Site:
+
+class Site(NamedTuple):
     """One input of one operation, through which a parameter reaches the losses."""
 
-    place: int  # the operation
-    slot: int  # which of its inputs
-    path: Path  # from there to the parameter
+    node_index: int  # of the operation, in `Graph.nodes`
+    input_index: int
+    path: Path  # from this input to the parameter
     use: Use
-    rule: Rule  # that of the table
+    rule: Rule
 
 
 class Stop(NamedTuple):
-    """Why a parameter's rows are worked out sample by sample."""
+    """Why a parameter has no closed form, so that its rows are replayed sample by sample."""
 
-    where: str  # the names of the operations
+    where: str  # names of the operations
     reason: str
 
 
 @dataclass(frozen=True)
 class Cut:
-    """Parameter -> its sites, or the places from which autograd runs again for each sample.
+    """For each parameter its sites, or the nodes from which autograd is replayed.
 
-    ``stops`` says why a replayed parameter has no sites. A batch of one sample is cut at the
-    parameters, ``leaves``.
+    ``stops`` has the reason for each replayed parameter. A batch of one sample needs neither: its
+    row is the gradient at the leaf, and ``leaves`` has the parameters' nodes.
     """
 
-    edges: list[tuple[int, int]]  # (place, output): the cotangents that are wanted
+    edges: list[tuple[int, int]]  # (node index, output index) of the cotangents to compute
     leaves: dict[str, int]
     sites: dict[str, list[Site]]
-    replayed: dict[str, frozenset[int]]
+    replayed: dict[str, frozenset[int]]  # parameter -> nodes to start from
     stops: dict[str, Stop]
 
     @property
     def keeps_graph(self) -> bool:
-        """Say whether rows need autograd a second time."""
+        """Whether rows need another run of autograd after the recorded pass."""
         sites = [site for sites in self.sites.values() for site in sites]
         return bool(self.replayed) or any(
             site.path.pulled or site.rule.calls_node for site in sites
@@ -59,96 +61,100 @@ class Cut:
 
 
 def cut(graph: Graph, is_hooked: bool) -> Cut:
-    """Return the cut of a graph; one with hooks that nobody can see is cut at the losses."""
+    """Return the cut of a graph. With hooks that may change cotangents, cut at the losses."""
     if graph.size == 1:
         return Cut([(leaf, 0) for leaf in graph.leaves.values()], graph.leaves, {}, {}, {})
+    if is_hooked:
+        replayed = dict.fromkeys(graph.leaves, frozenset({LOSSES}))
+        stops = dict.fromkeys(graph.leaves, Stop("a hook", "a cotangent may be changed"))
+        return Cut([(LOSSES, n) for n in graph.layouts[LOSSES]], {}, {}, replayed, stops)
     sites, replayed, stops = {}, {}, {}
     for name, leaf in graph.leaves.items():
         edges = _edges(graph, leaf)
-        found = [None if is_hooked else _site(graph, *edge, leaf) for edge in edges]
+        found = [_site(graph, *edge, leaf) for edge in edges]
         if None not in found:
             sites[name] = found
             continue
-        replayed[name] = _replay_starts(graph, {place for place, _ in edges}, is_hooked)
+        replayed[name] = _replay_starts(graph, {index for index, _ in edges})
         lacking = [edge for edge, site in zip(edges, found, strict=True) if site is None]
-        stops[name] = _stop(graph, lacking, leaf, is_hooked)
-    places = {site.place for uses in sites.values() for site in uses}.union(*replayed.values())
-    return Cut([(p, n) for p in places for n in graph.layouts[p]], {}, sites, replayed, stops)
+        stops[name] = _stop(graph, lacking, leaf)
+    wanted = {site.node_index for each in sites.values() for site in each}
+    wanted = wanted.union(*replayed.values())
+    edges = [(index, n) for index in wanted for n in graph.layouts[index]]
+    return Cut(edges, {}, sites, replayed, stops)
 
 
 def _edges(graph, leaf):
-    """Return the (place, slot) of the first proved operations above a leaf."""
+    """Return (node index, input index) of the first proved operations above a leaf."""
     edges, seen, waiting = [], {leaf}, [leaf]
     while waiting:
-        for above, slot in graph.uses[waiting.pop()]:
+        for above, input_index in graph.uses[waiting.pop()]:
             if graph.is_proved(above) and not _only_moves(graph, above):
-                edges.append((above, slot))
+                edges.append((above, input_index))
             elif above not in seen:
                 seen.add(above)
                 waiting.append(above)
     return edges
 
 
-def _stop(graph, lacking, leaf, is_hooked):
-    """Say at which operations there is no site, and what is missing at the first."""
-    names = {graph.names[place].rpartition("::")[2] for place, _ in lacking}
-    if is_hooked:
-        return Stop("a hook", "a cotangent may be changed")
-    place, slot = lacking[0]
-    is_one_sample = isinstance(graph.agreed(place), OneSample)
-    if graph.kinds[place] not in AXES and not is_one_sample:
+def _stop(graph, lacking, leaf):
+    """Return the operations without a site, and what is missing at the first one."""
+    names = {graph.names[index].rpartition("::")[2] for index, _ in lacking}
+    index, input_index = lacking[0]
+    is_one_sample, target = graph.is_of_one_sample(index), graph.targets[index][input_index]
+    if graph.kinds[index] not in AXES and not is_one_sample:
         reason = "it is not known how the samples lie"
-    elif is_one_sample or path(graph, graph.targets[place][slot], leaf, Formed).pulled is None:
+    elif is_one_sample or path(graph, target, leaf, Formed).pulled is None:
         reason = "there is no closed form of the rows"
     else:
         reason = "samples are mixed, or moved in a way that is not known"
     return Stop(", ".join(sorted(names)), reason)
 
 
-def _only_moves(graph, place):
-    """Say whether one sample's own use moves a parameter's numbers here, and uses them above."""
-    kind = graph.kinds[place]
-    return kind in STEPS and kind not in RULES and isinstance(graph.agreed(place), OneSample)
+def _only_moves(graph, index):
+    """Whether a node of one sample's own graph only reshapes or moves a parameter's entries."""
+    kind = graph.kinds[index]
+    return kind in STEPS and kind not in RULES and graph.is_of_one_sample(index)
 
 
-def _replay_starts(graph, places, is_hooked):
-    """Return where autograd runs again: at these operations, or, if one leads to another or a
-    hook may hide on the way, further up: where samples begin to be apart, or at the losses.
+def _replay_starts(graph, indices):
+    """Return the nodes to replay from, none of which may be an ancestor of another.
+
+    These nodes themselves; else the tops of the samples' separate subgraphs; else the losses.
     """
-    if is_hooked:
-        return frozenset({0})  # the losses
-    if _none_leads_to_another(graph, places):
-        return frozenset(places)
-    if all(isinstance(graph.agreed(place), OneSample) for place in places):
-        own = [isinstance(graph.agreed(place), OneSample) for place in range(len(graph.nodes))]
+    if _none_leads_to_another(graph, indices):
+        return frozenset(indices)
+    own = [graph.is_of_one_sample(index) for index in range(len(graph.nodes))]
+    if all(own[index] for index in indices):
         tops = {
-            place
-            for place, users in enumerate(graph.uses)
-            if own[place] and not all(own[above] for above, _ in users)
+            index
+            for index, users in enumerate(graph.uses)
+            if own[index] and not all(own[above] for above, _ in users)
         }
         if _none_leads_to_another(graph, tops):
             return frozenset(tops)
-    return frozenset({0})
+    return frozenset({LOSSES})
 
 
-def _none_leads_to_another(graph, places):
-    """Say whether no operation is below another."""
-    return not any(places & (graph.reach(place) - {place}) for place in places)
+def _none_leads_to_another(graph, indices):
+    """Whether none of these nodes is reached from another one."""
+    return not any(indices & (graph.reach(index) - {index}) for index in indices)
 
 
-def _site(graph, place, slot, leaf):
-    """Return the site of an input of an operation; None where the table has no form for it."""
-    node, along, target = graph.nodes[place], graph.agreed(place), graph.targets[place][slot]
-    rule = rule_of(graph.names[place], graph.kinds[place], slot)
+def _site(graph, index, input_index, leaf):
+    """Return the site at an input of a node; None where `RULES` has no rule that applies."""
+    node, along = graph.nodes[index], graph.agreed(index)
+    target = graph.targets[index][input_index]
+    rule = rule_of(graph.names[index], graph.kinds[index], input_index)
     if rule is None or along is None:
         return None
-    if rule.prepare is None and list(graph.layouts[place]) != [0]:
+    if rule.prepare is None and list(graph.layouts[index]) != [0]:
         return None
     if any(x.dtype.is_complex for x in node._input_metadata):
         return None
     dtype = wide(graph.nodes[leaf]._input_metadata[0].dtype)
     size = 1 if isinstance(along, OneSample) else graph.size
     use = Use(along, size, graph.shape(*target), dtype)
-    if not rule.fits(use, graph.shape(place)) or rule.unless(node):
+    if not rule.fits(use, graph.shape(index)) or rule.unless(node):
         return None
-    return Site(place, slot, path(graph, target, leaf, rule.gives), use, rule)
+    return Site(index, input_index, path(graph, target, leaf, rule.gives), use, rule)

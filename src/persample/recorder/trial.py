@@ -1,9 +1,8 @@
-"""An operation that no table knows, most often a Function of one's own: it is tried.
+"""Numerical test of the sample axis at nodes without a rule, such as a custom Function.
 
-It is run backward alone, for one sample after the other: with the sample's own cotangent, and
-zeros for all others. What comes out must be the sample's part of what comes out for the whole
-batch, and zeros elsewhere. If this holds for every sample, then the samples lie in what the
-operation passes on as in what it gets, for the numbers of this batch, whatever the operation is.
+The node's backward is called once per sample, with the cotangents of all other samples set to 0.
+The result must equal that sample's part of the batch's result, and be 0 elsewhere. If this holds
+for all samples, the node keeps the sample axis, at the values of this batch.
 """
 
 from typing import Any
@@ -13,22 +12,23 @@ from torch import Tensor
 from torch.autograd.function import BackwardCFunction
 
 from .along import Along
+from .axes import as_tuple
 from .graph import Graph
 from .passes import cotangents
 
-ROUNDING = 64  # units of the last place: two runs may add up in another order
+ROUNDING = 64  # tolerance, in machine epsilons: two runs may sum in another order
 
 
 class Trials:
-    """The unknown operations of one pass; one run of autograd brings all their cotangents."""
+    """Tests of the nodes without a rule; their cotangents come from one run of autograd."""
 
     def __init__(self, losses: Tensor) -> None:
         self.losses = losses
         self._arrived: dict | None = None
-        self._proved: dict[int, list[bool]] = {}  # place -> for each input
+        self._proved: dict[int, list[bool]] = {}  # node index -> for each input
 
-    def proves(self, graph: Graph, place: int, slot: int, along: Along) -> bool:
-        """Say whether an input has the samples where the operation's outputs have them."""
+    def proves(self, graph: Graph, index: int, input_index: int, along: Along) -> bool:
+        """Whether the cotangent of an input has the outputs' sample axis."""
         if self._arrived is None:
             edges = [
                 (here, n)
@@ -36,26 +36,26 @@ class Trials:
                 for n in range(len(graph.nodes[here]._input_metadata))
             ]
             self._arrived = cotangents(graph, edges, self.losses, True, False)
-        if place not in self._proved:
-            node, cts, used = graph.nodes[place], [], []
+        if index not in self._proved:
+            node, cts, used = graph.nodes[index], [], []
             for n, like in enumerate(node._input_metadata):
-                ct = self._arrived[place, n]
+                ct = self._arrived[index, n]
                 used.append(ct is not None)
                 zeros = {"dtype": like.dtype, "device": like.device}
                 cts.append(torch.zeros(like.shape, **zeros) if ct is None else ct)
-            shapes = [target and graph.shape(*target) for target in graph.targets[place]]
-            self._proved[place] = _tried(node, cts, used, shapes, along, graph.size)
-        return self._proved[place][slot]
+            shapes = [target and graph.shape(*target) for target in graph.targets[index]]
+            self._proved[index] = _tried(node, cts, used, shapes, along, graph.size)
+        return self._proved[index][input_index]
 
 
 def _tried(node, cts, used, shapes, along, size):
-    """Return for each input whether each sample's numbers depend on its own cotangent alone."""
+    """Return for each input whether its cotangent keeps the samples separate."""
     whole = _passed(node, cts)
     length = cts[used.index(True)].shape[along.axis]
     fine = [
         x is not None
         and x.layout == torch.strided
-        and x.shape == shape  # else autograd sums over what was repeated
+        and x.shape == shape  # else autograd sums over broadcast axes
         and x.shape[along.axis :][:1] == (length,)
         for x, shape in zip(whole, shapes, strict=True)
     ]
@@ -63,22 +63,22 @@ def _tried(node, cts, used, shapes, along, size):
         if not any(fine):
             break
         mine = [along.only(x, sample, size) if u else x for x, u in zip(cts, used, strict=True)]
-        for slot, x in enumerate(_passed(node, mine)):
-            fine[slot] = fine[slot] and _is_part(x, whole[slot], along, sample, size)
+        for n, x in enumerate(_passed(node, mine)):
+            fine[n] = fine[n] and _is_part(x, whole[n], along, sample, size)
     return fine
 
 
 def _passed(node: Any, cts: list[Tensor]) -> list[Tensor | None]:
-    """Return what a node passes to its inputs. A Function answers for all its arguments."""
+    """Return the cotangents of a node's inputs; a custom Function returns one per argument."""
     if not isinstance(node, BackwardCFunction):
-        return list(_tuple(node(*cts)))
-    answers = zip(_tuple(node.apply(*cts)), node.needs_input_grad, strict=False)
-    wanted = iter([x for x, is_needed in answers if is_needed])
+        return list(as_tuple(node(*cts)))
+    gradients = zip(as_tuple(node.apply(*cts)), node.needs_input_grad, strict=False)
+    wanted = iter([x for x, is_needed in gradients if is_needed])
     return [None if other is None else next(wanted) for other, _ in node.next_functions]
 
 
 def _is_part(x, whole, along, sample, size):
-    """Say whether an array has a sample's part of another one, and zeros elsewhere."""
+    """Whether x equals ``whole`` in a sample's part, and is 0 elsewhere."""
     if x is None or x.shape != whole.shape:
         return False
     part = along.part(x.shape[along.axis], sample, size)
@@ -87,7 +87,3 @@ def _is_part(x, whole, along, sample, size):
     if torch.linalg.vector_norm(others, ord=1) != 0:
         return False
     return torch.allclose(x[part], whole[part], rtol=rtol, atol=0.0)
-
-
-def _tuple(passed):
-    return passed if isinstance(passed, tuple) else (passed,)

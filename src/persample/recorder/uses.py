@@ -1,7 +1,7 @@
-"""The rows of one parameter: the sum of its uses in a pass, and what is asked of them.
+"""`Uses`: the rows of one parameter, as the sum of the forms of its uses.
 
-A use answers from its closed form or says None (see `forms`); `Uses` answers always: where a form
-has no answer, or two uses have none together, it forms rows, a few samples at a time.
+It answers every question from the closed forms or, where one returns None, from the rows, formed a
+few samples at a time.
 """
 
 from collections.abc import Iterator
@@ -18,37 +18,38 @@ from ..projection import contracted
 from .buffers import empty, part_of, slices, wide
 from .forms import Form, Formed
 
-# What must be left of the squares of a parameter's uses where their rows point against each other.
+# Smallest ratio of the squared norm of a sum of uses to the sum of their squared norms at which
+# the closed form is trusted.
 CANCELLED = 1e-2
 
 
 class Uses:
-    """The rows of one parameter, g_i: (B, \\*shape), as the sum of ``forms``, one for each use.
+    """The rows of one parameter, (B, \\*shape), as the sum of ``forms``, one for each use.
 
-    Without a form the losses do not depend on the parameter, and the rows are 0. ``rows`` has the
-    parameter's dtype; everything else is float32 at least.
+    Without forms the rows are 0: the losses do not depend on the parameter. ``rows`` has the
+    parameter's dtype, everything else is float32 at least.
     """
 
     def __init__(self, parameter: Tensor, forms: list[Form], size: int) -> None:
         self.parameter, self.forms, self.size = parameter, forms, size
-        self._kinds: list[str] | None = None  # of the forms, before `cache_rows`
+        self._kinds: list[str] | None = None  # of the forms that `cache_rows` replaced
 
     @property
     def kind(self) -> str:
-        """Return how the rows are had."""
+        """Return the kinds of the forms."""
         kinds = [form.kind for form in self.forms] if self._kinds is None else self._kinds
         return " + ".join(dict.fromkeys(kinds)) or "unused"
 
     def empty(self, size: int) -> Tensor:
-        """Return memory for rows of ``size`` samples."""
+        """Return memory for the rows of ``size`` samples."""
         return empty((size, *self.parameter.shape), self.parameter, self.parameter.dtype)
 
     def work(self, size: int) -> Tensor:
-        """Return memory to work in."""
+        """Return memory for the rows of ``size`` samples, float32 at least."""
         return empty((size, *self.parameter.shape), self.parameter, wide(self.parameter.dtype))
 
     def asarray(self, x: Any) -> Tensor:
-        """Return numbers to work with: a tensor where the parameter is, without a graph."""
+        """Return a tensor without a graph, on the parameter's device, float32 at least."""
         x = x.detach() if isinstance(x, Tensor) else x
         return torch.asarray(x, dtype=wide(self.parameter.dtype), device=self.parameter.device)
 
@@ -76,7 +77,7 @@ class Uses:
                 out[part] += more
 
     def few(self) -> Iterator[tuple[slice, Tensor]]:
-        """Yield (samples, rows) in a work buffer, a few samples at a time."""
+        """Yield (samples, rows) for a few samples at a time, in a reused work buffer."""
         buffer = None
         for samples in slices(self.size, self.parameter.nbytes):
             count = samples.stop - samples.start
@@ -85,9 +86,9 @@ class Uses:
             yield samples, buffer
 
     def cache_rows(self, most: int) -> int:
-        """Form all rows, for norms that need them, if they take ``most`` bytes; return how many.
+        """Replace the forms by the rows, if norms need them anyway; return their bytes.
 
-        A sum that is asked for after the norms needs them again.
+        Not if they take more than ``most`` bytes. A sum after the norms then costs no second pass.
         """
         nbytes = self.size * self.parameter.numel() * wide(self.parameter.dtype).itemsize
         if nbytes > most or not any(form.needs_rows for form in self.forms):
@@ -98,7 +99,7 @@ class Uses:
         return nbytes
 
     def squared_norms(self) -> Tensor:
-        """Return (B,): |g_i|^2 of this parameter's part of the rows."""
+        """Return (B,): the squared norms of this parameter's rows."""
         norms = self.closed_norms()
         if norms is None:
             norms = self.zeros(self.size)
@@ -108,10 +109,10 @@ class Uses:
         return norms
 
     def closed_norms(self) -> Tensor | None:
-        """Return (B,): |sum of the uses|^2 without rows, or None where rows are needed.
+        """Return (B,): the squared norms from closed forms; None if rows are needed.
 
-        With several uses it is the sum of their squares and of twice their inner products. Where
-        these nearly cancel, too few digits are left, and rows are needed as well.
+        |sum of uses|^2 = sum of squared norms + 2 sum of inner products of pairs. None also where
+        these cancel, so that rounding errors are left.
         """
         parts = [form.squared_norms() for form in self.forms]
         if not parts:
@@ -128,9 +129,9 @@ class Uses:
         return norms if len(parts) == 1 or bool((norms >= CANCELLED * apart).all()) else None
 
     def weighted_sum(self, weights: Tensor, drops: bool = False) -> Tensor:
-        """Return (\\*shape): sum_i w_i g_i. With ``drops`` a weight of 0 leaves a sample out.
+        """Return (\\*shape): sum_i w_i g_i.
 
-        0 times NaN is NaN, so rows are chosen then where one is not finite.
+        With ``drops`` a sample of weight 0 is left out even if its row is not finite.
         """
         weights = weights.to(wide(self.parameter.dtype))
         each = [self._weighted_use(form, weights, drops) for form in self.forms]
@@ -158,7 +159,7 @@ class Uses:
         return total
 
     def products(self, other: "Uses") -> Tensor:
-        """Return (B, B'): g_i . g'_j, with the same parameter's rows in another pass."""
+        """Return (B, B'): g_i . g'_j, with this parameter's rows of another record."""
         if len(self.forms) == len(other.forms) == 1:
             products = self.forms[0].products(other.forms[0])
             if products is not None:
@@ -171,7 +172,7 @@ class Uses:
         return total
 
     def project(self, vectors: list) -> Tensor:
-        """Return (B, k): a_k^T g_i c_k, or a_k . g_i for a vector; the vectors are NumPy's."""
+        """Return (B, k): a_k^T g_i c_k, or a_k . g_i of a vector; ``vectors`` are NumPy arrays."""
         vectors = [self.asarray(v) for v in vectors]
         total = self.zeros(self.size, vectors[0].shape[1])
         for form in self.forms:
@@ -184,9 +185,9 @@ class Uses:
 
 
 def squares_and_norms(of_parameters: dict[str, Uses]) -> tuple[Tensor, Tensor]:
-    """Return (B,) squared norms and norms of the rows over all parameters together.
+    """Return (B,) squared norms and norms of the rows, over all parameters.
 
-    A square overflows, or is rounded to 0, long before its root does: such rows are formed.
+    If a square overflows or underflows, the norm is computed from the row, with scaling.
     """
     squares = reduce(add, [uses.squared_norms() for uses in of_parameters.values()])
     norms, limits = squares.sqrt(), torch.finfo(squares.dtype)
@@ -198,7 +199,7 @@ def squares_and_norms(of_parameters: dict[str, Uses]) -> tuple[Tensor, Tensor]:
 
 
 def _form_norms(of_parameters, lost, norms):
-    """Write the norms of lost samples, from their rows."""
+    """Write the norms of the samples in the mask ``lost``, from their rows."""
     first, last = lost.nonzero().flatten()[[0, -1]].tolist()
     parts = list(slices(last + 1 - first, sum(u.parameter.nbytes for u in of_parameters.values())))
     buffers = {name: uses.work(parts[0].stop) for name, uses in of_parameters.items()}
@@ -209,6 +210,6 @@ def _form_norms(of_parameters, lost, norms):
         rows = {name: buffer[: part.stop - part.start] for name, buffer in buffers.items()}
         for name, uses in of_parameters.items():
             uses._add_up(samples, rows[name])
-        # Of masked samples rows are 0, which is sooner seen than worked out.
+        # Rows of masked-out samples are 0, and that is faster to test.
         chosen, is_zero = lost[samples], not any(bool(x.any()) for x in rows.values())
         norms[samples][chosen] = 0 if is_zero else statistics.norms(rows)[chosen]
