@@ -200,6 +200,17 @@ class Backend:
         """Say whether x stands for an array inside a transform."""
         raise NotImplementedError
 
+    def first_right(self, x: Any, quick: Callable, always: Callable) -> Any:
+        """Return the result of ``quick()``, (result, is it right?), if it is, else ``always()``.
+
+        Where x is traced, so that nothing can be decided, it is ``always()``.
+        """
+        if self.is_traced(x):
+            return always()
+        with np.errstate(over="ignore"):
+            result, right = quick()
+        return result if bool(right) else always()
+
     def like(self, x: Any, other: Any) -> Any:
         """Return numbers as an array of another array's dtype, where that array is."""
         device = getattr(other, "device", None)

@@ -109,6 +109,13 @@ class Jax(Backend):
 
         return jax.jit(loop) if jit else run_in_chunks
 
+    def first_right(self, x: Any, quick: Callable, always: Callable) -> Any:
+        """As in the base class; a compiled program decides when it runs."""
+        if not self.is_traced(x):
+            return super().first_right(x, quick, always)
+        result, right = quick()
+        return jax.lax.cond(right, lambda: result, always)
+
     def like(self, x: Any, other: Any) -> jax.Array:
         """Return numbers as an array of another array's dtype; JAX takes it where it is needed."""
         return jnp.asarray(x, other.dtype)
