@@ -213,10 +213,11 @@ ERRORS = [
     (lambda: statistics.clip(LINE, 0.0), "clip: max_norm=0.0; give the largest norm of a row"),
     (lambda: statistics.variance(LINE[:1]), "variance: 1 samples; at least 2 are needed"),
     (lambda: statistics.noise_scale(LINE[:1]), "signal_and_noise: 1 samples; at least 2"),
+    (lambda: statistics.weighted_sum(LINE, np.ones(4) * 1j), "weighted_sum: the weights are comp"),
 ]
 
 
 @pytest.mark.parametrize(("call", "text"), ERRORS)
 def test_errors(call, text):
-    with pytest.raises(ValueError, match=text):
+    with pytest.raises((TypeError, ValueError), match=text):
         call()

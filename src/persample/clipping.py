@@ -11,7 +11,16 @@ from typing import Any
 from .arrays import array_namespace, widened
 from .factored import Formed
 from .per_sample import BatchFunction, refuse_batched_parameters
-from .statistics import along, checked_bound, clipping_factors, like, norms, weighted, without
+from .statistics import (
+    along,
+    checked_bound,
+    clipping_factors,
+    like,
+    norms,
+    real_weights,
+    weighted,
+    without,
+)
 
 # With chunk_size="auto", a chunk has at most so many numbers of rows or of their factors.
 NUMBERS = 2**22
@@ -219,7 +228,7 @@ class ClippedSum(WithoutRows):
                 "max_norm=1.0, by its name."
             )
         max_norm = checked_bound(self.where, max_norm, arguments)
-        weights = None if weights is None else like(weights, arguments)
+        weights = None if weights is None else real_weights(self.where, weights, arguments)
         total, aux = BatchFunction.__call__(self, *arguments, max_norm, weights, **keywords)
         return (total, aux) if self.has_aux else total
 

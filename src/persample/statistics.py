@@ -151,7 +151,7 @@ def weighted_sum(rows: Any, weights: Any) -> Any:
     array([6., 8.])
     """
     size = _size("weighted_sum", rows, 0)
-    weights = like(weights, rows)
+    weights = real_weights("weighted_sum", weights, rows)
     if tuple(weights.shape) != (size,):
         raise ValueError(
             f"weighted_sum: the weights have shape {tuple(weights.shape)}; give one number for "
@@ -246,6 +246,13 @@ def like(x: Any, rows: Any) -> Any:
     if is_traced(x):
         return array_namespace(x).astype(x, first.dtype)
     return backend(backend_of(first)).like(x, first)
+
+
+def real_weights(where: str, weights: Any, rows: Any) -> Any:
+    """Return weights as an array of the backend of rows, in float32 at least."""
+    if "complex" in str(getattr(weights, "dtype", "")):
+        raise TypeError(f"{where}: the weights are complex; give one real number for each sample.")
+    return like(weights, rows)
 
 
 def mean(rows: Any) -> Any:

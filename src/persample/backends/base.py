@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from operator import add
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import optree
@@ -17,6 +17,18 @@ from .. import batches
 from ..factored import Formed
 
 STATIC = (str, bool, int, type(None))
+
+
+class Chunks(NamedTuple):
+    """How a batch is cut up: the batched axis of each argument, samples, samples in a chunk.
+
+    With ``sums`` each chunk gives a pair, of which the first is added up over the chunks.
+    """
+
+    axes: tuple
+    size: int
+    chunk_size: int
+    sums: bool
 
 
 class Backend:
@@ -156,22 +168,14 @@ class Backend:
         """Return one tree whose arrays have one entry along axis 0 for each tree."""
         return self.tree_map(lambda *xs: self.namespace(xs[0]).stack(xs), *trees)
 
-    def in_chunks(
-        self,
-        run: Callable,
-        axes: tuple,
-        size: int,
-        chunk_size: int,
-        jit: bool,
-        sums: bool = False,
-    ) -> Callable:
-        """Return what computes a batch of ``size`` samples by ``run``, a few samples at a time.
+    def in_chunks(self, run: Callable, chunks: Chunks, jit: bool) -> Callable:
+        """Return the function of a batch that computes ``run``, a few samples at a time.
 
         Each chunk is written into the result and let go, so that memory holds the result and one
         chunk. Inside a transform nothing can be written to, and the chunks are kept until the end.
-        ``jit`` says that ``run`` is compiled; with ``sums`` it returns a pair, of which the first
-        is added up over the chunks.
+        ``jit`` says that ``run`` is compiled.
         """
+        axes, size, chunk_size, sums = chunks
         parts = [slice(n, min(n + chunk_size, size)) for n in range(0, size, chunk_size)]
 
         def run_in_chunks(*arguments):

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..factored import in_jax
-from .base import Backend
+from .base import Backend, Chunks
 
 
 class Jax(Backend):
@@ -62,17 +62,10 @@ class Jax(Backend):
             "call returned, or let it have a copy"
         )
 
-    def in_chunks(
-        self,
-        run: Callable,
-        axes: tuple,
-        size: int,
-        chunk_size: int,
-        jit: bool,
-        sums: bool = False,
-    ) -> Callable:
-        """Return what runs a batch in chunks: in a program that is compiled, as one loop."""
-        one_by_one = super().in_chunks(run, axes, size, chunk_size, jit, sums)
+    def in_chunks(self, run: Callable, chunks: Chunks, jit: bool) -> Callable:
+        """As in the base class; in a program that is compiled the chunks are one loop."""
+        one_by_one = super().in_chunks(run, chunks, jit)
+        axes, size, chunk_size, sums = chunks
         count = -(-size // chunk_size)
         step = -(-size // count)  # one size for all, so the last chunk repeats a few samples
         if sums:  # where none may count twice: chunks that fit, or a shorter one at the end
