@@ -290,9 +290,9 @@ def measure(make: Callable) -> dict:
     return found
 
 
-def by_opacus(python: str, only: str) -> tuple[dict, dict]:
+def by_opacus(python: str) -> tuple[dict, dict]:
     """Return case -> passes of PyTorch that Opacus takes, and versions."""
-    command = [python, str(Path(__file__).with_name("clipped_sums_opacus.py")), "--only", only]
+    command = [python, str(Path(__file__).with_name("clipped_sums_opacus.py"))]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     found = json.loads(printed)
     return found["cases"], found["versions"]
@@ -310,14 +310,19 @@ def main() -> None:
             print(name, flush=True)
             cases[name] = measure(make)
     versions = {p: installed(p) for p in ("jax", "optax", "jax-privacy")}
+    today = date.today().isoformat()
+    if arguments.only and RESULT.exists():  # the cases of one day may be measured one by one
+        before = json.loads(RESULT.read_text(encoding="utf-8"))
+        if before["date"] == today:
+            cases, versions = before["cases"] | cases, before["versions"] | versions
     if arguments.opacus:
-        passes, more = by_opacus(arguments.opacus, arguments.only)
+        passes, more = by_opacus(arguments.opacus)
         versions |= more
         for name, n in passes.items():
-            cases[name]["Opacus, in passes of PyTorch"] = {"passes": n}
+            cases.setdefault(name, {})["Opacus, in passes of PyTorch"] = {"passes": n}
             print(name, "Opacus", n)
     stored = {
-        "date": date.today().isoformat(),
+        "date": today,
         "device": "CPU, one core, float32",
         "versions": {p: v for p, v in versions.items() if v},
         "cases": cases,
