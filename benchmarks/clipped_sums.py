@@ -1,18 +1,21 @@
 """What norms and clipped sums cost in JAX without all rows, beside four other ways.
 
-    python benchmarks/clipped_sums.py --save
+    python benchmarks/clipped_sums.py --opacus PYTHON --save
 
 Each loss is written for one sample, of NumPy-like calls alone. Every call is compiled and runs on
 one core; its time is the least of several, in ordinary passes (`jit(value_and_grad)` of the mean
 loss over the same batch) measured in turn with it. Beside it stand what XLA sets aside for the
 call beyond arguments and results, in MiB, and the seconds that compiling took. Run it where
 nothing else runs. The scan over microbatches is the plainest program with bounded memory, at its
-best size of several. optax and jax_privacy are measured where they are installed.
+best size of several. optax and jax_privacy are measured where they are installed, Opacus by the
+Python given to ``--opacus``, whose environment has it.
 """
 
 import argparse
+import json
 import math
 import os
+import subprocess
 import time
 from collections.abc import Callable
 from datetime import date
@@ -287,19 +290,39 @@ def measure(make: Callable) -> dict:
     return found
 
 
+def by_opacus(python: str) -> tuple[dict, dict]:
+    """Return case -> passes of PyTorch that Opacus takes, and versions."""
+    command = [python, str(Path(__file__).with_name("clipped_sums_opacus.py"))]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    found = json.loads(printed)
+    return found["cases"], found["versions"]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", help="the cases whose name begins so")
+    parser.add_argument("--only", default="", help="the cases whose name begins so")
+    parser.add_argument("--opacus", metavar="PYTHON", help="a Python that has Opacus")
     parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
     arguments = parser.parse_args()
     cases = {}
     for name, make in CASES.items():
-        if name.startswith(arguments.only or ""):
+        if name.startswith(arguments.only):
             print(name, flush=True)
             cases[name] = measure(make)
     versions = {p: installed(p) for p in ("jax", "optax", "jax-privacy")}
+    today = date.today().isoformat()
+    if arguments.only and RESULT.exists():  # the cases of one day may be measured one by one
+        before = json.loads(RESULT.read_text(encoding="utf-8"))
+        if before["date"] == today:
+            cases, versions = before["cases"] | cases, before["versions"] | versions
+    if arguments.opacus:
+        passes, more = by_opacus(arguments.opacus)
+        versions |= more
+        for name, n in passes.items():
+            cases.setdefault(name, {})["Opacus, in passes of PyTorch"] = {"passes": n}
+            print(name, "Opacus", n)
     stored = {
-        "date": date.today().isoformat(),
+        "date": today,
         "device": "CPU, one core, float32",
         "versions": {p: v for p, v in versions.items() if v},
         "cases": cases,

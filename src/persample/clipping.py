@@ -1,7 +1,7 @@
 """Norms and clipped sums of per-sample gradients, in memory that does not grow with the batch.
 
-Built on `factored`: a parameter's rows are formed only where no shorter way is known for certain,
-and then a few samples at a time.
+The rows of a parameter that is factored (see `factored`) are never formed; those of any other
+parameter are formed a few samples at a time.
 """
 
 from collections.abc import Callable
@@ -11,9 +11,18 @@ from typing import Any
 from .arrays import array_namespace, widened
 from .factored import Formed
 from .per_sample import BatchFunction, refuse_batched_parameters
-from .statistics import along, checked_bound, clipping_factors, like, norms, weighted, without
+from .statistics import (
+    along,
+    checked_bound,
+    clipping_factors,
+    like,
+    norms,
+    real_weights,
+    weighted,
+    without,
+)
 
-# With chunk_size="auto", a chunk has at most so many numbers of rows or of their factors.
+# chunk_size="auto": the largest count of numbers, of rows and factors together, in one chunk.
 NUMBERS = 2**22
 
 
@@ -27,25 +36,24 @@ def per_sample_norms(
     """Return the function of a batch that computes the norms of the per-sample gradients, (B,).
 
     |g_i| is the square root of the sum of all squares, over the whole tree, of the row g_i =
-    d loss(params, sample_i) / d params. The rows of a parameter are formed only if it is not
-    *factored*: used once, by one matrix product with one vector of each sample, or by one lookup
-    of one entry of a table (NumPy and JAX; `forms` says which are). In PyTorch all rows are
-    formed, a chunk at a time; for a whole model `record` does not form them.
+    d loss(params, sample_i) / d params. In NumPy and JAX no rows are formed for a *factored*
+    parameter, one that the loss uses once, by one matrix product with one vector of each sample
+    or by one lookup of one entry of a table; ``forms`` says which are. In PyTorch all rows are
+    formed, a chunk at a time; for a whole model use `record`, which does not form them.
 
     Parameters
     ----------
     loss, in_axes, jit : as in `per_sample_grad`.
-    chunk_size : how many samples are worked on at a time. Beside the arguments, memory holds what
-        one chunk needs: its rows, or their factors. "auto": as many as have 2**22 numbers of
-        these together, one at least; a rule of shapes, the same on every machine. None: all. In
-        JAX the chunks are a loop within one program where the call is compiled (``jit=True``, or
-        within ``jax.jit``); otherwise, and in NumPy and PyTorch, a loop of Python.
+    chunk_size : number of samples computed at a time; memory holds the rows and factors of one
+        chunk. "auto": as many samples as have 2**22 numbers of these, at least one, on every
+        machine the same. None: all. In a compiled call of JAX the chunks are a loop within the
+        program, elsewhere a loop of Python.
 
     Returns
     -------
     callable ``(params, *batch)``, (B,); of 16-bit parameters float32. Its method
-    ``forms(params, *batch)`` returns a dict: where a parameter lies, ``"['w']"``, -> how its rows
-    are had: "outer product", "lookup", "rows". An empty batch gives (0,).
+    ``forms(params, *batch)`` returns a dict: path of each parameter, such as ``"['w']"``, ->
+    "outer product" or "lookup" (factored), or "rows". An empty batch gives (0,).
 
     Raises
     ------
@@ -90,36 +98,35 @@ def clipped_grad_sum(
 
         sum_i w_i min(1, C / |g_i|) g_i
 
-    for the rows g_i = d loss(params, sample_i) / d params; the norm is over the whole tree, so a
-    clipped row keeps its direction. There is no factor 1/B, and no noise: `privacy.noisy_mean`
-    adds it (``total=``). All is one pass, with the rows formed, or not, as `per_sample_norms`
-    says.
+    for the rows g_i = d loss(params, sample_i) / d params, with the norm over the whole tree.
+    There is no factor 1/B, and no noise: `privacy.noisy_mean` adds it (``total=``). Norms and
+    sum come from one pass; which rows are formed is as in `per_sample_norms`.
 
     Parameters
     ----------
-    loss, in_axes, jit : as in `per_sample_grad`. The three work within ``jax.jit``, ``lax.scan``
-        and ``vmap`` as well.
-    chunk_size : as in `per_sample_norms`.
-    has_aux : the loss returns a pair (0-d array, aux), aux being a tree of arrays: to have the
+    loss, in_axes, jit, chunk_size : as in `per_sample_norms`.
+    has_aux : the loss returns a pair (0-d array, aux), aux being a tree of arrays; to get the
         losses as well, return them there.
 
-    The function that is returned also takes, by name:
+    The call also takes, by name:
 
-    max_norm : the bound C, one number above 0. It is an argument: another value does not compile
-        anew.
-    weights : (B,) w_i; None is 1 for all. A weight of 0 removes a sample, even if its row is not
-        finite: so a batch is padded to a fixed size, or a sample dropped.
+    max_norm : the bound C, one number above 0. Another value does not compile anew.
+    weights : (B,) w_i, real; None is 1 for all. A weight of 0 removes a sample, even if its row is
+        not finite: use it to pad a batch to a fixed size, or to drop a sample.
 
     Returns
     -------
     callable. It returns a tree like ``params``; of 16-bit parameters in float32. With ``has_aux``
-    it returns (sum, aux), each array of aux with a leading axis of B samples. A row that is not
-    finite, and has a weight, makes the sum nan. An empty batch gives zeros.
+    it returns (sum, aux), each array of aux with the samples along axis 0. A row that is not
+    finite makes the sum nan, unless its weight is 0. An empty batch gives zeros. It can itself be
+    used in ``jax.jit``, ``lax.scan``, ``jax.vmap`` and ``jax.grad``; at a row of zeros the
+    derivative of the norm is taken to be 0.
 
     Raises
     ------
-    ValueError : a bound that is not one number above 0 (of a traced one the value is not
-        examined), weights of another shape. Else as `per_sample_grad`.
+    ValueError : max_norm is not one number above 0 (the value of a traced one is not checked);
+        weights of another shape.
+    TypeError : complex weights. Else as `per_sample_grad`.
 
     Example
     -------
@@ -145,7 +152,7 @@ def clipped_grad_sum(
             sizes, dropped = _norms(parts), None
             xp = array_namespace(sizes)
             finite = xp.isfinite(sizes)
-            # A row that is not finite may have finite factors, and is to be seen in the sum.
+            # A row may overflow though its factors are finite; then the sum must show it.
             scales = xp.where(finite, clipping_factors(sizes, max_norm), xp.nan)
             if weights is not None:
                 dropped = (weights == 0) & ~finite
@@ -162,9 +169,9 @@ def clipped_grad_sum(
 
 
 class WithoutRows(BatchFunction):
-    """A function of a batch whose result needs no memory for all rows.
+    """A function of a batch that never holds all rows.
 
-    What runs returns a pair: (a tree that is a sum over the samples, a tree of the samples).
+    The transform returns a pair: (tree of sums over the samples, tree with a sample axis).
     """
 
     sums = True
@@ -173,13 +180,13 @@ class WithoutRows(BatchFunction):
         return super().__call__(*arguments, **keywords)[1]
 
     def forms(self, *arguments: Any) -> dict[str, str]:
-        """Return where a parameter lies -> how its rows are had, for a call with these."""
+        """Return {path of a parameter: "outer product", "lookup" or "rows"} for this call."""
         own, loss, axes, _ = self._checks(arguments)
         parts = self._parts(own, loss, axes, loss.traced(arguments))
         return dict(zip(own.paths(arguments[0]), [part.kind for part in parts], strict=True))
 
     def _parts(self, own, loss, axes, arguments):
-        """Return what is had of the first sample for each parameter."""
+        """Return the factors or the row of the first sample, for each parameter."""
         one = own.samples(arguments, axes, slice(0, 1))
         return own.factors(loss, axes, self.has_aux)(*one)[0]
 
@@ -193,7 +200,7 @@ class WithoutRows(BatchFunction):
         return max(1, NUMBERS // max(1, numbers))
 
     def _of_none(self, own, run, axes):
-        """Return what computes an empty batch: one sample of zeros, of weight 0."""
+        """Return the function for an empty batch: it runs one sample of zeros with weight 0."""
 
         def of_none(*given):
             arguments, more = own.zeros_for_none(given[: len(axes)], axes), ()
@@ -219,7 +226,7 @@ class ClippedSum(WithoutRows):
                 "max_norm=1.0, by its name."
             )
         max_norm = checked_bound(self.where, max_norm, arguments)
-        weights = None if weights is None else like(weights, arguments)
+        weights = None if weights is None else real_weights(self.where, weights, arguments)
         total, aux = BatchFunction.__call__(self, *arguments, max_norm, weights, **keywords)
         return (total, aux) if self.has_aux else total
 
@@ -235,7 +242,7 @@ class ClippedSum(WithoutRows):
 
 
 def _norms(parts):
-    """Return (B,): the norms of the rows, all parameters together."""
+    """Return the norms of the rows over all parameters, (B,)."""
     return norms(
         [
             part.rows
@@ -247,7 +254,7 @@ def _norms(parts):
 
 
 def _weighted_sum(part, parameter, weights, dropped):
-    """Return sum_i w_i g_i of one parameter, without the samples that are dropped, if any."""
+    """Return sum_i w_i g_i of one parameter; ``dropped``, (B,) or None, marks samples left out."""
     if isinstance(part, Formed):
         return weighted(part.rows, weights, dropped)
     delta, beside = widened(part.delta), part.left if part.where is None else part.where

@@ -5,6 +5,7 @@ from typing import Any
 
 from .arrays import array_namespace
 from .backends import Backend, backend
+from .backends.base import Chunks
 from .checks import (
     CheckedLoss,
     check_axes,
@@ -223,8 +224,8 @@ class BatchFunction:
             check_repeatable(self.where, loss, traced, axes)
             chunk = self._chunk(own, loss, axes, traced)
             if chunk is not None and chunk < size:
-                every = *axes, *self.more_axes
-                run = own.in_chunks(run, every, size, chunk, self.jit, self.sums)
+                chunks = Chunks((*axes, *self.more_axes), size, chunk, self.sums)
+                run = own.in_chunks(run, chunks, self.jit)
             elif self.jit:
                 run = own.compiled_for(run, loss.traced(given))
         if len(self._checked) >= 1000:  # bound the memory where shapes or values keep changing

@@ -41,8 +41,8 @@ __all__ = [
 def norms(rows: Any) -> Any:
     """Return the norms of per-sample gradients, |g_i| = sqrt(sum of all squares), (B,).
 
-    Each row is divided by its largest entry before it is squared, in float32 at least, so that
-    no square overflows or vanishes. The norms of 16-bit rows are float32.
+    No square overflows or vanishes: where one would, each row is divided by its largest entry
+    first. The norms of 16-bit rows are float32.
 
     Example
     -------
@@ -54,12 +54,32 @@ def norms(rows: Any) -> Any:
     flat = [widened(_flat(x)) for x in arrays if 0 not in x.shape]
     if not flat:
         return xp.zeros_like(widened(xp.sum(arrays[0], axis=tuple(range(1, arrays[0].ndim)))))
-    largest = [xp.max(xp.abs(x), axis=1) for x in flat]
-    scale = reduce(xp.maximum, largest[1:], largest[0])
-    one = xp.ones_like(scale)
-    scale = xp.where(scale > 0, xp.where(scale < float("inf"), scale, one), one)
-    squares = [xp.sum((x / xp.reshape(scale, (-1, 1))) ** 2, axis=1) for x in flat]
-    return scale * xp.sqrt(reduce(add, squares[1:], squares[0]))
+
+    def plain():
+        squares = _sum_of_squares(flat)
+        # In float32 squares below 1e-37 vanish: in a sum above 1e-24 they do not count.
+        return _root(squares), xp.all((squares > 1e-24) & (squares < math.inf))
+
+    return backend(backend_of(flat[0])).first_right(flat[0], plain, lambda: _scaled_norms(flat))
+
+
+def _sum_of_squares(flat):
+    """Return (B,): the sum of the squares of each row, from arrays (B, P)."""
+    return reduce(add, [array_namespace(x).sum(x**2, axis=1) for x in flat])
+
+
+def _root(x):
+    """Return the square root, with derivative 0 at 0, where that of a norm may be chosen so."""
+    xp = array_namespace(x)
+    return xp.where(x == 0, xp.zeros_like(x), xp.sqrt(xp.where(x == 0, xp.ones_like(x), x)))
+
+
+def _scaled_norms(flat):
+    """Return (B,): the norms of rows, each divided by its largest entry before it is squared."""
+    xp = array_namespace(flat[0])
+    scale = stop_gradient(reduce(xp.maximum, [xp.max(xp.abs(x), axis=1) for x in flat]))
+    scale = xp.where((scale > 0) & (scale < math.inf), scale, xp.ones_like(scale))
+    return scale * _root(_sum_of_squares([x / along(scale, x) for x in flat]))
 
 
 def clip(rows: Any, max_norm: float) -> Any:
@@ -131,7 +151,7 @@ def weighted_sum(rows: Any, weights: Any) -> Any:
     array([6., 8.])
     """
     size = _size("weighted_sum", rows, 0)
-    weights = like(weights, rows)
+    weights = real_weights("weighted_sum", weights, rows)
     if tuple(weights.shape) != (size,):
         raise ValueError(
             f"weighted_sum: the weights have shape {tuple(weights.shape)}; give one number for "
@@ -226,6 +246,13 @@ def like(x: Any, rows: Any) -> Any:
     if is_traced(x):
         return array_namespace(x).astype(x, first.dtype)
     return backend(backend_of(first)).like(x, first)
+
+
+def real_weights(where: str, weights: Any, rows: Any) -> Any:
+    """Return weights as an array of the backend of rows, in float32 at least."""
+    if "complex" in str(getattr(weights, "dtype", "")):
+        raise TypeError(f"{where}: the weights are complex; give one real number for each sample.")
+    return like(weights, rows)
 
 
 def mean(rows: Any) -> Any:

@@ -18,6 +18,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 from torch.nn.functional import cross_entropy
 
+import persample as ps
 from persample_book.devices.sharded_rows import clip_into_grad
 from support.precision import enable_x64
 
@@ -147,9 +148,22 @@ def jax_noise(key):
     return draw
 
 
+def adam_by_hand():
+    """Return the function (gradient, of which parameter) -> the step that Adam takes."""
+    moments: dict = {}
+
+    def step(g, k):
+        t, m, v = moments.get(k, (0, 0.0, 0.0))
+        t, m, v = moments[k] = t + 1, 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
+        return 0.01 * m / (1 - 0.9**t) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+
+    return step
+
+
 @cache
-def linear_by_hand(framework: str, rate: float) -> tuple[dict, int]:
+def linear_by_hand(framework: str, rate: float, adam: bool = False) -> tuple[dict, int]:
     """Return the parameters, and how many batches had no samples: formulas, sample by sample."""
+    update = adam_by_hand() if adam else lambda g, _: g
     rng, empty = np.random.default_rng(0), 0
     own = lambda arrays: [rng.normal(size=x.shape) for x in arrays]  # noqa: E731
     noise_of = jax_noise(jax.random.key(2)) if framework == "jax" else own
@@ -163,8 +177,8 @@ def linear_by_hand(framework: str, rate: float) -> tuple[dict, int]:
             delta = e / e.sum() - np.eye(10)[label]
             factor = 1 / max(1, math.sqrt(delta @ delta * (x @ x + 1)))
             total = [total[0] + factor * delta, total[1] + factor * np.outer(x, delta)]
-        noisy = zip(total, noise_of(total), strict=True)
-        b, w = (p - (t + 1.5 * n) / (rate * 1500) for p, (t, n) in zip((b, w), noisy, strict=True))
+        noisy = [t + 1.5 * n for t, n in zip(total, noise_of(total), strict=True)]
+        b, w = (p - update(noisy[k] / (rate * 1500), k) for k, p in enumerate((b, w)))
     return {"b": torch.tensor(np.asarray(b)), "w": torch.tensor(np.asarray(w))}, empty
 
 
@@ -179,6 +193,35 @@ def test_private_training_of_a_tree_ends_where_a_loop_over_samples_ends(framewor
     assert apart(params, wanted) < 1e-6
     if framework == "jax":
         assert found["step"]._cache_size() == 1  # compiled once
+
+
+def test_private_training_by_adam_in_one_program_ends_where_a_loop_over_samples_ends():
+    """As the page says: two lines in place of the last, and `step` in lax.scan."""
+    optax = pytest.importorskip("optax")
+    cells = {c.id: c.source for c in nbformat.read(PAGE, as_version=4).cells}
+    lines = cells["loop-private-jax-steps-text"].split("```python\n")[1].split("```")[0]
+    source = cells["loop-private-jax-step"].replace("step(params, im", "step(params, state, im")
+    body = replaced(
+        source, "    return jax.tree.map(lambda p, g: p - g, params, mean)", lines.rstrip()
+    )
+    names = run(source_of("loop-private-jax").partition("clipped = ")[0])
+    names |= {"optax": optax, "adam": optax.adam(0.01)}
+    exec(body, names)
+    rng, key = np.random.default_rng(0), jax.random.key(2)
+    drawn = [ps.privacy.poisson_batch(rng, 1500, 0.04) for _ in range(300)]
+    weights = np.stack([np.arange(128) < len(i) for i in drawn])
+    index = np.stack([np.pad(i, (0, 128 - len(i))) for i in drawn])
+    x, y = jax.numpy.asarray(names["x"]), jax.numpy.asarray(names["y"])
+
+    def scanned(carry, batch):
+        (params, state, key), (i, weights) = carry, batch
+        key, now = jax.random.split(key)
+        return (*names["step"](params, state, x[i], y[i], weights, now), key), None
+
+    begin = names["params"], names["adam"].init(names["params"]), key
+    ((params, _, _), _) = jax.lax.scan(scanned, begin, (index, weights))
+    found = {k: torch.tensor(np.asarray(p)) for k, p in params.items()}
+    assert apart(found, linear_by_hand("jax", 0.04, adam=True)[0]) < 1e-6
 
 
 def test_a_draw_that_is_larger_than_its_padding_stops_the_run():

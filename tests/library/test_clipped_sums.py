@@ -327,6 +327,18 @@ def test_the_derivative_by_a_weight_of_zero():
     assert_near(found, wanted)
 
 
+def test_the_derivative_at_a_row_of_zeros():
+    """A padded sample: its loss is 0 times what a sample's is."""
+    given, i = put("jax", (ONE, X)), jnp.array(I)
+    loss = lambda p, x, i, on: on * one(p, x, i)  # noqa: E731
+    f = ps.clipped_grad_sum(loss)
+    last = lambda p, x, i, on: f(p, x, i, on, max_norm=0.7)["b"].sum()  # noqa: E731
+    on = jnp.array([1.0, 1.0, 0.0, 0.0, 1.0])
+    found = jax.jit(jax.grad(last))(*given, i, on)
+    keep = jnp.array([0, 1, 4])
+    assert_near(found, numbers(jax.grad(last)(given[0], given[1][keep], i[keep], on[keep])))
+
+
 @pytest.mark.parametrize("chunk_size", ["auto", 2])
 def test_a_traced_bound_that_is_a_vector(chunk_size):
     f = jax.jit(ps.clipped_grad_sum(product, chunk_size=chunk_size))

@@ -103,6 +103,32 @@ def test_the_largest_entry_may_be_in_any_array_of_the_tree():
         np.testing.assert_allclose(statistics.norms(rows), np.abs(rows[last][:, 0]), rtol=1e-12)
 
 
+@pytest.mark.parametrize("way", ["eager", "jit", "vmap"])
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+def test_rows_of_all_sizes_beside_one_another(name, way, light_compiler):
+    own, scales = ps.backend(name), np.array([1.0, 1e25, 1e-15, 1e-30, 0.0])
+    norms = {
+        "eager": statistics.norms,
+        "jit": own.jit(lambda rows: statistics.norms(rows)),
+        "vmap": lambda rows: own.vmap(statistics.norms)(rows[None])[0],
+    }[way]
+    row = np.array([3.0, 4.0, 12.0, 84.0])
+    rows = np.outer(scales, row).astype("float32")
+    for some in ([0], [0, 1], [0, 2], [0, 3], [0, 4], [0, 1, 2, 3, 4]):
+        found = ps.to_numpy(norms(own.asarray(rows[some])))
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, scales[some] * np.linalg.norm(row), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+def test_the_derivative_of_a_norm_is_the_direction_and_0_at_0(name):
+    own = ps.backend(name)
+    rows = np.array([[3.0, 4.0], [0.0, 0.0], [3e-20, 4e-20]])
+    for some, wanted in (([0], [[0.6, 0.8]]), ([0, 1, 2], [[0.6, 0.8], [0, 0], [0.6, 0.8]])):
+        slope = own.grad(lambda rows: statistics.norms(rows).sum())(own.asarray(rows[some]))
+        assert_close(ps.to_numpy(slope), wanted)
+
+
 def test_a_row_with_an_infinity_or_a_nan_has_no_finite_norm():
     rows = np.array([[np.inf, 1.0], [np.nan, 1.0], [3.0, 4.0]])
     np.testing.assert_array_equal(statistics.norms(rows), [np.inf, np.nan, 5.0])
@@ -187,10 +213,11 @@ ERRORS = [
     (lambda: statistics.clip(LINE, 0.0), "clip: max_norm=0.0; give the largest norm of a row"),
     (lambda: statistics.variance(LINE[:1]), "variance: 1 samples; at least 2 are needed"),
     (lambda: statistics.noise_scale(LINE[:1]), "signal_and_noise: 1 samples; at least 2"),
+    (lambda: statistics.weighted_sum(LINE, np.ones(4) * 1j), "weighted_sum: the weights are comp"),
 ]
 
 
 @pytest.mark.parametrize(("call", "text"), ERRORS)
 def test_errors(call, text):
-    with pytest.raises(ValueError, match=text):
+    with pytest.raises((TypeError, ValueError), match=text):
         call()

@@ -150,6 +150,11 @@ ERRORS = {
         ValueError,
         "clipped_grad_sum: the weights have shape (1,); give one number for each sample, (5,).",
     ),
+    "complex weights": (
+        lambda: clipped(t, x, y, max_norm=1.0, weights=np.ones(5) * 1j),
+        TypeError,
+        "clipped_grad_sum: the weights are complex; give one real number for each sample.",
+    ),
     # The loss
     "scalar": (returning(t), ValueError, "the loss <lambda> returned an array of shape (3,) for"),
     "nothing": (returning(None), ValueError, "the loss <lambda> returned NoneType for one"),

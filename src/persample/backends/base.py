@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from operator import add
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import optree
@@ -17,6 +17,18 @@ from .. import batches
 from ..factored import Formed
 
 STATIC = (str, bool, int, type(None))
+
+
+class Chunks(NamedTuple):
+    """How a batch is cut up: the batched axis of each argument, samples, samples in a chunk.
+
+    With ``sums`` each chunk gives a pair, of which the first is added up over the chunks.
+    """
+
+    axes: tuple
+    size: int
+    chunk_size: int
+    sums: bool
 
 
 class Backend:
@@ -160,22 +172,14 @@ class Backend:
         """Stack the arrays of trees of one structure along a new axis 0."""
         return self.tree_map(lambda *xs: self.namespace(xs[0]).stack(xs), *trees)
 
-    def in_chunks(
-        self,
-        run: Callable,
-        axes: tuple,
-        size: int,
-        chunk_size: int,
-        jit: bool,
-        sums: bool = False,
-    ) -> Callable:
-        """Return a function that runs a batch of ``size`` samples through ``run`` in chunks.
+    def in_chunks(self, run: Callable, chunks: Chunks, jit: bool) -> Callable:
+        """Return a function that runs a batch through ``run`` in chunks of samples.
 
         Each chunk is written into the result and let go, so that memory holds the result and one
         chunk. Inside a transform nothing can be written to, and the chunks are kept until the end.
-        ``jit`` says that ``run`` is compiled; with ``sums`` it returns a pair, of which the first
-        is added up over the chunks.
+        ``jit`` says that ``run`` is compiled.
         """
+        axes, size, chunk_size, sums = chunks
         parts = [slice(n, min(n + chunk_size, size)) for n in range(0, size, chunk_size)]
 
         def run_in_chunks(*arguments):
@@ -203,6 +207,17 @@ class Backend:
     def is_traced(self, x: Any) -> bool:
         """Return whether x is a tracer."""
         raise NotImplementedError
+
+    def first_right(self, x: Any, quick: Callable, always: Callable) -> Any:
+        """Return the result of ``quick()``, (result, is it right?), if it is, else ``always()``.
+
+        Where x is traced, so that nothing can be decided, it is ``always()``.
+        """
+        if self.is_traced(x):
+            return always()
+        with np.errstate(over="ignore"):
+            result, right = quick()
+        return result if bool(right) else always()
 
     def like(self, x: Any, other: Any) -> Any:
         """Return x as an array with the dtype and the device of ``other``."""

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..factored import in_jax
-from .base import Backend
+from .base import Backend, Chunks
 
 
 class Jax(Backend):
@@ -62,17 +62,10 @@ class Jax(Backend):
             "call returned, or let it have a copy"
         )
 
-    def in_chunks(
-        self,
-        run: Callable,
-        axes: tuple,
-        size: int,
-        chunk_size: int,
-        jit: bool,
-        sums: bool = False,
-    ) -> Callable:
+    def in_chunks(self, run: Callable, chunks: Chunks, jit: bool) -> Callable:
         """Return a function that runs a batch in chunks: as one loop if it is compiled."""
-        one_by_one = super().in_chunks(run, axes, size, chunk_size, jit, sums)
+        one_by_one = super().in_chunks(run, chunks, jit)
+        axes, size, chunk_size, sums = chunks
         count = -(-size // chunk_size)
         step = -(-size // count)  # chunks of one size: the last one repeats some samples
         if sums:  # no sample may repeat: a size that divides, or a shorter last chunk
@@ -108,6 +101,13 @@ class Jax(Backend):
             return (loop if compiling else one_by_one)(*arguments)
 
         return jax.jit(loop) if jit else run_in_chunks
+
+    def first_right(self, x: Any, quick: Callable, always: Callable) -> Any:
+        """As in the base class; a compiled program decides when it runs."""
+        if not self.is_traced(x):
+            return super().first_right(x, quick, always)
+        result, right = quick()
+        return jax.lax.cond(right, lambda: result, always)
 
     def like(self, x: Any, other: Any) -> jax.Array:
         """Return x as an array with the dtype of ``other``; JAX moves it between devices."""

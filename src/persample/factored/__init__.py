@@ -1,24 +1,22 @@
-"""Rows as factors: what norms and weighted sums need where a sample meets a weight once.
+"""Rows as factors: norms and weighted sums without rows, where a sample uses a weight once.
 
 Let a loss use a weight W in one matrix product, ``h @ W``, with one vector h of each sample. Then
 the sample's row for W is the outer product of two vectors,
 
     g = outer(h, delta),  delta = d loss / d (h @ W),
 
-and the row need not be formed: |g| = |h| |delta|, and sum_i w_i g_i is one matrix product of all h
-and all w_i delta_i. The same holds where a sample looks up one entry or one line of a table: the
-row is delta in one place and zeros elsewhere.
+and need not be formed: |g| = |h| |delta|, and sum_i w_i g_i is one matrix product of all h_i and
+all w_i delta_i. If a sample looks up one entry or one line of a table, its row is delta there
+and zero elsewhere.
 
-A parameter is *factored* if that is all that the loss does with it: everywhere in the program it
-is used once, by one such product or lookup, at one position, and before that only seen in another
-shape or dtype. Each other parameter (used twice, at several positions, in arithmetic, inside
-``cond`` or ``scan``, by a rule of one's own, returned) is not examined further: the framework
-differentiates the loss with respect to it, and its rows are formed. So nothing is guessed.
+A parameter is *factored* if the whole program of the loss uses it once, by one such product or
+lookup, at one position, after reshapes and casts at most. Every other parameter (used twice, at
+several positions, in arithmetic, inside ``cond`` or ``scan``, by a custom derivative rule, or
+returned) is differentiated by the framework as in ``vmap(grad)``, and its rows are formed.
 
-Who uses what is read from what a framework records anyway: `in_engine` from the tape of the NumPy
-engine's ``grad``, `in_jax` from the program that ``jax.make_jaxpr`` returns. Both return, for each
-parameter, a `Formed` or a `Product`, with the samples along axis 0, and what the loss returns
-beside its value.
+`in_engine` finds the uses on the tape of the NumPy engine's ``grad``, `in_jax` in the result of
+``jax.make_jaxpr``. Both return, for each parameter, a `Formed` or a `Product`, with the samples
+along axis 0, and the aux of the loss.
 """
 
 from collections.abc import Callable
@@ -33,10 +31,10 @@ class Formed(NamedTuple):
 
 
 class Product(NamedTuple):
-    """The factors of one parameter's rows, h and delta; a lookup has ``where`` it was made.
+    """The factors of one parameter's rows: ``left`` is h, ``where`` the indices of a lookup.
 
-    |g_i| is |delta_i| times the norm of ``left``, (B, \\*any): h, or 1 (0 where a lookup is
-    outside of its table). ``total(left or where, delta)`` returns sum_i g_i, linear in delta.
+    |g_i| = |left_i| |delta_i|; for a lookup ``left`` is 1, or 0 if the index is outside of the
+    table. ``total(left or where, delta)`` returns sum_i g_i, which is linear in delta.
     """
 
     left: Any
@@ -49,8 +47,8 @@ class Product(NamedTuple):
 def mapped(vmap: Callable, of_sample: Callable, in_axes: Any) -> Callable:
     """Return the function of a batch: ([Formed or Product of each parameter], aux).
 
-    ``of_sample(params, *sample)`` returns (arrays of each parameter, aux, makers); what is no
-    array, and so cannot pass vmap, is in the makers: each takes its parameter's arrays.
+    ``of_sample(params, *sample)`` returns (arrays of each parameter, aux, makers). A maker builds
+    the Formed or Product from the batched arrays and holds what is no array.
     """
 
     def of_batch(*arguments):

@@ -1,7 +1,7 @@
-"""Factors from the NumPy engine: who uses a parameter is read from the tape of ``grad``.
+"""Factors in the NumPy engine: uses of a parameter are read from the tape of ``grad``.
 
 The tape lists every operation that leads from a parameter to the loss. The backward pass stops at
-each product or lookup in question: the cotangent that has arrived there is delta.
+each product or lookup that makes a parameter factored; the cotangent there is delta.
 """
 
 from collections.abc import Callable
@@ -24,9 +24,9 @@ RESHAPING = {"reshape", "permute_dims", "broadcast_to", "astype"}
 
 
 class Use(NamedTuple):
-    """Where a parameter goes in: input ``operand`` of ``node``, seen through the nodes ``views``.
+    """One use of a parameter: input ``operand`` of ``node``, after the nodes ``views``.
 
-    ``at`` is the node's place on the tape.
+    ``at`` is the index of the node on the tape.
     """
 
     at: int
@@ -48,12 +48,12 @@ def factors(loss: Callable, in_axes: Any, has_aux: bool = False) -> Callable:
 
 
 def _of_sample(loss, has_aux, parameters, *sample):
-    """Return what `mapped` asks of one sample."""
+    """Return (arrays of each parameter, aux, makers) for one sample, as `mapped` needs them."""
     with new_trace(ReverseTrace) as trace:
         output, aux, (leaves,) = recorded(trace, loss, (parameters, *sample), (0,), has_aux)
         uses = _uses(trace.tape, leaves, output.node)
         for use in uses:
-            if use is not None:  # the cotangent goes no further on this side
+            if use is not None:  # no cotangent is passed on to the parameter
                 use.node.parents[use.operand] = None
         cts, deltas, end = {output.node: xp.ones_like(output.value)}, {}, len(trace.tape)
         for at in sorted((use.at for use in uses if use is not None), reverse=True):
@@ -75,7 +75,7 @@ def _of_sample(loss, has_aux, parameters, *sample):
 
 
 def _uses(tape, leaves, output):
-    """Return for each leaf its use, or None."""
+    """Return for each leaf its `Use`, or None if it is not factored."""
     seen = {x.node: (n, ()) for n, x in enumerate(leaves)}  # node -> (number of a leaf, views)
     uses: list[list] = [[] for _ in leaves]
     for at, node in enumerate(tape):
@@ -92,12 +92,12 @@ def _uses(tape, leaves, output):
 
 
 def _is_view(node):
-    """Say whether a node shows the numbers of its one input, all of them, once each."""
+    """Say whether a node only reshapes or casts its input, keeping every entry once."""
     return node.primitive.name in RESHAPING and node.out.size == node.values[0].size
 
 
 def _is_factored(use):
-    """Say whether a use is a product with one vector, or one lookup."""
+    """Say whether a use is a product with one vector or a lookup of one entry."""
     if use is None:  # the loss is the parameter itself
         return False
     name, params = use.node.primitive.name, use.node.params
@@ -110,7 +110,7 @@ def _is_factored(use):
 
 
 def _total(use, beside, delta):
-    """Return the sum of the rows: the product or the lookup of all samples, transposed."""
+    """Return the sum of the rows: the transpose of the batched product or lookup, at delta."""
     if use.kind == "outer product":
         letters = split(use.node.params["subscripts"])
         x, w, out = letters[1 - use.operand], letters[use.operand], letters[2]

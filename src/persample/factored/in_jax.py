@@ -1,8 +1,8 @@
-"""Factors from JAX: who uses a parameter is read from the program of the loss for one sample.
+"""Factors in JAX: uses of a parameter are read from the jaxpr of the loss for one sample.
 
-That program is run again with a zero added to the result of each product or lookup in question:
-the derivative in that zero is delta. Programs inside ``jit`` and ``checkpoint`` are entered, no
-others, and each equation does in this run what it does in JAX's own.
+The jaxpr is evaluated with a zero (a *bump*) added to the result of each product or lookup that
+makes a parameter factored; the derivative with respect to the bump is delta. Of the equations
+that contain a jaxpr only ``jit`` and ``checkpoint`` are entered.
 """
 
 from collections.abc import Callable
@@ -21,9 +21,9 @@ RESHAPING = {"reshape", "transpose", "squeeze", "broadcast_in_dim", "convert_ele
 
 
 class Use(NamedTuple):
-    """Where a parameter goes in: operand ``operand`` of ``equation``, seen through ``views``.
+    """One use of a parameter: operand ``operand`` of ``equation``, after the equations ``views``.
 
-    ``path`` is the number of the equation, behind those of the equations around it.
+    ``path`` is the index of the equation, preceded by those of the equations that contain it.
     """
 
     path: tuple[int, ...]
@@ -45,7 +45,7 @@ def factors(loss: Callable, in_axes: Any, has_aux: bool = False) -> Callable:
 
 
 def _of_sample(loss, has_aux, parameters, *sample):
-    """Return what `mapped` asks of one sample."""
+    """Return (arrays of each parameter, aux, makers) for one sample, as `mapped` needs them."""
     leaves, structure = jax.tree.flatten(parameters)
     program, uses = _program(lambda leaves: loss(structure.unflatten(leaves), *sample), leaves)
     formed = [x for x, use in zip(leaves, uses, strict=True) if use is None]
@@ -78,9 +78,9 @@ def _of_sample(loss, has_aux, parameters, *sample):
 
 
 def _program(loss, leaves):
-    """Return the loss as a function of (leaves, bumps), and for each leaf its use, or None.
+    """Return a function (leaves, bumps) -> (result of the loss, {path: operands}), and the uses.
 
-    The function returns what the loss does, and path -> the operands there.
+    ``uses`` has one entry for each leaf: its `Use`, or None if it is not factored.
     """
     try:
         program, shape = jax.make_jaxpr(loss, return_shape=True)(leaves)
@@ -90,7 +90,7 @@ def _program(loss, leaves):
         for returned in _follow(jaxpr, inputs, (), uses):
             if returned is not None:
                 uses[returned[0]].append(None)
-    except Exception:  # whatever that is: grad of the loss meets it, or does not
+    except Exception:  # no leaf is factored then; grad of the loss raises it again, or works
         uses = [[] for _ in leaves]
     only = [found[0] if len(found) == 1 and _is_factored(found[0]) else None for found in uses]
     if not any(only):
@@ -104,9 +104,9 @@ def _program(loss, leaves):
 
 
 def _follow(jaxpr, seen, path, uses):
-    """Add to ``uses`` who takes a variable of ``seen``: variable -> (number of a leaf, views).
+    """Append to ``uses[leaf]`` each use of a variable of ``seen``: {variable: (leaf, views)}.
 
-    Returns for each output what it shows: (number of a leaf, views), or None.
+    Returns for each output of the jaxpr (leaf, views) if it is a view of a leaf, else None.
     """
     for n, equation in enumerate(jaxpr.eqns):
         operands = enumerate(equation.invars)
@@ -128,7 +128,7 @@ def _follow(jaxpr, seen, path, uses):
 
 
 def _is_view(equation):
-    """Say whether an equation shows the numbers of its one operand, all of them, once each."""
+    """Say whether an equation only reshapes or casts its operand, keeping every entry once."""
     if equation.primitive.name not in RESHAPING or len(equation.invars) != 1:
         return False
     before, after = equation.invars[0].aval, equation.outvars[0].aval
@@ -136,7 +136,7 @@ def _is_view(equation):
 
 
 def _is_factored(use):
-    """Say whether a use is a product with one vector, or one lookup."""
+    """Say whether a use is a product with one vector or a lookup of one entry."""
     if use is None:  # returned
         return False
     name, params = use.equation.primitive.name, use.equation.params
@@ -152,9 +152,9 @@ def _is_factored(use):
 
 
 def _beside(use, others):
-    """Return what stands beside delta, of one sample: (the vector, None), or (hit, where).
+    """Return (vector, None) for a product and (hit, indices) for a lookup, of one sample.
 
-    A lookup outside of its table is moved inside, or hit is 0: as its rule for bounds says.
+    An index outside of the table is clipped, or hit is 0 in place of 1, by the lookup's mode.
     """
     if use.kind == "outer product":
         return others[0], None
@@ -173,7 +173,7 @@ def _beside(use, others):
 
 
 def _total(use, shape, devices, beside, delta):
-    """Return the sum of the rows: what a product or a lookup of all samples is transposed to."""
+    """Return the sum of the rows: the transpose of the batched product or lookup, at delta."""
     equation = use.equation
     views = [view for view in use.views if view.primitive.name != "convert_element_type"]
     others = beside if use.kind == "lookup" else [beside.astype(delta.dtype)]
@@ -195,21 +195,21 @@ def _total(use, shape, devices, beside, delta):
 
 
 def _devices(x):
-    """Return the axes of devices over which an array differs, inside ``shard_map``."""
+    """Return the mesh axes over which an array varies, inside ``shard_map``."""
     aval = getattr(x, "aval", x)
     named = getattr(aval, "manual_axis_type", None)  # JAX 0.10; before it, aval.vma
     return tuple(sorted(getattr(aval, "vma", getattr(named, "varying", ()))))
 
 
 def _varying(x, devices):
-    """Return an array that is one for all devices as one that differs over axes of devices."""
+    """Mark a replicated array as varying over mesh axes."""
     if devices and hasattr(jax.lax, "pcast"):
         return jax.lax.pcast(x, devices, to="varying")
     return jax.lax.pvary(x, devices) if devices else x  # before JAX had pcast
 
 
 def _run(jaxpr, consts, path, given, bumps):
-    """Run a program; return its results, and path -> the operands of each bumped equation."""
+    """Evaluate a jaxpr; return its results, and {path: operands} of each bumped equation."""
     values = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *given], strict=True))
     kept: dict = {}
     for n, equation in enumerate(jaxpr.eqns):
@@ -234,7 +234,7 @@ def _run(jaxpr, consts, path, given, bumps):
 
 
 def _bind(equation, operands):
-    """Apply an equation's primitive, with its rules of derivation."""
+    """Apply an equation's primitive, custom derivative rules included."""
     params = equation.primitive.get_bind_params(equation.params)
     functions, params = params if isinstance(params, tuple) else ((), params)  # before JAX 0.10
     with equation.ctx.manager:
@@ -243,6 +243,6 @@ def _bind(equation, operands):
 
 
 def _inside(equation):
-    """Return the program inside an equation, and its constants."""
+    """Return the jaxpr inside an equation, and its constants."""
     inner = equation.params["jaxpr"]
     return getattr(inner, "jaxpr", inner), getattr(inner, "consts", ())
