@@ -90,7 +90,7 @@ def by_if(condition, yes, no):
     return yes if condition else no
 
 
-def test_sizes_4_5_6_9_make_two_programs_in_torch_and_four_in_jax(graphs):
+def test_sizes_4_5_6_9_1_make_three_programs_in_torch_and_five_in_jax(graphs):
     calls = []
 
     def counted(*arrays):
@@ -101,10 +101,10 @@ def test_sizes_4_5_6_9_make_two_programs_in_torch_and_four_in_jax(graphs):
     in_torch = torch.compile(
         vmap(grad(if_or_where(torch.where, torch.tanh)), (None, 0, 0)), backend=keep_in(graphs)
     )
-    for size in (4, 5, 6, 9):
+    for size in (4, 5, 6, 9, 1):
         in_jax(jnp.eye(2), jnp.ones((size, 2)), jnp.ones((size, 2)))
         in_torch(torch.eye(2), torch.ones(size, 2), torch.ones(size, 2))
-    assert (len(graphs), len(calls)) == (2, 4)
+    assert (len(graphs), len(calls)) == (3, 5)
 
 
 def test_vmap_refuses_an_if_on_a_value_in_both():
@@ -123,3 +123,63 @@ def test_cond_stays_for_one_sample_and_becomes_a_select_under_vmap():
     many = str(jax.make_jaxpr(jax.vmap(bent))(jnp.ones(3)))
     assert [name in one for name in ("cond[", "select_n")] == [True, False]
     assert [name in many for name in ("cond[", "select_n")] == [False, True]
+
+
+def test_a_cond_inside_lax_map_stays_a_cond():
+    def bent(x):
+        return jax.lax.cond(x > 0, jnp.tanh, jnp.cos, x)
+
+    program = jax.make_jaxpr(lambda xs: jax.lax.map(jax.grad(bent), xs))
+    assert "cond[" in str(program(jnp.ones(3)))
+    assert len(program(jnp.ones(3)).eqns) == len(program(jnp.ones(50)).eqns) == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (jnp.float32(1), 1.0),  # a weak type
+        (jnp.ones(2), jnp.ones(2, dtype=int)),
+        ({"a": jnp.ones(2)}, {"b": jnp.ones(2)}),
+    ],
+)
+def test_jax_traces_again_for_weak_types_dtypes_and_renamed_keys(first, second):
+    calls = []
+
+    @jax.jit
+    def first_leaf(tree):
+        calls.append("called")
+        return jax.tree.leaves(tree)[0]
+
+    for tree in (first, first, second, second):
+        first_leaf(tree)
+    assert len(calls) == 2
+
+
+def test_jax_traces_again_under_another_precision_and_for_a_new_function():
+    calls = []
+
+    @jax.jit
+    def product(x):
+        calls.append("called")
+        return x @ x
+
+    product(jnp.eye(2))
+    with jax.default_matmul_precision("highest"):
+        product(jnp.eye(2))
+    assert len(calls) == 2
+    for _ in range(3):
+        jax.jit(lambda x: calls.append("called") or x)(1.0)
+    assert len(calls) == 5
+    assert jax.config.jax_explain_cache_misses is False
+
+
+def test_the_losses_of_one_torch_graph_can_be_walked_together():
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    losses = torch.arange(6.0).reshape(3, 2) @ w**2
+    (rows,) = torch.autograd.grad(losses, w, torch.eye(3), is_grads_batched=True)
+    assert torch.equal(rows, torch.arange(6.0).reshape(3, 2) * 2 * w.detach())
+
+
+def test_every_step_of_the_branch_that_where_does_not_choose_has_to_stay_finite():
+    safe_derivative = jax.grad(lambda x: jnp.where(x > 5, x, jnp.exp(-jnp.exp(x))))
+    assert jnp.isnan(safe_derivative(200.0))

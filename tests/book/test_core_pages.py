@@ -149,18 +149,70 @@ def test_what_is_in_sight_runs_by_itself_and_prints_the_same(path, reader, monke
 def test_the_table_of_chapter_1_is_what_was_measured():
     stored = json.loads((ROOT / "benchmarks/results/broken_inputs.json").read_text())["networks"]
     text = "\n".join(c.source for c in read(PAGES[0]).cells if c.cell_type == "markdown")
-    rows = re.findall(r"^\| (plain|each loss|rows)(.*?) \|(.*)\|$", text, re.MULTILINE)
-    shown = {word + rest: cells.split("|") for word, rest, cells in rows}
+    rows = re.findall(r"^\| (plain|mean|each loss|rows)(.*?) \|(.*)\|$", text, re.MULTILINE)
+    names = {word + rest: cells.split("|") for word, rest, cells in rows}
+    shown = {
+        name.replace("plain training", "plain").replace("each ", ""): [c.strip() for c in cells]
+        for name, cells in names.items()
+    }
+    columns = (("linear", "Adam"), ("MLP", "SGD"), ("MLP", "Adam"))
+
+    def after(network, optimiser, way, epochs):
+        return stored[network][optimiser][way][f"{epochs} epochs"]["10%"]["mean"]
+
     assert len(shown) == 4
     for way, cells in shown.items():
-        name = way.replace("plain training", "plain").replace("each ", "")
-        found = [stored[network][name]["10%"] for network in ("linear", "MLP", "GroupNorm")]
-        assert [c.strip() for c in cells] == [f"{c['mean']:.1f} ± {c['error']:.1f}" for c in found]
-    price = [
-        n["plain"]["0%"]["mean"] - n["rows clipped at 4"]["0%"]["mean"] for n in stored.values()
+        found = [[after(*column, way, epochs) for epochs in (10, 100)] for column in columns]
+        assert cells == [f"{ten} / {hundred}" for ten, hundred in found]
+    assert f"({after('linear', 'SGD', 'plain', 100)} after 100 epochs)" in text
+    assert f"({after('GroupNorm', 'SGD', 'plain', 10)} after ten epochs of SGD)" in text
+    ahead = [
+        after("MLP", "SGD", "plain", e) - after("MLP", "SGD", "rows clipped at 4", e)
+        for e in (10, 100)
     ]
-    assert "is {:.1f}, {:.1f} and {:.1f} points".format(*price) in text
-    third = stored["GroupNorm"]
-    lost = third["plain"]["10%"]["mean"] - third["loss capped at 3"]["10%"]["mean"]
-    assert round(lost) == 6
-    assert "costs the third six points" in text
+    assert [round(points) for points in ahead] == [-35, 1]
+    for epochs in (10, 100):
+        together = [after("MLP", "Adam", way, epochs) for way in shown]
+        assert max(together) - min(together) < 3
+    capped = [after("linear", o, "loss capped at 3", 100) for o in ("SGD", "Adam")]
+    clipped = [after("linear", o, "rows clipped at 4", 100) for o in ("SGD", "Adam")]
+    assert abs(capped[0] - clipped[0]) < 1 < capped[1] - clipped[1]
+    price = {
+        epochs: max(
+            ways["plain"][f"{epochs} epochs"]["0%"]["mean"]
+            - ways["rows clipped at 4"][f"{epochs} epochs"]["0%"]["mean"]
+            for optimisers in stored.values()
+            for ways in optimisers.values()
+        )
+        for epochs in (10, 100)
+    }
+    assert f"at most {price[10]:.1f} points after ten epochs, and {price[100]:.1f} after" in text
+
+
+def test_the_table_of_times_of_chapter_5_is_what_was_measured():
+    stored = json.loads((ROOT / "benchmarks/results/td0_ladder.json").read_text())
+    text = "\n".join(c.source for c in read(PAGES[4]).cells if c.cell_type == "markdown")
+    rows = re.findall(r"^\| (JAX|PyTorch|NumPy)[^|]* \|(.*)\|$", text, re.MULTILINE)
+    names = {"JAX": "jax", "PyTorch": "torch", "NumPy": "numpy"}
+    assert len(rows) == 3
+    for name, cells in rows:
+        times = [stored["times"][names[name]][rung]["1024"] for rung in ("loop", "vmap", "jit")]
+        shown = [float(cell.replace(",", "")) for cell in cells.split("|")]
+        assert shown[0] == round(times[0])
+        assert shown[1:] == [float(f"{time:.2g}") for time in times[1:]]
+
+
+def test_the_loop_at_the_top_of_chapter_4_runs_and_the_agent_learns():
+    import numpy as np
+    import torch
+
+    cells = read(PAGES[3]).cells
+    (loop,) = re.findall(r"```python\n(for _ in range\(100\).*?)```", cells[0].source, re.DOTALL)
+    names: dict = {}
+    for cell in [c for c in cells if c.cell_type == "code"][:2]:
+        exec(cell.source, names)
+    names["optimizer"] = torch.optim.Adam(names["policy"].parameters(), lr=0.02)
+    names["rng"] = np.random.default_rng(0)
+    exec(loop, names)
+    games = [names["play"](np.random.default_rng(seed))[1][-1][2] for seed in range(100)]
+    assert np.mean(games) > 0.5

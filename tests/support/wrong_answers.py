@@ -5,6 +5,10 @@ The key is the id of the cell with the check.
 
 # Chapter 1
 LENGTHS = "lengths_of_linear = lambda x, y: (model(x).softmax(1){}).norm(dim=1){}"
+SQUARES = """
+def lengths(rows):
+    return sum(g.flatten(1).norm(dim=1) ** 2 for name, g in rows.items(){})
+"""
 ONE_HOT = " - torch.nn.functional.one_hot(y, 10)"
 # Chapter 3
 CLIPPED = """
@@ -76,15 +80,21 @@ WRONG = {
     ],
     "de3499ff": [
         ("lengths = lambda rows: sum(g.flatten(1).norm(dim=1) for g in rows.values())", "adds"),
-        ("lengths = lambda rows: (G ** 2).sum(1)", "these are squares"),
-        ("lengths = lambda rows: G.norm()", "one length for each"),
+        (SQUARES.format(""), "these are squares"),
+        (SQUARES.format(" if name != 't'"), "one length for each"),
+        ("lengths = lambda rows: G.norm(dim=1)", "one length for each"),
     ],
     "34968dff": [
         (LENGTHS.format("", ""), "minus 1 at"),
         (LENGTHS.format(ONE_HOT, ""), "length of the input"),
         (LENGTHS.format(ONE_HOT, " * x.norm(dim=1)"), "bias is missing"),
+        ("lengths_of_linear = lambda x, y: G.norm(dim=1)", "minus 1 at"),
     ],
     "adb81ac7": [
+        (
+            "before = 4 * [1.0] + 4 * [9.0]\nafter = [float('inf')] + before[1:]",
+            "finite norms",
+        ),
         ("before, after = 8 * [1.0], 8 * [100.0]", "one of them changed"),
         ("before, after = 8 * [1.0], [1000.0] + 7 * [1.0]", "between two groups"),
         (
@@ -115,6 +125,12 @@ WRONG = {
             "    return jax.vmap(jax.grad(f), (None, 0, 0, None))(*sample, b)",
             "not the rows of the loss",
         ),
+        (
+            "def rows_with(b, *sample):\n    f = lambda t, x, y, b: 0.5 * (t @ x - 1 + b) ** 2\n"
+            "    return jax.vmap(jax.grad(f), (None, 0, 0, None))(*sample, b)",
+            "not the rows of the loss",
+        ),
+        ("rows_with = lambda b, *s: jax.vmap(jax.grad(centred), (None, 0, 0))(*s)", "are old"),
     ],
     "edf1e748": [
         ("shrink_fixed = shrink", "boolean"),
@@ -128,6 +144,11 @@ WRONG = {
             "        h = jnp.where(h > 1, w * h, h)\n    return h",
             "still above 1",
         ),
+        (
+            "def shrink_fixed(w, x):\n    h = w * x\n    for _ in range(5):\n"
+            "        h = jnp.where(h > 1.2, w * h, h)\n    return h",
+            "still above 1",
+        ),
     ],
     "66de8e91": [
         ("size_for, programs = lambda B: B, 16", "for each size"),
@@ -138,12 +159,16 @@ WRONG = {
     "fef7288c": [
         ("answer = {'W': 3, 'b': 3, 'z': 3, 'y_pred': 3, 'loss': 1}", "too many"),
         ("answer = {'W': 3, 'b': 3}", "too few"),
+        ("answer = {'W': 3, 'b': 3, 'z': 3, 'loss': None}", "too few"),
         ("answer = {'W': 1, 'b': 3, 'z': 3, 'loss': 1}", "wrong number: ['W']"),
     ],
     "14e9412d": [
         (CLIPPED.format("g.mean(0) / g.mean(0).norm()"), "shortens the mean"),
         (CLIPPED.format("(g / norms).mean(0)"), "shorter than 1 stays"),
         (CLIPPED.format("(g * (1 / norms).clamp(max=1)).sum(0)"), "this is the sum"),
+        (CLIPPED.format("(g * (0.1 / norms).clamp(max=1)).mean(0)"), "each shortened first"),
+        (CLIPPED.format("g.clamp(-1, 1).mean(0)"), "each shortened first"),
+        (CLIPPED.format("g.zero_().mean(0)"), "each shortened first"),
     ],
     "04234e66": [
         (FROZEN.format("net[2]", "net[2](net[:2](x).detach())"), "nothing was recorded"),
@@ -152,11 +177,17 @@ WRONG = {
             FROZEN.format("net[0].bias.requires_grad_(False), net[2]", "net(x.detach())"),
             "first layer needs",
         ),
+        (
+            "def frozen_pass(given):\n    net[2].requires_grad_(False)\n"
+            "    return loss_of(net(x.detach()))",
+            "first layer needs",
+        ),
     ],
     "aa642e95": [
         ("store = lambda w: w.data", "still 5"),
         ("store = lambda w: w.detach()[:]", "still 5"),
         ("store = lambda w: w.clone()", "history"),
+        ("store = lambda w: torch.tensor([2.5])", "not yet"),
     ],
     # Chapter 4
     "a6b77b0b": [
@@ -172,14 +203,21 @@ WRONG = {
         ),
         (
             "uses_its_sample = lambda f: not torch.equal(gradient_of(f(0)), gradient_of(f(1)))",
-            "3 and 4 are the same",
+            "0 and 2 are the same",
         ),
         ("uses_its_sample = lambda f: False", "called wrong"),
+        (
+            "uses_its_sample = lambda f: all(not torch.equal("
+            "gradient_of(f(i)), gradient_of(f(i + 1))) for i in range(4))",
+            "are the same",
+        ),
+        ("uses_its_sample = lambda f: len({f(i).item() for i in range(5)}) == 5", "gradients"),
     ],
     "f5986927": [
         (PADDED.format("(losses_of(s, a, r) * m).sum() / 80"), "still in the number"),
         (PADDED.format("losses_of(s, a, r).sum() / 61"), "in the sum"),
         (PADDED.format("(losses_of(s, a, r) * m).sum() / m.sum() / 4"), "mean of means"),
+        (PADDED.format("(losses_of(s, a, r) * m).sum() / 61"), "in the number"),
     ],
     "46ce82c2": [
         (
@@ -193,6 +231,7 @@ WRONG = {
             "mean of means",
         ),
         ("def averaged(stream):\n    sum(1 for part in stream)", "returns nothing"),
+        ("averaged = lambda stream: wanted[-1]", "divide once"),
     ],
     # Chapter 5
     "ed5b6697": [
@@ -204,18 +243,23 @@ WRONG = {
         (ENDED.format("r + gamma * (s_next @ theta)", "0.5 *", None), "axis of the discounts"),
         (ENDED.format("r + gamma * (s_next @ theta)", "", 0), "one half is missing"),
         (ENDED.format("gamma * (r + s_next @ theta)", "0.5 *", 0), "only its next value"),
+        (
+            ENDED.format("r + jnp.where(gamma > 0, 0.9, 0.0) * (s_next @ theta)", "0.5 *", 0),
+            "only its next value",
+        ),
     ],
     "93d389d8": [
+        ("repaired = lambda *_: loop", "third row"),
         (
-            "repaired = jax.vmap(jax.grad(closed_loss), (None, 0))(theta, states)",
-            "third row",
-        ),
-        (
-            "def open_loss(theta, s, target):\n    return (target - s @ theta) ** 2\n"
-            "repaired = jax.vmap(jax.grad(open_loss), (None, 0, 0))(theta, states, targets)",
+            "def repaired(theta, s, targets):\n    f = lambda w, s, t: (t - s @ w) ** 2\n"
+            "    return jax.vmap(jax.grad(f), (None, 0, 0))(theta, s, targets)",
             "one half is missing",
         ),
-        ("repaired = jax.vmap(jax.grad(naive_loss), (None, 0, 0, 0))(*batch)", "hold it fixed"),
+        (
+            "def repaired(theta, s, targets):\n    f = lambda w, s, t: 0.5 * (t - s @ w) ** 2\n"
+            "    return jax.vmap(jax.grad(f), (None, 0, None))(theta, s, targets[0])",
+            "third row",
+        ),
     ],
     "40dc56d6": [
         (
@@ -224,12 +268,18 @@ WRONG = {
             "    return 0.5 * delta**2 if abs(delta) <= c else c * abs(delta)",
             "write jnp.where",
         ),
-        ("huber_td_loss = td_loss", "should be -0.6"),
+        ("huber_td_loss = td_loss", "a row of -0.6"),
         (
             "def huber_td_loss(theta, s, r, s_next, c=0.6):\n"
             "    delta = r + s_next @ theta - s @ theta\n"
             "    return jnp.where(abs(delta) <= c, 0.5 * delta**2, c * abs(delta))",
             "target held fixed",
+        ),
+        (
+            "def huber_td_loss(theta, s, r, s_next, c=0.6):\n"
+            "    delta = jax.lax.stop_gradient(r + s_next @ theta) - s @ theta\n"
+            "    return jnp.where(delta <= c, 0.5 * delta**2, c * delta)",
+            "Beyond c",
         ),
     ],
     "1437920b": [
