@@ -63,10 +63,10 @@ def chosen(lines: dict[tuple, dict]) -> list[dict]:
     ]
 
 
-def weighting(answer: dict, task: Task, plain: Any, step: Step, draw=torch.randn) -> float:
+def weighting(answer: dict, task: Task, plain: Any, step: Step, ones: bool = False) -> float:
     """Return the error that the check finds, on a copy of the model without the library.
 
-    With other weights than random ones, norms are left out.
+    With all weights 1 in place of random ones, norms are left out.
     """
     model = copy.deepcopy(plain)
     losses = task.losses(model, dict(step.batch))
@@ -77,11 +77,12 @@ def weighting(answer: dict, task: Task, plain: Any, step: Step, draw=torch.randn
         kept = [k for k, rows in every.items() if rows is not None]
         try:
             rows = [every[k].detach() for k in kept]
-            found.append(error_of_rows(rows, losses, [trained[k] for k in kept], draw))
+            w = torch.ones_like(losses) if ones else None
+            found.append(error_of_rows(rows, losses, [trained[k] for k in kept], w))
         except AssertionError:
             return FAILED
         losses = task.losses(model, dict(step.batch))
-    if "squared_norms" in answer and draw is torch.randn:
+    if "squared_norms" in answer and not ones:
         norms = answer["squared_norms"].detach().sqrt()
         if norms.shape != losses.shape:
             return FAILED
@@ -128,7 +129,7 @@ def entries(adapter: Any, task: Task, steps: list[Step]) -> Iterator[dict]:
             continue
         found = {"verdict": judged["verdict"], "size": step.size}
         found["weighting"] = weighting(answer, task, plain, step)
-        found["sum"] = weighting(answer, task, plain, step, torch.ones)
+        found["sum"] = weighting(answer, task, plain, step, ones=True)
         rows = [r for r in answer.get("rows", {}).values() if r is not None]
         found["other number"] = any(len(r) != step.size for r in rows)
         found["stops"] = hasattr(library, "stops") and library.stops(step.size)
@@ -160,8 +161,8 @@ def bound(task: Task) -> float:
 
 
 def caught(entry: dict, limit: float) -> dict[str, bool]:
-    """Return for each check whether it reports the entry; NaN is 0/0, a gradient of zeros."""
-    return {what: entry.get(what, 0.0) > limit for what in CHECKS}
+    """Return for each check whether it reports the entry."""
+    return {what: not entry.get(what, 0.0) <= limit for what in CHECKS}
 
 
 def run_line(adapter: Any, line: dict) -> list[dict]:

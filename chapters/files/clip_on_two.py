@@ -54,8 +54,9 @@ def add_up(total, B):                     # DDP
 
 def add_up_divided(total, B):             # fully_shard
     for p, g in total.items():
-        term = DTensor.from_local(g / B, p.device_mesh, [Partial()])
-        p.grad = term.redistribute(placements=p.placements)
+        terms = [Partial()] * p.device_mesh.ndim      # on each mesh axis
+        summed = DTensor.from_local(g / B, p.device_mesh, terms)
+        p.grad = summed.redistribute(placements=p.placements)
 
 def show(*words):
     for turn in (0, 1):

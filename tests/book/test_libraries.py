@@ -27,6 +27,7 @@ BLOCKS = re.compile(r"^```python\n(.*?)^```\n.*?^```text\n(.*?)^```$", re.M | re
 LINKED = {
     "backpack_mixing": "opacus_mixing",
     "backpack_padding_mode": "opacus_padding_mode",
+    "backpack_padding_same": None,
     "opacus_attention": None,
 }
 RESULTS = [line for line in tables.lines() if line["library"] != "Opacus, functorch"]
@@ -76,8 +77,14 @@ SHOWN_BY = {
     ("Conv(groups): squared norms", "BackPACK"): "backpack_groups",
     ("… packed, as DPLSTM, DPGRU", "Opacus"): "opacus_packed",
 }
-# A layer with other outputs, and a sum that clipping does not bound: no cells of the matrix.
-BESIDE = {"opacus_attention", "opacus_ghost"}
+# No cells of the matrix: arguments that the suite's models do not have, a layer with other outputs,
+# and a sum that clipping does not bound.
+BESIDE = {
+    "backpack_padding_same",
+    "opacus_attention",
+    "opacus_ghost",
+    "opacus_scale_grad_by_freq",
+}
 KNOWN = "A documented limit"
 
 
@@ -346,10 +353,61 @@ SPOILED = {
 def test_random_weights_notice_what_ones_overlook(how):
     torch.manual_seed(0)
     change, noticed, by_ones = SPOILED[how]
-    for draw, expected in ((torch.randn, noticed), (torch.ones, by_ones)):
+    for w, expected in ((None, noticed), (torch.ones(5).double(), by_ones)):
         rows, losses, parameters = linear_rows(torch.randn(5, 3).double())
-        error = check.error_of_rows([change(row) for row in rows], losses, parameters, draw)
+        error = check.error_of_rows([change(row) for row in rows], losses, parameters, w)
         assert (error > 1e-8) == expected
+
+
+def single_precision(model, x, y):
+    """Return rows of squared errors, their losses, and the parameters."""
+    losses = (model(x) - y).square().sum(1)
+    parameters = list(model.parameters())
+    each = torch.eye(len(x))
+    rows = torch.autograd.grad(losses, parameters, each, True, is_grads_batched=True)
+    return rows, losses, parameters
+
+
+class Adapter(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.A = torch.nn.Parameter(torch.randn(2, 5))
+        self.B = torch.nn.Parameter(torch.randn(3, 2) * size)
+
+    def forward(self, x):
+        return x @ (self.B @ self.A).T
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_outlier_hides_no_exchanged_rows(seed):
+    torch.manual_seed(seed)
+    x, y = torch.randn(64, 5), torch.randn(64, 1)
+    y[0] = 1e6
+    rows, losses, parameters = single_precision(torch.nn.Linear(5, 1), x, y)
+    assert check.error_of_rows(rows, losses, parameters) < 1e-4
+    rows, losses, parameters = single_precision(torch.nn.Linear(5, 1), x, y)
+    others = [torch.cat([row[:1], row[1:].roll(1, 0)]) for row in rows]
+    assert check.error_of_rows(others, losses, parameters) > 1e-2
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_parameter_with_small_rows_is_compared_by_its_own_size(seed):
+    torch.manual_seed(seed)
+    x, y = torch.randn(64, 5), torch.randn(64, 3)
+    (a, b), losses, parameters = single_precision(Adapter(1e-5), x, y)
+    assert check.error_of_rows([a.roll(1, 0), b], losses, parameters) > 1e-4
+    rows, losses, parameters = single_precision(Adapter(1e-5), x, y)
+    assert check.error_of_rows(rows, losses, parameters) < 1e-4
+
+
+def test_rows_of_zeros_are_right_and_what_is_no_number_is_not():
+    x = torch.zeros(4, 5)
+    model = torch.nn.Linear(5, 1)
+    rows, losses, parameters = single_precision(model, x, model(x).detach())
+    assert check.error_of_rows(rows, losses, parameters) == 0
+    rows, losses, parameters = single_precision(model, x, model(x).detach())
+    bad = [row.clone().index_fill_(0, torch.tensor(1), float("nan")) for row in rows]
+    assert not check.error_of_rows(bad, losses, parameters) < 1e-4
 
 
 def test_rows_of_another_number_are_noticed():

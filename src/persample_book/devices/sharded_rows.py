@@ -38,7 +38,8 @@ def clip_into_grad(model, x, y, max_norm, scale):  # x, y: this process's own
         sums = {"weight": torch.einsum("bto,bti->oi", ct, h)}
         sums["bias"] = ct.sum((0, 1))
         for name, p in m.named_parameters():  # add up over processes
-            own = DTensor.from_local(sums[name], p.device_mesh, [Partial()])
+            terms = [Partial()] * p.device_mesh.ndim
+            own = DTensor.from_local(sums[name], p.device_mesh, terms)
             p.grad = own.redistribute(placements=p.placements)
 
 
