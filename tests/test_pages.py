@@ -292,6 +292,32 @@ def test_the_first_text_is_there_soon(chromium, name):
     raise AssertionError(f"after {time} ms")
 
 
+FACES = {"article p": "Source Serif 4", "article h1": "Source Sans 3"}
+
+
+@pytest.mark.parametrize("name", ["index", "chapters/04_gradient_linearity"])
+def test_a_first_visit_over_a_slow_line_shows_the_type_of_the_book(chromium, name):
+    """And no line moves when it comes."""
+    with serve(handler=Zipped) as address:
+        context = chromium.new_context(viewport=PHONE)
+        page = context.new_page()
+        page.add_init_script(WATCH)
+        tools = context.new_cdp_session(page)
+        tools.send("Network.emulateNetworkConditions", SLOW)
+        page.goto(f"{address}/{name}.html")
+        page.evaluate("document.fonts.ready")
+        for command in ("DOM.enable", "CSS.enable"):
+            tools.send(command)
+        root = tools.send("DOM.getDocument")["root"]["nodeId"]
+        for selector, face in FACES.items():
+            node = tools.send("DOM.querySelector", {"nodeId": root, "selector": selector})
+            found = tools.send("CSS.getPlatformFontsForNode", node)["fonts"]
+            assert {font["isCustomFont"] for font in found} == {True}
+            assert all(font["familyName"].startswith(face) for font in found), found
+        assert page.evaluate("window.shift") < SHIFT / 2
+        context.close()
+
+
 FOLDS = """() => [...document.querySelectorAll("article :is(.dropdown > :first-child, summary)")]
   .filter((e) => e.checkVisibility()).map((e) => ["background", "font", "padding", "color"]
     .map((x) => getComputedStyle(e)[x]) + getComputedStyle(e.parentElement).border)"""
