@@ -166,7 +166,7 @@ def short(v) -> str:
 
 def sum_in_torch(v1, v2):
     v_sum = v1 + v2
-    product = v_sum * 5
+    product = v_sum * 2
     return v_sum, product, product.sum()
 
 
@@ -348,9 +348,9 @@ def test_the_graph_is_stepped_marked_and_refused(opened):
     values(page, "graph", {"step": 7})
     step = page.get_by_role("button", name="Step")
     assert step.get_attribute("aria-disabled") == "true"
-    assert "v1 gets [5, 5] × 1 = [5, 5], kept as its .grad; v2 gets nothing" in said(page)
+    assert "v1 gets [2, 2] × 1 = [2, 2], kept as its .grad; v2 gets nothing" in said(page)
     press(page, "checkbox", "v2 requires grad", "Space")
-    assert "v2 gets [5, 5] × 1 = [5, 5], kept as its .grad." in said(page)
+    assert "v2 gets [2, 2] × 1 = [2, 2], kept as its .grad." in said(page)
     for mark in ("v1", "v2"):
         press(page, "checkbox", f"{mark} requires grad", "Space")
     assert said(page).startswith("RuntimeError: element 0 of tensors")
