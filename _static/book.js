@@ -143,6 +143,30 @@
     before = null;
   });
 
+  // The search while one types: in its dialog, and in a box for a message on the page of errors.
+  let loading = null;
+  const load = (name) => new Promise((done) => document.head.append(
+    made("script", {src: `${root.dataset.content_root}_static/${name}.js`, onload: done})));
+  const search = async (input, results, most, within) => {
+    loading ??= window.bookShow ? Promise.resolve()
+      : ["language_data", "minisearch/minisearch", "book_search"].reduce((before, name) => before.then(() => load(name)), Promise.resolve());
+    await loading;
+    window.bookShow(input.value, results, most, within);
+  };
+  const searchIn = (input, most, within = "") => {
+    const results = made("div", {className: "found", ariaLive: "polite"});
+    input.addEventListener("input", () => search(input, results, most, within));
+    return results;
+  };
+  const dialog = document.querySelector("#pst-search-dialog input[type=search]");
+  if (dialog) dialog.form.after(searchIn(dialog, 6));
+  const index = document.querySelector("#error-index > h1");
+  if (index) {
+    const input = made("textarea", {id: "message", rows: 3, spellcheck: false});
+    index.after(made("div", {className: "paste"}, made("label", {htmlFor: "message", textContent: "Paste your message"}),
+      input, searchIn(input, 1, "reference/errors.html")));
+  }
+
   for (const box of document.querySelectorAll(".admonition.predict")) predict(box);
   const start = () => {
     mend();
