@@ -15,6 +15,7 @@ PAGE = "reference/api.html"
 SECTIONS = "Parameters|Attributes|Returns|Yields|Raises|Notes|Example"
 SECTION = re.compile(rf"^({SECTIONS})\n-{{3,}}\n", re.MULTILINE)
 LITERAL = re.compile(r"(``.*?``)")
+KINDS = re.compile(r"(?<=\.)\s+(?=[A-Z]\w+ : )")  # of errors, in one paragraph
 SOURCE = re.compile(r"^(Sources?): ")
 NAME = re.compile(r"(?:ps|persample)\.([A-Za-z_][\w.]*)")
 
@@ -63,7 +64,7 @@ def rewritten(lines: list[str]) -> list[str]:
     made = text(start.splitlines())
     for name, part in zip(parts[::2], parts[1::2], strict=True):
         body, *source = re.split(r"^(?=Sources?: )", part, maxsplit=1, flags=re.MULTILINE)
-        inner = body.splitlines()
+        inner = KINDS.sub("\n", body).splitlines()
         if name in ("Parameters", "Attributes", "Raises"):
             inner = entries(inner)
         elif name != "Example":

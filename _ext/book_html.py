@@ -24,7 +24,8 @@ STYLE = re.compile(r' style="width: (\d+)px; height: (\d+)px;"')
 def drop_scripts(app, pagename, templatename, context, doctree):
     """Leave out scripts without a use: thebe's fails on every page, Sphinx's search is not used.
 
-    Sphinx loads MathJax on a page of contents if any page below it has a formula.
+    Sphinx loads MathJax on a page of contents if any page below it has a formula. Those that
+    stay wait until the page has been read, but for the one that scripts in the page build on.
     """
     unused = ["thebe", "doctools", "sphinx_highlight"]
     if not re.search(r'class="(?:[^"]* )?math[ "]', context.get("body", "")):
@@ -34,6 +35,9 @@ def drop_scripts(app, pagename, templatename, context, doctree):
         for script in context.get("script_files", [])
         if not any(name in str(getattr(script, "__dict__", script)).lower() for name in unused)
     ]
+    for script in context["script_files"]:
+        if script.filename and "documentation_options" not in str(script.filename):
+            script.attributes.setdefault("defer", "defer")
 
 
 def cut_icons(app, exception):

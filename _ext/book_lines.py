@@ -1,7 +1,8 @@
-"""Make each line of a code block an element, so that long lines wrap on narrow pages.
+"""Make lines break where they should in the written pages.
 
-`book.css` lets code wrap on a phone and on paper, where what follows stands two columns further
-in than its line began.
+Each line of code is an element, so that it can wrap by itself: `book.css` lets code wrap on a
+phone and on paper, where what follows stands two columns further in than its line began. A
+formula keeps the comma or bracket beside it. A page without scripts is a light one.
 """
 
 import re
@@ -14,6 +15,9 @@ CODE = re.compile(
     re.DOTALL,
 )
 TAG = re.compile(r"<[^>]*>")
+INDENT = re.compile(r'(?:<span class="w">)?( +)(?:</span>)?')
+FORMULA = r'<span class="math notranslate nohighlight">[^<]*</span>'
+BESIDE = re.compile(rf"(\(?)({FORMULA})((?:[.,;:!?)’”]|-\w+)*)")
 
 
 def in_lines(match: re.Match) -> str:
@@ -26,15 +30,25 @@ def in_lines(match: re.Match) -> str:
         text = unescape(TAG.sub("", line))
         inside = len(text) - len(text.lstrip(" ")) if text.strip() else 0
         style = f' style="--in:{inside}"' if inside else ""
+        if (start := INDENT.match(line)) and len(start[1]) == inside:
+            line = f'<span class="in">{start[1]}</span>{line[start.end() :]}'
         made.append(f'<span class="line"{style}>{line}\n</span>')
     return f"{match[1]}{''.join(made)}{match[3]}"
+
+
+def together(match: re.Match) -> str:
+    """Keep a formula and what touches it on one line."""
+    touches = match[1] or match[3]
+    return f'<span class="together">{match[0]}</span>' if touches else match[0]
 
 
 def finish(app, exception) -> None:
     """Process every page; write it only if that changes it, which keeps its date."""
     for page in [] if exception else Path(app.outdir).rglob("*.html"):
         html = page.read_text(encoding="utf-8")
-        if (mended := CODE.sub(in_lines, html)) != html:
+        mended = BESIDE.sub(together, CODE.sub(in_lines, html))
+        mended = mended.replace('data-theme="auto"', 'data-theme="light"', 1)
+        if mended != html:
             page.write_text(mended, encoding="utf-8")
 
 

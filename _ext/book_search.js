@@ -1,9 +1,10 @@
 /* The page of results: MiniSearch ranks the places of the book that stand above, in `bookPlaces`.
    A word counts by how rare it is and where it stands; neighbouring words count once more, so
-   that a pasted error message finds its entry whatever its numbers, shapes and names. */
+   that a pasted error message finds its entry whatever its numbers, shapes and names. A word that
+   no page has may be mistyped, or not yet whole. */
 (() => {
   const PASSING = new Set(("a an and are as at be but by can do does for from has have how i if in into is it its me"
-    + " my of on or so that the then there these they this to was what when where which who why will with would you"
+    + " my of on or so that the then there these they this to was what when where which who why will with work works would you"
     + " your").split(" "));
   const SAME = {example: "sample", examples: "sample"};
   const SAID = [[/per[- ](sample|example) gradients?/gi, "$& row"], [/temporal[- ]difference/gi, "$& td"]];
@@ -18,7 +19,7 @@
   const index = new MiniSearch({
     idField: "place",
     fields: [...Object.keys(WEIGHTS), "pairs"],
-    storeFields: ["title", "heading", "words"],
+    storeFields: ["title", "heading", "words", "about"],
     extractField: (entry, field) => field === "pairs" ? `${entry.heading} . ${entry.words}` : entry[field],
     tokenize: (text, field) => (field === "pairs" ? pairs : words)(text),
     processTerm: (term) => term,
@@ -28,13 +29,28 @@
     for (const field of ["heading", "words"]) page[field] = inside.map((one) => one[field]).join(" . ");
   }
   index.addAll(bookPlaces);
+  // A word that no page has stands for those that differ from it in one letter, or in two that
+  // changed places, or else for those that begin with it.
+  const vocabulary = new Set(bookPlaces.flatMap((entry) => split(Object.values(entry).join(" "))));
+  const isTypo = (a, b) => {
+    let i = 0, j = 0;
+    while (i < a.length && a[i] === b[i]) i++;
+    while (j < Math.min(a.length, b.length) - i && a.at(-1 - j) === b.at(-1 - j)) j++;
+    const [x, y] = [a.slice(i, a.length - j), b.slice(i, b.length - j)];
+    return x.length < 2 && y.length < 2 || x.length === 2 && x[1] + x[0] === y;
+  };
+  const meant = (word) => {
+    if (vocabulary.has(word) || word.length < 4) return [word];
+    const found = [...vocabulary].filter((other) => isTypo(word, other));
+    return found.length ? found : [...vocabulary].filter((other) => other.startsWith(word)).slice(0, 9);
+  };
   // The pages that answer, the best first: each with its places, the best first.
   window.bookFind = (asked) => {
     const query = SAID.reduce((text, [long, added]) => text.replace(long, added), asked);
     const found = index.search({
       boostDocument: (place) => /^chapters/.test(place) ? 1 : /errors/.test(place) ? ERRORS : LOOKED_UP,
       queries: [
-        {queries: [query], fields: Object.keys(WEIGHTS), boost: WEIGHTS, tokenize: words},
+        {queries: [query], fields: Object.keys(WEIGHTS), boost: WEIGHTS, tokenize: (text) => words(split(text).flatMap(meant).join(" "))},
         {queries: [query], fields: ["pairs"], boost: {pairs: 2}, tokenize: pairs},
       ],
     });
@@ -44,10 +60,20 @@
       const page = pages.get(place.id.split("#")[0]);
       page.score += place.title ? PAGE * place.score : place.score * NEXT ** page.places.length;
       if (!place.title) page.places.push(place);
+      else page.itself = {...place, heading: page.title, words: place.about};
     }
+    for (const page of pages.values()) if (page.itself && !page.places.length) page.places.push(page.itself);
     return [...pages.values()].filter(({places}) => places.length).sort((a, b) => b.score - a.score);
   };
 
+  // Shows the pages that answer, in a list: each with its best places, what they say, and the words found.
+  const made = (tag, inside, rest = {}) => {
+    const element = Object.assign(document.createElement(tag), rest);
+    element.append(...[inside].flat());
+    return element;
+  };
+  const marked = (text, terms) => text.split(/([\p{L}\p{N}_]+)/u).map((part) =>
+    words(part).some((word) => terms.includes(word)) ? made("mark", part) : part);
   // About as much of a text as fits two lines, from the sentence on that has most of the words.
   const excerpt = (text, terms) => {
     const sentences = text.split(/(?<=[.?!:]) /);
@@ -55,18 +81,19 @@
     const said = sentences.slice(Math.max(0, known.indexOf(Math.max(...known)))).join(" ");
     return said.length > 200 ? `${said.slice(0, 200).replace(/ \S*$/, "")} …` : said;
   };
-  const made = (tag, inside, rest = {}) => {
-    const element = Object.assign(document.createElement(tag), rest);
-    return element.append(...[inside].flat()) ?? element;
+  window.bookShow = (asked, results, most = 12, within = "") => {
+    const pages = asked.trim() ? window.bookFind(asked).filter(({places}) => places[0].id.startsWith(within)).slice(0, most) : [];
+    results.replaceChildren(made("ol", pages.map(({title: page, places}) => made("li", places.slice(0, within ? 5 : 3).map((place, i) => {
+      const title = place.heading === page ? page : i || within ? place.heading : `${page}: ${place.heading}`;
+      const link = made("a", title, {href: document.documentElement.dataset.content_root + place.id});
+      return made("p", i ? link : [link, made("br", []), ...marked(excerpt(place.words, place.terms), place.terms)]);
+    }))), {className: "search"}));
+    if (asked.trim() && !pages.length) results.replaceChildren("No page has any of these words.");
   };
-  const query = new URLSearchParams(location.search).get("q") ?? "";
   const results = document.getElementById("search-results");
-  for (const input of document.querySelectorAll(".bd-search input")) input.value = query;
-  const pages = query.trim() ? window.bookFind(query).slice(0, 12) : [];
-  if (query.trim() && !pages.length) results.append("No page has any of these words.");
-  results.append(made("ol", pages.map(({title: page, places}) => made("li", places.slice(0, 3).map((place, i) => {
-    const title = i || place.heading === page ? page : `${page}: ${place.heading}`;
-    const link = made("a", title, {href: document.documentElement.dataset.content_root + place.id});
-    return made("p", i ? link : [link, made("br", []), excerpt(place.words, place.queryTerms)]);
-  })), {className: "search"})));
+  const input = results && document.querySelector(".bd-article-container .bd-search input, main .bd-search input");
+  if (!input) return;
+  input.value = new URLSearchParams(location.search).get("q") ?? "";
+  input.addEventListener("input", () => window.bookShow(input.value, results));
+  window.bookShow(input.value, results);
 })();

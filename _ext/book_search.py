@@ -13,16 +13,18 @@ from sphinx import addnodes
 
 PLACES = nodes.section, nodes.definition_list_item, addnodes.desc
 HEADINGS = nodes.title, nodes.term, addnodes.desc_name
-# What nobody types: formulas, what a cell prints, and what is no text.
-LEFT_OUT = nodes.math_block, nodes.raw, nodes.comment, nodes.substitution_definition
+# What nobody types: formulas, what a cell prints, and what is no text, as of a picture.
+LEFT_OUT = nodes.math_block, nodes.raw, nodes.comment, nodes.substitution_definition, nodes.image
 LEFT_OUT += addnodes.toctree, addnodes.index, addnodes.desc_parameterlist
 
 
 def is_left_out(node: nodes.Node) -> bool:
     """Return whether a node is left out of the index."""
     said = getattr(node, "attributes", {})
-    other = said.get("refdomain") == "doc"  # a link to a page, whose words are that page's
-    return isinstance(node, LEFT_OUT) or other or "cell_output" in said.get("classes", [])
+    # A link to a page, whose words are that page's; a citation or label, which is still a key.
+    other = said.get("refdomain") in ("doc", "cite")
+    key = said.get("reftype") in ("ref", "numref") and not said.get("refexplicit")
+    return isinstance(node, LEFT_OUT) or other or key or "cell_output" in said.get("classes", [])
 
 
 def name_of(node: nodes.Node) -> str:
@@ -63,7 +65,7 @@ def finish(app, exception) -> None:
         return
     said, found = settings(Path(app.srcdir)), []
     for name in sorted(app.env.found_docs):
-        about = said.get(name, {}).get("description", "")
+        about = " ".join(said.get(name, {}).get(key, "") for key in ("description", "search"))
         page = {"place": f"{name}.html", "title": app.env.titles[name].astext(), "about": about}
         found += [page, *places(app.env.get_doctree(name), f"{name}.html")]
     code = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")

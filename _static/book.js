@@ -40,6 +40,79 @@
     }
   };
 
+  // The choices of a Predict box are pressed. What would give the answer away comes after that:
+  // what cells print, and what is said of it, from the box to its answer.
+  const CHOICE = /^\(([a-e])\)\s*/;
+  const made = (tag, rest = {}, ...inside) => {
+    const element = Object.assign(document.createElement(tag), rest);
+    element.append(...inside);
+    return element;
+  };
+  // "(a) this; (b) that." as [["a", nodes of "this"], ...]
+  const choicesIn = (block) => {
+    const found = [];
+    const add = (node) => {
+      if (node.nodeType !== Node.TEXT_NODE) { found.at(-1)?.[1].push(node.cloneNode(true)); return; }
+      for (const part of node.data.split(/(?=\([a-e]\)\s)/)) {
+        const mark = CHOICE.exec(part.trimStart());
+        if (mark) found.push([mark[1], []]);
+        found.at(-1)?.[1].push(mark ? part.trimStart().slice(mark[0].length) : part);
+      }
+    };
+    for (const part of block.matches("ul, ol") ? block.querySelectorAll("li") : [block])
+      for (const node of (part.querySelector(":scope > p") ?? part).childNodes) add(node);
+    for (const [, nodes] of found) {  // without what parts it from the next
+      while (typeof nodes.at(-1) === "string" && !nodes.at(-1).trim()) nodes.pop();
+      const last = nodes.at(-1)?.lastChild ?? nodes.at(-1);
+      if (typeof last === "string") nodes.push(nodes.pop().replace(/[;.,]?\s*$/, ""));
+      else if (last?.nodeType === Node.TEXT_NODE && last.parentNode.matches(".together")) last.data = last.data.replace(/[;.,]$/, "");
+    }
+    return found;
+  };
+  const predict = (box) => {
+    const block = [...box.querySelectorAll(":scope > :is(p, ul, ol)")].find((e) => CHOICE.test(e.textContent.trim()) && e !== box.firstElementChild);
+    const between = [];
+    let answer = box.nextElementSibling;
+    for (; answer && !answer.matches("section, .predict, .admonition.dropdown"); answer = answer.nextElementSibling) between.push(answer);
+    const choices = block ? choicesIn(block) : [];
+    if (choices.length < 2 || !answer?.matches(".admonition.dropdown")) return;
+    const right = CHOICE.exec(answer.children[1].textContent.trim())?.[1];
+    const first = between.findIndex((e) => e.matches(".cell:has(> .cell_output)"));
+    const covered = between.flatMap((e, i) => e.matches(".cell") ? [...e.querySelectorAll(":scope > .cell_output")] : first >= 0 && i > first ? [e] : []);
+    covered.push(answer);
+    const note = made("p", {className: "covered-note", textContent: "What it prints, and why, comes when you have pressed a choice above."});
+    const buttons = choices.map(([name, nodes]) => made("button", {type: "button", ariaPressed: "false"}, `(${name}) `, ...nodes));
+    const press = (pressed) => {
+      if (buttons.some((button) => button.ariaDisabled)) return;
+      buttons.forEach((button, i) => {
+        const mine = button === pressed, is = choices[i][0] === right;
+        Object.assign(button, {ariaDisabled: "true", ariaPressed: String(mine)});
+        button.classList.toggle("answer", is);
+        const said = [mine ? "your guess" : "", is ? "the answer" : ""].filter(Boolean).join(", and ");
+        if (said) button.append(made("small", {textContent: said}));
+      });
+      for (const e of covered) e.classList.remove("covered");
+      note.remove();
+      answer.querySelector(".toggle-button-hidden")?.click();
+    };
+    for (const button of buttons) button.addEventListener("click", () => press(button));
+    block.classList.add("as-choices");
+    block.after(made("div", {className: "choices", role: "group", ariaLabel: "Your guess"}, ...buttons));
+    for (const e of covered) e.classList.add("covered");
+    if (first >= 0) between[first].append(note);
+  };
+
+  // A table says that it has more columns than fit, until it has been moved.
+  const hint = () => {
+    for (const [i, box] of document.querySelectorAll(".pst-scrollable-table-container").entries()) {
+      const title = box.closest("section")?.querySelector("h1, h2, h3, h4")?.firstChild.textContent;
+      Object.assign(box, {role: "region", ariaLabel: `Table ${i + 1}: ${title}`});
+      const look = () => box.classList.toggle("more", !box.moved && box.scrollWidth > box.clientWidth + 8);
+      box.addEventListener("scroll", () => { box.moved ||= box.scrollLeft > 8; look(); }, {passive: true});
+      new ResizeObserver(look).observe(box);
+    }
+  };
+
   // The switch of the theme says what it is set to.
   const nameSwitches = () => {
     const all = document.querySelectorAll(".theme-switch-button");
@@ -70,10 +143,36 @@
     before = null;
   });
 
+  // The search while one types: in its dialog, and in a box for a message on the page of errors.
+  let loading = null;
+  const load = (name) => new Promise((done) => document.head.append(
+    made("script", {src: `${root.dataset.content_root}_static/${name}.js`, onload: done})));
+  const search = async (input, results, most, within) => {
+    loading ??= window.bookShow ? Promise.resolve()
+      : ["language_data", "minisearch/minisearch", "book_search"].reduce((before, name) => before.then(() => load(name)), Promise.resolve());
+    await loading;
+    window.bookShow(input.value, results, most, within);
+  };
+  const searchIn = (input, most, within = "") => {
+    const results = made("div", {className: "found", ariaLive: "polite"});
+    input.addEventListener("input", () => search(input, results, most, within));
+    return results;
+  };
+  const dialog = document.querySelector("#pst-search-dialog input[type=search]");
+  if (dialog) dialog.form.after(searchIn(dialog, 6));
+  const index = document.querySelector("#error-index > h1");
+  if (index) {
+    const input = made("textarea", {id: "message", rows: 3, spellcheck: false});
+    index.after(made("div", {className: "paste"}, made("label", {htmlFor: "message", textContent: "Paste your message"}),
+      input, searchIn(input, 1, "reference/errors.html")));
+  }
+
+  for (const box of document.querySelectorAll(".admonition.predict")) predict(box);
   const start = () => {
     mend();
     nameToggles();
     nameSwitches();
+    hint();
   };
   // The theme adds its buttons first.
   if (document.readyState === "complete") start();

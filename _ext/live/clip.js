@@ -186,9 +186,9 @@ live.figure("clip", {
         row(ox, oy, ...whole);
         clipped(ox, oy, ...short);
         const length = Math.hypot(whole[0] - ox, whole[1] - oy) || 1;
-        set(name, {
-          x: whole[0] + (11 * (whole[0] - ox)) / length,
-          y: whole[1] + (11 * (whole[1] - oy)) / length + 5,
+        const beside = (tip, from, low, high) => Math.min(high, Math.max(low, tip + (11 * (tip - from)) / length));
+        set(name, {  // at the edge, if the arrow goes beyond it
+          x: beside(whole[0], ox, left + 8, left + room - 8), y: beside(whole[1], oy, top + 10, bottom - 10) + 5,
         });
       });
       means.forEach((move, k) => move(ox, oy, plane.px(values.means[k][0]), plane.py(values.means[k][1])));

@@ -14,13 +14,13 @@ const GRAPHS = [
   {
     title: "the sum",
     limits: [-99, 99, 1],
-    moral: "Change the numbers: v_res changes, .grad stays [5, 5], as the slope is 5 in each element.",
+    moral: "Change the numbers: v_res changes, .grad stays [2, 2], as the slope is 2 in each element.",
     leaves: {v1: {start: [1, 1], mark: 1, at: [0, -0.5]}, v2: {start: [2, 2], mark: 0, at: [0, 0.5]}},
     results: {
       v_sum: {at: [1, 0], formula: "v1 + v2", f: ({v1, v2}) => each((a, b) => a + b, v1, v2),
         slopes: {v1: ["1", () => 1], v2: ["1", () => 1]}},
-      product: {at: [2, 0], formula: "v_sum * 5", f: ({v_sum}) => each((a) => a * 5, v_sum),
-        slopes: {v_sum: ["5", () => 5]}},
+      product: {at: [2, 0], formula: "v_sum * 2", f: ({v_sum}) => each((a) => a * 2, v_sum),
+        slopes: {v_sum: ["2", () => 2]}},
       v_res: {at: [3, 0], formula: "product.sum()", f: ({product}) => product[0] + product[1],
         slopes: {product: ["1", () => 1]}},
     },

@@ -292,6 +292,79 @@ def test_the_first_text_is_there_soon(chromium, name):
     raise AssertionError(f"after {time} ms")
 
 
+FACES = {"article p": "Source Serif 4", "article h1": "Source Sans 3"}
+
+
+@pytest.mark.parametrize("name", ["index", "chapters/04_gradient_linearity"])
+def test_a_first_visit_over_a_slow_line_shows_the_type_of_the_book(chromium, name):
+    """And no line moves when it comes."""
+    with serve(handler=Zipped) as address:
+        context = chromium.new_context(viewport=PHONE)
+        page = context.new_page()
+        page.add_init_script(WATCH)
+        tools = context.new_cdp_session(page)
+        tools.send("Network.emulateNetworkConditions", SLOW)
+        page.goto(f"{address}/{name}.html")
+        page.evaluate("document.fonts.ready")
+        for command in ("DOM.enable", "CSS.enable"):
+            tools.send(command)
+        root = tools.send("DOM.getDocument")["root"]["nodeId"]
+        for selector, face in FACES.items():
+            node = tools.send("DOM.querySelector", {"nodeId": root, "selector": selector})
+            found = tools.send("CSS.getPlatformFontsForNode", node)["fonts"]
+            assert {font["isCustomFont"] for font in found} == {True}
+            assert all(font["familyName"].startswith(face) for font in found), found
+        assert page.evaluate("window.shift") < SHIFT / 2
+        context.close()
+
+
+LEAKS = """() => [...document.querySelectorAll(".predict")].flatMap((box) => {
+  const found = [];
+  for (let e = box.nextElementSibling; e; e = e.nextElementSibling) {
+    const answer = e.matches(".admonition.dropdown");
+    found.push(...(answer ? [e] : e.querySelectorAll(".cell_output")));
+    if (answer) break;
+  }
+  return found.map((e) => e.checkVisibility());
+})"""
+
+
+def test_a_guess_is_pressed_and_stays_and_what_tells_comes_after_it(chromium, address):
+    told, boxes = [], 0
+    for path in sorted((HTML / "chapters").glob("*.html")):
+        page = chromium.new_page()
+        page.goto(f"{address}/chapters/{path.name}")
+        settle(page)
+        for box in page.locator(".predict").all():
+            boxes += 1
+            told += [path.name] if any(page.evaluate(LEAKS)) else []
+            choices = box.get_by_role("group", name="Your guess").get_by_role("button")
+            letters = [text[:3] for text in choices.all_inner_texts()]
+            assert letters == [f"({letter})" for letter in "abcde"[: len(letters)]], path.name
+            assert not any(text.strip()[-1] in ";." for text in choices.all_inner_texts())
+            choices.last.press("Enter")
+            choices.first.click(force=True)  # too late
+            assert choices.last.get_attribute("aria-pressed") == "true"
+            assert "your guess" in choices.last.inner_text()
+            assert "guess" not in choices.first.inner_text()
+            assert all(page.evaluate(LEAKS)), path.name
+            right = box.locator(".answer").inner_text()[:3]
+            answer = page.locator(".predict ~ .dropdown:not(.toggle-hidden) > :nth-child(2)")
+            assert answer.first.inner_text().startswith(right)
+        page.emulate_media(media="print")
+        assert page.locator(".choices:visible").count() == 0
+        assert page.locator(".predict").count() == page.locator(".as-choices:visible").count()
+        page.close()
+    assert told == []
+    assert boxes >= 15
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/chapters/13_privacy.html")
+    assert all(page.evaluate(LEAKS))
+    assert page.get_by_text("(a) with probability").is_visible()
+    context.close()
+
+
 FOLDS = """() => [...document.querySelectorAll("article :is(.dropdown > :first-child, summary)")]
   .filter((e) => e.checkVisibility()).map((e) => ["background", "font", "padding", "color"]
     .map((x) => getComputedStyle(e)[x]) + getComputedStyle(e.parentElement).border)"""

@@ -1,0 +1,104 @@
+/* Eight images, the row of each, and two means: .grad, and that of the rows clipped first.
+   With all weights 0 every class has the probability 1/10, so the row of an image is the image
+   times 1/10, or 1/10 - 1 for the class of its label. */
+"use strict";
+{
+const {make, set, fixed} = live;
+const PIXELS = "007fd10008d6f400021dd000002fb1000001cc1000001a8000845e90007dd900029fe93004d89g800006ef30000be2000002fb0000002f400156dg6002ccdb0"
+  + "0018cfe4003b88cc000002d700002fc100000d50000009d000078ef0000efb200009gd6000065gg000008f5000005e30000009f2000000bc00048bfc000bec80"
+  + "001afb1000388bc000005ef10000bf2000004f2000000ca000034ag1000dgfa0000afe4000046dg200003g9000001g6000000ac0000001g4001956g7000ecfb2"
+  + "000ege600007agg300005gg100002g8000000cd1000004g700059eg7000dgga100001b00000078000001d6220007f098005ga0g6004fgdg100003fa000002g400";
+const IMAGES = Array.from({length: 8}, (_, i) => Array.from(PIXELS.slice(64 * i, 64 * i + 64), (d) => parseInt(d, 17) / 16));
+const LABELS = [3, 4];
+const RANGES = ["0 to 1", "0 to 16"];
+const at = (list, i, value) => list.map((old, j) => (j === i ? value : old));
+const norm = (v) => Math.hypot(...v);
+const cosine = (a, b) => norm(a) && norm(b) ? a.reduce((sum, v, k) => sum + v * b[k], 0) / norm(a) / norm(b) : 0;
+const average = (lists, weights, count) => IMAGES[0].map((_, k) => lists.reduce((sum, one, i) => sum + weights[i] * one[k], 0) / (count || 1));
+const THREE = average(IMAGES.slice(0, 7), Array(7).fill(1), 7);
+const looks = (picture) => [cosine(picture, IMAGES[7]), cosine(picture, THREE)];
+
+/* Eight by eight pixels, ink by size: blue adds, orange takes away. */
+function pixels(parent, x, y, size) {
+  const group = make("svg:g", {transform: `translate(${x} ${y})`});
+  const cells = IMAGES[0].map((_, k) => make("svg:rect", {
+    x: (k % 8) * size / 8, y: Math.floor(k / 8) * size / 8, width: size / 8, height: size / 8, "shape-rendering": "crispEdges",
+  }));
+  const frame = make("svg:rect", {width: size, height: size, rx: 3, class: "live-frame"});
+  group.append(...cells, frame);
+  parent.append(group);
+  const draw = (picture) => {
+    const most = Math.max(...picture.map(Math.abs)) || 1;
+    picture.forEach((v, k) => set(cells[k], {class: v < 0 ? "live-minus" : "live-plus", "fill-opacity": (Math.abs(v) / most).toFixed(3)}));
+  };
+  return {group, draw};
+}
+
+live.figure("digits", {
+  start: {chosen: 7, label: Array(8).fill(3), scale: [...Array(7).fill(1), 16], keep: Array(8).fill(1), bound: 4},
+  limits: {chosen: [0, 7, 1], label: [3, 4, 1], scale: [0.1, 16], keep: [0, 1, 1], bound: [0.5, 60]},
+
+  compute({label, scale, keep, bound}) {
+    const steps = IMAGES.map((image, i) => image.map((v) => (Number(label[i] === 3) - 0.1) * scale[i] * v));
+    const norms = IMAGES.map((image, i) => Math.sqrt(0.9) * scale[i] * norm(image));
+    const count = keep.reduce((a, b) => a + b, 0);
+    const mean = average(steps, keep, count);
+    const clipped = average(steps, norms.map((n, i) => keep[i] * Math.min(1, bound / n)), count);
+    return {steps, norms, mean, clipped, looks: [looks(mean), looks(clipped)]};
+  },
+
+  describe({bound}, {looks: [last, first]}) {
+    const like = ([four, three]) => Math.max(four, three) < 0.3 ? "neither"
+      : `${four > three ? "a 4" : "a 3"} (${fixed(Math.max(four, three))}, the other ${fixed(Math.min(four, three))})`;
+    return `Most like, by cosine: .grad ${like(last)}, clipped first at ${fixed(bound, 1)} ${like(first)}.`;
+  },
+
+  build(figure, place, width) {
+    const wide = width >= 560;
+    const size = wide ? 64 : 8 * Math.floor((width - 30) / 33.6);
+    const gap = wide ? 12 : (width - 4 * size) / 3;
+    const rows = [16, 16 + size + 38];
+    const large = wide ? 136 : 8 * Math.floor((width - 16) / 16);
+    const left = wide ? width - 2 * large - 16 : 0;
+    const top = wide ? 30 : rows[1] + size + 46;
+    const svg = make("svg:svg", {width, height: wide ? rows[1] + size + 20 : top + large + 6, role: "img", class: "live-digits",
+      "aria-label": "What each image adds to the weights of class 3, and the two means; what they show is said below."});
+    const small = IMAGES.map((_, i) => {
+      const [x, y] = [(i % 4) * (size + gap), rows[Math.floor(i / 4)]];
+      const one = pixels(svg, x, y, size);
+      const name = make("svg:text", {x: size / 2, y: -4, "text-anchor": "middle", class: "live-small"}, `image ${i + 1}`);
+      const length = make("svg:text", {x: size / 2, y: size + 14, "text-anchor": "middle", class: "live-small"});
+      one.group.append(name, length);
+      one.group.addEventListener("click", () => figure.set({chosen: i}));
+      return {...one, length};
+    });
+    const means = [".grad", "clipped first"].map((name, k) => {
+      const one = pixels(svg, left + k * (large + 16), top, large);
+      one.group.append(make("svg:text", {x: large / 2, y: -8, "text-anchor": "middle", class: "live-title"}, name));
+      return one;
+    });
+    const mine = (key, change) => ({id: figure.id, set: (changes) => figure.set({[key]: at(figure.state[key], figure.state.chosen, change(changes[key]))})});
+    const chosen = live.choice(figure, "chosen", "image", IMAGES.map((_, i) => `${i + 1}`));
+    const label = live.choice(mine("label", (i) => LABELS[i]), "label", "its label", LABELS.map(String));
+    const scale = live.choice(mine("scale", (i) => [1, 16][i]), "scale", "its pixels", RANGES);
+    const keep = live.toggle(mine("keep", (v) => v), "keep", "in the batch");
+    const bound = live.slider(figure, "bound", "bound", [0.5, 60, 0.5], 1);
+    place.append(svg, make("div", {class: "live-controls"}, chosen.row, label.row, scale.row, keep.row, bound.row, live.button("Reset", figure.reset)));
+
+    return (state, values) => {
+      const i = state.chosen;
+      chosen.update(state);
+      label.update({label: LABELS.indexOf(state.label[i])});
+      scale.update({scale: Number(state.scale[i] > 1)});
+      keep.update({keep: state.keep[i]});
+      bound.update(state);
+      small.forEach(({group, draw, length}, j) => {
+        draw(values.steps[j]);
+        set(group, {class: `live-image${j === i ? " live-here" : ""}${state.keep[j] ? "" : " live-out"}`});
+        length.textContent = `${j ? "" : "norm "}${fixed(values.norms[j], 1)}`;
+      });
+      [values.mean, values.clipped].forEach((picture, k) => means[k].draw(picture));
+    };
+  },
+});
+}
