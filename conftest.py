@@ -8,6 +8,7 @@ import base64
 import io
 import os
 import re
+from pathlib import Path
 
 import numpy as np
 from nbval.plugin import IPyNbCell, IPyNbFile
@@ -24,6 +25,7 @@ OF_TORCH = re.compile(
     r"(\S*[/\\]torch[/\\]\S+\.py:\d+: FutureWarning: .*\n(  .*\n?)?"
     r"|W\d{4} .* torch/\S+\.py:\d+\] .*No CUDA runtime is found.*\n?)+"
 )
+STARTUP = Path(__file__).parent / "scripts/kernel_startup.py"  # what its kernels run first
 CELL_SECONDS = 120  # in place of nbval's own limit, 2000
 
 # Root mean square differences of 255: over the whole picture, and over the worst square of
@@ -48,6 +50,7 @@ def pytest_configure(config):
     pytest, whatever others are installed.
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("PYTHONSTARTUP", str(STARTUP))
     if getattr(config.option, "nbval", False):
         config.option.nbval_current_env = True
         if config.option.nbval_cell_timeout == 2000:

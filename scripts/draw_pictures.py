@@ -13,8 +13,6 @@ import matplotlib.pyplot as plt
 import nbformat
 from matplotlib.figure import Figure
 
-from persample_book.notebook import prepare_figures
-
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "chapters" / "images"
 CHAPTER = ROOT / "chapters" / "01_one_gradient_per_sample.ipynb"
@@ -49,7 +47,7 @@ def digits(names: dict, page: str) -> Figure:
 def draw(folder: Path) -> None:
     """Write the picture into a folder, for both kinds of page."""
     folder.mkdir(exist_ok=True)
-    prepare_figures()
+    plt.style.use(CHAPTER.with_name("matplotlibrc"))
     names = computed()
     for page in INKS:
         name = folder / f"digits-{page}.png"

@@ -56,6 +56,7 @@ def run(notebook: nbformat.NotebookNode, folder: Path, timeout: int = 300) -> No
     """Run a notebook in a new kernel that starts in this folder; the outputs go into it."""
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")
+    os.environ.setdefault("PYTHONSTARTUP", str(ROOT / "scripts/kernel_startup.py"))
     NotebookClient(
         notebook,
         timeout=timeout,

@@ -26,17 +26,24 @@ INSTALL = """\
 # Google Colab does not have the book yet. Elsewhere this cell does nothing.
 import os
 import sys
+from importlib.metadata import version
 
 if "google.colab" in sys.modules:
     url = "{url}"
     os.system(f"git clone -q --depth 1 {{url}} /content/book")
     os.system("pip install -q -e '/content/book[notebook]'")
     os.chdir("/content/book/{folder}")
-    sys.path.insert(0, "/content/book/src")"""
-
+    sys.path.insert(0, "/content/book/src")
+    loaded = getattr(sys.modules.get("numpy"), "__version__", version("numpy"))
+    if loaded != version("numpy"):
+        print("NumPy is newer now: Runtime, Restart session, begin again.")"""
 
 INSTALL_LINE = re.compile(r"(^<!-- install -->\n.*?)`[^`]*`.*", re.MULTILINE)
-TYPED = '`git clone {url} book && pip install -e "book[torch,jax,notebook]"`'
+# What a reader types: the package, or the whole book where a page needs more than the package.
+TYPED = {
+    False: '`pip install "persample[torch,jax,notebook] @ git+{url}"`',
+    True: '`git clone {url} book && pip install -e "book[torch,jax,notebook]"`',
+}
 
 
 def badges(url: str) -> str:
@@ -99,7 +106,8 @@ def with_install(text: str, url: str, folder: str) -> str:
     """
     notebook = nbformat.reads(text, as_version=4)
     said = notebook.cells[0]
-    said.source = INSTALL_LINE.sub(lambda m: m[1] + TYPED.format(url=url), said.source)
+    typed = TYPED["persample_book" in text].format(url=url)
+    said.source = INSTALL_LINE.sub(lambda m: m[1] + typed, said.source)
     if not re.search(r"\b(?:import|from) persample(?:_book)?\b", text):
         return nbformat.writes(notebook).rstrip("\n") + "\n"
     source = INSTALL.format(url=url, folder=folder)

@@ -14,6 +14,11 @@ from repository import CELL, COLAB, stamp
 ROOT = Path(__file__).resolve().parents[2]
 URL = "https://github.com/ada/rows"
 FILES = ("_config.yml", "CITATION.cff", "pyproject.toml", "README.md", "index.md")
+NOTEBOOKS = {
+    "chapters/01_one_gradient_per_sample.ipynb": "persample[torch,jax,notebook] @ git+",
+    "chapters/05_td0.ipynb": "persample[torch,jax,notebook] @ git+",
+    "reference/engine.ipynb": "git clone ",  # it shows the package's own files
+}
 OWN = r"https://(?:github\.com|colab\.research\.google\.com/github|mybinder\.org/v2/gh)/"
 
 
@@ -29,7 +34,7 @@ def named(root: Path) -> dict[str, set[str]]:
 def copy(tmp_path) -> Path:
     for name in FILES:
         shutil.copy(ROOT / name, tmp_path)
-    for name in ("chapters/01_one_gradient_per_sample.ipynb", "chapters/05_td0.ipynb"):
+    for name in NOTEBOOKS:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
@@ -48,7 +53,7 @@ def test_every_place_names_the_last_address_and_the_buttons_show(copy):
     assert settings["launch_buttons"]["colab_url"] == COLAB
 
 
-def test_a_notebook_fetches_the_book_in_colab_and_keeps_the_rules(copy, monkeypatch):
+def test_a_notebook_fetches_the_book_in_colab_and_keeps_the_rules(copy, monkeypatch, capsys):
     stamp(copy, URL)
     fetched = []
     monkeypatch.setattr("os.system", fetched.append)
@@ -56,7 +61,7 @@ def test_a_notebook_fetches_the_book_in_colab_and_keeps_the_rules(copy, monkeypa
     monkeypatch.setattr(sys, "path", [])
     for path in chapters(copy):
         notebook = nbformat.read(path, as_version=4)
-        line = f'`git clone {URL} book && pip install -e "book[torch,jax,notebook]"`\n'
+        line = NOTEBOOKS[path.relative_to(copy).as_posix()] + URL
         assert line in notebook.cells[0].source
         assert problems(notebook) == []  # also: the cells behind it are counted one further
         first = next(cell for cell in notebook.cells if cell.cell_type == "code")
@@ -66,8 +71,12 @@ def test_a_notebook_fetches_the_book_in_colab_and_keeps_the_rules(copy, monkeypa
         with monkeypatch.context() as colab:
             colab.setitem(sys.modules, "google.colab", sys)
             exec(first.source, {})
-        assert fetched.pop(0) == f"git clone -q --depth 1 {URL} /content/book"
-        assert fetched.pop(-1) == f"/content/book/{path.parent.name}"
+            assert capsys.readouterr().out == ""
+            colab.setattr("numpy.__version__", "2.0.2")  # of before the installation
+            exec(first.source, {})
+            assert "Restart session" in capsys.readouterr().out
+        assert fetched[0] == f"git clone -q --depth 1 {URL} /content/book"
+        assert fetched[-1] == f"/content/book/{path.parent.name}"
         fetched.clear()
 
 

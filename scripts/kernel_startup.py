@@ -1,0 +1,5 @@
+"""What a kernel that executes or tests a notebook runs first; it leaves no name behind."""
+
+__import__("runpy").run_path(
+    str(__import__("pathlib").Path(__file__).parents[1] / "src/persample_book/figures.py")
+)["prepare"](get_ipython())  # noqa: F821 (IPython has it)
