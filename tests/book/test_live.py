@@ -12,11 +12,7 @@ import book_live
 import numpy as np
 import pytest
 import torch
-<<<<<<< HEAD:tests/book/test_live.py
-=======
 from sklearn.datasets import load_digits
-from tolerances import assert_close
->>>>>>> h-site:tests/test_live.py
 
 from persample import losses, per_sample
 from support.tolerances import assert_close
@@ -134,6 +130,30 @@ def td_in_python(alpha, moves, walk):
         theta = theta - alpha * rows[0]
     error = np.sqrt(np.mean((theta - np.arange(1, 6) / 6) ** 2))
     return {"theta": theta, "rows": np.array(rows[:3]), "error": error}
+
+
+def left(walk: int) -> list:
+    """The places of a corridor that a walk leaves, as the page draws them."""
+    x, places = walk, [0]
+    for _ in range(10):
+        x = 16807 * x % (2**31 - 1)
+    while places[-1] < 6 and len(places) <= 30:
+        x = 16807 * x % (2**31 - 1)
+        places.append(max(0, places[-1] + (1 if x > 715827882 else -1)))
+    return [place for place in places if place < 6][:30]
+
+
+def trace_state(rng):
+    walk = int(rng.integers(1, 1000))
+    steps = int(rng.integers(1, len(left(walk)) + 1))
+    return {"lambda": round(rng.uniform(0, 1), 3), "steps": steps, "walk": walk}
+
+
+def trace_in_python(walk, steps, **given):
+    places, fading = left(walk)[:steps], given["lambda"]
+    weights = fading ** np.arange(steps - 1.0, -1, -1)
+    trace = weights @ np.eye(6)[places]
+    return {"places": places, "trace": trace, "weights": weights, "length": len(left(walk))}
 
 
 def means_state(rng):
@@ -360,6 +380,7 @@ STOPS = {
     "clip": ["point 1", "point 2", "point 3", "point 4", "bound", "Reset"],
     "td": [*WALK, "alpha"],
     "digits": ["8", "3", "0 to 16", "keep", "bound", "Reset"],
+    "trace": ["Back", "Step", "To the end", "Another walk", "Reset", "lambda"],
 }  # fmt: skip
 
 

@@ -208,6 +208,20 @@ def jax_td(names):
     close(names["updates"], [1.8 * np.array([2, 1, -2]), 0.3 * np.array([1, 3, 1])])
 
 
+def jax_trace(names):
+    """Compare with one walk at a time, by difference quotients of its value."""
+    params = {k: np.array(v, dtype=float) for k, v in names["params"].items()}
+    value = lambda s: params["out"] @ np.tanh(params["hidden"] @ s)  # noqa: E731
+    update = dict.fromkeys(params, 0.0)
+    given = [np.asarray(names[key]) for key in ("s", "r", "s_next", "done")]
+    for s, r, reached, done in zip(*given, strict=True):
+        delta = r + 0.9 * (1 - done) * value(reached) - value(s)
+        for name in params:
+            update[name] = update[name] + delta * slopes(lambda s=s: value(s), params[name]) / 2
+    for name in params:
+        assert np.allclose(names["update"][name], update[name], atol=1e-6)
+
+
 # NumPy: difference quotients of each sample's loss, with respect to every number.
 
 
