@@ -48,12 +48,7 @@ ALONE := $(CURDIR)/$(BIN)/uv run --quiet --isolated --no-project --python $(CURD
 # One file is one worker's: a notebook's cells share a kernel.
 RUN := pytest -n $(JOBS) --maxprocesses 8 --dist loadfile
 PYTEST := $(BIN)/python -m $(RUN)
-# The tests of the book and of its tools, by name; all others are the library's.
-BOOK := %_page api build chapter% conformance core_pages cost error_index frameworks front_door \
-	grad_troubles hands leaf_programs libraries live many_devices models nbval notebooks pages plain \
-	recipes reference release repository search setup site sources style teaching training_loops \
-	whole%
-UNIT := src/persample $(filter-out $(BOOK:%=tests/test_%.py),$(wildcard tests/test_*.py))
+UNIT := src/persample tests/library
 
 .PHONY: help book unit test check lab serve pdf slides exercises paper release \
 	notebooks lint portable mutate packages models conformance frameworks \

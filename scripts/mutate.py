@@ -65,14 +65,14 @@ GROUPS = {
     "recorder": {
         "recorder/__init__.py": "record_errors record",
         "recorder/axes.py": "axes record_rules record_programs samples_apart record",
-        "recorder/buffers.py": "record gram project",
+        "recorder/buffers.py": "record gram random_projections",
         "recorder/graph.py": f"axes {RECORDS}",
         "recorder/recurrent.py": "recurrent",
         "recorder/": RECORDS,
     },
     "statistics": {
         "statistics.py": "statistics",
-        "projection.py": "project",
+        "projection.py": "random_projections",
         "privacy.py": "privacy",
     },
     "losses": {"losses.py": "losses"},
@@ -100,9 +100,11 @@ def tests_of(name: str) -> tuple[str, list[str]]:
     group, row = rows[0]
     path = PACKAGE / name
     tests = [path] if ">>>" in path.read_text(encoding="utf-8") else []
-    tests += [ROOT / f"tests/test_{name}.py" for name in GROUPS[group][row].split()]
-    if missing := [test.name for test in tests if not test.is_file()]:
-        raise SystemExit(f"{row} in scripts/mutate.py names what is not there: {missing}")
+    for test in GROUPS[group][row].split():
+        found = list(ROOT.glob(f"tests/*/test_{test}.py"))
+        if not found:
+            raise SystemExit(f"{row} in scripts/mutate.py: there is no tests/*/test_{test}.py")
+        tests += found
     return group, list(dict.fromkeys(map(str, tests)))
 
 

@@ -1,6 +1,6 @@
 """What every notebook of the book must satisfy, as one function that lists what is wrong.
 
-`tests/test_notebooks.py` applies it to every chapter, `make notebooks` to what it wrote.
+`tests/tools/test_notebooks.py` applies it to every chapter, `make notebooks` to what it wrote.
 """
 
 import json

@@ -143,7 +143,7 @@ def main() -> int:
     options = parser.parse_args()
     files = chapters(ROOT)[:: 2 if options.half else 1]
     if not options.half:
-        files += {path for name in NUMERIC for path in ROOT.glob(f"tests/test_{name}.py")}
+        files += {path for name in NUMERIC for path in ROOT.glob(f"tests/library/test_{name}.py")}
     own = state({})
     seen, ran, different = {}, 0, 0
     for name, env in settings(own["numpy features"]).items():

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from missing import MISSING, needed, pytest_make_collect_report  # noqa: F401, a hook
+
+from support.missing import MISSING, needed, pytest_make_collect_report  # noqa: F401, a hook
 
 # Hypothesis draws the same examples on every machine, however slow it is; a profile that was
 # chosen before, as `make mutate` does, stays.

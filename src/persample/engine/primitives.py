@@ -1,9 +1,9 @@
 """The complete list of primitives, each with its NumPy implementation.
 
 To add one, say ``exp2``: a row here (a ufunc: its name in a list below), a row of VJP rules in
-``vjps``, a row in ``batching.batch_rules`` (which an ELEMENTWISE primitive has
-by itself), and a row of test cases in ``tests/specs.py``. One-input ufuncs are then functions of
-the namespace: ``xp.exp2(x)``.
+``vjps``, a row in ``batching.batch_rules`` (an ELEMENTWISE primitive has one already), and test
+cases in ``tests/support/specs.py``. One-input ufuncs are then functions of the namespace:
+``xp.exp2(x)``.
 """
 
 import numpy as np

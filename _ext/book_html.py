@@ -1,0 +1,115 @@
+"""Mend the pages that the theme and other extensions make: scripts, icons, ids, terms, pictures.
+
+Each function mends one thing; `setup` at the end says when each runs. What is wrong in a template
+of the theme is mended in `templates/`, what screen readers are told wrongly in `_static/book.js`.
+"""
+
+import itertools
+import logging
+import re
+from pathlib import Path
+
+from docutils import nodes
+from fontTools.subset import Options, Subsetter
+from fontTools.ttLib import TTFont
+from sphinx.util.images import get_image_size
+
+GLOSSARY = "reference/glossary"
+IMAGE = re.compile(r'<img [^>]*?src="([^"]*)"[^>]*?(?= ?/?>)')
+ICONS = "styles/pydata-sphinx-theme.css", "vendor/fontawesome/webfonts/fa-solid-900.ttf"
+ICON = re.compile(r'(?<=\})((?:\.fa-[\w-]+:before,?)+)\{content:"[^"]*"\}')
+STYLE = re.compile(r' style="width: (\d+)px; height: (\d+)px;"')
+
+
+def drop_scripts(app, pagename, templatename, context, doctree):
+    """Leave out scripts without a use: thebe's fails on every page, Sphinx's search is not used.
+
+    Sphinx loads MathJax on a page of contents if any page below it has a formula.
+    """
+    unused = ["thebe", "doctools", "sphinx_highlight"]
+    if not re.search(r'class="(?:[^"]* )?math[ "]', context.get("body", "")):
+        unused.append("mathjax")
+    context["script_files"] = [
+        script
+        for script in context.get("script_files", [])
+        if not any(name in str(getattr(script, "__dict__", script)).lower() for name in unused)
+    ]
+
+
+def cut_icons(app, exception):
+    """Leave in the theme's font and style sheet only the icons that some page shows."""
+    if exception or app.builder.format != "html":
+        return
+    static = Path(app.outdir, "_static")
+    sheet, font = static / ICONS[0], static / ICONS[1]
+    pages = (page.read_text("utf-8") for page in Path(app.outdir).rglob("*.html"))
+    shown = {icon for page in pages for icon in re.findall(r"fa-[\w-]+", page)}
+    in_use = lambda rule: rule[0] * bool(shown & set(re.findall(r"fa-[\w-]+", rule[1])))  # noqa: E731
+    css = ICON.sub(in_use, sheet.read_text("utf-8"))
+    sheet.write_text(
+        css.replace('solid-900.woff2) format("woff2")', 'solid-900.woff) format("woff")')
+    )
+    styles = "".join(path.read_text("utf-8") for path in static.rglob("*.css"))
+    codes = [int(code, 16) for code in re.findall(r"\\([ef][0-9a-f]{3})", styles)]
+    codes += [ord(c) for c in styles if "\ue000" <= c <= "\uf8ff"]
+    # The theme brings a11y-pygments, which has Python show what any library logs.
+    logging.getLogger("fontTools").setLevel(logging.WARNING)
+    whole = TTFont(font)
+    letters = Subsetter(Options(drop_tables=["FFTM"]))
+    letters.populate(unicodes=set(codes) & set(whole.getBestCmap()))
+    letters.subset(whole)
+    whole.flavor = "woff"
+    whole.save(font.with_suffix(".woff"))
+
+
+def drop_repeated_ids(app, doctree, docname):
+    """Give the inside of exercises, solutions and proofs no id: all of a page had the same."""
+    for section in doctree.findall(nodes.section):
+        if section["ids"] and re.fullmatch("(exercise|solution|proof)-content", section["ids"][0]):
+            section["ids"] = []
+
+
+def explain_terms(app, doctree, docname):
+    """Let a link to the glossary say what the term means, unless that takes a formula in TeX."""
+    if GLOSSARY not in app.env.all_docs:
+        return
+    meanings = {
+        place: " ".join(item[-1].astext().split())
+        for item in app.env.get_doctree(GLOSSARY).findall(nodes.definition_list_item)
+        for term in item.findall(nodes.term)
+        for place in term["ids"]
+    }
+    for link in doctree.findall(nodes.reference):
+        text = meanings.get(link.get("refuri", "").partition("glossary.html#")[2], "\\")
+        if "\\" not in text:
+            link["reftitle"] = text
+
+
+def size_pictures(app, pagename, templatename, context, doctree):
+    """Give pictures their size as attributes; load all but the first when they come near.
+
+    The browser then knows their shape before they arrive, so that the text below does not jump,
+    and can still make them narrower, which a size as a style forbids.
+    """
+    sources = {name: uri for uri, name in app.builder.images.items()}
+    count = itertools.count()
+
+    def attributes(match):
+        tag = STYLE.sub(r' width="\1" height="\2"', match[0])
+        source = sources.get(match[1].rpartition("/")[2])
+        size = source and get_image_size(str(Path(app.srcdir, source)))
+        if size and " width=" not in tag:
+            tag += f' width="{size[0]}" height="{size[1]}"'
+        return f'{tag} loading="lazy"' if next(count) and " loading=" not in tag else tag
+
+    if "body" in context:
+        context["body"] = IMAGE.sub(attributes, context["body"])
+
+
+def setup(app):
+    app.connect("doctree-resolved", drop_repeated_ids)
+    app.connect("doctree-resolved", explain_terms)
+    app.connect("html-page-context", drop_scripts, priority=900)
+    app.connect("html-page-context", size_pictures)
+    app.connect("build-finished", cut_icons, priority=820)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

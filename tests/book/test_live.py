@@ -1,0 +1,426 @@
+"""The live figures, each alone in a page, opened from a file in a browser.
+
+What they compute is compared with Python on a hundred random states; how they are worked is
+tried with mouse, finger and keyboard.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import book_live
+import numpy as np
+import pytest
+import torch
+
+from persample import losses, per_sample
+from support.tolerances import assert_close
+
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.site
+FIGURES = book_live.FIGURES
+EXACT, STATES = 1e-12, 100
+LARGEST = 20_000  # bytes of a figure, with what it shares with others
+
+
+def script(name: str) -> str:
+    return (book_live.SCRIPTS / f"{name}.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def opened(chromium, tmp_path):
+    """Return a function that opens a figure's page; errors of its scripts fail the test."""
+    contexts, errors = [], []
+    style = (ROOT / "_static/book.css").read_text(encoding="utf-8")
+
+    def open_page(name, **options):
+        tags = "".join(f"<script>{script(part)}</script>" for part in (book_live.COMMON, name))
+        box = book_live.opening(name) + "<p>Words.</p></div></div>"
+        path = tmp_path / f"{name}.html"
+        path.write_text(
+            f"<!doctype html><html lang=en data-theme=light><meta charset=utf-8><title>P</title>"
+            f"<meta name=viewport content='width=device-width'><style>{style}</style>"
+            f"<main class=bd-article><a href='#'>before</a>{box}{tags}<p>after</p></main>",
+            encoding="utf-8",
+        )
+        context = chromium.new_context(**{"viewport": {"width": 800, "height": 900}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert errors == []
+
+
+def state(page, name):
+    return page.evaluate(f"live.figures.{name}.state")
+
+
+def values(page, name, *states) -> list[dict]:
+    """Bring a figure into states, one after the other; return what it computes in each."""
+    given = [{k: np.asarray(v).tolist() for k, v in changes.items()} for changes in states]
+    found = page.evaluate(
+        "([name, states]) => states.map((changes) => { const figure = live.figures[name];"
+        " figure.set(changes); return JSON.stringify([figure.state, figure.values]); })",
+        [name, given],
+    )
+    pairs = [json.loads(text) for text in found]
+    for changes, (now, _) in zip(given, pairs, strict=True):
+        assert changes.items() <= now.items()
+    return [computed for _, computed in pairs]
+
+
+def said(page) -> str:
+    return page.get_by_role("status").inner_text().replace("\xa0", " ")
+
+
+def press(page, role, name, key="Enter") -> None:
+    page.get_by_role(role, name=name, exact=True).press(key)
+
+
+# What they compute: a random state, and what Python makes of it ------------------------------
+
+
+def clip_state(rng):
+    t, y = rng.uniform(-1.2, 1.2, 4).round(3), rng.uniform(-2, 2, 4).round(3)
+    return {"t": t, "y": y, "bound": round(rng.uniform(0.1, 4), 3)}
+
+
+def clip(row, bound):
+    norm = np.linalg.norm(row)
+    return row if norm <= bound else row * bound / norm
+
+
+def clip_in_python(t, y, bound):
+    rows_of = per_sample.loop_grad(losses.squared_loss)
+    rows = rows_of(np.array([0.0, 0.5]), np.stack([np.ones(4), t], axis=1), y)
+    clipped = np.stack([clip(row, bound) for row in rows])
+    means = [rows.mean(0), clip(rows.mean(0), bound), clipped.mean(0)]
+    return {"rows": rows, "clipped": clipped, "means": np.stack(means)}
+
+
+def moves(walk: int):
+    """Walk as the page does: a state from 1 to 5 and the state reached, again and again."""
+    x, at = walk, 3
+    for _ in range(10):
+        x = 16807 * x % (2**31 - 1)
+    while True:
+        x = 16807 * x % (2**31 - 1)
+        to = at + (1 if x > 2**30 - 1 else -1)
+        yield at, to
+        at = to if 1 <= to <= 5 else 3
+
+
+def td_state(rng):
+    alpha, walk = round(rng.uniform(0, 1), 3), int(rng.integers(1, 1000))
+    return {"alpha": alpha, "moves": int(rng.integers(3, 120)), "walk": walk}
+
+
+def td_in_python(alpha, moves, walk):
+    theta, rows = np.full(5, 0.5), []
+    for _, (at, to) in zip(range(moves), globals()["moves"](walk), strict=False):
+        s, s_next = (np.array([[at], [to]]) == np.arange(1, 6)) * 1.0
+        rows.insert(0, -(float(to == 6) + s_next @ theta - s @ theta) * s)
+        theta = theta - alpha * rows[0]
+    error = np.sqrt(np.mean((theta - np.arange(1, 6) / 6) ** 2))
+    return {"theta": theta, "rows": np.array(rows[:3]), "error": error}
+
+
+def means_state(rng):
+    first, second = rng.integers(1, 13, 2).tolist()
+    return {"first": first, "second": second}
+
+
+def means_in_python(first, second):
+    keep = np.arange(12) < np.array([[first], [second]])
+    each = keep / keep.sum(1)[:, None] / 2
+    return {"weights": each.ravel(), "right": (keep / keep.sum()).ravel()}
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "graph"])
+def test_a_figure_computes_what_python_does(opened, name):
+    rng = np.random.default_rng(0)
+    states = [globals()[f"{name}_state"](rng) for _ in range(STATES)]
+    for given, found in zip(states, values(opened(name), name, *states), strict=True):
+        if name == "td":
+            found["rows"] = [row["row"] for row in found["rows"]]
+        for key, wanted in globals()[f"{name}_in_python"](**given).items():
+            assert_close(np.array(found[key], float), np.asarray(wanted, float), EXACT, key)
+
+
+def short(v) -> str:
+    """Write a number, or a list of them, as the figure does: at most two decimals."""
+    if np.ndim(v):
+        return f"[{', '.join(map(short, v))}]"
+    text = f"{v:.2f}".rstrip("0").rstrip(".")
+    return {"-0": "0"}.get(text, text).replace("-", "−")
+
+
+def sum_in_torch(v1, v2):
+    v_sum = v1 + v2
+    product = v_sum * 5
+    return v_sum, product, product.sum()
+
+
+def network_in_torch(x, w1, b1, w2, y):
+    z = w1 * x + b1
+    h = torch.tanh(z)
+    p = w2 * h
+    return z, h, p, (p - y) ** 2 / 2
+
+
+GRAPHS = [
+    (sum_in_torch, {"v1": (2,), "v2": (2,)}),
+    (network_in_torch, dict.fromkeys(("x", "w1", "b1", "w2", "y"), ())),
+]
+
+
+def evaluated(text, known):
+    return eval(text.replace("²", " ** 2"), {"tanh": np.tanh, **known})
+
+
+@pytest.mark.parametrize("number", range(len(GRAPHS)))
+def test_the_graph_agrees_with_pytorch(opened, number):
+    """Values, cotangents and what is kept in .grad, for each choice of marks; and its words."""
+    page, rng = opened("graph"), np.random.default_rng(0)
+    program, shapes = GRAPHS[number]
+    for _ in range(STATES):
+        marks = rng.integers(0, 2, len(shapes)).tolist()
+        numbers = {name: rng.uniform(-9, 9, shape).round(3) for name, shape in shapes.items()}
+        marked = {f"mark_{name}": mark for name, mark in zip(shapes, marks, strict=True)}
+        changes = {"graph": number, "step": 7 + 2 * number, **numbers, **marked}
+        (found,) = values(page, "graph", changes)
+        leaves = [
+            torch.tensor(v, dtype=torch.float64, requires_grad=bool(mark))
+            for v, mark in zip(numbers.values(), marks, strict=True)
+        ]
+        tensors = [*leaves, *program(*leaves)]
+        assert found["needs"] == [t.requires_grad for t in tensors]
+        for value, tensor in zip(found["values"], tensors, strict=True):
+            assert_close(np.array(value, float), tensor.detach().numpy(), EXACT)
+        texts = page.locator("#live-graph svg:visible text").all_text_contents()
+        texts = [text for text in texts if text.startswith(".grad")]
+        if not any(marks):
+            with pytest.raises(RuntimeError) as error:
+                tensors[-1].backward()
+            assert said(page).startswith(f"RuntimeError: {error.value}.")
+            assert texts == []
+            continue
+        for tensor in tensors:
+            if tensor.requires_grad:
+                tensor.retain_grad()
+        tensors[-1].backward()
+        known = dict(zip([box["name"] for box in found["boxes"]], found["values"], strict=True))
+        for box, ct, tensor, reached in zip(
+            found["boxes"], found["cotangents"], tensors, found["reached"], strict=True
+        ):
+            assert reached == (tensor.grad is not None)
+            if reached:
+                assert_close(np.array(ct, float), tensor.grad.numpy(), EXACT)
+            if number and not box["leaf"]:  # a text says what its box computes
+                assert evaluated(box["formula"], known) == pytest.approx(known[box["name"]])
+                for place, (_, (slope, _)) in zip(box["reads"], box["slopes"], strict=True):
+                    product = ct * evaluated(slope, known)
+                    assert product == pytest.approx(found["cotangents"][place], abs=1e-9)
+        kept = [f".grad {'None' if x.grad is None else short(x.grad.numpy())}" for x in leaves]
+        assert texts == kept + [".grad None"] * (len(tensors) - len(leaves))
+
+
+def test_the_answers_under_the_walk_are_right(opened):
+    """Of three step sizes, 0.2 is best after 10 episodes and 0.05 after 310."""
+    page = opened("td")
+    ends = [n for n, (_, to) in zip(range(3000), moves(1), strict=False) if to in (0, 6)]
+    for episodes, best in ((10, 0.2), (310, 0.05)):
+        count = ends[episodes - 1] + 1
+        states = [{"alpha": alpha, "moves": count, "walk": 1} for alpha in (0.05, 0.2, 0.5)]
+        errors = [found["error"] for found in values(page, "td", *states)]
+        assert states[int(np.argmin(errors))]["alpha"] == best
+
+
+# How they are drawn --------------------------------------------------------------------------
+
+
+def test_clip_draws_what_it_computes_and_says_what_the_bound_does(opened):
+    page = opened("clip")
+    puts = "Point 4 puts (0.33, 0.33) into the mean, and (0.14, 0.14), norm 0.20, into clipped"
+    assert puts in said(page)
+    (found,) = values(page, "clip", {"y": [1.0, -1.0, 0.5, -0.5], "bound": 0.7})
+    heads = page.locator("#live-clip g[clip-path] path[stroke=none]")
+    middle = page.locator("#live-clip g[clip-path] circle")
+    origin = np.array([float(middle.get_attribute(key)) for key in ("cx", "cy")])
+
+    def tip(number):
+        text = heads.nth(number).get_attribute("d")
+        return (np.array(re.findall(r"[\d.-]+", text)[:2], float) - origin) * [1, -1] / 50
+
+    for number, mean in zip((9, 8, 10), found["means"], strict=True):  # the thick arrow is below
+        assert_close(tip(number), np.array(mean), 1e-9)
+    for point in range(4):
+        assert_close(tip(2 * point), np.array(found["rows"][point]), 1e-9)
+    assert said(page).endswith("never more than bound/4 = 0.175.")
+
+
+INSIDE = """(close) => {
+  const all = [...document.querySelectorAll(".live svg")].filter((e) => e.checkVisibility());
+  return all.flatMap((svg) => {
+    const frame = svg.getBoundingClientRect();
+    const texts = [...svg.querySelectorAll("text")].filter((e) => e.textContent).map((e) => {
+      const {left, right, top, bottom} = e.getBoundingClientRect();
+      const line = (bottom - top) / 4;  // above and below the letters
+      return {text: e.textContent, left, right, top: top + line, bottom: bottom - line};
+    });
+    const out = texts.filter(({left, right, top, bottom}) => left < frame.left - 1
+      || right > frame.right + 1 || top < frame.top - 1 || bottom > frame.bottom + 1);
+    const meet = (a, b) => a.left < b.right && b.left < a.right
+      && a.top < b.bottom && b.top < a.bottom;
+    const both = close ? texts.filter((a, i) => texts.slice(i + 1).some((b) => meet(a, b))) : [];
+    return [...out, ...both].map(({text}) => text);
+  });
+}"""
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_fits_a_phone_and_a_desk_and_keeps_the_focus_when_turned(opened, name):
+    page = opened(name, viewport={"width": 320, "height": 900})
+    page.locator("[data-key]").first.focus()
+    key = focused(page)
+    small = "Math.min(...[...document.querySelectorAll('.live text')].map((e) =>"
+    for width in (320, 390, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(100)
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        assert page.evaluate(f"{small} parseFloat(getComputedStyle(e).fontSize)))") >= 12
+        assert page.evaluate(INSIDE, False) == []
+        assert focused(page) == key
+        if name == "graph":  # what it says stands apart, of derivatives with many digits too
+            long = {"x": -2.5, "w2": -8.3, **dict.fromkeys(("mark_x", "mark_y", "mark_v2"), 1)}
+            for number in (0, 1):
+                values(page, name, {"graph": number, "step": 7 + 2 * number, **long})
+                assert page.evaluate(INSIDE, True) == []
+
+
+# How they are worked -------------------------------------------------------------------------
+
+
+def focused(page):
+    return page.evaluate("document.activeElement.dataset.key ?? document.activeElement.tagName")
+
+
+RING = """(e) => [getComputedStyle(e).outlineStyle,
+  getComputedStyle(e.querySelector(".live-ring") ?? e).strokeWidth]"""
+WALK = ("Back", "Step", "Episode", "10 episodes", "100 episodes", "Another walk", "Reset")
+STOPS = {
+    "graph": ["the sum", "Back", "Step", "Reset", "v1 0", "v1 1", "mark_v1", "v2 0", "v2 1",
+              "mark_v2"],
+    "means": ["first", "second", "each sequence", "Reset"],
+    "clip": ["point 1", "point 2", "point 3", "point 4", "bound", "Reset"],
+    "td": [*WALK, "alpha"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_keyboard_reaches_everything(opened, name):
+    page = opened(name)
+    page.locator("a").first.focus()
+    for stop in STOPS[name]:
+        page.keyboard.press("Tab")
+        assert focused(page) == stop
+        outline, stroke = page.locator(":focus").evaluate(RING)
+        assert outline == "solid" or stroke == "2px"
+        tag = "(e) => e.labels?.[0]?.innerText || e.ariaLabel || e.innerText"
+        assert page.locator(":focus").evaluate(tag).strip()
+    page.keyboard.press("Tab")
+    assert focused(page) == "BODY"
+
+
+def test_the_graph_is_stepped_marked_and_refused(opened):
+    page = opened("graph")
+    press(page, "button", "Step")
+    assert said(page).startswith("Forward: v_sum = v1 + v2 is [3, 3]. Recorded")
+    values(page, "graph", {"step": 7})
+    step = page.get_by_role("button", name="Step")
+    assert step.get_attribute("aria-disabled") == "true"
+    assert "v1 gets [5, 5] × 1 = [5, 5], kept as its .grad; v2 gets nothing" in said(page)
+    press(page, "checkbox", "v2 requires grad", "Space")
+    assert "v2 gets [5, 5] × 1 = [5, 5], kept as its .grad." in said(page)
+    for mark in ("v1", "v2"):
+        press(page, "checkbox", f"{mark} requires grad", "Space")
+    assert said(page).startswith("RuntimeError: element 0 of tensors")
+    assert "live-error" in page.get_by_role("status").get_attribute("class")
+    field = page.get_by_role("spinbutton", name="v1[0]")
+    field.fill("100")
+    assert said(page).startswith("Out of range: v1 takes −99 to 99. ")
+    assert field.input_value() == "99"
+
+
+def centre(page, name):
+    box = page.get_by_role("slider", name=name).locator(".live-dot").bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_a_point_follows_the_mouse_until_reset(opened):
+    page = opened("clip")
+    before = state(page, "clip")
+    x, y = centre(page, "Point 4")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x, y - 100, steps=4)
+    page.mouse.up()
+    page.mouse.move(x, y - 200)
+    after = state(page, "clip")
+    assert after["y"][:3] == before["y"][:3]
+    assert after["y"][3] == pytest.approx(before["y"][3] + 100 * 4.6 / 280, abs=0.02)
+    press(page, "button", "Reset")
+    assert state(page, "clip") == before
+
+
+def test_the_keys_of_a_slider_move_a_point(opened):
+    page = opened("clip")
+    start = state(page, "clip")["y"][0]
+    for key, wanted in (("PageDown", start - 0.5), ("End", 2), ("Home", -2), ("PageUp", -1.5)):
+        press(page, "slider", "Point 1", key)
+        assert state(page, "clip")["y"][0] == pytest.approx(wanted)
+
+
+def test_a_finger_moves_a_point(opened):
+    page = opened("clip", has_touch=True, viewport={"width": 390, "height": 600})
+    page.get_by_role("slider", name="Point 1").scroll_into_view_if_needed()
+    before, (x, y) = state(page, "clip")["y"][0], centre(page, "Point 1")
+    tools = page.context.new_cdp_session(page)
+    touches = ("touchStart", [0]), ("touchMove", [20]), ("touchMove", [40]), ("touchEnd", [])
+    for kind, ways in touches:
+        points = [{"x": x, "y": y + down} for down in ways]
+        tools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        page.wait_for_timeout(20)
+    page.wait_for_function(f"live.figures.clip.state.y[0] < {before - 0.5}")
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_without_javascript_and_in_print_there_is_nothing_and_no_motion_unasked(opened, name):
+    assert not opened(name, java_script_enabled=False).locator(".live").is_visible()
+    page = opened(name, reduced_motion="reduce")
+    assert page.locator(".live").is_visible()
+    moving = """() => [...document.querySelectorAll(".live *")].filter((e) => {
+      const style = getComputedStyle(e);
+      return parseFloat(style.transitionDuration) > 0 || style.animationName !== "none";
+    }).length"""
+    assert page.evaluate(moving) == 0
+    page.emulate_media(media="print")
+    assert not page.locator(".live").is_visible()
+
+
+# What they are made of -----------------------------------------------------------------------
+
+
+def test_a_figure_is_small_and_asks_nobody():
+    for name in FIGURES:
+        texts = [script(part) for part in (book_live.COMMON, name)]
+        assert sum(len(text.encode()) for text in texts) < LARGEST
+        for text in texts:
+            assert set(re.findall(r"https?://[^\"'\s]+", text)) <= {"http://www.w3.org/2000/svg"}
+            assert not re.search(r"\b(fetch|XMLHttpRequest|import|eval|localStorage)\b", text)

@@ -1,0 +1,88 @@
+"""Plain questions find their page and place; a pasted error message opens its entry first."""
+
+import re
+import tomllib
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+from browser import HTML, settle
+
+from support.error_triggers import TRIGGERS, message
+from support.errors_page import PAGE
+
+pytestmark = pytest.mark.site
+QUESTIONS = tomllib.loads(Path(__file__).with_name("questions.toml").read_text("utf-8"))
+ENOUGH = 32  # of 35
+# As people paste them: own numbers, advice and all.
+PASTED = {
+    "train.py:12: UserWarning: The .grad attribute of a Tensor that is not a leaf Tensor is being"
+    " accessed. Its .grad attribute won't be populated during autograd.backward(). If you indeed"
+    " want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on it.": (
+        "The .grad attribute of a Tensor"
+    ),
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 7.35 GiB. GPU 0 has a total"
+    " capacity of 23.65 GiB of which 512.00 MiB is free.": "CUDA out of memory",
+    "leaf Variable that requires grad": "a leaf Variable",
+}
+
+
+def letters(text: str) -> str:
+    return re.sub("[^a-z]", "", text.lower())
+
+
+@pytest.fixture(scope="module")
+def find(chromium, address):
+    """Return what the page of results finds: for each query the places of its first two pages."""
+    page = chromium.new_page()
+    page.goto(f"{address}/search.html")
+    page.wait_for_function("!!window.bookFind")
+    ask = """(queries) => queries.map((q) => bookFind(q).slice(0, 2).map(({places}) =>
+      places.slice(0, 3).map(({id, heading}) => [id, heading])))"""
+    yield lambda queries: page.evaluate(ask, list(queries))
+    page.close()
+
+
+def test_a_plain_question_finds_its_page_among_two_and_the_place_in_it(find):
+    missed = []
+    for (question, answer), found in zip(QUESTIONS.items(), find(QUESTIONS), strict=True):
+        page, place = answer.split("#")
+        ids = [id for places in found for id, _ in places if f"/{page}.html" in id]
+        if not any(re.search(place, id.partition("#")[2]) for id in ids):
+            missed.append(question)
+    assert len(QUESTIONS) - len(missed) >= ENOUGH, missed
+
+
+def test_every_message_finds_its_entry_first(find):
+    """All that the error index quotes, as raised here, and with other numbers and names."""
+    raised = {name: ": ".join(message(name)) for name in TRIGGERS}
+    assert sum(name.startswith(("torch.", "jax.")) for name in raised) >= 40
+    others = [re.sub(r"\d+", "17", text).replace("<lambda>", "step") for text in raised.values()]
+    wrong = {}
+    for said in (raised.values(), others):
+        for name, (((_, heading), *_), *_) in zip(raised, find(said), strict=True):
+            before = PAGE[: PAGE.index("\n", PAGE.index(f"% quote: {name}\n") + len(name) + 12)]
+            entry = before.rpartition("\n### ")[2].partition("\n")[0]
+            if letters(heading) != letters(entry):
+                wrong[name] = heading, entry
+    assert wrong == {}
+    for text, (((_, heading), *_), *_) in zip(PASTED, find(PASTED), strict=True):
+        assert PASTED[text] in heading
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_the_entry_opens_in_view_and_marked_from_a_folder_too(chromium, address, served):
+    page = chromium.new_page(viewport={"width": 1280, "height": 900})
+    start = f"{address}/search.html" if served else (HTML / "search.html").as_uri()
+    page.goto(f"{start}?q={quote(list(PASTED)[served])}")
+    page.locator("#search-results a").first.click()
+    page.wait_for_load_state("load")
+    settle(page)
+    heading = page.locator("section:target > :is(h2, h3)")
+    assert heading.evaluate("(e) => getComputedStyle(e).backgroundColor") != "rgba(0, 0, 0, 0)"
+    assert 0 <= heading.bounding_box()["y"] < 600
+    assert page.locator(".highlighted").count() == 0
+    page.close()

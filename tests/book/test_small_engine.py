@@ -1,0 +1,193 @@
+"""The engine of chapter 6: its cells run with NumPy alone, and it computes what the package does.
+
+Losses of all the page's primitives, under each mixture of up to three of grad, vmap and jit, in
+any order.
+"""
+
+import importlib.util
+import itertools
+import re
+import subprocess
+import sys
+from functools import partial
+from types import SimpleNamespace
+
+import nbformat
+import numpy as np
+import pytest
+import write_small_engine
+
+import persample as ps
+from persample import engine
+from persample.engine import namespace as xp
+from persample_book import sources
+from support.tolerances import assert_close
+
+NOTEBOOK = nbformat.read(write_small_engine.CHAPTER, as_version=4)
+TRANSFORMS = ("grad", "vmap", "jit")
+MIXTURES = [m for n in (1, 2, 3) for m in itertools.product(TRANSFORMS, repeat=n)]
+SIZES = (2, 3, 2)  # of the batches of nested vmaps, from the outermost
+
+
+def load():
+    """Import the file anew."""
+    spec = importlib.util.spec_from_file_location("small_engine", write_small_engine.FILE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+small = load()
+OURS = SimpleNamespace(
+    grad=small.grad,
+    vmap=small.vmap,
+    jit=small.jit,
+    tanh=small.tanh,
+    hold=small.stop_gradient,
+    total=small.total,
+)
+PACKAGE = SimpleNamespace(
+    grad=engine.grad,
+    vmap=engine.vmap,
+    jit=engine.jit,
+    tanh=xp.tanh,
+    hold=ps.stop_gradient,
+    total=xp.sum,
+)
+
+
+def test_the_file_is_the_cells_of_the_chapter():
+    text = write_small_engine.FILE.read_text(encoding="utf-8")
+    message = "run python scripts/write_small_engine.py"
+    assert text == write_small_engine.joined(NOTEBOOK), message
+
+
+def test_the_file_has_at_most_200_lines_of_code():
+    """Counted as everywhere in the book: without blank lines, comments and docstrings."""
+    text = write_small_engine.FILE.read_text(encoding="utf-8")
+    count = sources.code_lines(text)
+    assert 150 < count <= 200
+    assert f"in {count} lines of NumPy" in NOTEBOOK.cells[0].source
+
+
+def test_the_cells_pasted_in_order_run_with_numpy_alone(tmp_path):
+    code = [c for c in NOTEBOOK.cells if c.cell_type == "code"]
+    alone = [c.source for c in code if "compare" not in c.metadata.get("tags", [])]
+    assert len(code) - 5 < len(alone) < len(code)
+    blocked = "import sys\nfor name in ('torch', 'jax', 'persample'): sys.modules[name] = None"
+    pasted = tmp_path / "pasted.py"
+    pasted.write_text("\n".join([blocked, *alone]), encoding="utf-8")
+    done = subprocess.run([sys.executable, pasted], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+TWO, THREE = np.array([0.7, -1.2]), np.array([0.4, -0.9, 1.3])
+# The shapes of theta and x, and the loss in the functions of an engine.
+LOSSES = {
+    "vectors": ((3,), (3,), lambda m, t, x: m.tanh(t @ x) * x - 0.5 * t),
+    "matrix, vector": ((2, 3), (3,), lambda m, t, x: m.tanh(t @ x) @ t + x * t),
+    "vector, matrix": ((3,), (3, 2), lambda m, t, x: m.tanh(t @ x) * TWO - x),
+    "matrices": ((2, 3), (3, 2), lambda m, t, x: m.tanh(t @ x) @ t - 2.0 * t),
+    "column, row": ((3, 1), (1, 3), lambda m, t, x: m.tanh(t @ x) @ t - t),
+    "row, column": ((1, 3), (3, 1), lambda m, t, x: t * x + m.tanh(t - x) @ THREE),
+    "number, array": ((), (2, 3), lambda m, t, x: t * m.tanh(t - x) + THREE * t),
+    "array, number": ((2, 3), (), lambda m, t, x: m.tanh(x * t) @ THREE + (x - t) @ THREE),
+    "one, array": ((1,), (3, 2), lambda m, t, x: m.tanh(t * x) + t * TWO),
+    "array, one": ((3, 2), (1,), lambda m, t, x: THREE @ (m.tanh(x + t) * t) - x),
+    "held": ((3,), (2, 3), lambda m, t, x: m.hold(m.tanh(t * x)) * t + m.hold(t @ t) * t),
+    "totals": ((3,), (3,), lambda m, t, x: m.total(t * x) * m.tanh(m.total(x * x) - t)),
+    "theta alone": ((2, 3), (3,), lambda m, t, x: m.tanh(m.tanh(0.3 * t) * t)),
+    "x alone": ((3,), (2, 3), lambda m, t, x: m.tanh(x) * 2.0 + 0.0 * t),
+}
+
+
+def mixed(kit, f, mixture):
+    """Apply transforms, the last name first; a gradient is that of the sum of what is there."""
+    for name in reversed(mixture):
+        if name == "vmap":
+            f = kit.vmap(f, (None, 0))
+        elif name == "jit":
+            f = kit.jit(f)
+        else:
+            f = kit.grad(lambda theta, x, f=f: kit.total(f(theta, x)))
+    return f
+
+
+@pytest.mark.parametrize("what", LOSSES)
+def test_a_loss_agrees_with_the_package_under_every_mixture(what):
+    of_theta, of_x, loss = LOSSES[what]
+    rng = np.random.default_rng(0)
+    for mixture in MIXTURES:
+        batch = SIZES[: mixture.count("vmap")]
+        given = rng.normal(size=of_theta), rng.normal(size=(*batch, *of_x))
+        wanted = np.asarray(mixed(PACKAGE, partial(loss, PACKAGE), mixture)(*given))
+        run = mixed(OURS, partial(loss, OURS), mixture)
+        for _ in range(2):  # a program is run again
+            found = np.asarray(run(*given))
+            assert found.shape == wanted.shape, mixture
+            assert_close(found, wanted, 1e-12, f"{what} under {mixture}")
+
+
+def refusals():
+    """Return (call, error, words) for what would otherwise be wrong in silence."""
+    x, ones = np.ones(3), np.ones
+    question = r"no `if` here: .* is not one known number"
+    no_array = "is no array; jit needs it as an argument"
+    tests = [lambda a: a > 0, lambda a: a < 0, lambda a: a == 1, lambda a: a != 1, bool]
+    for test in tests:
+
+        def choose(a, test=test):
+            return a if test(a) else -a
+
+        yield lambda f=choose: small.vmap(f, (0,))(x), TypeError, question
+        yield lambda f=choose: small.jit(f)(1.0), TypeError, question
+    for lost in (float, int, np.sum, np.tanh):
+        yield lambda f=lost: small.grad(lambda a: f(a) * a)(2.0), TypeError, "Tracer"
+    for lost in (lambda a: np.dot(a, x), lambda a: np.where(x > 0, a, 0.0), lambda a: (a, a)):
+        yield lambda f=lost: small.grad(f)(x), TypeError, no_array
+    yield lambda: small.vmap(lambda a: (a, a), (0,))(x), TypeError, no_array
+    yield lambda: small.jit(lambda a: (a, a))(x), TypeError, no_array
+    yield lambda: small.grad(lambda a: small.jit(lambda b: a * b)(2.0))(3.0), TypeError, no_array
+    yield lambda: small.grad(small.tanh)(x), ValueError, "not one number"
+    yield lambda: small.grad(lambda a: None)(x), ValueError, "the loss is None"
+    yield lambda: small.matmul(ones((2, 1)), x), ValueError, r"shapes \(2, 1\) and \(3,\)"
+    yield lambda: small.matmul(ones((2, 3)), 2.0), ValueError, r"shapes \(2, 3\) and \(\)"
+    yield lambda: small.vmap(lambda a, b: a * b, (0, 0))(x, ones(2)), ValueError, "sizes"
+    yield lambda: small.vmap(lambda a, b: a * b, (0, 1))(x, ones((2, 3))), ValueError, "axes"
+
+
+def test_what_would_be_wrong_in_silence_is_refused():
+    for call, error, words in refusals():
+        with pytest.raises(error, match=words):
+            call()
+
+
+def test_an_if_under_grad_sees_the_number():
+    for test in (lambda a: a > 1, lambda a: a < 3, lambda a: a == 2, lambda a: a != 3, bool):
+
+        def cube(a, test=test):
+            return a * a * a if test(a) else a
+
+        assert small.grad(small.grad(cube))(2.0) == 12.0
+
+
+def test_a_whole_number_stays_a_number():
+    assert small.fit(2, (3,)) == 2
+    assert "multiply(x, 2.0)" in small.record(lambda x: 2 * x, x=np.ones(3))[0]
+
+
+def test_the_levels_are_needed():
+    """With the page's first `bind`, which asks the first tracer's trace, results are wrong."""
+    simple = next(c.source for c in NOTEBOOK.cells if c.source.startswith("def bind("))
+    first = load()
+    exec(simple.partition("\n\n")[0], vars(first))
+    for module, found in ((first, 0.0), (small, 6.0)):
+        square = module.grad(lambda x, grad=module.grad: x * grad(lambda y: x * y)(2.0))
+        assert square(3.0) == found
+
+
+def test_the_program_that_the_text_shows_is_what_is_recorded():
+    """In a block of the text, as the aim of the section on jit."""
+    text = "\n".join(c.source for c in NOTEBOOK.cells if c.cell_type == "markdown")
+    (shown,) = re.findall(r"^```python\n(.*?)\n```$", text, re.MULTILINE | re.DOTALL)
+    assert small.record(lambda x, y: small.tanh(x) * y + 2.0, x=0.5, y=3.0)[0] == shown

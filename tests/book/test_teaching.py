@@ -1,0 +1,186 @@
+"""What teachers take from the chapters: exercises whose checks name mistakes, slides that fit."""
+
+import contextlib
+import io
+import itertools
+import json
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import nbformat
+import pytest
+from teaching import CORE, ENDS, exercises, main, slides
+
+from support.wrong_answers import RIGHT, WRONG
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(source, names):
+    """Run a cell and return what it prints; a cell that is to raise may."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(source, "<cell>", "exec"), names)
+    return printed.getvalue().strip()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("light_compiler")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("path", CORE, ids=lambda path: path.stem)
+def test_checks_name_three_mistakes_of_each_exercise_and_take_the_solution(path, monkeypatch):
+    """The exercises run as they are given out, on the package alone."""
+    monkeypatch.chdir(path.parent)
+    stored = nbformat.read(path, as_version=4).cells
+    given = [c for c in exercises(path, "wheel").cells if c.cell_type == "code"]
+    order = [cell.id for cell in stored]
+    page = ModuleType(path.stem)  # torch.compile looks for names in their module
+    monkeypatch.setitem(sys.modules, path.stem, page)
+    names, checked = vars(page), 0
+    for before, cell in zip([None, *given], given, strict=False):
+        if cell.id not in WRONG:
+            try:
+                run(cell.source, names)
+            except Exception:
+                assert "raises-exception" in cell.metadata.get("tags", [])
+            continue
+        assert not run(cell.source, names).startswith("right")
+        for answer, said in WRONG[cell.id]:
+            run(before.source, names)
+            run(answer, names)
+            assert said in run(cell.source, names), answer
+        for solution in stored[order.index(cell.id) + 1 :]:
+            if ENDS.search(solution.source) and solution.cell_type == "markdown":
+                break
+            if solution.cell_type == "code":
+                run(solution.source, names)
+        run(RIGHT.get(cell.id, ""), names)
+        assert run(cell.source, names).startswith("right")
+        checked += 1
+    assert checked == sum("<!-- exercise: " in cell.source for cell in stored)
+
+
+def test_exercises_are_given_out_without_solutions():
+    for path in CORE:
+        found = exercises(path, "wheel.whl")
+        text = json.dumps(found)
+        assert not any(word in text for word in ("Solution", "<!--", "persample_book"))
+        assert "your turn" in text
+        assert "wheel.whl" in found.cells[0].source
+        assert not any(cell.get("outputs") for cell in found.cells)
+
+
+# What a slide shows beyond its borders, and how far it was drawn smaller.
+BEYOND = """
+() => {
+  const slide = Reveal.getCurrentSlide(), beyond = [];
+  for (const e of slide.querySelectorAll("*")) {
+    if (e.closest("aside, mjx-assistive-mml") || !e.checkVisibility()) continue;
+    const box = e.getBoundingClientRect();
+    if (box.width < 2 || box.height < 2) continue;
+    if (box.left < -1 || box.top < -1 || box.right > 1281 || box.bottom > 721
+        || (e.tagName === "PRE" && e.scrollWidth > e.clientWidth + 1)) beyond.push(e.outerHTML);
+  }
+  return [beyond, Number(slide.style.zoom), Reveal.isLastSlide()];
+}
+"""
+
+
+@pytest.mark.slow
+def test_nothing_on_a_slide_is_cut_and_nothing_comes_from_elsewhere(chromium, monkeypatch):
+    from browser import serve
+
+    main("slides")
+    page = chromium.new_page(viewport={"width": 1280, "height": 720})
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    with serve(ROOT / "_build/slides") as at:
+        for path in CORE:
+            page.goto(f"{at}/{path.stem}.html")
+            page.wait_for_function("window.Reveal?.isReady?.()")
+            count, last = 0, False
+            while not last:
+                beyond, zoom, last = page.evaluate(BEYOND)
+                assert beyond == [], f"{path.stem}, {page.url}"
+                assert zoom > 0.85
+                page.evaluate("Reveal.next()")
+                count += 1
+            assert count > 20
+            assert page.locator("img:not([alt]), img[alt=''], img[alt^='No desc']").count() == 0
+        assert page.locator("aside.notes").count() > 20
+    assert [url for url in asked if not url.startswith((at, "data:"))] == []
+
+
+@pytest.mark.parametrize("path", CORE, ids=lambda path: path.stem)
+def test_no_slide_answers_its_own_predict_box(path):
+    cells = slides(path).cells
+    for cell, after in itertools.pairwise(cells):
+        if cell.source.startswith("### Predict"):
+            assert after.metadata["slideshow"]["slide_type"] != "-"
+            assert "### Answer" not in cell.source
+
+
+def test_the_lessons_name_cells_sections_and_exercises_that_are_there():
+    text = (ROOT / "reference/teaching.md").read_text(encoding="utf-8")
+    cells = [cell for path in CORE for cell in exercises(path, "wheel").cells]
+    lines = tuple(c.source.splitlines()[0] for c in cells if c.cell_type == "code")
+    named = re.findall(r"\b[Cc]ell `([^`]+)`", text)
+    assert len(named) > 30
+    assert [name for name in named if not any(x.startswith(name) for x in lines)] == []
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in CORE)
+    titles = re.findall(
+        r"(?<!\*)\*((?:Spot|Make|Modify|Recall)[^*]+|[A-Z][^*|.;]+\?)\*(?!\*)", text
+    )
+    assert len(titles) > 25
+    assert [title for title in titles if title not in pages] == []
+    bank = (ROOT / "reference/questions.md").read_text(encoding="utf-8")
+    polled = set(re.findall(r"<(question-\d+)>", text))
+    assert len(polled) > 5
+    assert all(f"({label})=" in bank for label in polled)
+
+
+LESSONS = {"Lesson 1": "1", "Lesson 2": "2", "Lesson 3": "34", "Lesson 4": "5", "A half-day": "6"}
+STEP = re.compile(r"(up to )?\b[Cc]ell `([^`]+)`(?: to cell `([^`]+)`)?( and the one after it)?")
+
+
+def places(cells, name):
+    lines = [cell.source.splitlines()[0] for cell in cells]
+    found = [i for i, line in enumerate(lines) if line == name]
+    return found or [i for i, line in enumerate(lines) if line.startswith(name)]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("title", LESSONS)
+def test_the_cells_that_a_lesson_names_run_alone_in_its_order(title):
+    text = (ROOT / "reference/teaching.md").read_text(encoding="utf-8")
+    table = text.split(f"\n## {title}")[1].split("\n|---")[1].split("\n\n")[0]
+    found = [exercises(CORE[int(number) - 1], "wheel").cells for number in LESSONS[title]]
+    pages = [([cell for cell in cells if cell.cell_type == "code"], {}) for cells in found]
+    for start, name, end, more in STEP.findall(table):
+        cells, names = next(page for page in pages if places(page[0], name))
+        (first,), (last,) = places(cells, name), places(cells, end or name)
+        for cell in cells[0 if start else first : last + 1 + bool(more)]:
+            try:
+                run(cell.source, names)
+            except Exception:
+                assert "raises-exception" in cell.metadata.get("tags", []), cell.source
+
+
+def test_forty_questions_have_a_folded_answer_that_names_a_choice():
+    text = (ROOT / "reference/questions.md").read_text(encoding="utf-8")
+    pairs = re.findall(
+        r"^\*\*(\d+)\.\*\* (.+)\n\n```\{admonition\} Answer (\d+)\n:class: dropdown\n(.+)\n```$",
+        text,
+        re.MULTILINE,
+    )
+    assert [int(number) for number, *_ in pairs] == list(range(1, 41))
+    for number, question, same, answer in pairs:
+        assert number == same
+        offered = set(re.findall(r"\(([a-d])\)", question))
+        assert len(offered) >= 3 or offered == {"a", "b"}
+        assert answer[1] in offered
+        assert set(re.findall(r"\(([a-d])\)", answer)) <= offered
+        assert len(re.findall(r"\([a-d]\)", answer)) >= 1

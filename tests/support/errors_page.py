@@ -1,0 +1,12 @@
+"""The page of errors as text, and the code of its cures."""
+
+import re
+from pathlib import Path
+
+PAGE = (Path(__file__).resolve().parents[2] / "reference" / "errors.md").read_text("utf-8")
+# The cures, each with what a reader may be assumed to have.
+CURES = [
+    (head, code)
+    for head, body in re.findall(r"^## (.+)\n([\s\S]*?)(?=^## |\Z)", PAGE, re.MULTILINE)
+    for code in re.findall(r"^```python\n([\s\S]*?)^```", body, re.MULTILINE)
+]

@@ -1,0 +1,36 @@
+"""A release: one version in three files, a workflow with parts that exist, a paper and sources."""
+
+import re
+from pathlib import Path
+
+import yaml
+from release import problems, versions
+
+ROOT = Path(__file__).resolve().parents[2]
+PAPER = ROOT / "reference/paper"
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def test_three_files_name_one_version():
+    assert problems(versions(ROOT)) == []
+
+
+def test_the_workflows_call_targets_that_exist():
+    for path in (ROOT / ".github/workflows").glob("*.yml"):
+        text = path.read_text(encoding="utf-8")
+        for target in re.findall(r"run: make ([a-z-]+)", text):
+            assert f"\n{target}:" in MAKEFILE
+
+
+def test_the_paper_cites_what_its_bibliography_has_as_the_book_has_it():
+    text = (PAPER / "paper.md").read_text(encoding="utf-8")
+    _, front, body = text.split("---\n", 2)
+    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= set(
+        yaml.safe_load(front)
+    )
+    assert len(body.split()) < 1_000
+    entry = re.compile(r"^@\w+\{(\w+),.*?^\}$", re.MULTILINE | re.DOTALL)
+    ours = {m[1]: m[0] for m in entry.finditer((PAPER / "paper.bib").read_text("utf-8"))}
+    book = (ROOT / "reference/references.bib").read_text("utf-8")
+    assert set(re.findall(r"@([a-z]+\d*)", body)) == set(ours)
+    assert all(found in book for found in ours.values())
