@@ -17,12 +17,10 @@ Stored: the mean percentage of test images recognised over the draws, and its st
 error.
 """
 
-import argparse
 import datetime
-import json
 from functools import partial
-from pathlib import Path
 
+import common
 import numpy as np
 import torch
 from sklearn.datasets import load_digits
@@ -30,7 +28,7 @@ from torch import nn
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
-RESULT = Path(__file__).parent / "results" / "broken_inputs.json"
+RESULT = common.RESULTS / "broken_inputs.json"
 SHARES, DRAWS, BOUND = (0.0, 0.05, 0.1), 12, 4.0
 NETWORKS = {
     "linear": lambda: nn.Linear(64, 10),
@@ -97,8 +95,7 @@ def recognised(network: str, way: str, share: float, draw: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
+    parser = common.parser(__doc__)
     parser.add_argument("--draws", type=int, default=DRAWS)
     options = parser.parse_args()
     found: dict = {}
@@ -119,7 +116,7 @@ def main() -> None:
             "torch": torch.__version__.partition("+")[0],
             "networks": found,
         }
-        RESULT.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+        common.store(stored, RESULT)
 
 
 if __name__ == "__main__":
