@@ -16,18 +16,16 @@ For each method, reward and lambda the learning rate is the best of RATES over f
 fifth of the steps, with its standard error.
 """
 
-import argparse
 import datetime
 import functools
 import itertools
-import json
-from pathlib import Path
 
+import common
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-RESULT = Path(__file__).parent / "results" / "actor_critic.json"
+RESULT = common.RESULTS / "actor_critic.json"
 CARTS, STEPS, PART, GAMMA, LONGEST, HIDDEN = 16, 4_800, 8, 0.99, 500, 64
 SCALE = jnp.array([0.5, 0.5, 5.0, 0.5])  # of what the network reads
 LAMBDAS = (0.0, 0.5, 0.8, 0.9, 0.95, 1.0)
@@ -169,9 +167,7 @@ def run(method, reward, lam, rate, seed):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--save", action="store_true", help=f"store the result in {RESULT.name}")
-    options = parser.parse_args()
+    options = common.parser(__doc__).parse_args()
     table: dict = {}
     for method, reward in itertools.product(("traces", "gae"), ("late", "soon")):
         train = jax.jit(jax.vmap(functools.partial(run, method, reward), (None, None, 0)))
@@ -190,8 +186,7 @@ def main() -> None:
         "steps": CARTS * STEPS,
         "lambda": table,
     }
-    if options.save:
-        RESULT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    common.finish(result, RESULT, options.save)
 
 
 if __name__ == "__main__":

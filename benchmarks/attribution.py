@@ -11,12 +11,11 @@ over 32 halves with the mean loss of two trainings on each, averaged over 100 te
 linear datamodeling score), and its standard error over these. Last: of a third training.
 """
 
-import argparse
 import datetime
 import json
 from functools import partial
-from pathlib import Path
 
+import common
 import numpy as np
 import torch
 from sklearn.datasets import load_digits
@@ -24,7 +23,7 @@ from torch import nn
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy, interpolate, pad
 
-RESULT = Path(__file__).parent / "results" / "attribution.json"
+RESULT = common.RESULTS / "attribution.json"
 SEEN, COPIES, ASKED, HALVES, TRAININGS, STARTS = 1400, 3, 100, 32, 2, 5
 
 
@@ -105,8 +104,7 @@ def correlations(predicted, real) -> torch.Tensor:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
+    options = common.parser(__doc__).parse_args()
     torch.set_num_threads(1)
     x, y, x_test, y_test = data()
     x_test, y_test, rng = x_test[:ASKED], y_test[:ASKED], np.random.default_rng(1)
@@ -136,8 +134,8 @@ def main() -> None:
         "scores": found,
     }
     print(json.dumps(stored, indent=1))
-    if parser.parse_args().save:
-        RESULT.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    if options.save:
+        common.store(stored, RESULT)
 
 
 if __name__ == "__main__":

@@ -15,11 +15,9 @@ The same eight starts run without noise at 0.71 and 0.5 times this step size, to
 S, b, how many steps of a run raised the loss, and the mean noise scale just after such a step.
 """
 
-import argparse
 import datetime
-import json
-from pathlib import Path
 
+import common
 import numpy as np
 import torch
 from sklearn.datasets import load_digits
@@ -27,7 +25,7 @@ from torch import nn
 from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.nn.functional import cross_entropy
 
-RESULT = Path(__file__).parent / "results" / "batch_size.json"
+RESULT = common.RESULTS / "batch_size.json"
 SIZES, TARGET, MOST, ALL = (8, 16, 32, 64, 128, 256, 512), 0.25, 600, 0
 TUNING, REPORTED = range(8), range(100, 124)
 RATES = [2 ** (k / 2) for k in range(-6, 8)]
@@ -110,8 +108,7 @@ def without_noise(network: str, rate: float) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
+    parser = common.parser(__doc__)
     options, found = parser.parse_args(), {}
     for network in NORMS:
         runs = {}
@@ -128,7 +125,7 @@ def main() -> None:
         stored = {"what": f"steps until the mean loss over all images is {TARGET}",
                   "date": datetime.date.today().isoformat(), "starts": len(REPORTED),
                   "torch": torch.__version__.partition("+")[0], "networks": found}  # fmt: skip
-        RESULT.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+        common.store(stored, RESULT)
 
 
 if __name__ == "__main__":

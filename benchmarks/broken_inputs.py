@@ -17,11 +17,9 @@ has an axis 0 that counts them. Stored: the mean percentage of test images recog
 draws, and its standard error.
 """
 
-import argparse
 import datetime
-import json
-from pathlib import Path
 
+import common
 import numpy as np
 import torch
 from sklearn.datasets import load_digits
@@ -29,7 +27,7 @@ from torch import nn
 from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.nn.functional import cross_entropy
 
-RESULT = Path(__file__).parent / "results" / "broken_inputs.json"
+RESULT = common.RESULTS / "broken_inputs.json"
 SHARES, DRAWS, EPOCHS = (0.0, 0.1), 12, (10, 30, 100)
 NETWORKS = {
     "linear": lambda: nn.Linear(64, 10),
@@ -124,8 +122,7 @@ def recognised(network: str, way: str, optimiser: str, share: float, draws: int)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
+    parser = common.parser(__doc__)
     parser.add_argument("--draws", type=int, default=DRAWS)
     options = parser.parse_args()
     networks: dict = {}
@@ -150,7 +147,7 @@ def main() -> None:
             "torch": torch.__version__.partition("+")[0],
             "networks": networks,
         }
-        RESULT.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+        common.store(stored, RESULT)
 
 
 if __name__ == "__main__":

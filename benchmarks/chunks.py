@@ -16,11 +16,12 @@ import sys
 import time
 from pathlib import Path
 
+import common
 import numpy as np
 
 import persample as ps
 
-RESULT, CHUNK = Path(__file__).parent / "results" / "chunks.json", 16
+RESULT, CHUNK = common.RESULTS / "chunks.json", 16
 
 
 def by_vmap(loss, chunk_size, jit):
@@ -89,8 +90,9 @@ def apart(*arguments) -> tuple[float, float]:
 
 
 def main() -> None:
-    from rows import installed, machine
+    from timing import installed, machine
 
+    save = common.parser(__doc__).parse_args().save
     stored: dict = {
         "date": datetime.date.today().isoformat(),
         "machine": machine(),
@@ -103,8 +105,8 @@ def main() -> None:
             parts, _ = apart(way, name, CHUNK)
             stored[name] |= {"rows": rows, way: {"whole": whole, "in chunks": parts}}
             print(f"{name:18} {way:10} rows {rows:6}   whole {whole:7}   in chunks {parts:7}")
-    if "--save" in sys.argv:
-        RESULT.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    if save:
+        common.store(stored, RESULT)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ best size of several. optax and jax_privacy are measured where they are installe
 Python given to ``--opacus``, whose environment has it.
 """
 
-import argparse
 import json
 import math
 import os
@@ -22,7 +21,6 @@ from datetime import date
 from functools import partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
@@ -30,14 +28,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 if hasattr(os, "sched_setaffinity"):  # before JAX counts the cores
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
+import common
 import jax
 import jax.numpy as jnp
 import numpy as np
-from storing import finish
 
 import persample as ps
 
-RESULT = Path(__file__).parent / "results" / "clipped_sums.json"
+RESULT = common.RESULTS / "clipped_sums.json"
 MICROBATCHES = (1, 2, 4, 8, 16, 32)
 SECONDS = 1.5  # of repeats, at most
 MAX_NORM = 1.0
@@ -299,10 +297,9 @@ def by_opacus(python: str) -> tuple[dict, dict]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--only", default="", help="the cases whose name begins so")
     parser.add_argument("--opacus", metavar="PYTHON", help="a Python that has Opacus")
-    parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
     arguments = parser.parse_args()
     cases = {}
     for name, make in CASES.items():
@@ -327,7 +324,7 @@ def main() -> None:
         "versions": {p: v for p, v in versions.items() if v},
         "cases": cases,
     }
-    finish(stored, RESULT, arguments.save)
+    common.finish(stored, RESULT, arguments.save)
 
 
 if __name__ == "__main__":

@@ -26,10 +26,11 @@ import warnings
 from functools import cache
 from pathlib import Path
 
+import common
 import contenders
 import torch
 from contenders import MAX_NORM, Case
-from rows import SETTINGS, installed, machine, medians, peak
+from timing import SETTINGS, installed, machine, medians, peak
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, RESULT = ROOT / "chapters/10_cost.ipynb", ROOT / "benchmarks/results/cost.json"
@@ -148,6 +149,7 @@ def apart(expression: str, **environment: str):
 
 
 def main() -> None:
+    save = common.parser(__doc__).parse_args().save
     warnings.simplefilter("ignore")  # the peers' own
     stored = {
         "date": datetime.date.today().isoformat(),
@@ -160,8 +162,8 @@ def main() -> None:
     stored["memory"] = {name: apart(f"grown({name!r})") for name in WAYS if "written" not in name}
     for name, of in stored["passes"].items():
         print(f"{name:24} {of:7.2f} passes {stored['memory'].get(name, ''):>7} MiB")
-    if "--save" in sys.argv:
-        RESULT.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    if save:
+        common.store(stored, RESULT)
 
 
 if __name__ == "__main__":

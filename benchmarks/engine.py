@@ -15,14 +15,12 @@ ONE = dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS
 ONE["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 os.environ.update(ONE)
 
-import argparse  # noqa: E402, after the thread settings
 import datetime  # noqa: E402
-import json  # noqa: E402
 import platform  # noqa: E402
 import statistics  # noqa: E402
 import time  # noqa: E402
-from pathlib import Path  # noqa: E402
 
+import common  # noqa: E402
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
@@ -31,7 +29,7 @@ from optree import tree_map  # noqa: E402
 
 import persample as ps  # noqa: E402
 
-RESULTS = Path(__file__).parent / "results" / "engine.json"
+RESULTS = common.RESULTS / "engine.json"
 SLICE = 5e-4  # seconds that one turn lasts at least
 
 
@@ -203,9 +201,8 @@ def machine():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="few rounds, no torch.compile")
-    parser.add_argument("--save", action="store_true", help=f"write {RESULTS.name} beside this")
     parser.add_argument("--only", default="", help="rows whose name contains this")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -223,7 +220,7 @@ def main():
             report["rows"].append({"row": row, "dtype": dtype, **times})
     if arguments.save:
         RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps(report, indent=1) + "\n")
+        common.store(report, RESULTS)
 
 
 if __name__ == "__main__":

@@ -21,20 +21,18 @@ gradients, in float64. The times are in ordinary passes (forward, and a backward
 `.grad`, on the same batch). Threads are those of PyTorch; `OMP_NUM_THREADS=1` gives one.
 """
 
-import argparse
 import datetime
-import json
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
+import common
 import torch
 from contenders import MAX_NORM, Case, ordinary
 from networks import Added, WholeModel
-from rows import installed, machine, medians
+from timing import installed, machine, medians
 from torch import Tensor, nn
 
-RESULT = Path(__file__).parent / "results" / "floor.json"
+RESULT = common.RESULTS / "floor.json"
 # A GPT's sizes: words, tokens, width, heads, blocks.
 MODELS = {
     "784-256-10, B = 256": Case((784, 256, 10), 256),
@@ -294,8 +292,7 @@ def head(what: str) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
+    parser = common.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=31)
     parser.add_argument("--only", default="", help="models whose name has this; nothing is stored")
     options = parser.parse_args()
@@ -320,7 +317,7 @@ def main() -> None:
                     f"{name}: {more} before {less}: the machine is too busy to measure"
                 )
     if options.save and not options.only:
-        RESULT.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+        common.store(stored, RESULT)
 
 
 if __name__ == "__main__":

@@ -12,22 +12,20 @@ import os
 
 os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"  # a first call finds nothing prepared
 
-import argparse
 import datetime
-import json
 import math
 import platform
 import statistics
 import time
 from importlib.metadata import version
-from pathlib import Path
 
+import common
 import numpy as np
 
 import persample as ps
 from persample_book.notebook import setup
 
-RESULT = Path(__file__).parent / "results" / "graph_costs.json"
+RESULT = common.RESULTS / "graph_costs.json"
 NAMES = ("numpy", "torch", "jax")
 
 
@@ -89,12 +87,11 @@ def measure(name: str, rounds: int, firsts: int, size: int, width: int) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--firsts", type=int, default=3, help="how many first calls to time")
     parser.add_argument("--size", type=int, default=32, help="samples in the batch")
     parser.add_argument("--width", type=int, default=16, help="of the hidden layers")
-    parser.add_argument("--save", action="store_true", help=f"store the result in {RESULT.name}")
     options = parser.parse_args()
     setup()
     how = (options.rounds, options.firsts, options.size, options.width)
@@ -111,7 +108,7 @@ def main() -> None:
     for name, costs in result["costs"].items():
         print(f"{name:6}", *[f"{key} {value}" for key, value in costs.items()], sep="  ")
     if options.save:
-        RESULT.write_text(json.dumps(result, indent=1) + "\n")
+        common.store(result, RESULT)
 
 
 if __name__ == "__main__":

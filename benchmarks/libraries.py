@@ -10,7 +10,6 @@ BackPACK has no extension for the GPT's layers; JAX and a GPU are not timed. Run
 conformance/requirements.txt is installed.
 """
 
-import argparse
 import gc
 import itertools
 import json
@@ -18,18 +17,18 @@ import time
 import warnings
 from collections.abc import Callable
 from importlib.metadata import version
-from pathlib import Path
 
+import common
 import contenders
 import numpy as np
 import torch
 from contenders import Case
 from floor import MODELS, head
-from rows import build
 from steps import CONTENDERS, ORDINARY, fixed, measure, warm_up
+from timing import build
 from torch import nn
 
-RESULT = Path(__file__).parent / "results" / "libraries.json"
+RESULT = common.RESULTS / "libraries.json"
 CHOSEN = ("784-256-10, B = 256", "CNN, B = 64", "GPT, B = 16, T = 64")
 
 
@@ -122,10 +121,9 @@ def measure_model(case: Case, steps: int, seconds: float) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each contender, at most")
-    parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # the libraries' own
     torch.set_num_threads(1)
@@ -137,7 +135,7 @@ def main() -> None:
         stored["cases"][name] = measure_model(MODELS[name], options.steps, options.seconds)
         print(name, json.dumps(stored["cases"][name], indent=1))
     if options.save:
-        RESULT.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+        common.store(stored, RESULT)
 
 
 if __name__ == "__main__":

@@ -10,18 +10,16 @@ as a share of what the exact gradient gains with its best step size:
 - simple and full: 128 / (128 + b), with both noise scales b at these weights, from all rows.
 """
 
-import argparse
 import datetime
-import json
-from pathlib import Path
 
+import common
 import numpy as np
 import torch
 from sklearn.datasets import load_digits
 from torch.func import functional_call, grad, jvp, vmap
 from torch.nn.functional import cross_entropy
 
-RESULT = Path(__file__).parent / "results" / "one_step.json"
+RESULT = common.RESULTS / "one_step.json"
 POINTS, BATCH, TRIES = (30, 60, 200, 400), 128, 100
 SIZES = [2 ** (k / 2) for k in range(-12, 5)]
 images, digits = load_digits(return_X_y=True)
@@ -64,8 +62,7 @@ def point(theta: torch.Tensor) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
+    parser = common.parser(__doc__)
     options, found = parser.parse_args(), {}
     theta = torch.cat([p.detach().flatten() for p in MODEL.parameters()])
     draw = np.random.default_rng(0)
@@ -79,7 +76,7 @@ def main() -> None:
         stored = {"what": f"share (%) of the exact step's gain, batches of {BATCH}",
                   "date": datetime.date.today().isoformat(), "tries": TRIES,
                   "torch": torch.__version__.partition("+")[0], "after": found}  # fmt: skip
-        RESULT.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+        common.store(stored, RESULT)
 
 
 if __name__ == "__main__":

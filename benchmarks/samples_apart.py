@@ -12,25 +12,23 @@ loops and in ordinary passes (forward, backward, `.grad` filled). Before that th
 compared with the loop's.
 """
 
-import argparse
 import copy
 import time
 import warnings
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 
+import common
 import torch
 import torch.nn.functional as F
-from storing import finish
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.nn.utils.rnn import pack_padded_sequence, pad_sequence
 
 import persample as ps
 
-RESULT = Path(__file__).parent / "results" / "samples_apart.json"
+RESULT = common.RESULTS / "samples_apart.json"
 SIZES = (32, 128, 512)
 SECONDS = 4.0  # of repeats, at most
 
@@ -303,8 +301,7 @@ def measure(name: str, size: int) -> dict[str, float]:
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--save", action="store_true")
+    arguments = common.parser(__doc__)
     arguments.add_argument("--only", default="")
     given = arguments.parse_args()
     torch.set_num_threads(1)
@@ -315,7 +312,7 @@ def main() -> None:
         if given.only in name
     }
     about = {"date": time.strftime("%Y-%m-%d"), "torch": torch.__version__, "threads": 1}
-    finish(about | {"unit": "ordinary passes", "passes": passes}, RESULT, given.save)
+    common.finish(about | {"unit": "ordinary passes", "passes": passes}, RESULT, given.save)
 
 
 if __name__ == "__main__":

@@ -26,25 +26,24 @@ by default (Linux, glibc); `--setting "kept memory"` measures, and stores apart,
 import argparse
 import gc
 import itertools
-import json
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
+import common
 import contenders
 import numpy as np
 import torch
 from contenders import Case
 from floor import MODELS, clipped, compare, floor, head, squared_norms, weighted
-from rows import SETTINGS, build, in_settings
+from timing import SETTINGS, build, in_settings
 from torch import Tensor
 
 import persample as ps
 
-RESULT = Path(__file__).parent / "results" / "steps.json"
+RESULT = common.RESULTS / "steps.json"
 ORDINARY = "ordinary pass"
 POOL = 16  # a Poisson batch is drawn from as many times its mean size
 CHOSEN = [name for name in MODELS if not name.startswith("1024") and "T = 16" not in name]
@@ -289,15 +288,14 @@ def measure_all(options: argparse.Namespace) -> None:
     if options.save and not options.only:
         ending = "" if options.setting == "default" else f"_{options.setting.replace(' ', '_')}"
         where = RESULT.with_stem(RESULT.stem + ending)
-        where.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+        common.store(stored, where)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each contender, at most")
     parser.add_argument("--only", default="", help="models whose name has this; nothing is stored")
-    parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
     parser.add_argument("--setting", choices=SETTINGS, default="default", help="of memory")
     parser.add_argument("--inside", choices=SETTINGS, help=argparse.SUPPRESS)
     options = parser.parse_args()

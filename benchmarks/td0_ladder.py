@@ -10,23 +10,21 @@ counted by tracemalloc. Run it from the root:
     python benchmarks/td0_ladder.py --save
 """
 
-import argparse
 import datetime
-import json
 import os
 import platform
 import statistics
 import time
 import tracemalloc
 from importlib.metadata import version
-from pathlib import Path
 
+import common
 import numpy as np
 
 import persample as ps
 from persample_book.notebook import setup
 
-RESULT = Path(__file__).parent / "results" / "td0_ladder.json"
+RESULT = common.RESULTS / "td0_ladder.json"
 SIZES = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536]
 LOOP_LIMIT = {"numpy": 4096, "torch": 1024, "jax": 256}  # one call beyond takes seconds:
 LOOP_ONCE = {"numpy": 65536, "torch": 65536, "jax": 4096}  # it is timed once, up to here
@@ -110,9 +108,8 @@ def memory() -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--save", action="store_true", help=f"store the result in {RESULT.name}")
     options = parser.parse_args()
     setup()
     result = {
@@ -128,7 +125,7 @@ def main() -> None:
         for rung, values in rungs.items():
             print(f"{name:6} {rung:5}", *[f"{size}: {x:.4g}" for size, x in values.items()])
     if options.save:
-        RESULT.write_text(json.dumps(result, indent=1) + "\n")
+        common.store(result, RESULT)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,7 @@ floor with a loop over single samples. Peak memory is that of a process of its o
 it held before the model came.
 """
 
-import argparse
 import itertools
-import json
 import subprocess
 import sys
 import time
@@ -21,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+import common
 import contenders
 import torch
 from contenders import Case
@@ -28,7 +27,7 @@ from floor import check, clipped, floor, head, squared_norms
 from steps import of_rows, warm_up
 from whole_models import CPU as MODELS
 
-RESULT = Path(__file__).parent / "results" / "transformer_steps.json"
+RESULT = common.RESULTS / "transformer_steps.json"
 CONTENDERS = {
     "squared norms": {
         "floor": partial(floor, clip=False, grad=False),
@@ -77,9 +76,8 @@ def peaks(name: str) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--save", action="store_true", help=f"write {RESULT.name}")
     options = parser.parse_args()
     if torch.get_num_threads() != 1:
         raise SystemExit("processor time is a time of one thread: set OMP_NUM_THREADS=1")
@@ -92,7 +90,7 @@ def main() -> None:
         stored["cases"][name]["peaks, MiB"] = peaks(name)
         print(f"{name:12} peaks, MiB    ", stored["cases"][name]["peaks, MiB"])
     if options.save:
-        RESULT.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+        common.store(stored, RESULT)
 
 
 if __name__ == "__main__":

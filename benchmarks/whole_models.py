@@ -21,11 +21,12 @@ import sys
 import warnings
 from pathlib import Path
 
+import common
 import contenders
 import torch
 from contenders import LIMITS, ROWS, SUMS, Case
 from networks import WholeModel
-from rows import (
+from timing import (
     PACKAGES,
     SETTINGS,
     agree,
@@ -37,7 +38,7 @@ from rows import (
     peak,
 )
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = common.RESULTS
 # Name -> the model and its batch. A GPT's sizes: words, tokens, width, heads, blocks; a ViT's:
 # side and patch in pixels, width, heads, blocks.
 CPU = {
@@ -170,7 +171,7 @@ def head(what: str, options: argparse.Namespace) -> dict:
 
 def store(record: dict, ending: str) -> None:
     where = RESULTS / f"whole_models{ending}.json"
-    where.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    common.store(record, where)
 
 
 def measure_memory(options: argparse.Namespace, cases: dict[str, Case]) -> None:
@@ -205,11 +206,10 @@ def measure_all(options: argparse.Namespace, setting: str, cases: dict[str, Case
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", default="", help="models whose name has this; nothing is stored")
-    parser.add_argument("--save", action="store_true", help=f"store the results in {RESULTS.name}")
     parser.add_argument("--memory", action="store_true", help="peak memory instead of time")
     parser.add_argument("--setting", choices=SETTINGS, help="this setting of memory only")
     parser.add_argument("--inside", choices=SETTINGS, help=argparse.SUPPRESS)

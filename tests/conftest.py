@@ -6,6 +6,7 @@ import pytest
 from book_files import make_wheel
 from hypothesis import HealthCheck, settings
 
+from support import ROOT
 from support.missing import MISSING, needed, pytest_make_collect_report  # noqa: F401, a hook
 
 # Hypothesis draws the same examples on every machine, however slow it is; a profile that was
@@ -25,7 +26,6 @@ def pytest_report_header() -> list[str]:
     return [f"not installed, and left out: {', '.join(MISSING)}"] if MISSING else []
 
 
-ROOT = Path(__file__).resolve().parents[1]
 BUILT = (ROOT / "_build/html/index.html").is_file()
 
 

@@ -1,15 +1,14 @@
 """The page of the package's names is complete, and the text's names lead to it."""
 
 import re
-from pathlib import Path
 
 import book_api
 import pytest
 from bs4 import BeautifulSoup
 
 import persample as ps
+from support import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 HTML = ROOT / "_build" / "html"
 
 pytestmark = pytest.mark.site

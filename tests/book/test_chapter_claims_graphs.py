@@ -1,7 +1,6 @@
 """Claims of the chapter on dynamic and static graphs that its cells do not run."""
 
 import json
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +8,9 @@ import pytest
 import torch
 from torch.func import grad, vmap
 
-STORED = Path(__file__).parents[2] / "benchmarks" / "results" / "graph_costs.json"
+from support import ROOT
+
+STORED = ROOT / "benchmarks" / "results" / "graph_costs.json"
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import ast
 import json
 import re
 import zipfile
-from pathlib import Path
 
 import nbformat
 import pytest
@@ -13,7 +12,8 @@ from execute_notebooks import run
 from nbformat.v4 import new_code_cell, new_notebook
 from teaching import plain
 
-ROOT = Path(__file__).resolve().parents[2]
+from support import ROOT
+
 CHAPTERS = sorted(ROOT.glob("chapters/*.ipynb"))
 PAGES = CHAPTERS[:6]  # the core, which is run in an empty folder
 # Cells with these tags are folded on the page, or left out of it.

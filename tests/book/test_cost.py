@@ -3,11 +3,11 @@
 import json
 import re
 from datetime import date
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from support import ROOT
+
 RESULTS = ROOT / "benchmarks/results"
 CELLS = json.loads((ROOT / "chapters/10_cost.ipynb").read_text(encoding="utf-8"))["cells"]
 TEXT = "\n".join("".join(c["source"]) for c in CELLS if c["cell_type"] == "markdown")

@@ -2,7 +2,6 @@
 
 import warnings
 from contextlib import nullcontext
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -12,10 +11,9 @@ import torch
 from torch.func import functional_call
 
 import persample as ps
+from support import ROOT
 from support.cases import rewards, states
 from support.errors_page import CURES
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def rows_of_module(model, *batch, loss=lambda out: out.square().sum()):

@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import frameworks as runner
 import numpy as np
@@ -12,8 +11,8 @@ import pytest
 
 import persample as ps
 from persample_book import frameworks
+from support import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "benchmarks" / "frameworks"
 STORED = json.loads(runner.STORED.read_text(encoding="utf-8"))["frameworks"]
 PAGE = (ROOT / "reference" / "frameworks.ipynb").read_text(encoding="utf-8")

@@ -2,12 +2,12 @@
 
 import json
 import re
-from pathlib import Path
 
 import nbformat
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from support import ROOT
+
 PAGE = nbformat.read(ROOT / "chapters/14_influence.ipynb", as_version=4)
 
 

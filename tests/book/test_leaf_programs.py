@@ -6,7 +6,6 @@ expression is observed. The page on the engine shows those that differ, with the
 
 import re
 import warnings
-from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -14,8 +13,9 @@ import pytest
 import torch
 
 from persample import tape
+from support import ROOT
 
-PAGE = Path(__file__).parents[2] / "reference/engine.ipynb"
+PAGE = ROOT / "reference/engine.ipynb"
 
 # (program, observed expression)
 LINES = (

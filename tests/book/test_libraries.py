@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import nbformat
 import pytest
@@ -17,7 +16,8 @@ from book_plain import SYMBOLS  # noqa: E402
 from conformance import catch, check, tables  # noqa: E402
 from notebook_rules import prose  # noqa: E402
 
-ROOT = Path(__file__).resolve().parents[2]
+from support import ROOT  # noqa: E402
+
 REPORTS = ROOT / "conformance" / "reports"
 PROGRAMS = sorted(REPORTS.glob("*.py"))
 PAGE = nbformat.read(ROOT / "reference" / "libraries.ipynb", as_version=4)

@@ -6,7 +6,6 @@ tried with mouse, finger and keyboard.
 
 import json
 import re
-from pathlib import Path
 
 import book_live
 import numpy as np
@@ -15,9 +14,8 @@ import torch
 from sklearn.datasets import load_digits
 
 from persample import losses, per_sample
+from support import ROOT
 from support.tolerances import assert_close
-
-ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.site
 FIGURES = book_live.FIGURES

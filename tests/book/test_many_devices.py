@@ -5,12 +5,12 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import nbformat
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from support import ROOT
+
 CHAPTER = ROOT / "chapters/12_many_devices.ipynb"
 PROGRAM = ROOT / "chapters/files/clip_on_two.py"
 

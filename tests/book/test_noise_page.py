@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import nbformat
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.datasets import load_digits
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
-ROOT = Path(__file__).resolve().parents[2]
+from support import ROOT
 
 
 def text():

@@ -22,7 +22,8 @@ from book_plain import (
 from citations import ADDRESSES, KEYS, WORKS, corrected
 from notebook_rules import chapters, prose
 
-ROOT = Path(__file__).resolve().parents[2]
+from support import ROOT
+
 TERMS = terms((ROOT / "reference/glossary.md").read_text(encoding="utf-8"))
 MYST = re.compile(
     r"^ *[`:]{3,}\{.*|\{[a-z:]+\}`.*|^\([\w-]+\)=$|[\])`]\{[.#].*|^:[\w-]+:(?: .*)?$", re.MULTILINE

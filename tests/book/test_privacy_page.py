@@ -3,14 +3,14 @@
 import json
 import math
 import re
-from pathlib import Path
 
 import nbformat
 import numpy as np
 import pytest
 from citations import in_brackets
 
-ROOT = Path(__file__).resolve().parents[2]
+from support import ROOT
+
 RESULTS = ROOT / "benchmarks" / "results"
 PROMISED = 1.99309  # exact, of a hundred steps with all samples and a noise multiplier of 20
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from notebook_rules import programs
 
-ROOT = Path(__file__).resolve().parents[2]
+from support import ROOT
+
 SUPPORT = ROOT / "tests/support"
 PAGE = ROOT / "reference" / "recipes.ipynb"
 RECIPES = programs(PAGE)

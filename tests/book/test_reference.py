@@ -1,11 +1,11 @@
 """The reference pages: their code runs, and every cited work is introduced."""
 
 import re
-from pathlib import Path
 
 import yaml
 
-ROOT = Path(__file__).resolve().parents[2]
+from support import ROOT
+
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -6,16 +6,14 @@ import itertools
 import json
 import re
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import nbformat
 import pytest
 from teaching import CORE, ENDS, exercises, main, slides
 
+from support import ROOT
 from support.wrong_answers import RIGHT, WRONG
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(source, names):

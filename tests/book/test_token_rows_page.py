@@ -3,12 +3,12 @@
 import itertools
 import json
 import re
-from pathlib import Path
 
 import nbformat
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[2]
+from support import ROOT
+
 RUNS = json.loads((ROOT / "benchmarks/results/token_divisors.json").read_text())["runs"]
 NAMES = {"before": "before", "constant": "constant", "all tokens": "all", "own tokens": "own"}
 

@@ -5,7 +5,6 @@ import math
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 
 import jax
 import nbformat
@@ -20,9 +19,9 @@ from torch.nn.functional import cross_entropy
 
 import persample as ps
 from persample_book.devices.sharded_rows import clip_into_grad
+from support import ROOT
 from support.precision import enable_x64
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "reference" / "training_loops.ipynb"
 LOOPS = programs(PAGE)
 ADAMW, PRIVATE = (LOOPS[name][0] for name in ("loop-adamw", "loop-private"))

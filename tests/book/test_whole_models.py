@@ -4,7 +4,6 @@ import inspect
 import json
 import re
 from functools import cache
-from pathlib import Path
 from statistics import mean, stdev
 
 import pytest
@@ -13,9 +12,9 @@ from notebook_rules import prose
 from torch import nn
 
 import persample as ps
+from support import ROOT
 from support.layer_models import agree, alone, losses
 
-ROOT = Path(__file__).resolve().parents[2]
 RESULTS, PAGE = ROOT / "benchmarks" / "results", ROOT / "chapters" / "11_whole_models.ipynb"
 
 B, T = 4, 5  # samples, positions

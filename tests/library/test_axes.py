@@ -556,7 +556,9 @@ def missed(kind):
     """Count the layouts that are of samples along one axis, and that the table does not claim."""
     if kind in NOT_HERE or kind in ABSENT:
         return 0
-    silent = [x for claim, x in found(kind) if claim is None and x.flatten(1).any(1).all()]
+    silent = [
+        x for claim, x in found(kind) if claim is None and x.reshape(len(x), -1).any(1).all()
+    ]
     return sum(any(is_true(Along(n), x) for n in range(x.ndim - 1)) for x in silent)
 
 

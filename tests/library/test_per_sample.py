@@ -5,13 +5,13 @@ import random
 import sys
 import tracemalloc
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import persample as ps
 from persample.backends import BACKENDS
+from support import ROOT
 from support.cases import (
     CASES,
     WAYS,
@@ -28,7 +28,6 @@ from support.cases import (
 from support.tolerances import FLOAT64, OF_DTYPE, assert_close
 
 pytestmark = pytest.mark.usefixtures("light_compiler")
-ROOT = Path(__file__).resolve().parents[2]
 exact = squared_rows(theta, states, rewards)
 # Where a whole grid would take long: torch.compile is tried in few places.
 EAGER_OR_JIT = [("numpy", False), ("numpy", True), ("torch", False), ("jax", False), ("jax", True)]

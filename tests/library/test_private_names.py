@@ -9,7 +9,6 @@ import importlib.util
 import inspect
 import re
 import sys
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -26,8 +25,8 @@ from persample.recorder.along import Along, Passed
 from persample.recorder.axes import AXES
 from persample.recorder.paths import STEPS
 from persample.recorder.rules import RULES
+from support import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [*sorted((ROOT / "src/persample").rglob("*.py")), ROOT / "conftest.py"]
 
 

@@ -2,7 +2,6 @@
 
 import re
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from optree import tree_map
 import persample as ps
 from persample import privacy, statistics
 from persample.backends import BACKENDS
+from support import ROOT
 from support.cases import arrays, rewards, states, theta
 from support.missing import MISSING
 from support.tolerances import FLOAT32, assert_close
@@ -247,7 +247,7 @@ def test_a_poisson_batch_has_no_size_inside_jit(size, rate):
 
 def said_of_jit():
     """Return call -> (runs inside jax.jit, what must be fixed), as the page of names says."""
-    text = (Path(__file__).resolve().parents[2] / "reference" / "api.md").read_text("utf-8")
+    text = (ROOT / "reference" / "api.md").read_text("utf-8")
     lines = text.partition("| call | inside")[2].partition("\n\n")[0].splitlines()[2:]
     found = {}
     for line in lines:

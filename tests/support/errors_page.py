@@ -1,9 +1,10 @@
 """The page of errors as text, and the code of its cures."""
 
 import re
-from pathlib import Path
 
-PAGE = (Path(__file__).resolve().parents[2] / "reference" / "errors.md").read_text("utf-8")
+from support import ROOT
+
+PAGE = (ROOT / "reference" / "errors.md").read_text("utf-8")
 # The cures, each with what a reader may be assumed to have.
 CURES = [
     (head, code)

@@ -16,7 +16,8 @@ import pytest
 import yaml
 from sphinx.util.matching import get_matching_files
 
-ROOT = Path(__file__).resolve().parents[2]
+from support import ROOT
+
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 GOOD = "# Page\n\n## Section\n\nSee $x^2$.\n"
 # A fault, and what the build says of it.

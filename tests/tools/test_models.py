@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import models
 import nbformat
@@ -12,8 +11,8 @@ from notebook_rules import prose
 from torch import nn
 
 import persample as ps
+from support import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE, COMPARISON = ROOT / "chapters" / "11_whole_models.ipynb", ROOT / "conformance/results.json"
 pytestmark = pytest.mark.filterwarnings("ignore:.*nested_tensor")
 

@@ -7,7 +7,6 @@ in a single way; nbval with the guards of conftest.py must fail exactly these ce
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from xml.etree import ElementTree
 
 import nbformat
@@ -15,7 +14,8 @@ import pytest
 from execute_notebooks import execute
 from nbformat.v4 import new_code_cell, new_notebook
 
-ROOT = Path(__file__).resolve().parents[2]
+from support import ROOT
+
 START = """\
 import sys
 import warnings

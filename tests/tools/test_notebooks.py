@@ -1,13 +1,11 @@
 """Every chapter keeps the book's rules for notebooks, and is in normal form."""
 
-from pathlib import Path
-
 import nbformat
 import pytest
 from execute_notebooks import normalise
 from notebook_rules import chapters, problems
 
-ROOT = Path(__file__).resolve().parents[2]
+from support import ROOT
 
 
 @pytest.mark.parametrize("path", chapters(ROOT), ids=lambda path: path.stem)

@@ -1,12 +1,12 @@
 """A release: one version in three files, a workflow with parts that exist, a paper and sources."""
 
 import re
-from pathlib import Path
 
 import yaml
 from release import problems, versions
 
-ROOT = Path(__file__).resolve().parents[2]
+from support import ROOT
+
 PAPER = ROOT / "reference/paper"
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 

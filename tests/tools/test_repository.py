@@ -11,7 +11,8 @@ import yaml
 from notebook_rules import chapters, problems
 from repository import CELL, COLAB, stamp
 
-ROOT = Path(__file__).resolve().parents[2]
+from support import ROOT
+
 URL = "https://github.com/ada/rows"
 FILES = ("_config.yml", "CITATION.cff", "pyproject.toml", "README.md", "index.md")
 NOTEBOOKS = {
