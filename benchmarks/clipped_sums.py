@@ -290,7 +290,7 @@ def measure(make: Callable) -> dict:
 
 def by_opacus(python: str) -> tuple[dict, dict]:
     """Return case -> passes of PyTorch that Opacus takes, and versions."""
-    command = [python, str(Path(__file__).with_name("clipped_sums_opacus.py"))]
+    command = [python, str(common.RESULTS.with_name("clipped_sums_opacus.py"))]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     found = json.loads(printed)
     return found["cases"], found["versions"]

@@ -31,11 +31,25 @@ class Tracer:
     def __init__(self, trace, value, note=None):
         self.trace, self.value, self.note = trace, value, note
 
+def bind(name, *args, **settings):
+    """Compute a primitive, or leave it to the innermost trace."""
+    traces = [x.trace for x in args if isinstance(x, Tracer)]
+    if not traces:
+        return compute[name](*args, **settings)
+    innermost = max(traces, key=lambda trace: trace.level)
+    return innermost.process(name, args, settings)
+
+add = lambda x, y: bind("add", *fitted(x, y))
+multiply = lambda x, y: bind("multiply", *fitted(x, y))
+
 class Trace:
-    """A transform at work, and what it has written down."""
+    """A transform at work: its level, and what it has written down."""
+
+    begun = 0
 
     def __init__(self):
-        self.nodes = []
+        Trace.begun += 1      # who begins later has a higher level
+        self.level, self.nodes = Trace.begun, []
 
 def belongs(x, trace):
     return isinstance(x, Tracer) and x.trace is trace
@@ -132,9 +146,6 @@ def fitted(x, y):
     shape = np.broadcast_shapes(np.shape(x), np.shape(y))
     return fit(x, shape), fit(y, shape)
 
-add = lambda x, y: bind("add", *fitted(x, y))
-multiply = lambda x, y: bind("multiply", *fitted(x, y))
-
 # How can one call serve a whole batch?
 
 class Batched(Tracer):
@@ -196,23 +207,6 @@ Tracer.__lt__ = lambda x, y: known(x) < y
 Tracer.__eq__ = lambda x, y: known(x) == y
 Tracer.__bool__ = lambda x: bool(known(x))
 Tracer.__repr__ = lambda x: f"{type(x).__name__}({x.value})"
-
-# What goes wrong when transforms meet?
-
-def begin(trace):
-    """Start a trace: who begins later has a higher level."""
-    Trace.begun += 1
-    trace.level, trace.nodes = Trace.begun, []
-
-Trace.begun, Trace.__init__ = 0, begin
-
-def bind(name, *args, **settings):
-    """Compute a primitive, or leave it to the innermost trace."""
-    traces = [x.trace for x in args if isinstance(x, Tracer)]
-    if not traces:
-        return compute[name](*args, **settings)
-    innermost = max(traces, key=lambda trace: trace.level)
-    return innermost.process(name, args, settings)
 
 # What does jit keep of my function?
 

@@ -177,17 +177,27 @@ def test_a_whole_number_stays_a_number():
 
 
 def test_the_levels_are_needed():
-    """With the page's first `bind`, which asks the first tracer's trace, results are wrong."""
-    simple = next(c.source for c in NOTEBOOK.cells if c.source.startswith("def bind("))
+    """With the `bind` that the page tries out, which asks the first tracer, results are wrong."""
+    cell = next(c.source for c in NOTEBOOK.cells if c.source.startswith("def ask_first("))
     first = load()
-    exec(simple.partition("\n\n")[0], vars(first))
+    exec(cell.partition("\n\n")[0] + "\nbind = ask_first", vars(first))
     for module, found in ((first, 0.0), (small, 6.0)):
         square = module.grad(lambda x, grad=module.grad: x * grad(lambda y: x * y)(2.0))
         assert square(3.0) == found
 
 
-def test_the_program_that_the_text_shows_is_what_is_recorded():
-    """In a block of the text, as the aim of the section on jit."""
-    text = "\n".join(c.source for c in NOTEBOOK.cells if c.cell_type == "markdown")
-    (shown,) = re.findall(r"^```python\n(.*?)\n```$", text, re.MULTILINE | re.DOTALL)
-    assert small.record(lambda x, y: small.tanh(x) * y + 2.0, x=0.5, y=3.0)[0] == shown
+def test_the_program_in_the_opening_table_is_what_is_recorded():
+    shown = re.findall(r"^\| `(_\d+ = .*?)` \| (.*?) \|$", NOTEBOOK.cells[0].source, re.MULTILINE)
+    batch = np.ones(3), np.ones((2, 3)), np.ones(2), np.ones((2, 3))
+    names = dict(zip(("theta", "s", "r", "s_next"), batch, strict=True))
+
+    def td_loss(theta, s, r, s_next):
+        delta = small.stop_gradient(r + s_next @ theta) - s @ theta
+        return 0.5 * delta * delta
+
+    rows_of = small.vmap(small.grad(td_loss), (None, 0, 0, 0))
+    text, _ = small.record(rows_of, **names)
+    assert [line.strip() for line in text.splitlines()[1:-1]] == [line for line, _ in shown]
+    forwards, _ = small.record(small.vmap(td_loss, (None, 0, 0, 0)), **names)
+    for line, who in shown:  # a line of the loss is there without grad, too
+        assert who.startswith("the loss" if f"    {line}\n" in forwards else "`grad`"), line

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of the core chapters, and the expected reply of each check.
+"""Wrong answers to the exercises of chapters 1 to 9, and the expected reply of each check.
 
 The key is the id of the cell with the check.
 """
@@ -66,6 +66,76 @@ compute["moveaxis"] = lambda x, old, new: np.moveaxis(x, old, new)
 vjp_rules["moveaxis"] = lambda ct, out, x, old, new: [bind("moveaxis", ct, {})]
 batch_rules["moveaxis"] = lambda batched, x, old, new: bind("moveaxis", x, {})
 vmap_axes = lambda f, in_axes: lambda x: vmap(f, (0,))(bind("moveaxis", x, old=2, new=0))
+"""
+
+FIRST_MOVED = """
+def vmap_axes(f, in_axes):
+    zeros = tuple(0 if axis else axis for axis in in_axes)
+    return lambda x, *rest: vmap(f, zeros)(bind("moveaxis", x, old=in_axes[0], new=0), *rest)
+"""
+FROZEN_STEP = """
+compute["step"] = lambda x: np.where(x > 0, 1.0, 0.0)
+vjp_rules["step"] = lambda ct, out, x: [None]
+first_call = []
+def frozen(batched, x):
+    first_call.append(step(opened([x], getattr(x, "trace", None))[0]))
+    return first_call[0] if isinstance(x, Tracer) else step(x)
+batch_rules["step"] = frozen
+"""
+# Chapter 7
+DESCEND = """
+def descend(w):
+    for _ in range(50):
+        ((w - 1) ** 2).sum().backward()
+        {}
+    return w
+"""
+HISTORY = """
+def history(w, outputs):
+    for step in range(20):
+        out = torch.tanh(w * step)
+        out.sum().backward()
+        outputs.append({}){}
+"""
+WHY = """
+def why_none(x, loss):
+    if not x.requires_grad:
+        return 1
+    if not x.is_leaf:
+        return 2
+    return 4 if {} else 0
+"""
+SLOPE = """
+def slope(x, loss):
+    return torch.autograd.grad(loss, x, retain_graph=True)[0]
+"""
+# Chapter 8
+SPREAD = """
+def spread_and_signal(micro, b):
+    spread = {}
+    return spread, {}
+"""
+DISTANCE = """
+def distance_of(B, rng):
+    off = torch.stack([gradient(batch) - G for batch in ({})])
+    return (off ** 2).sum(1).mean() ** 0.5
+"""
+# Chapter 9
+BATCH = """
+def batch_loss(theta, s, r, s_next):
+    v, v_next = s @ theta[:, None], s_next @ theta[:, None]
+    target = {}
+    return {}((target - v) ** 2).mean()
+"""
+TDC = """
+def tdc(theta, batch, steps, beta=0.5):
+    (s, r, s_next), h = batch, 0 * theta
+    for _ in range(steps):
+        delta = r + gamma * s_next @ theta - s @ theta
+        guess = s @ h
+        update = (delta[:, None] * s {} gamma * guess[:, None] * s_next).mean(0)
+        theta, h = theta + 0.1 * update, h + beta * (({})[:, None] * s).mean(0)
+    return {}theta{}
 """
 
 WRONG = {
@@ -293,6 +363,7 @@ WRONG = {
         (STEP.format("x >= 0", "[None]", "step(x)"), "into 0, 0 and 1"),
         (STEP.format("x > 0", "[None]", "np.where(x > 0, 1.0, 0.0)"), "no `if` here"),
         (STEP.format("x > 0", "None", "step(x)"), "returns a list"),
+        (FROZEN_STEP, "does the rule for a batch call step"),
     ],
     "b5e7e26b": [
         (FORWARD.format("belongs(x, self)", "", "values"), "both of its factors"),
@@ -303,16 +374,110 @@ WRONG = {
         (AGREES.format("np.ones_like(out)", "allclose", ""), "a cotangent whose entries differ"),
         (AGREES.format("1.0 + out", "array_equal", ""), "where a rule is right"),
         (AGREES.format("1.0 + out", "allclose", "[:, :1] + np.ones(3)"), "you are close"),
+        (
+            "agrees = lambda name, values, **how: how.get('axes') != (1,)\n"
+            "trials = [('sum', [x], {'axes': (1,)})]",
+            "where a rule is right",
+        ),
     ],
     "9b545356": [
         ("vmap_axes = lambda f, _: lambda x: vmap(f, (0,))(np.moveaxis(x, 2, 0))", "no tracer"),
         (MOVED.format("old=old, new=new", "old=old + 1, new=new + 1"), "has to move back"),
         (MOVED.format("old=new, new=old", "old=old, new=new"), "does the batch rule move"),
+        (MOVED.format("old=new, new=old", "old=old + 1, new=new + 1") + FIRST_MOVED, "sizes"),
+    ],
+    # Chapter 7
+    "64a5c4e9": [
+        ("answer = 'abcdf'", "the cast had something to do"),
+        ("answer = 'acdef'", "never marked"),
+        ("answer = 'acf'", "anything to do?"),
+    ],
+    "18f3d491": [
+        ("descend = lambda w: torch.ones_like(w)", "is w returned"),
+        (DESCEND.format("w.data -= 0.1 * w.grad\n        w.grad = None"), ".data"),
+        (DESCEND.format("w = w - 0.1 * w.grad; w.retain_grad()"), "w is a result"),
+    ],
+    "bcca9407": [
+        (HISTORY.format("out.detach()", "").replace("out.sum().backward()", "pass"), "w.grad"),
+        (HISTORY.format("torch.tanh(step + 0 * w.detach())", ""), "the numbers"),
+        (HISTORY.format("out", ""), "the list keeps graphs"),
+    ],
+    "39662b54": [
+        ("why_none = lambda x, loss: 0 if reaches(x, loss) else 4", "Is question 4 the last"),
+        (
+            WHY.format("not torch.autograd.grad(loss, x, retain_graph=True)[0].any()"),
+            "Is question",
+        ),
+        (WHY.format("False"), "a leaf that is not used"),
+        (WHY.format("not (reaches(x, loss) and slope(x, loss).any())") + SLOPE, "a gradient of 0"),
+    ],
+    # Chapter 8
+    "19b008bd": [
+        ("share, batch_size = 33, 2000", "as a fraction of 1"),
+        ("share, batch_size = 0.5, 2000", "as large as the noise scale"),
+        ("share, batch_size = 1 / 3, 400", "80 % of the noise scale"),
+    ],
+    "a686a3d5": [
+        ("combined = lambda each: np.median([e.value for e in each])", "divide once"),
+        ("total, combined = sum(each).value, lambda each: total", "divide once"),
+        ("combined = lambda each: sum(each)", "return one number"),
+    ],
+    "75774a9f": [
+        (SPREAD.format("b * micro.var(0).sum()", "micro.mean(0).square().sum()"), "all still has"),
+        (
+            SPREAD.format(
+                "64 * micro.var(0).sum()",
+                "micro.mean(0).square().sum() - spread / (b * len(micro))",
+            ),
+            "a row scatters b times",
+        ),
+        (
+            SPREAD.format(
+                "b * micro.var(0).sum()", "micro.mean(0).square().sum() - spread / (40 * b)"
+            ),
+            "the spread is right, the signal is not",
+        ),
+    ],
+    "82965376": [
+        (DISTANCE.format("rng.integers(1024, size=B) for _ in range(200)"), "make 200 draws"),
+        (
+            DISTANCE.format("rng.choice(len(x), B, False) for _ in range(200)").replace(
+                ".sum(1).mean()", ".sum(1)"
+            ),
+            "return one number",
+        ),
+        (
+            "distance_of = lambda B, rng: (every.var(0).sum() / B * (1797 - B) / 1796) ** 0.5",
+            "each of the 200 draws must be new",
+        ),
+    ],
+    # Chapter 9
+    "4f52cd2e": [
+        ("answer = 'ssss'", "look again at 4"),
+        ("answer = 'gssg'", "look again at 1"),
+        ("answer = 'sg'", "four letters"),
+    ],
+    "07dfded5": [
+        (BATCH.format("r[:, None] + gamma * v_next", "0.5 * "), "the target is differentiated"),
+        (BATCH.format("(r[:, None] + gamma * v_next).detach()", ""), "1/2 is missing"),
+        ("batch_loss = lambda theta, *moves: rows.mean(0) @ theta", "print the shapes"),
+    ],
+    "f16b322d": [
+        ("checked = lambda t: td_loss(theta, s[0], r[0], s_next[0])", "the gradient is 0"),
+        ("checked = lambda t: not_held(t, s[0], r[0], s_next[0])", "not the first row"),
+        ("checked = lambda t: rows[0] @ t", "half a squared error"),
+    ],
+    "fc4776f1": [
+        (TDC.format("+", "delta - guess", "", ""), "the correction is subtracted"),
+        (TDC.format("-", "delta - guess", "-", ""), "compare each term"),
+        (TDC.format("-", "delta - guess", "", ".flip(0)"), "compare each term"),
     ],
 }
 
 # Where the folded solution explains and defines less than the check asks for.
 RIGHT = {
+    "64a5c4e9": "answer = 'acdf'",
+    "4f52cd2e": "answer = 'sssg'",
     "33fb529c": 'trials = [("sum", [x], {"axes": (1,)})]',
     "66de8e91": "programs = 5",
     "a6b77b0b": "answer = 'ynynny'",
