@@ -58,6 +58,19 @@ v1, v2 = Tensor(common.V1, FLOAT), Tensor(common.V2, FLOAT)
 g1 = ms.grad(v_res, grad_position=0)(v1, v2)
 # [end]
 
+# [steps]
+theta = Tensor([0.2, -0.2, 0.1], FLOAT)
+s = Tensor([[2, 1, -2], [1, 3, 1], [0, 1, 2]], FLOAT)  # three transitions
+r = Tensor([2, 0, 1], FLOAT)
+s_next = Tensor([[1, 2, 0], [0, 1, 2], [2, 1, -2]], FLOAT)
+
+one = ms.grad(td_loss)  # the row of one transition
+first = one(theta, s[0], r[0], s_next[0])
+three = vmap(one, in_axes=(None, 0, 0, 0))(theta, s, r, s_next)
+compiled = jit(vmap(one, in_axes=(None, 0, 0, 0)))(theta, s, r, s_next)
+stepped = theta - 0.1 * compiled.mean(0)
+# [end]
+
 # [published]
 weights = Tensor([0.2, -0.2, 0.1], FLOAT)
 here, reward = Tensor([2.0, 1.0, -2.0], FLOAT), Tensor(2.0, FLOAT)

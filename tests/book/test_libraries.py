@@ -77,7 +77,7 @@ SHOWN_BY = {
     ("Conv(groups): squared norms", "BackPACK"): "backpack_groups",
     ("… packed, as DPLSTM, DPGRU", "Opacus"): "opacus_packed",
 }
-# No cells of the matrix: arguments that the suite's models do not have, a layer with other outputs,
+# No cells of the matrix: arguments that no model of the suite has, a layer with other outputs,
 # and a sum that clipping does not bound.
 BESIDE = {
     "backpack_padding_same",

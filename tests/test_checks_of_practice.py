@@ -1,0 +1,67 @@
+"""The checks of chapters 10 to 17 take no wrong answer, and the folded solution."""
+
+import contextlib
+import io
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import nbformat
+import pytest
+
+from .wrong_answers_of_practice import RIGHT, WRONG
+
+PAGES = sorted((Path(__file__).resolve().parents[1] / "chapters").glob("1[0-7]_*.ipynb"))
+TRIED = [page for page in PAGES if page.name[:2] in {"10", "12", "13", "17"}]
+
+
+def run(source, names):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(source, "<cell>", "exec"), names)
+    return printed.getvalue().strip()
+
+
+def test_each_has_three_wrong_answers_or_more():
+    found = {cell.id for page in PAGES for cell in nbformat.read(page, as_version=4).cells}
+    assert found >= WRONG.keys() >= RIGHT.keys()
+    assert all(len(answers) >= 3 for answers in WRONG.values())
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("page", TRIED, ids=lambda page: page.stem)
+def test_no_wrong_answer_passes_and_the_solution_does(page, monkeypatch):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    torch = pytest.importorskip("torch")
+    monkeypatch.chdir(page.parent)
+    monkeypatch.setattr(plt, "show", plt.close)
+    module, dtype = ModuleType(page.stem), torch.get_default_dtype()
+    monkeypatch.setitem(sys.modules, page.stem, module)
+    names, check, before = vars(module), None, ""
+    try:
+        for cell in nbformat.read(page, as_version=4).cells:
+            if cell.cell_type == "markdown":
+                if check and ("<!-- exercise" in cell.source or "## Sources" in cell.source):
+                    run(RIGHT.get(check.id, ""), names)
+                    assert run(check.source, names).startswith("right"), check.id
+                    check = None
+                continue
+            if cell.source.startswith("%%") or "subprocess" in cell.source:
+                continue
+            if cell.id in WRONG:
+                check = cell
+                for answer, said in WRONG[cell.id]:
+                    run(before, names)
+                    run(answer, names)
+                    found = run(cell.source, names)
+                    assert said in found, answer
+                    assert not found.startswith("right"), answer
+                continue
+            before = cell.source
+            if "nbval-ignore-output" not in cell.metadata.get("tags", []):
+                with contextlib.suppress(*[AssertionError] * ("check(wrong" in cell.source)):
+                    run(cell.source, names)
+    finally:
+        torch.set_default_dtype(dtype)
+        plt.close("all")
