@@ -102,6 +102,41 @@
     if (first >= 0) between[first].append(note);
   };
 
+  // What a term or a citation means, beside it: on hover, with the keys, or at a finger's first tap.
+  const explain = () => {
+    const card = made("div", {className: "meaning", role: "tooltip", hidden: true});
+    let shown = null, timer = 0;
+    const hide = () => { shown = null; card.hidden = true; };
+    const show = (link, tapped) => {
+      clearTimeout(timer);
+      shown = link;
+      card.replaceChildren(link.dataset.about, ...(tapped ? [made("a", {href: link.href, textContent: "Go there"})] : []));
+      card.hidden = false;
+      const at = link.getClientRects()[0];
+      card.style.left = `${Math.max(8, Math.min(at.left, root.clientWidth - card.offsetWidth - 8)) + scrollX}px`;
+      card.style.top = `${at.bottom + scrollY + 6}px`;
+    };
+    const later = () => { timer = setTimeout(hide, 250); };
+    for (const link of document.querySelectorAll("article a.reference[title]")) {
+      link.dataset.about = link.ariaDescription = link.title;
+      link.removeAttribute("title");
+      link.addEventListener("pointerenter", ({pointerType}) => pointerType === "mouse" && show(link));
+      link.addEventListener("pointerleave", ({pointerType}) => pointerType === "mouse" && later());
+      link.addEventListener("focus", () => link.matches(":focus-visible") && show(link));
+      link.addEventListener("blur", later);
+      link.addEventListener("click", (event) => {
+        if (event.pointerType !== "touch" || shown === link) return;
+        event.preventDefault();
+        show(link, true);
+      });
+    }
+    card.addEventListener("pointerenter", () => clearTimeout(timer));
+    card.addEventListener("pointerleave", later);
+    addEventListener("keydown", ({key}) => key === "Escape" && hide());
+    addEventListener("pointerdown", ({target}) => !shown?.contains(target) && !card.contains(target) && hide());
+    document.querySelector("article")?.append(card);
+  };
+
   // A table says that it has more columns than fit, until it has been moved.
   const hint = () => {
     for (const [i, box] of document.querySelectorAll(".pst-scrollable-table-container").entries()) {
@@ -173,6 +208,7 @@
     nameToggles();
     nameSwitches();
     hint();
+    explain();
   };
   // The theme adds its buttons first.
   if (document.readyState === "complete") start();

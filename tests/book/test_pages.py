@@ -318,6 +318,39 @@ def test_a_first_visit_over_a_slow_line_shows_the_type_of_the_book(chromium, nam
         context.close()
 
 
+def test_the_first_screen_shows_title_sentence_figure_and_one_button(chromium, address):
+    page = chromium.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(f"{address}/index.html")
+    settle(page)
+    for shown in ("article h1", "article p", "#live-digits svg", "#live-digits", "a.start"):
+        box = page.locator(shown).first.bounding_box()
+        assert box["y"] + box["height"] < 800, shown
+    assert page.locator("a.start").count() == 1
+    assert not page.locator("article .still").is_visible()
+    page.emulate_media(media="print")
+    assert page.locator("article .still img.only-light").is_visible()
+    page.close()
+
+
+def test_a_term_says_what_it_means_on_hover_with_the_keys_and_at_a_tap(chromium, address):
+    context = chromium.new_context(viewport=PHONE, has_touch=True)
+    page = context.new_page()
+    page.goto(f"{address}/chapters/02_dynamic_vs_static_graphs.html")
+    settle(page)
+    link, meaning = page.locator("article a[data-about]").nth(2), page.locator(".meaning")
+    before, about = page.url, link.get_attribute("data-about")
+    for show in (link.hover, link.tap):
+        show()
+        assert meaning.inner_text().startswith(about)
+        page.keyboard.press("Escape")
+        assert not meaning.is_visible()
+    assert page.url == before
+    link.tap()
+    link.tap()
+    page.wait_for_url("**/glossary.html#*")
+    context.close()
+
+
 LEAKS = """() => [...document.querySelectorAll(".predict")].flatMap((box) => {
   const found = [];
   for (let e = box.nextElementSibling; e; e = e.nextElementSibling) {

@@ -101,6 +101,14 @@ def test_what_readers_typed_finds_its_page_among_three(chromium, address):
     assert others
     assert not any(title.startswith(text) for text in others)
     assert {"clipped", "sum"} <= {m.lower() for m in page.locator("mark").all_inner_texts()}
+    # In the dialog of any page, and in the box of the error index, from a folder too.
+    page.goto((HTML / "reference/errors.html").as_uri())
+    settle(page)
+    page.get_by_label("Paste your message").fill("RuntimeError: CUDA out of memory. Tried 7 GiB")
+    page.get_by_role("link", name="CUDA out of memory").first.wait_for()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("ghost nor")
+    page.locator("dialog .found a").first.wait_for()
     page.close()
 
 
