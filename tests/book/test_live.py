@@ -154,6 +154,41 @@ def trace_in_python(walk, steps, **given):
     return {"places": places, "trace": trace, "weights": weights, "length": len(left(walk))}
 
 
+PLACES = [  # features of the states left, and of those reached
+    ([[1.0]], [[1.0]]),
+    ([[1.0]], [[2.0]]),
+    ([[1.0], [2.0]], [[2.0], [0.0]]),
+]
+BAIRD = np.zeros((7, 8))
+BAIRD[:6, :6], BAIRD[:6, 7], BAIRD[6, 6:] = 2 * np.eye(6), 1, (1, 2)
+PLACES.append((BAIRD, np.tile(BAIRD[6], (7, 1))))
+
+
+def divergence_state(rng):
+    alpha, gamma = round(rng.uniform(0.01, 1.5), 3), round(rng.uniform(0, 0.99), 3)
+    use, steps = int(rng.integers(4)), 10 * int(rng.integers(5, 40))
+    return {"use": use, "alpha": alpha, "gamma": gamma, "steps": steps}
+
+
+def divergence_in_python(use, alpha, gamma, steps):
+    """With a weight for each feature, as chapter 9 does it, but with a reward of 1."""
+    s, s_next = map(np.array, PLACES[use])
+    curves, radii = [], []
+    for size in (alpha, alpha / 10):
+        theta = np.array([1.0, 1, 1, 1, 1, 1, 10, 1]) if use == 3 else np.ones(1)
+        curve = [abs(s @ theta).max()]
+        while len(curve) <= steps and curve[-1] <= 1e6:
+            delta = 1 + gamma * s_next @ theta - s @ theta
+            theta = theta + size * (delta[:, None] * s).mean(0)
+            curve.append(abs(s @ theta).max())
+        curves.append(np.pad(curve, (0, steps + 1 - len(curve))))
+        A = s.T @ (s - gamma * s_next) / len(s)
+        roots = np.linalg.eigvals(A)
+        moving = roots[np.argsort(abs(roots))[use == 3 :]]  # what no step moves neither grows
+        radii.append(abs(1 - size * moving).max())
+    return {"curves": curves / np.max(curves), "radii": radii, "bound": 1 / (1 - gamma)}
+
+
 def means_state(rng):
     first, second = rng.integers(1, 13, 2).tolist()
     return {"first": first, "second": second}
@@ -206,6 +241,9 @@ def test_a_figure_computes_what_python_does(opened, name):
     for given, found in zip(states, values(opened(name), name, *states), strict=True):
         if name == "td":
             found["rows"] = [row["row"] for row in found["rows"]]
+        if name == "divergence":  # a curve ends where it leaves the axis; against its height
+            curves = [c + [0] * (given["steps"] + 1 - len(c)) for c in found["curves"]]
+            found["curves"] = np.array(curves) / np.max(curves)
         for key, wanted in globals()[f"{name}_in_python"](**given).items():
             assert_close(np.array(found[key], float), np.asarray(wanted, float), EXACT, key)
 
@@ -299,6 +337,35 @@ def test_the_answers_under_the_walk_are_right(opened):
         assert states[int(np.argmin(errors))]["alpha"] == best
 
 
+def test_the_answers_under_the_divergence_are_right(opened):
+    """What looks alike at first ends apart: at the bound, or beyond it with every step size."""
+    page = opened("divergence")
+    long = {"steps": 5000, "gamma": 0.99}
+
+    def last(**changes):
+        (found,) = values(page, "divergence", {**long, **changes})
+        return found["curves"][0][-1], found["radii"]
+
+    end, (radius, _) = last(use=0, alpha=0.1)
+    assert 99 < end < 100
+    assert radius < 1
+    for use in (1, 3):  # a smaller step grows as well, until it leaves the axis
+        for alpha in (0.02, 0.1, 1.0):
+            end, radii = last(use=use, alpha=alpha)
+            assert end > 1e6
+            assert min(radii) > 1
+    end, (large, small) = last(use=2, alpha=1.4)
+    assert end > 1e6
+    assert large > 1 > small
+    assert last(use=2, alpha=1.3)[1][0] < 1
+    end, (radius, _) = last(use=1, alpha=0.1, gamma=0.4)  # above the bound, and at rest
+    assert end == pytest.approx(5)
+    assert radius < 1
+    for use, gamma in ((1, 0.5), (3, 0.88)):  # the discount decides
+        assert last(use=use, alpha=0.01, gamma=gamma)[1][0] <= 1
+        assert last(use=use, alpha=0.01, gamma=gamma + 0.02)[1][0] > 1
+
+
 # How they are drawn --------------------------------------------------------------------------
 
 
@@ -378,6 +445,7 @@ STOPS = {
     "clip": ["point 1", "point 2", "point 3", "point 4", "bound", "Reset"],
     "td": [*WALK, "alpha"],
     "digits": ["8", "3", "0 to 16", "keep", "bound", "Reset"],
+    "divergence": ["1 → 1", "alpha", "gamma", "steps", "Reset"],
     "trace": ["Back", "Step", "To the end", "Another walk", "Reset", "lambda"],
 }  # fmt: skip
 
