@@ -138,7 +138,65 @@ def tdc(theta, batch, steps, beta=0.5):
     return {}theta{}
 """
 
+# Eligibility traces
+STREAMED = """
+def streamed(theta, s, r, s_next, ended, gamma=0.9, lam=0.8):
+    z, update = 0.0, 0.0
+    for t in range(len(r)):
+        delta = r[t] + gamma * {} * (s_next[t] @ theta) - s[t] @ theta
+        z = gamma * lam * {} + s[t]
+        update = update + delta * z
+        {}
+    return update
+"""
+LATE = """
+def late_trace(slopes, deltas, gamma, lam):
+    z, update = 0.0, 0.0
+    for slope, delta in zip(slopes, deltas):
+        {}
+    return update
+"""
+ONLINE = """
+def true_online(theta, s, r, s_next, alpha, gamma, lam):
+    z, v_old = np.zeros(len(theta)), 0.0
+    for t in range(len(r)):
+        v, v_next = s[t] @ theta, s_next[t] @ theta
+        delta = r[t] + gamma * v_next - v
+        z = gamma * lam * z + (1 - alpha * {}) * s[t]
+        theta = theta + alpha * ((delta + v - v_old) * z - {} * s[t])
+        v_old = {}
+    return theta
+"""
+
 WRONG = {
+    # Eligibility traces
+    "559116c7": [
+        ("answer = 0.5", "earlier visits count"),
+        ("answer = 0.0625", "later visits count"),
+        ("answer = 1.6875", "not left at the last step"),
+        ("answer = 'one'", "your turn"),
+    ],
+    "2d1c48fd": [
+        (STREAMED.format("(1 - ended[t])", "z", "pass"), "over an end"),
+        (STREAMED.format("1", "z", "z = (1 - ended[t]) * z"), "your turn"),
+        (STREAMED.format("(1 - ended[t])", "(1 - ended[t]) * z", "pass"), "your turn"),
+        ("streamed = lambda *given: apart(*given[:5], 0.9, 0.8)", "your turn"),
+    ],
+    "ac2a929e": [
+        (LATE.format("z = lam * z + slope; update = update + delta * z"), "your turn"),
+        (LATE.format("update = update + delta * z; z = gamma * lam * z + slope"), "your turn"),
+        (LATE.format("z = gamma * lam * z + slope; update = update + z"), "your turn"),
+        (
+            "late_trace = lambda slopes, deltas, gamma, lam: np.tensordot(deltas, slopes, 1)",
+            "turn",
+        ),
+    ],
+    "815c419f": [
+        (ONLINE.format("0", "0", "v_next"), "your turn"),
+        (ONLINE.format("gamma * lam * z @ s[t]", "(v - v_old)", "s_next[t] @ theta"), "your turn"),
+        (ONLINE.format("gamma * lam * z @ s[t]", "0", "v_next"), "your turn"),
+        ("true_online = lambda theta, *given: theta", "your turn"),
+    ],
     # Chapter 1
     "c6b46ed1": [
         (
@@ -476,6 +534,7 @@ WRONG = {
 
 # Where the folded solution explains and defines less than the check asks for.
 RIGHT = {
+    "559116c7": "answer = 0.6875",
     "64a5c4e9": "answer = 'acdf'",
     "4f52cd2e": "answer = 'sssg'",
     "33fb529c": 'trials = [("sum", [x], {"axes": (1,)})]',

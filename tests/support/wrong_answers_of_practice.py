@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapters 10 to 17, and what the check must say of each.
+"""Wrong answers to the exercises of the chapters on practice, and what the check must say of each.
 
 The key is the id of the cell with the check. The last answer of each tries to cheat the check.
 RIGHT has what a folded solution calls otherwise, or answers that are right in another form.
@@ -170,6 +170,8 @@ WRONG = {
 }
 
 RIGHT = {
+    # Cost
+    "3df72c71": "answer = 'nynnyn'",
     # Chapter 13
     "3899b67f": "wanted_sigma = 20 * sqrt(10)",
     "d5be0e29": "seeded_sum = mended_sum",
