@@ -33,7 +33,7 @@ from contenders import MAX_NORM, Case
 from timing import SETTINGS, installed, machine, medians, peak
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, RESULT = ROOT / "chapters/10_cost.ipynb", ROOT / "benchmarks/results/cost.json"
+PAGE, RESULT = ROOT / "chapters/11_cost.ipynb", ROOT / "benchmarks/results/cost.json"
 CASE = Case((784, 256, 10), 256)
 
 

@@ -1,4 +1,4 @@
-"""The private training loop that chapters/13_privacy.ipynb shows for Opacus, run as it stands.
+"""The private training loop that chapters/14_privacy.ipynb shows for Opacus, run as it stands.
 
     python benchmarks/private_opacus.py --save
 

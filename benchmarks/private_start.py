@@ -2,7 +2,7 @@
 
     python benchmarks/private_start.py --save
 
-The model, the images and the private step of chapters/13_privacy.ipynb, with epsilon 1: 100 steps,
+The model, the images and the private step of chapters/14_privacy.ipynb, with epsilon 1: 100 steps,
 q = 0.1, sigma = 4.3, C = 1, step size 1. Of 1,797 digits, in the order of a seed, the first
 ``size`` are public, 1,200 private, and the rest public images to test on. Stored is the share of
 these that is read right: by a model of the public images alone (100 steps with all of them), of

@@ -1,4 +1,4 @@
-"""The checks of chapters 10 to 17 take no wrong answer, and the folded solution."""
+"""The checks of chapters 11 to 18 take no wrong answer, and the folded solution."""
 
 import contextlib
 import io

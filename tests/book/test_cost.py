@@ -9,7 +9,7 @@ import pytest
 from support import ROOT
 
 RESULTS = ROOT / "benchmarks/results"
-CELLS = json.loads((ROOT / "chapters/10_cost.ipynb").read_text(encoding="utf-8"))["cells"]
+CELLS = json.loads((ROOT / "chapters/11_cost.ipynb").read_text(encoding="utf-8"))["cells"]
 TEXT = "\n".join("".join(c["source"]) for c in CELLS if c["cell_type"] == "markdown")
 COST = json.loads((RESULTS / "cost.json").read_text(encoding="utf-8"))
 # The lines of the table, as the stored run names them.

@@ -1,4 +1,4 @@
-"""Claims of chapter 17 about the Fisher matrix that its own cells do not show."""
+"""Claims of chapter 18 about the Fisher matrix that its own cells do not show."""
 
 import numpy as np
 import pytest

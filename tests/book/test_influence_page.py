@@ -8,7 +8,7 @@ import pytest
 
 from support import ROOT
 
-PAGE = nbformat.read(ROOT / "chapters/14_influence.ipynb", as_version=4)
+PAGE = nbformat.read(ROOT / "chapters/15_influence.ipynb", as_version=4)
 
 
 def test_the_table_of_the_network_is_what_was_measured():

@@ -1,4 +1,4 @@
-"""Rows on several devices: the programs of chapter 12 on larger networks, and the package."""
+"""Rows on several devices: the programs of chapter 13 on larger networks, and the package."""
 
 import importlib.util
 import os
@@ -11,7 +11,7 @@ import pytest
 
 from support import ROOT
 
-CHAPTER = ROOT / "chapters/12_many_devices.ipynb"
+CHAPTER = ROOT / "chapters/13_many_devices.ipynb"
 PROGRAM = ROOT / "chapters/files/clip_on_two.py"
 
 

@@ -392,7 +392,7 @@ def test_a_guess_is_pressed_and_stays_and_what_tells_comes_after_it(chromium, ad
     assert boxes >= 15
     context = chromium.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(f"{address}/chapters/13_privacy.html")
+    page.goto(f"{address}/chapters/14_privacy.html")
     assert all(page.evaluate(LEAKS))
     assert page.get_by_text("(a) with probability").is_visible()
     context.close()

@@ -1,4 +1,4 @@
-"""Claims of chapter 13 that its cells do not run: stored numbers, Opacus, an attack on noise."""
+"""Claims of chapter 14 that its cells do not run: stored numbers, Opacus, an attack on noise."""
 
 import json
 import math
@@ -16,7 +16,7 @@ PROMISED = 1.99309  # exact, of a hundred steps with all samples and a noise mul
 
 
 def cells(kind):
-    page = nbformat.read(ROOT / "chapters/13_privacy.ipynb", as_version=4)
+    page = nbformat.read(ROOT / "chapters/14_privacy.ipynb", as_version=4)
     return [cell.source for cell in page.cells if cell.cell_type == kind]
 
 

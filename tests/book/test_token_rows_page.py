@@ -1,4 +1,4 @@
-"""Claims of chapter 15 about its stored run, and about token counts over many groups."""
+"""Claims of chapter 16 about its stored run, and about token counts over many groups."""
 
 import itertools
 import json
@@ -14,7 +14,7 @@ NAMES = {"before": "before", "constant": "constant", "all tokens": "all", "own t
 
 
 def text():
-    cells = nbformat.read(ROOT / "chapters/15_token_rows.ipynb", as_version=4).cells
+    cells = nbformat.read(ROOT / "chapters/16_token_rows.ipynb", as_version=4).cells
     return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
 
 

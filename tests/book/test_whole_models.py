@@ -15,7 +15,7 @@ import persample as ps
 from support import ROOT
 from support.layer_models import agree, alone, losses
 
-RESULTS, PAGE = ROOT / "benchmarks" / "results", ROOT / "chapters" / "11_whole_models.ipynb"
+RESULTS, PAGE = ROOT / "benchmarks" / "results", ROOT / "chapters" / "12_whole_models.ipynb"
 
 B, T = 4, 5  # samples, positions
 # Layer -> (what makes it, shapes of its inputs for one sample; "i" before a shape: of indices).

@@ -4,7 +4,7 @@ The key is the id of the cell with the check. The last answer of each tries to c
 RIGHT has what a folded solution calls otherwise, or answers that are right in another form.
 """
 
-# Chapter 10
+# Chapter 11
 BOTH = """
 def norms_of_both(parts):
     squares = 0
@@ -18,7 +18,7 @@ def clipped_from_rows(rows, C):
     w = {}
     return {{k: torch.tensordot(w, g, 1) for k, g in rows.items()}}
 """
-# Chapter 12
+# Chapter 13
 THREE = """
 def clipped_sum_of_three(theta, x, y):
     x, y = (jnp.concatenate([a, a[:1]]) for a in (x, y))
@@ -30,7 +30,7 @@ COLUMNS = """
 def clipped_columns(part):
     return {}
 """
-# Chapter 13
+# Chapter 14
 STEP = """
 one_rng = np.random.default_rng({})
 def seeded_sum(rows):
@@ -42,7 +42,7 @@ def in_parts(parts, sigma, rng):
     noise = torch.tensor({})
     return sum({} for part in parts) + sigma * noise
 """
-# Chapter 17
+# Chapter 18
 TOTAL = """
 def total(k, rng):
     counts = torch.tensor(rng.multinomial({}, chance))
@@ -59,7 +59,7 @@ def from_batches(labels):
 """
 
 WRONG = {
-    # Chapter 10
+    # Chapter 11
     "3df72c71": [
         ("answer = 'nyynyn'", "look again at 3"),
         ("answer = 'nnnnyn'", "look again at 2"),
@@ -86,7 +86,7 @@ WRONG = {
         (WHOLE.format("(C / squares.sqrt()).clamp(max=1) / len(squares)"), "the mean"),
         (WHOLE.format("torch.ones(len(squares))"), "your turn"),
     ],
-    # Chapter 12
+    # Chapter 13
     "ebd4b360": [
         ("answer = 'ynyy'", "needs its own sample"),
         ("answer = 'nnny'", "all parts of its row"),
@@ -113,7 +113,7 @@ WRONG = {
         ),
         ("clipped_columns = clipped_sum", "in shard_map"),
     ],
-    # Chapter 13
+    # Chapter 14
     "c1a7b75d": [
         ("answer = 'yyny'", "clipping alone"),
         ("answer = 'nyyy'", "an exact number"),
@@ -147,7 +147,7 @@ WRONG = {
             "new noise",
         ),
     ],
-    # Chapter 17
+    # Chapter 18
     "eb972bfc": [
         ("answer = 'Fisher'", "whose labels"),
         ("answer = 'neither'", "one text at a time"),
@@ -172,7 +172,7 @@ WRONG = {
 RIGHT = {
     # Cost
     "3df72c71": "answer = 'nynnyn'",
-    # Chapter 13
+    # Chapter 14
     "3899b67f": "wanted_sigma = 20 * sqrt(10)",
     "d5be0e29": "seeded_sum = mended_sum",
     "220e2a4c": "in_parts = noise_at_the_end",

@@ -13,7 +13,7 @@ from torch import nn
 import persample as ps
 from support import ROOT
 
-PAGE, COMPARISON = ROOT / "chapters" / "11_whole_models.ipynb", ROOT / "conformance/results.json"
+PAGE, COMPARISON = ROOT / "chapters" / "12_whole_models.ipynb", ROOT / "conformance/results.json"
 pytestmark = pytest.mark.filterwarnings("ignore:.*nested_tensor")
 
 
