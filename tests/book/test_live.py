@@ -211,6 +211,44 @@ def branch_in_python(first, second, way):
     return {**found, "computed": taken if way else np.ones(11)}
 
 
+def draws(seed: int):
+    """Return a function that draws from range(n), as the page does."""
+    x = [seed]
+
+    def draw(n):
+        x[0] = 16807 * x[0] % (2**31 - 1)
+        return x[0] * n // (2**31 - 1)
+
+    for _ in range(10):
+        draw(1)
+    return draw
+
+
+def batch_state(rng):
+    size, seed = int(rng.integers(1, 65)), int(rng.integers(1, 1000))
+    return {"size": size, "again": int(rng.integers(2)), "seed": seed}
+
+
+def batch_in_python(size, again, seed):
+    """The mean of a batch is a weight for each row, times the rows."""
+    draw = draws(1)
+    numbers = np.array([sum(draw(1000) for _ in range(3)) for _ in range(128)])
+    rows = (numbers.reshape(64, 2) - 1498.5) / 500 + [0.8, -0.3]
+    draw, weights = draws(seed), np.zeros((200, 64))
+    for line in weights:
+        left = list(range(64))
+        for k in range(size):
+            j = draw(64) if again else k + draw(64 - k)
+            if not again:
+                left[k], left[j] = left[j], left[k]
+            line[j if again else left[k]] += 1 / size
+    means, exact = weights @ rows, rows.mean(0)
+    assert again or np.all(weights <= 1 / size)
+    distance = np.sqrt(((means - exact) ** 2).sum(1).mean())
+    spread = np.sqrt(rows.var(0).sum())
+    return {"means": means, "exact": exact, "distance": distance, "spread": spread}
+
+
 def means_state(rng):
     first, second = rng.integers(1, 13, 2).tolist()
     return {"first": first, "second": second}
@@ -348,6 +386,22 @@ def test_the_graph_agrees_with_pytorch(opened, number):
                     assert product == pytest.approx(found["cotangents"][place], abs=1e-9)
         kept = [f".grad {'None' if x.grad is None else short(x.grad.numpy())}" for x in leaves]
         assert texts == kept + [".grad None"] * (len(tensors) - len(leaves))
+
+
+def test_the_answers_under_the_batches_are_right(opened):
+    page, sizes = opened("batch"), (1, 4, 16, 64)
+    for seed in (1, 2, 3):
+        states = [{"size": B, "again": again, "seed": seed} for again in (1, 0) for B in sizes]
+        found = values(page, "batch", *states)
+        twice, once = np.array([one["distance"] for one in found]).reshape(2, 4)
+        assert_close(twice[:-1] / twice[1:], np.full(3, 2.0), 0.06)
+        assert once[1] < 1.06 * twice[1]
+        assert once[2] < 0.95 * twice[2]
+        assert once[3] < EXACT
+    press(page, "checkbox", "a row can come twice", "Space")
+    press(page, "button", "Draw again")
+    assert state(page, "batch") == {"size": 64, "again": 1, "seed": 4}
+    assert said(page).startswith("200 batches of 64: their means lie 0.1")
 
 
 def names_in_torch(first) -> list:
@@ -527,6 +581,7 @@ STOPS = {
     "clip": ["point 1", "point 2", "point 3", "point 4", "bound", "Reset"],
     "td": [*WALK, "alpha"],
     "digits": ["8", "3", "0 to 16", "keep", "bound", "Reset"],
+    "batch": ["size", "again", "Draw again", "Reset"],
     "branch": ["first", "second", "where", "Reset"],
     "divergence": ["1 → 1", "alpha", "gamma", "steps", "Reset"],
     "trace": ["Back", "Step", "To the end", "Another walk", "Reset", "lambda"],
