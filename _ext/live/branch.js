@@ -58,7 +58,7 @@ live.figure("branch", {
     const [left, step, high] = wide ? [110, 34, 26] : [78, 48, 42];
     const top = 30;
     const gap = wide ? 24 : 6;
-    const column = (width - left - gap) / 2;
+    const column = (width - left - gap - 1) / 2; // a line has a width
     const svg = make("svg:svg", {width, height: top + step * ROWS.length, role: "img", "aria-label": "The operations of the program, those that PyTorch recorded, and those in the graph of JAX; their numbers are said below."});
     const word = (x, y, text, attributes = {}) => {
       const made = make("svg:text", {x, y, ...attributes}, text);

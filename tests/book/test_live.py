@@ -583,7 +583,7 @@ STOPS = {
     "digits": ["8", "3", "0 to 16", "keep", "bound", "Reset"],
     "batch": ["size", "again", "Draw again", "Reset"],
     "branch": ["first", "second", "where", "Reset"],
-    "divergence": ["1 → 1", "alpha", "gamma", "steps", "Reset"],
+    "divergence": ["1→1", "alpha", "gamma", "steps", "Reset"],
     "trace": ["Back", "Step", "To the end", "Another walk", "Reset", "lambda"],
 }  # fmt: skip
 
