@@ -7,9 +7,9 @@ const [LOW, HIGH] = [0.1, 1e6]; // where the axis begins and ends
 /* Two values that change together: a step turns v into v - alpha (A v - b). Each reward is 1.
    Of Baird's seven states six have the same value. */
 const PROBLEMS = [
-  {name: "1 \u2192 1", start: [1, 0], A: (g) => [[1 - g, 0], [0, 1 - g]], b: [1, 0]},
-  {name: "1 \u2192 2", start: [1, 0], A: (g) => [[1 - 2 * g, 0], [0, 1 - 2 * g]], b: [1, 0]},
-  {name: "1 \u2192 2 \u2192 end", start: [1, 2], A: (g) => [[2.5 - g, 0], [0, 2.5 - g]], b: [1.5, 3]},
+  {name: "1\u21921", start: [1, 0], A: (g) => [[1 - g, 0], [0, 1 - g]], b: [1, 0]},
+  {name: "1\u21922", start: [1, 0], A: (g) => [[1 - 2 * g, 0], [0, 1 - 2 * g]], b: [1, 0]},
+  {name: "1\u21922\u2192end", start: [1, 2], A: (g) => [[2.5 - g, 0], [0, 2.5 - g]], b: [1.5, 3]},
   {name: "Baird\u2019s", start: [3, 12], A: (g) => [[10 / 7, (2 - 12 * g) / 7], [12 / 7, (5 - 17 * g) / 7]], b: [12 / 7, 17 / 7]},
 ];
 

@@ -189,6 +189,64 @@ def divergence_in_python(use, alpha, gamma, steps):
     return {"curves": curves / np.max(curves), "radii": radii, "bound": 1 / (1 - gamma)}
 
 
+def branch_state(rng):
+    first, second = rng.uniform(-2, 2, 2).round(3).tolist()
+    return {"first": first, "second": second, "way": int(rng.integers(2))}
+
+
+def branch_in_python(first, second, way):
+    """Each operation's result in PyTorch, and the loss's; what a run computes."""
+    W = torch.tensor([[0.5, -1.0], [1.0, 0.5]], dtype=torch.float64)
+    x, yes = torch.tensor([first, second], dtype=torch.float64), first > 0
+    road = [W @ x, (W @ x).tanh(), W @ (W @ x).tanh(), (W @ (W @ x).tanh()).tanh(), W @ x]
+    h = road[3] if yes else road[4]
+    values = [*road, h, h - 1, (h - 1) ** 2]
+    total = ((h - 1) ** 2).sum()
+    numbers = [[float(yes)], *(v.tolist() for v in values), [float(total)], [float(total) / 2]]
+    taken = np.array([True, *[yes] * 4, not yes, *[True] * 5])
+    recorded = taken & (np.arange(11) % 6 != 0)  # neither the question nor the choice
+    found = {"values": np.concatenate(numbers), "wanted": taken, "recorded": recorded}
+    return {**found, "computed": taken if way else np.ones(11)}
+
+
+def draws(seed: int):
+    """Return a function that draws from range(n), as the page does."""
+    x = [seed]
+
+    def draw(n):
+        x[0] = 16807 * x[0] % (2**31 - 1)
+        return x[0] * n // (2**31 - 1)
+
+    for _ in range(10):
+        draw(1)
+    return draw
+
+
+def batch_state(rng):
+    size, seed = int(rng.integers(1, 65)), int(rng.integers(1, 1000))
+    return {"size": size, "again": int(rng.integers(2)), "seed": seed}
+
+
+def batch_in_python(size, again, seed):
+    """The mean of a batch is a weight for each row, times the rows."""
+    draw = draws(1)
+    numbers = np.array([sum(draw(1000) for _ in range(3)) for _ in range(128)])
+    rows = (numbers.reshape(64, 2) - 1498.5) / 500 + [0.8, -0.3]
+    draw, weights = draws(seed), np.zeros((200, 64))
+    for line in weights:
+        left = list(range(64))
+        for k in range(size):
+            j = draw(64) if again else k + draw(64 - k)
+            if not again:
+                left[k], left[j] = left[j], left[k]
+            line[j if again else left[k]] += 1 / size
+    means, exact = weights @ rows, rows.mean(0)
+    assert again or np.all(weights <= 1 / size)
+    distance = np.sqrt(((means - exact) ** 2).sum(1).mean())
+    spread = np.sqrt(rows.var(0).sum())
+    return {"means": means, "exact": exact, "distance": distance, "spread": spread}
+
+
 def means_state(rng):
     first, second = rng.integers(1, 13, 2).tolist()
     return {"first": first, "second": second}
@@ -241,6 +299,8 @@ def test_a_figure_computes_what_python_does(opened, name):
     for given, found in zip(states, values(opened(name), name, *states), strict=True):
         if name == "td":
             found["rows"] = [row["row"] for row in found["rows"]]
+        if name == "branch":
+            found["values"] = np.concatenate([np.atleast_1d(v) for v in found["values"]])
         if name == "divergence":  # a curve ends where it leaves the axis; against its height
             curves = [c + [0] * (given["steps"] + 1 - len(c)) for c in found["curves"]]
             found["curves"] = np.array(curves) / np.max(curves)
@@ -324,6 +384,80 @@ def test_the_graph_agrees_with_pytorch(opened, number):
                     assert product == pytest.approx(found["cotangents"][place], abs=1e-9)
         kept = [f".grad {'None' if x.grad is None else short(x.grad.numpy())}" for x in leaves]
         assert texts == kept + [".grad None"] * (len(tensors) - len(leaves))
+
+
+def test_the_answers_under_the_batches_are_right(opened):
+    page, sizes = opened("batch"), (1, 4, 16, 64)
+    for seed in (1, 2, 3):
+        states = [{"size": B, "again": again, "seed": seed} for again in (1, 0) for B in sizes]
+        found = values(page, "batch", *states)
+        twice, once = np.array([one["distance"] for one in found]).reshape(2, 4)
+        assert_close(twice[:-1] / twice[1:], np.full(3, 2.0), 0.06)
+        assert once[1] < 1.06 * twice[1]
+        assert once[2] < 0.95 * twice[2]
+        assert once[3] < EXACT
+    press(page, "checkbox", "a row can come twice", "Space")
+    press(page, "button", "Draw again")
+    assert state(page, "batch") == {"size": 64, "again": 1, "seed": 4}
+    assert said(page).startswith("200 batches of 64: their means lie 0.1")
+
+
+def names_in_torch(first) -> list:
+    """The nodes of a run, from the first operation to the loss."""
+    W, x = torch.tensor([[0.5, -1.0], [1.0, 0.5]], requires_grad=True), torch.tensor([first, 1.0])
+    h = torch.tanh(W @ torch.tanh(W @ x)) if first > 0 else W @ x
+    node, names = (0.5 * ((h - 1) ** 2).sum()).grad_fn, []
+    while node is not None:
+        names.insert(0, type(node).__name__.removesuffix("Backward0"))
+        before = [one for one, _ in node.next_functions if one is not None]
+        node = before[-1] if before else None  # the vector of a product, if it has a graph
+    return [name for name in names if name != "AccumulateGrad"]
+
+
+def names_in_jax(way) -> list:
+    """The operations of a graph, those of a choice's branches too."""
+    jax = pytest.importorskip("jax")
+
+    def loss(W, x, y):
+        roads = (lambda: jax.numpy.tanh(W @ jax.numpy.tanh(W @ x)), lambda: W @ x)
+        if way == "cond":
+            h = jax.lax.cond(x[0] > 0, *roads)
+        else:
+            h = jax.numpy.where(x[0] > 0, *[road() for road in roads])
+        return 0.5 * ((h - y) ** 2).sum()
+
+    def names(equations):
+        for one in equations:
+            yield one.primitive.name
+            for part in one.params.get("branches", [one.params.get("jaxpr")]):
+                yield from names(part.jaxpr.eqns if part else [])
+
+    given = jax.numpy.eye(2), jax.numpy.ones(2), jax.numpy.ones(2)
+    return list(names(jax.make_jaxpr(loss)(*given).jaxpr.eqns))
+
+
+def shown(page, column) -> list:
+    """The names in the boxes of one of the two graphs, from top to bottom."""
+    read = "(texts) => texts.filter((e) => !e.classList.length).map((e) => e.textContent)"
+    texts = page.locator("#live-branch svg text").evaluate_all(read)
+    return [text for text in texts[11 * column : 11 * column + 11] if text]
+
+
+def test_the_branch_shows_what_pytorch_records_and_jax_traces(opened):
+    page = opened("branch")
+    assert "recorded 8 operations" in said(page)
+    assert "Loss 2.763." in said(page)  # as chapter 2 prints for its first sample
+    traced = {}
+    for first in (1.0, -1.0):
+        for number, way in enumerate(("where", "cond")):
+            values(page, "branch", {"first": first, "second": 1, "way": number})
+            assert shown(page, 0) == names_in_torch(first)
+            traced.setdefault(way, shown(page, 1))
+            assert shown(page, 1) == traced[way]
+    assert "Loss 4.250." in said(page)
+    for way, names in traced.items():
+        wanted = [name for name in names_in_jax(way) if name in names]
+        assert sorted(wanted) == sorted(names)
 
 
 def test_the_answers_under_the_walk_are_right(opened):
@@ -445,7 +579,9 @@ STOPS = {
     "clip": ["point 1", "point 2", "point 3", "point 4", "bound", "Reset"],
     "td": [*WALK, "alpha"],
     "digits": ["8", "3", "0 to 16", "keep", "bound", "Reset"],
-    "divergence": ["1 → 1", "alpha", "gamma", "steps", "Reset"],
+    "batch": ["size", "again", "Draw again", "Reset"],
+    "branch": ["first", "second", "where", "Reset"],
+    "divergence": ["1→1", "alpha", "gamma", "steps", "Reset"],
     "trace": ["Back", "Step", "To the end", "Another walk", "Reset", "lambda"],
 }  # fmt: skip
 
