@@ -35,6 +35,9 @@ def drop_scripts(app, pagename, templatename, context, doctree):
         for script in context.get("script_files", [])
         if not any(name in str(getattr(script, "__dict__", script)).lower() for name in unused)
     ]
+    context["css_files"] = [
+        c for c in context.get("css_files", []) if "thebe" not in str(c.filename)
+    ]
     for script in context["script_files"]:
         if script.filename and "documentation_options" not in str(script.filename):
             script.attributes.setdefault("defer", "defer")
