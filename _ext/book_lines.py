@@ -46,7 +46,9 @@ def finish(app, exception) -> None:
     """Process every page; write it only if that changes it, which keeps its date."""
     for page in [] if exception else Path(app.outdir).rglob("*.html"):
         html = page.read_text(encoding="utf-8")
-        mended = BESIDE.sub(together, CODE.sub(in_lines, html))
+        mended = CODE.sub(in_lines, html)
+        if 'class="together"' not in html:  # as in a page that this build did not write anew
+            mended = BESIDE.sub(together, mended)
         mended = mended.replace('data-theme="auto"', 'data-theme="light"', 1)
         if mended != html:
             page.write_text(mended, encoding="utf-8")
