@@ -33,7 +33,7 @@ COMPILER = {
 # Looked up when in question: lists of names, the functions derived from those above, and NumPy's.
 APART = ["__init__", "namespace", "numpy_functions"]
 FUNCTIONS = ["__init__", "along_axes", "creation", "elementwise", "linalg", "products", "shapes"]
-FUNCTIONS = [f"functions/{name}" for name in [*FUNCTIONS, "steps"]]
+FUNCTIONS = [f"functions/{name}" for name in [*FUNCTIONS, "zero_derivative"]]
 _CALLS = ["__init__", "elementwise", "products", "reductions", "shapes"]
 FUNCTIONS += [f"numpy_calls/{name}" for name in _CALLS]
 

@@ -138,7 +138,7 @@ def test_a_program_runs_when_it_is_pasted(name):
     f, scope = PASTED[name], {"np": np}
     run = jit(f)
     like(run(rows), f(rows))
-    program = run._compiled((rows,)).program
+    program = run.compiled((rows,)).program
     if "constant" in run.source(rows):
         scope |= {k: v for k, v in program.__globals__.items() if "constant" in k}
     exec(run.source(rows), scope)
