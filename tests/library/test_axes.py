@@ -230,6 +230,8 @@ CALLS = [
     (torch.bmm, ((6, 6, 4), X)),
     (torch.baddbmm, ((6, 6, 6), (6, 6, 4), X), ((6, 1), (6, 6, 4), X)),
     (torch.mv, ((6, 6), (6,))),
+    (torch.cdist, ((6, 4), (6, 4)), (X, X), (X, (6, 6)), ((4, 6), X), ((6, 1, 4, 6), X)),
+    (ATEN._euclidean_dist, ((6, 4), (6, 4)), (X, X)),
     (torch.addmv, ((6,), (6, 6), (6,))),
     (
         F.scaled_dot_product_attention,

@@ -114,6 +114,10 @@ SAVED = {
     "m * v": {"self": m, "other": v},
     "m / v": {"self": m, "other": v},
     "F.prelu(m, v)": {"self": m},
+    "torch.cdist(m, w, p=1)": {
+        "x1": m, "x2": w, "p": 1.0, "result": (m[:, None] - w).abs().sum(-1),
+    },
+    "ATEN._euclidean_dist(m, w)": {"x1": m, "x2": w, "result": (m[:, None] - w).norm(dim=-1)},
     "F.conv1d(x, k, stride=2, padding=1)": {
         "input": x, "stride": (2,), "padding": (1,), "dilation": (1,), "transposed": False,
         "output_padding": (0,), "groups": 1,
@@ -241,6 +245,15 @@ def next_functions():
     assert [there is None for there, _ in node.next_functions] == [False, True]
     assert node(torch.tensor([5.0])) == (torch.tensor([10.0]), None)
     assert torch.sin(w).grad_fn(torch.zeros(1)) == torch.zeros(1)  # of one input it is no tuple
+
+
+def cdist_backward():
+    """The gradient of distances (..., m, n) by the first points, in each batch of its own."""
+    points = w.expand(2, 5, 4)
+    made = torch.cdist(x, points, p=3)
+    ct = torch.rand_like(made)
+    (expected,) = torch.autograd.grad(made, x, ct)
+    assert equal(ATEN._cdist_backward(ct, x, points, 3.0, made), expected)
 
 
 def variable():
@@ -407,6 +420,7 @@ PROGRAMS = {
     input_metadata: "_input_metadata",
     names_of_nodes: "name",
     next_functions: "next_functions",
+    cdist_backward: "_cdist_backward",
     variable: "variable",
     backward_c_function: "BackwardCFunction",
     version: "_version",

@@ -52,6 +52,8 @@ CASES = {
     ("Mul", 1, "fits"): (lambda x, w: x * w, (B, 4), (4,)),
     ("Div", 0, "fits"): (lambda x, w: w / (x + 3), (B, 4), (4,)),
     ("Div", 1, "fits"): (lambda x, w: x / w, (B, 4), (4,)),
+    ("Cdist", 1, "fits"): (lambda x, w: torch.cdist(x, w).T, (B, 4), (4,)),
+    ("EuclideanDist", 1, "fits"): (lambda x, w: ATEN._euclidean_dist(x, w).T, (B, 4), (4,)),
     ("Expand", 0, "fits"): (lambda x, w: w.expand(B, 4) * x, (B, 1), (4,)),
     ("Repeat", 0, "fits"): (lambda x, w: w.repeat(2 * B, 1).view(B, 8) * x, (1, 4), (8,)),
     ("PreluKernel", 1, "fits"): (ATEN._prelu_kernel, (B, 4), (4,)),

@@ -47,6 +47,8 @@ CASES = {
     ("Mul", 1): (own(lambda x, w: x * w, 4), "w", (7, 4)),
     ("Div", 0): (own(lambda x, w: w / x, 4), "w", (7, 4)),
     ("Div", 1): (own(lambda x, w: x / w, 4), "w", (7, 4)),
+    ("Cdist", 1): (own(lambda x, w: torch.cdist(x, w, p=3), 3, 4), "w", (7, 4)),
+    ("EuclideanDist", 1): (own(torch.cdist, 30, 4), "w", (4,)),
     ("Expand", 0): (own(lambda x, w: w.expand(len(x), 4) * x, 4), "w", (4,)),
     ("Repeat", 0): (own(lambda x, w: w.repeat(len(x), 1) * x, 1, 4), "w", (4,)),
     ("PreluKernel", 1): (lambda: nn.PReLU(4), "weight", (4, 5)),

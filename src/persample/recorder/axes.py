@@ -147,6 +147,14 @@ def product(first: int, batch: int = 0) -> AxisRule:
     return rule
 
 
+def distances(p: Passed) -> Along | None:
+    """cdist: n points (..., n, d) and m points (..., m, d) have the distances (..., n, m)."""
+    own = len(p.out) - 2 + p.input_index  # the axis of the input's points
+    if p.along.axis < len(p.out) - 2:
+        return elementwise(p)
+    return p.along.at(len(p.into) - 2) if p.along.axis == own else None
+
+
 def trilinear(p: Passed) -> Along | None:
     """The node of a bilinear layer: a product of three expanded arrays, summed over axes."""
     expanded = p.saved(f"expand{p.input_index + 1}")
@@ -539,6 +547,7 @@ AXES: dict[str, AxisRule] = {
     "Baddbmm": product(1, batch=1),
     "Mv": product(0),
     "Addmv": product(1),
+    **_rows("Cdist EuclideanDist", distances),
     "Trilinear": trilinear,
     "Linear": scan,
     **_rows(OF_BATCH, of_batch),

@@ -160,6 +160,15 @@ def _product(first):
     return make
 
 
+# Distances from points (..., T, d) to the parameter's, (m, d).
+def _distances(use, ct, saved):
+    """The gradient at each sample's T points alone; p is 2 where the node saves none."""
+    ct, x, distances = (use.first(a).flatten(1, -2) for a in (ct, saved["x1"], saved["result"]))
+    w = saved["x2"].to(use.dtype).expand(use.size, *use.shape)
+    power = saved.get("p", 2.0)
+    return Formed(torch.ops.aten._cdist_backward(ct.mT, w, x, power, distances.mT))
+
+
 # Convolutions: (B, channels, ...), or (B k, channels, ...) where a sample has k images.
 def _convolution(use, ct, saved):
     x, k = use.one_by_one(saved["input"])
@@ -276,7 +285,7 @@ def _one_bag_each(use, output):
 
 
 def _of_table(use, output):
-    """Whether a matrix was indexed by rows, and the sample axis is one of the index."""
+    """Whether the parameter is a matrix, and the sample axis is not the output's last one."""
     return len(use.shape) == 2 and (use.is_one_sample or use.along.axis < len(output) - 1)
 
 
@@ -331,6 +340,8 @@ RULES: dict[str, dict[int, Rule]] = {
         0: Rule(_divided, ("other",)),
         1: Rule(_divisor, ("self", "other")),
     },
+    "Cdist": {1: Rule(_distances, ("x1", "x2", "p", "result"), _of_table)},
+    "EuclideanDist": {1: Rule(_distances, ("x1", "x2", "result"), _of_table)},
     "Expand": {0: Rule(_summed)},
     "Repeat": {0: Rule(_copies, (), _one_copy_each)},
     "PreluKernel": {1: Rule(_below_zero, ("self",))},
