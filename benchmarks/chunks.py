@@ -16,12 +16,12 @@ import sys
 import time
 from pathlib import Path
 
-import common
 import numpy as np
+import shared
 
 import persample as ps
 
-RESULT, CHUNK = common.RESULTS / "chunks.json", 16
+RESULT, CHUNK = shared.RESULTS / "chunks.json", 16
 
 
 def by_vmap(loss, chunk_size, jit):
@@ -92,7 +92,7 @@ def apart(*arguments) -> tuple[float, float]:
 def main() -> None:
     from timing import installed, machine
 
-    save = common.parser(__doc__).parse_args().save
+    save = shared.parser(__doc__).parse_args().save
     stored: dict = {
         "date": datetime.date.today().isoformat(),
         "machine": machine(),
@@ -106,7 +106,7 @@ def main() -> None:
             stored[name] |= {"rows": rows, way: {"whole": whole, "in chunks": parts}}
             print(f"{name:18} {way:10} rows {rows:6}   whole {whole:7}   in chunks {parts:7}")
     if save:
-        common.store(stored, RESULT)
+        shared.store(stored, RESULT)
 
 
 if __name__ == "__main__":

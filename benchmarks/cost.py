@@ -26,8 +26,8 @@ import warnings
 from functools import cache
 from pathlib import Path
 
-import common
 import contenders
+import shared
 import torch
 from contenders import MAX_NORM, Case
 from timing import SETTINGS, installed, machine, medians, peak
@@ -149,7 +149,7 @@ def apart(expression: str, **environment: str):
 
 
 def main() -> None:
-    save = common.parser(__doc__).parse_args().save
+    save = shared.parser(__doc__).parse_args().save
     warnings.simplefilter("ignore")  # the peers' own
     stored = {
         "date": datetime.date.today().isoformat(),
@@ -163,7 +163,7 @@ def main() -> None:
     for name, of in stored["passes"].items():
         print(f"{name:24} {of:7.2f} passes {stored['memory'].get(name, ''):>7} MiB")
     if save:
-        common.store(stored, RESULT)
+        shared.store(stored, RESULT)
 
 
 if __name__ == "__main__":

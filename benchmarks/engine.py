@@ -20,16 +20,16 @@ import platform  # noqa: E402
 import statistics  # noqa: E402
 import time  # noqa: E402
 
-import common  # noqa: E402
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
+import shared  # noqa: E402
 import torch  # noqa: E402
 from optree import tree_map  # noqa: E402
 
 import persample as ps  # noqa: E402
 
-RESULTS = common.RESULTS / "engine.json"
+RESULTS = shared.RESULTS / "engine.json"
 SLICE = 5e-4  # seconds that one turn lasts at least
 
 
@@ -201,7 +201,7 @@ def machine():
 
 
 def main():
-    parser = common.parser(__doc__)
+    parser = shared.parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="few rounds, no torch.compile")
     parser.add_argument("--only", default="", help="rows whose name contains this")
     arguments = parser.parse_args()
@@ -220,7 +220,7 @@ def main():
             report["rows"].append({"row": row, "dtype": dtype, **times})
     if arguments.save:
         RESULTS.parent.mkdir(exist_ok=True)
-        common.store(report, RESULTS)
+        shared.store(report, RESULTS)
 
 
 if __name__ == "__main__":

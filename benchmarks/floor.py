@@ -25,14 +25,14 @@ import datetime
 from collections.abc import Callable
 from functools import partial
 
-import common
+import shared
 import torch
 from contenders import MAX_NORM, Case, ordinary
 from networks import Added, WholeModel
 from timing import installed, machine, medians
 from torch import Tensor, nn
 
-RESULT = common.RESULTS / "floor.json"
+RESULT = shared.RESULTS / "floor.json"
 # A GPT's sizes: words, tokens, width, heads, blocks.
 MODELS = {
     "784-256-10, B = 256": Case((784, 256, 10), 256),
@@ -292,7 +292,7 @@ def head(what: str) -> dict:
 
 
 def main() -> None:
-    parser = common.parser(__doc__)
+    parser = shared.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=31)
     parser.add_argument("--only", default="", help="models whose name has this; nothing is stored")
     options = parser.parse_args()
@@ -317,7 +317,7 @@ def main() -> None:
                     f"{name}: {more} before {less}: the machine is too busy to measure"
                 )
     if options.save and not options.only:
-        common.store(stored, RESULT)
+        shared.store(stored, RESULT)
 
 
 if __name__ == "__main__":

@@ -19,13 +19,13 @@ import statistics
 import time
 from importlib.metadata import version
 
-import common
 import numpy as np
+import shared
 
 import persample as ps
 from persample_book.notebook import setup
 
-RESULT = common.RESULTS / "graph_costs.json"
+RESULT = shared.RESULTS / "graph_costs.json"
 NAMES = ("numpy", "torch", "jax")
 
 
@@ -87,7 +87,7 @@ def measure(name: str, rounds: int, firsts: int, size: int, width: int) -> dict:
 
 
 def main() -> None:
-    parser = common.parser(__doc__)
+    parser = shared.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--firsts", type=int, default=3, help="how many first calls to time")
     parser.add_argument("--size", type=int, default=32, help="samples in the batch")
@@ -108,7 +108,7 @@ def main() -> None:
     for name, costs in result["costs"].items():
         print(f"{name:6}", *[f"{key} {value}" for key, value in costs.items()], sep="  ")
     if options.save:
-        common.store(result, RESULT)
+        shared.store(result, RESULT)
 
 
 if __name__ == "__main__":

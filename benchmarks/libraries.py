@@ -18,9 +18,9 @@ import warnings
 from collections.abc import Callable
 from importlib.metadata import version
 
-import common
 import contenders
 import numpy as np
+import shared
 import torch
 from contenders import Case
 from floor import MODELS, head
@@ -28,7 +28,7 @@ from steps import CONTENDERS, ORDINARY, fixed, measure, warm_up
 from timing import build
 from torch import nn
 
-RESULT = common.RESULTS / "libraries.json"
+RESULT = shared.RESULTS / "libraries.json"
 CHOSEN = ("784-256-10, B = 256", "CNN, B = 64", "GPT, B = 16, T = 64")
 
 
@@ -121,7 +121,7 @@ def measure_model(case: Case, steps: int, seconds: float) -> dict:
 
 
 def main() -> None:
-    parser = common.parser(__doc__)
+    parser = shared.parser(__doc__)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each contender, at most")
     options = parser.parse_args()
@@ -135,7 +135,7 @@ def main() -> None:
         stored["cases"][name] = measure_model(MODELS[name], options.steps, options.seconds)
         print(name, json.dumps(stored["cases"][name], indent=1))
     if options.save:
-        common.store(stored, RESULT)
+        shared.store(stored, RESULT)
 
 
 if __name__ == "__main__":

@@ -20,14 +20,14 @@ import subprocess
 import sys
 import warnings
 
-import common
 import contenders
 import numpy as np
+import shared
 import torch
 from contenders import LIMITS, ROWS, SUMS, Case
 from timing import SETTINGS, build, in_settings, installed, machine, medians, peak
 
-RESULTS = common.RESULTS
+RESULTS = shared.RESULTS
 CASES = {
     "784-256-10, B = 256": Case((784, 256, 10), 256),
     "1024-1024-1024-10, B = 32": Case((1024, 1024, 1024, 10), 32),
@@ -197,11 +197,11 @@ def measure_all(options: argparse.Namespace) -> None:
         show_rest(result)
     if options.save:
         ending = "" if options.inside == "default" else f"_{options.inside.replace(' ', '_')}"
-        common.store(result, RESULTS / f"rows{ending}.json")
+        shared.store(result, RESULTS / f"rows{ending}.json")
 
 
 def main() -> None:
-    parser = common.parser(__doc__)
+    parser = shared.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--only", default="", help="cases whose name has this, and nothing else")
     parser.add_argument("--setting", choices=SETTINGS, help="this setting of memory only")

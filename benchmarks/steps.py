@@ -32,9 +32,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-import common
 import contenders
 import numpy as np
+import shared
 import torch
 from contenders import Case
 from floor import MODELS, clipped, compare, floor, head, squared_norms, weighted
@@ -43,7 +43,7 @@ from torch import Tensor
 
 import persample as ps
 
-RESULT = common.RESULTS / "steps.json"
+RESULT = shared.RESULTS / "steps.json"
 ORDINARY = "ordinary pass"
 POOL = 16  # a Poisson batch is drawn from as many times its mean size
 CHOSEN = [name for name in MODELS if not name.startswith("1024") and "T = 16" not in name]
@@ -288,11 +288,11 @@ def measure_all(options: argparse.Namespace) -> None:
     if options.save and not options.only:
         ending = "" if options.setting == "default" else f"_{options.setting.replace(' ', '_')}"
         where = RESULT.with_stem(RESULT.stem + ending)
-        common.store(stored, where)
+        shared.store(stored, where)
 
 
 def main() -> None:
-    parser = common.parser(__doc__)
+    parser = shared.parser(__doc__)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each contender, at most")
     parser.add_argument("--only", default="", help="models whose name has this; nothing is stored")

@@ -18,13 +18,13 @@ import time
 import tracemalloc
 from importlib.metadata import version
 
-import common
 import numpy as np
+import shared
 
 import persample as ps
 from persample_book.notebook import setup
 
-RESULT = common.RESULTS / "td0_ladder.json"
+RESULT = shared.RESULTS / "td0_ladder.json"
 SIZES = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536]
 LOOP_LIMIT = {"numpy": 4096, "torch": 1024, "jax": 256}  # one call beyond takes seconds:
 LOOP_ONCE = {"numpy": 65536, "torch": 65536, "jax": 4096}  # it is timed once, up to here
@@ -108,7 +108,7 @@ def memory() -> dict:
 
 
 def main() -> None:
-    parser = common.parser(__doc__)
+    parser = shared.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
     setup()
@@ -125,7 +125,7 @@ def main() -> None:
         for rung, values in rungs.items():
             print(f"{name:6} {rung:5}", *[f"{size}: {x:.4g}" for size, x in values.items()])
     if options.save:
-        common.store(result, RESULT)
+        shared.store(result, RESULT)
 
 
 if __name__ == "__main__":

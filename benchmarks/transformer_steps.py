@@ -19,15 +19,15 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-import common
 import contenders
+import shared
 import torch
 from contenders import Case
 from floor import check, clipped, floor, head, squared_norms
 from steps import of_rows, warm_up
 from whole_models import CPU as MODELS
 
-RESULT = common.RESULTS / "transformer_steps.json"
+RESULT = shared.RESULTS / "transformer_steps.json"
 CONTENDERS = {
     "squared norms": {
         "floor": partial(floor, clip=False, grad=False),
@@ -76,7 +76,7 @@ def peaks(name: str) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = common.parser(__doc__)
+    parser = shared.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
     if torch.get_num_threads() != 1:
@@ -90,7 +90,7 @@ def main() -> None:
         stored["cases"][name]["peaks, MiB"] = peaks(name)
         print(f"{name:12} peaks, MiB    ", stored["cases"][name]["peaks, MiB"])
     if options.save:
-        common.store(stored, RESULT)
+        shared.store(stored, RESULT)
 
 
 if __name__ == "__main__":

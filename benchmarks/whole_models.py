@@ -21,8 +21,8 @@ import sys
 import warnings
 from pathlib import Path
 
-import common
 import contenders
+import shared
 import torch
 from contenders import LIMITS, ROWS, SUMS, Case
 from networks import WholeModel
@@ -38,7 +38,7 @@ from timing import (
     peak,
 )
 
-RESULTS = common.RESULTS
+RESULTS = shared.RESULTS
 # Name -> the model and its batch. A GPT's sizes: words, tokens, width, heads, blocks; a ViT's:
 # side and patch in pixels, width, heads, blocks.
 CPU = {
@@ -171,7 +171,7 @@ def head(what: str, options: argparse.Namespace) -> dict:
 
 def store(record: dict, ending: str) -> None:
     where = RESULTS / f"whole_models{ending}.json"
-    common.store(record, where)
+    shared.store(record, where)
 
 
 def measure_memory(options: argparse.Namespace, cases: dict[str, Case]) -> None:
@@ -206,7 +206,7 @@ def measure_all(options: argparse.Namespace, setting: str, cases: dict[str, Case
 
 
 def main() -> None:
-    parser = common.parser(__doc__)
+    parser = shared.parser(__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", default="", help="models whose name has this; nothing is stored")

@@ -16,12 +16,12 @@ from browser import HTML, Zipped, pages, serve, settle  # noqa: E402
 pytestmark = pytest.mark.site
 BOOK = {name for _, name in pdf.order()}  # what is printed
 # Of a page's height, in a window 1280 wide; chapter 6 is twice as long as another.
-MOST_PIXELS, OF_CHAPTER_6 = 21_500, 31_000
+MOST_PIXELS, OF_CHAPTER_6 = 22_000, 31_000
 LANDING, PAGE = 400_000, 900_000  # bytes, compressed, of all that the first view asks for
 SHIFT = 0.1  # what web.dev calls good
 SLOW = {"offline": False, "latency": 40, "downloadThroughput": 2e5, "uploadThroughput": 1e5}
 FIRST_TEXT = 1500  # milliseconds, at 1.6 Mbit/s
-BOXES = 5  # that scroll on a phone, on all pages together
+BOXES = 6  # that scroll on a phone, on all pages together
 
 # What is wrong with a page, by what a reader would see. Code may show a backslash; text may not.
 LOOK = r"""

@@ -9,6 +9,7 @@ import sys
 from types import ModuleType
 
 import nbformat
+import numpy as np
 import pytest
 from teaching import CORE, ENDS, exercises, main, slides
 
@@ -26,8 +27,18 @@ def run(source, names):
     return printed.getvalue().strip()
 
 
+@pytest.fixture
+def own_settings():
+    """What a page sets for its process ends with it: the default dtype, how arrays are printed."""
+    torch = pytest.importorskip("torch")
+    dtype = torch.get_default_dtype()
+    with np.printoptions():
+        yield
+    torch.set_default_dtype(dtype)
+
+
 @pytest.mark.slow
-@pytest.mark.usefixtures("light_compiler")
+@pytest.mark.usefixtures("light_compiler", "own_settings")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("path", CHECKED, ids=lambda path: path.stem)
 def test_checks_name_three_mistakes_of_each_exercise_and_take_the_solution(path, monkeypatch):
@@ -104,7 +115,8 @@ def test_nothing_on_a_slide_is_cut_and_nothing_comes_from_elsewhere(chromium, mo
             while not last:
                 beyond, zoom, last = page.evaluate(BEYOND)
                 assert beyond == [], f"{path.stem}, {page.url}"
-                assert zoom > 0.85
+                # The first slide of chapter 6 has the whole program and who wrote each line.
+                assert zoom > (0.65 if path.stem.startswith("06_") else 0.85)
                 page.evaluate("Reveal.next()")
                 count += 1
             assert count > 20
