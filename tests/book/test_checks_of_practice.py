@@ -34,6 +34,8 @@ def test_each_has_three_wrong_answers_or_more():
 def test_no_wrong_answer_passes_and_the_solution_does(page, monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot")
     torch = pytest.importorskip("torch")
+    if page.stem.endswith("many_devices") and len(pytest.importorskip("jax").devices()) < 4:
+        pytest.skip("JAX has started with one device: run this file alone, with XLA_FLAGS")
     monkeypatch.chdir(page.parent)
     monkeypatch.setattr(plt, "show", plt.close)
     module, dtype = ModuleType(page.stem), torch.get_default_dtype()
