@@ -21,8 +21,8 @@ from torch.nn.modules import module as every_module
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.hooks import RemovableHandle
 
-from persample.recorder.along import Along, Passed
 from persample.recorder.axes import AXES
+from persample.recorder.layouts import Propagation, SampleAxis
 from persample.recorder.paths import STEPS
 from persample.recorder.rules import RULES
 from support import ROOT
@@ -184,7 +184,7 @@ def equal(found, expected):
 @pytest.mark.parametrize("call", SAVED)
 def test_what_autograd_saved_is_what_the_rules_take_it_for(call):
     made = eval(call)
-    passed = Passed(getattr(made, "grad_fn", made), 0, 0, Along(0), (), (), 2)
+    passed = Propagation(getattr(made, "grad_fn", made), 0, 0, SampleAxis(0), (), (), 2)
     for name, expected in SAVED[call].items():
         assert equal(passed.saved(name), expected), name
 

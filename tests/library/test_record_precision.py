@@ -6,7 +6,7 @@ from torch import nn
 
 import persample as ps
 from persample.recorder import buffers
-from persample.recorder.uses import Uses
+from persample.recorder.parameter_rows import ParameterRows
 from support.layer_models import VOCABULARY, TiedLanguage, flat, losses
 from support.tolerances import assert_close
 
@@ -96,10 +96,12 @@ def test_only_samples_without_a_square_are_formed(samples_at_a_time, monkeypatch
     model, sizes = nn.Linear(3, 2), torch.tensor(SIZES)
     record = record_of(model, torch.randn(len(sizes), 3), lambda y: y.sin().sum(1) * sizes)
     expected = wide(record.rows()).norm(dim=1)
-    formed, form = set(), Uses._add_up
+    formed, form = set(), ParameterRows._add_up
     monkeypatch.setattr(buffers, "SCRATCH", 4 * 8 * samples_at_a_time)
     monkeypatch.setattr(
-        Uses, "_add_up", lambda *args: formed.update(range(*args[1].indices(99))) or form(*args)
+        ParameterRows,
+        "_add_up",
+        lambda *args: formed.update(range(*args[1].indices(99))) or form(*args),
     )
     _, norms = record._squares_and_norms()
     assert_close(norms.double() / expected.clamp(min=1e-30), (expected > 0).double(), 1e-5)

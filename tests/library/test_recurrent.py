@@ -10,8 +10,8 @@ from torch import nn
 
 import persample as ps
 from persample.recorder import rules, sites
-from persample.recorder.along import Along
 from persample.recorder.graph import Graph
+from persample.recorder.layouts import SampleAxis
 from support.layer_models import Made, agree, alone, losses, norms_of, replayed, summed
 from support.tolerances import FLOAT32, assert_close
 
@@ -55,7 +55,7 @@ def recorded(model, run):
     """Return the record of a pass, its graph, and its losses; nothing may be replayed."""
     with ps.record(model) as record:
         each = run()
-        graph = Graph([(each.grad_fn, 0, Along(0))], record._source.names, len(each))
+        graph = Graph([(each.grad_fn, 0, SampleAxis(0))], record._source.names, len(each))
         record.backward(each, retain_graph=True)
     assert KIND in graph.kinds
     assert not any("sample by sample" in kind for kind in record.forms().values())

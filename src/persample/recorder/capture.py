@@ -14,10 +14,10 @@ from torch.autograd.graph import GradientEdge
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.hooks import RemovableHandle
 
-from .along import Along, OneSample
 from .buffers import wide
 from .forms import Formed
 from .graph import Graph
+from .layouts import OneSample, SampleAxis
 from .merging import batched, merged
 from .model import (
     check_losses,
@@ -26,11 +26,11 @@ from .model import (
     refuse_opaque,
     trainable,
 )
+from .parameter_rows import ParameterRows
 from .passes import cotangents, during_a_pass
 from .replay import Replay, Replayed, Start
 from .sites import LOSSES, Cut, Stop, cut
 from .trial import Trials
-from .uses import Uses
 
 
 class TorchCapture:
@@ -45,7 +45,7 @@ class TorchCapture:
         # Set while the graph is needed, by `check` and by replays. Before PyTorch 2.13 a
         # GradientEdge alone does not keep the node of a custom Function alive.
         self.losses: Tensor | None = None
-        self.uses: dict[str, Uses] = {}
+        self.parameter_rows: dict[str, ParameterRows] = {}
         self.stops: dict[str, Stop] = {}  # why a parameter's rows are replayed
         # (parameter, saved tensor, its version): to notice changes in place
         self.versions: list[tuple[str, Tensor, int]] = []
@@ -105,7 +105,7 @@ class TorchCapture:
         """Return the graph, its cut, and the tensors that autograd saved for the rules."""
 
         def read():
-            root = losses.grad_fn, losses.output_nr, Along(0)
+            root = losses.grad_fn, losses.output_nr, SampleAxis(0)
             is_hooked = self._has_hooks()
             trials = None if is_hooked else Trials(losses)
             graph = Graph([root], self.names, len(losses), trials)
@@ -180,7 +180,7 @@ class TorchCapture:
         return x if x.layout == torch.strided else x.to_dense()
 
     def _make_forms(self, graph, found: Cut, saved, arrived):
-        """Make each parameter's `Uses` from the cotangents."""
+        """Make each parameter's `ParameterRows` from the cotangents."""
         self.size = graph.size
         forms: dict[str, list] = {name: [] for name in self.parameters}
         for name, leaf in found.leaves.items():  # B = 1
@@ -190,7 +190,7 @@ class TorchCapture:
         self._add_sites(forms, graph, saved, arrived)
         self._add_replays(forms, graph, found.replayed, arrived)
         for name, p in self.parameters.items():
-            self.uses[name] = Uses(p, merged(forms[name]), graph.size)
+            self.parameter_rows[name] = ParameterRows(p, merged(forms[name]), graph.size)
 
     def _add_sites(self, forms, graph, saved, arrived):
         """Add the forms of all sites; forms of single samples are batched."""
@@ -201,9 +201,9 @@ class TorchCapture:
                 ct = _arrived_at(site, own, graph, arrived, known)
                 if ct is None:
                     continue
-                form = site.path.apply(site.rule.make(site.use, ct, own), below, graph, name, p)
-                if site.use.is_one_sample:
-                    single.append((site.use.along.sample, form))
+                form = site.path.apply(site.rule.make(site.arg, ct, own), below, graph, name, p)
+                if site.arg.is_one_sample:
+                    single.append((site.arg.layout.sample, form))
                 else:
                     forms[name].append(form)
             if single:
@@ -217,11 +217,11 @@ class TorchCapture:
         for indices, names in groups.items():
             starts, own = [], {}
             for index in indices:
-                for n, along in graph.layouts[index].items():
+                for n, layout in graph.layouts[index].items():
                     if (ct := arrived[index, n]) is not None:
-                        start = Start(GradientEdge(graph.nodes[index], n), ct.detach(), along)
-                        is_own = isinstance(along, OneSample)
-                        (own.setdefault(along.sample, []) if is_own else starts).append(start)
+                        start = Start(GradientEdge(graph.nodes[index], n), ct.detach(), layout)
+                        is_own = isinstance(layout, OneSample)
+                        (own.setdefault(layout.sample, []) if is_own else starts).append(start)
             if starts or own:
                 parameters = {name: self.parameters[name] for name in names}
                 run = Replay(starts, own, graph.size, parameters)
@@ -243,7 +243,7 @@ class TorchCapture:
         gradients = [x.to(p.dtype) for x, p in zip(totals.values(), parameters, strict=True)]
         torch.autograd.backward(parameters, gradients)
 
-    def collect(self) -> tuple[int, dict[str, Uses]]:
+    def collect(self) -> tuple[int, dict[str, ParameterRows]]:
         """Return B and each parameter's uses; raise if a saved tensor was changed in place."""
         if self.size is None:
             raise RuntimeError(
@@ -256,7 +256,7 @@ class TorchCapture:
                     f"record: what {what} was applied to was changed in place after the forward "
                     "pass; read the record before its tensors are overwritten."
                 )
-        return self.size, self.uses
+        return self.size, self.parameter_rows
 
 
 def _arrived_at(site, saved, graph, arrived, known):
@@ -274,5 +274,5 @@ def _arrived_at(site, saved, graph, arrived, known):
     if index not in known:
         cts = {n: arrived[index, n] for n in graph.layouts[index]}
         cts = {n: ct.detach() for n, ct in cts.items() if ct is not None}
-        known[index] = rule.prepare(site.use, cts, saved) if cts else None
+        known[index] = rule.prepare(site.arg, cts, saved) if cts else None
     return known[index]

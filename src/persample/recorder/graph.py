@@ -2,7 +2,7 @@
 
 ``next_functions`` lead from the losses towards the parameters, whose leaves are AccumulateGrad
 nodes. Nodes have indices, in the order in which they are found. A layout says how a cotangent's
-entries belong to samples (see `along`); the rules of `axes` propagate layouts through the nodes.
+entries belong to samples (see `layouts`); the rules of `axes` propagate layouts through the nodes.
 A node is *proved* if the layouts of all its cotangents are known.
 """
 
@@ -11,8 +11,8 @@ from typing import Any
 
 from torch.autograd.function import BackwardCFunction
 
-from .along import Along, Layout, OneSample, Passed, Piece, joined
 from .axes import AXES, PER_OUTPUT, SAMPLE_AXES, SLICING
+from .layouts import Layout, OneSample, Piece, Propagation, SampleAxis, joined
 
 Node = Any  # torch.autograd.graph.Node
 
@@ -35,7 +35,7 @@ class Graph:
 
     def __init__(
         self,
-        roots: list[tuple[Node, int, Along]],
+        roots: list[tuple[Node, int, SampleAxis]],
         names: dict[int, str],
         size: int,
         trials: Any = None,
@@ -46,7 +46,7 @@ class Graph:
         # Lists with one entry for each node:
         self.names: list[str] = []
         self.kinds: list[str] = []
-        self.uses: list[list[tuple[int, int]]] = []  # [(node above, its input index)]
+        self.users: list[list[tuple[int, int]]] = []  # [(node above, its input index)]
         self.targets: list[list] = []  # [(next node, its output index), or None]
         self.layouts: list[dict[int, Layout]] = []  # output index -> layout, None if unknown
         self.leaves: dict[str, int] = {}  # parameter -> its AccumulateGrad node
@@ -63,7 +63,7 @@ class Graph:
                     targets.append(None)
                     continue
                 there = self._add(other)
-                self.uses[there].append((here, input_index))
+                self.users[there].append((here, input_index))
                 targets.append((there, output_index))
             self.targets.append(targets)
             if not targets and hasattr(node, "variable") and id(node.variable) in names:
@@ -77,13 +77,13 @@ class Graph:
             self.nodes.append(node)
             self.names.append(node.name())
             self.kinds.append(kind_of(self.names[-1]))
-            self.uses.append([])
+            self.users.append([])
             self.layouts.append({})
         return there
 
     def _walk(self, trials: Any) -> None:
         """Propagate the layouts, in topological order from the roots."""
-        waiting, leaves = [len(uses) for uses in self.uses], set(self.leaves.values())
+        waiting, leaves = [len(users) for users in self.users], set(self.leaves.values())
         arriving: list[dict[int, list]] = [{} for _ in self.nodes]
         ready = [here for here, count in enumerate(waiting) if not count]
         for here in ready:  # grows while it is walked
@@ -91,41 +91,45 @@ class Graph:
                 alone = len(parts) == 1 and not isinstance(parts[0], Piece)
                 lies = parts[0] if alone else joined(parts, self.shape(here, output), self.size)
                 self.layouts[here][output] = lies
-            arriving[here], along = {}, self.agreed(here)
+            arriving[here], layout = {}, self.common_layout(here)
             for input_index, target in enumerate(self.targets[here]):
                 if target is None or target[0] in leaves:
                     continue
                 there, output = target
-                parts = self._pass(here, input_index, along, trials)
+                parts = self._pass(here, input_index, layout, trials)
                 arriving[there].setdefault(output, []).extend(parts)
                 waiting[there] -= 1
                 if not waiting[there]:
                     ready.append(there)
 
-    def _pass(self, here, input_index, along, trials):
+    def _pass(self, here, input_index, layout, trials):
         """Return the layouts of what a node adds to the cotangent of an input."""
         kind, outputs = self.kinds[here], self.layouts[here]
         rule = AXES.get(kind)
-        if isinstance(along, OneSample) and kind not in SLICING:
-            return [along]
+        if isinstance(layout, OneSample) and kind not in SLICING:
+            return [layout]
         if kind in PER_OUTPUT and None not in outputs.values():
-            return [rule(self.passed(here, input_index, n, x)) for n, x in outputs.items()]
-        if along is None:
+            return [rule(self.propagation(here, input_index, n, x)) for n, x in outputs.items()]
+        if layout is None:
             return [None]
         if rule is None:
-            if trials is None or not trials.proves(self, here, input_index, along):
+            if trials is None or not trials.proves(self, here, input_index, layout):
                 return [None]
             self.tried.add(self.names[here])
-            return [along]
-        passed = self.passed(here, input_index, next(iter(outputs)), along)
-        return [rule(passed if len(outputs) == 1 else passed._replace(output_index=None))]
+            return [layout]
+        propagation = self.propagation(here, input_index, next(iter(outputs)), layout)
+        return [
+            rule(propagation if len(outputs) == 1 else propagation._replace(output_index=None))
+        ]
 
-    def passed(self, here: int, input_index: int, output: int, along: Layout) -> Passed:
+    def propagation(self, here: int, input_index: int, output: int, layout: Layout) -> Propagation:
         """Return what a rule gets: the cotangent of an output, on its way to an input."""
         out, into = self.shape(here, output), self.shape(*self.targets[here][input_index])
         start = self._starts(here, out)[input_index] if self.kinds[here] == "Cat" else None
         node = self.nodes[here]
-        return Passed(node, input_index, output, along, out, into, self.size, start, self._memory)
+        return Propagation(
+            node, input_index, output, layout, out, into, self.size, start, self._memory
+        )
 
     def _starts(self, here, out):
         """Return where each input of a `torch.cat` begins in the output; None if unknown.
@@ -149,7 +153,7 @@ class Graph:
             self._known_starts[here] = starts
         return self._known_starts[here]
 
-    def agreed(self, index: int) -> Layout:
+    def common_layout(self, index: int) -> Layout:
         """Return the layout that the cotangents of all outputs have in common; None if none.
 
         If the outputs have different sample axes (`SAMPLE_AXES`), that of output 0.
@@ -157,14 +161,14 @@ class Graph:
         outputs, axes = self.layouts[index], SAMPLE_AXES.get(self.kinds[index])
         found = list(outputs.values())
         if axes:
-            found = [_in_output_0(along, axes, n) for n, along in outputs.items()]
+            found = [_in_output_0(layout, axes, n) for n, layout in outputs.items()]
         if len(found) == 1:
             return found[0]
         return found[0] if found and found.count(found[0]) == len(found) else None
 
     def is_of_one_sample(self, index: int) -> bool:
         """Whether all cotangents of a node belong to one sample."""
-        return isinstance(self.agreed(index), OneSample)
+        return isinstance(self.common_layout(index), OneSample)
 
     def is_proved(self, index: int) -> bool:
         """Whether the layouts of all cotangents of a node are known."""
@@ -198,8 +202,8 @@ class Graph:
         return seen
 
 
-def _in_output_0(along, axes, output):
+def _in_output_0(layout, axes, output):
     """Return the layout of output 0 that agrees with the layout of another output."""
-    if not isinstance(along, Along):
-        return along
-    return along.at(axes[0]) if along.axis == axes[output] else None
+    if not isinstance(layout, SampleAxis):
+        return layout
+    return layout.at(axes[0]) if layout.axis == axes[output] else None

@@ -1,6 +1,6 @@
 """`Record`: rows, norms, clipped sums, moments and products of a recorded pass.
 
-It asks each parameter's `Uses`, and combines the answers. Modules that need PyTorch are imported
+It combines the answers of each parameter's `ParameterRows`. Modules that need PyTorch are imported
 inside methods, since the package must be importable without it.
 """
 
@@ -94,14 +94,14 @@ class Record:
         Fresh memory is most of what rows cost. It may share no memory with what is read. Rows are
         constants, without a graph.
         """
-        size, uses = self._source.collect()
+        size, by_name = self._source.collect()
         if out is None:
-            out = {name: each.empty(size) for name, each in uses.items()}
+            out = {name: each.empty(size) for name, each in by_name.items()}
         self._check_out(out, size)
-        step = min([size, *(form.at_once for each in uses.values() for form in each.forms)])
+        step = min([size, *(form.at_once for each in by_name.values() for form in each.forms)])
         for start in range(0, size, step):
             samples = slice(start, min(start + step, size))
-            for name, each in uses.items():
+            for name, each in by_name.items():
                 each.rows(samples, out[name][samples])
         return out
 
@@ -135,13 +135,13 @@ class Record:
         return self._chunks(int(chunk_size))
 
     def _chunks(self, step):
-        size, uses = self._source.collect()
-        buffers = {name: each.empty(min(step, size)) for name, each in uses.items()}
+        size, by_name = self._source.collect()
+        buffers = {name: each.empty(min(step, size)) for name, each in by_name.items()}
         for start in range(0, size, step):
             self._source.collect()  # is everything still what it was?
             samples = slice(start, min(start + step, size))
             part = {name: x[: samples.stop - start] for name, x in buffers.items()}
-            for name, each in uses.items():
+            for name, each in by_name.items():
                 each.rows(samples, part[name])
             yield part
 
@@ -157,29 +157,31 @@ class Record:
         if names is None:
             squares, _ = self._squares_and_norms()
             return squares.clone()
-        from .uses import squares_and_norms
+        from .parameter_rows import squares_and_norms
 
-        _, uses = self._source.collect()
-        chosen = {name: uses.get(name) for name in ([names] if isinstance(names, str) else names)}
+        _, by_name = self._source.collect()
+        chosen = {
+            name: by_name.get(name) for name in ([names] if isinstance(names, str) else names)
+        }
         if not chosen or None in chosen.values():
             unknown = [name for name, each in chosen.items() if each is None]
             raise ValueError(
                 f"squared_norms: {', '.join(map(repr, unknown)) or 'no name'} is not among the "
-                f"recorded parameters: {', '.join(uses)}; give one or more of these."
+                f"recorded parameters: {', '.join(by_name)}; give one or more of these."
             )
         return squares_and_norms(chosen)[0]
 
     def _squares_and_norms(self):
         """Return (B,) squared norms and norms; they are worked out once."""
         from .buffers import CACHE_BYTES
-        from .uses import squares_and_norms
+        from .parameter_rows import squares_and_norms
 
-        _, uses = self._source.collect()
+        _, by_name = self._source.collect()
         if self._norms is None:
             left = CACHE_BYTES
-            for each in uses.values():
+            for each in by_name.values():
                 left -= each.cache_rows(left)
-            self._norms = squares_and_norms(uses)
+            self._norms = squares_and_norms(by_name)
         return self._norms
 
     def clipped_sum(self, max_norm: float) -> dict[str, Any]:
@@ -191,9 +193,9 @@ class Record:
 
         Source: Abadi et al. (2016); Lee & Kifer (2020).
         """
-        _, uses = self._source.collect()
+        _, by_name = self._source.collect()
         weights = self._clipping(max_norm)
-        return {name: each.weighted_sum(weights) for name, each in uses.items()}
+        return {name: each.weighted_sum(weights) for name, each in by_name.items()}
 
     def add_clipped_sum(self, max_norm: float, scale: float = 1.0) -> None:
         """Add ``scale`` times the clipped sum to each parameter's ``.grad``, for any optimiser.
@@ -217,15 +219,15 @@ class Record:
 
         A sample of weight 0 has no part in it, whatever its row holds. The rows are constants.
         """
-        size, uses = self._source.collect()
-        weights = next(iter(uses.values())).asarray(weights)
+        size, by_name = self._source.collect()
+        weights = next(iter(by_name.values())).asarray(weights)
         if tuple(weights.shape) != (size,):
             raise ValueError(
                 f"weighted_sum: the weights have shape {tuple(weights.shape)}; give one number "
                 f"for each sample, ({size},)."
             )
         drops = bool((weights == 0).any())
-        return {name: each.weighted_sum(weights, drops) for name, each in uses.items()}
+        return {name: each.weighted_sum(weights, drops) for name, each in by_name.items()}
 
     def _clipping(self, max_norm):
         """Return (B,) the factors that clip the rows."""
@@ -267,10 +269,10 @@ class Record:
         variance = second_moment - mean^2 (divided by B, not B - 1). A constant: no graph.
         Of a weight used at several positions rows are formed, a few samples at a time.
         """
-        size, uses = self._source.collect()
-        means = next(iter(uses.values())).zeros(size) + 1 / size
-        mean = {name: each.weighted_sum(means) for name, each in uses.items()}
-        second = {name: each.squared_sum() / size for name, each in uses.items()}
+        size, by_name = self._source.collect()
+        means = next(iter(by_name.values())).zeros(size) + 1 / size
+        mean = {name: each.weighted_sum(means) for name, each in by_name.items()}
+        second = {name: each.squared_sum() / size for name, each in by_name.items()}
         return Moments(mean, second)
 
     def gram(self, other: "Record | None" = None) -> Any:
@@ -296,8 +298,8 @@ class Record:
         other = self if other is None else other
         (_, mine), (_, theirs) = self._source.collect(), other._source.collect()
         needed, given = [
-            {name: (each.parameter.shape, each.parameter.dtype) for name, each in uses.items()}
-            for uses in (mine, theirs)
+            {name: (each.parameter.shape, each.parameter.dtype) for name, each in by_name.items()}
+            for by_name in (mine, theirs)
         ]
         if given != needed:
             raise ValueError(
@@ -317,9 +319,11 @@ class Record:
         Source: Choe et al. (2024) for projections of both factors.
         """
         signs, total = Signs("project", dim, seed), 0
-        _, uses = self._source.collect()
-        for name in sorted(uses):
-            total = total + uses[name].project(signs.vectors(tuple(uses[name].parameter.shape)))
+        _, by_name = self._source.collect()
+        for name in sorted(by_name):
+            total = total + by_name[name].project(
+                signs.vectors(tuple(by_name[name].parameter.shape))
+            )
         return total / math.sqrt(dim)
 
     def forms(self) -> dict[str, str]:
@@ -335,8 +339,8 @@ class Record:
         A parameter used in several ways has them all, with " + " between; one that the losses do
         not depend on has "unused".
         """
-        _, uses = self._source.collect()
-        return {name: each.kind for name, each in uses.items()}
+        _, by_name = self._source.collect()
+        return {name: each.kind for name, each in by_name.items()}
 
     def check(self, samples: Iterable[int] = (0,)) -> dict[str, float]:
         """Compare the rows of a few samples with the gradients of their losses.
@@ -352,8 +356,8 @@ class Record:
 
     def _row(self, i):
         """Return name -> the row of sample i."""
-        _, uses = self._source.collect()
-        row = {name: each.empty(1) for name, each in uses.items()}
-        for name, each in uses.items():
+        _, by_name = self._source.collect()
+        row = {name: each.empty(1) for name, each in by_name.items()}
+        for name, each in by_name.items():
             each.rows(slice(i, i + 1), row[name])
         return {name: x[0] for name, x in row.items()}
