@@ -7,13 +7,14 @@ computed values.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 import torch
 
-from .layouts import NOBODY, OneSample, Piece, Propagation, SampleAxis, layout_of
+from .layouts import NOBODY, Layout, OneSample, Piece, Propagation, SampleAxis, layout_of
 
 AxisRule = Callable[[Propagation], SampleAxis | OneSample | Piece | None]
 
@@ -273,73 +274,45 @@ def selected(p: Propagation) -> SampleAxis | Piece:
     return Piece(dim, p.saved("index").flatten().tolist(), p.owners(dim))
 
 
-def observed(p: Propagation) -> SampleAxis | OneSample | None:
+def observed(p: Propagation) -> Layout:
     """A node that saves too little: its backward is called, to see where each entry goes.
 
-    Entry number n of the cotangent is n, and in a second call a hash of n. If every entry that
-    arrives is some n in the first call and its hash in the second, the node only moves entries.
-    (Sums and multiples pass with negligible probability.)
+    Each sample has a code, a random integer, whose digits are sent in a call each. If nothing but
+    codes and 0 arrives, the node only moves entries. (A sum or a multiple of codes equals another
+    code with negligible probability.)
     """
     if hasattr(p.node.next_functions[p.input_index][0], "variable"):
         return None  # a parameter has no sample axis
     like = p.node._input_metadata[p.output_index or 0]
-    if p.memory.get("sent_to") != (key := (p.out, like.dtype, like.device)):
-        options = {"dtype": torch.float64, "device": like.device}
-        numbers = torch.arange(1.0, prod(p.out) + 1, **options).view(p.out)
-        sent = [_digits(x, like.dtype) for x in (numbers, _hash(numbers))]
-        p.memory.update(sent_to=key, sent=sent, by=None)
-    sent = p.memory["sent"]
-    if p.memory["by"] is not p.node:  # one call serves all inputs of a node
-        p.memory.update(by=p.node, got=[[as_tuple(p.node(x)) for x in digits] for digits in sent])
-    got = [[passed[p.input_index] for passed in digits] for digits in p.memory["got"]]
-    if got[0][0] is None:
+    base = int(2 / torch.finfo(like.dtype).eps)
+    codes, digits = _codes(p.size, base)
+    if p.memory.get("sent_to") != (key := (p.layout, p.out, like.dtype, like.device)):
+        places = np.asarray(p.owners(p.axis)) - NOBODY
+        shape = [-1 if n == p.axis else 1 for n in range(len(p.out))]
+        sent = [torch.from_numpy(digit[places]).view(shape) for digit in digits]
+        sent = [x.to(like.device, like.dtype).expand(p.out) for x in sent]
+        expected = codes[places].reshape(shape)
+        p.memory.update(sent_to=key, sent=sent, expected=expected)
+    if p.memory.get("by") is not p.node:  # one call of each digit serves all inputs
+        p.memory.update(by=p.node, got=[as_tuple(p.node(x)) for x in p.memory["sent"]])
+    got = [passed[p.input_index] for passed in p.memory["got"]]
+    if got[0] is None:
         return None
-    if p.into == p.out and _stays(sent, got):
+    arrived = sum(x.detach().real.double() * base**n for n, x in enumerate(got)).cpu().numpy()
+    if p.into == p.out and ((arrived == p.memory["expected"]) | (arrived == 0)).all():
         return p.layout
-    arrived, hashes = map(_number, got)
-    if not torch.equal(_hash(arrived), hashes):
-        return None
-    arrived = arrived.cpu().numpy().astype(np.int64)
-    if isinstance(p.layout, OneSample):
-        return p.layout
-    axis = p.axis
-    owners = np.append(p.owners(axis), NOBODY)
-    entries = np.where(arrived > 0, (arrived - 1) // prod(p.out[axis + 1 :]) % p.out[axis], -1)
-    return _of_array(owners[entries], p.size)
+    found = codes.searchsorted(arrived).clip(max=p.size)
+    return _of_array(found + NOBODY, p.size) if (codes[found] == arrived).all() else None
 
 
-def _hash(numbers):
-    return torch.remainder(numbers * numbers, 1000003)
-
-
-def _base(dtype):
-    return 2 / torch.finfo(dtype).eps
-
-
-def _digits(numbers, dtype):
-    """Return the digits of integers, in a base whose digits are exact in ``dtype``."""
-    found = []
-    while not found or numbers.any():
-        digits = torch.remainder(numbers, _base(dtype))
-        found.append(digits.to(dtype))
-        numbers = (numbers - digits) / _base(dtype)
-    return found
-
-
-def _number(digits):
-    total = digits[0].real.double()
-    for n, x in enumerate(digits[1:], 1):
-        total = total + x.real.double() * _base(x.dtype) ** n
-    return total
-
-
-def _stays(sent, got):
-    """Whether every entry stays where it is, or is 0."""
-    gone = got[0][0] == 0
-    for x in got[0][1:]:
-        gone = gone & (x == 0)
-    pairs = [pair for each in zip(sent, got, strict=True) for pair in zip(*each, strict=True)]
-    return all(torch.equal(x.masked_fill(gone, 0), arrived) for x, arrived in pairs)
+@lru_cache(16)
+def _codes(size, base):
+    """Return the codes of `NOBODY`, which is 0, and the samples, in ascending order; digits."""
+    count = next(n for n in range(1, 9) if base**n >= 2**40)
+    codes = np.random.default_rng(0).integers(1, base**count, size + 1)
+    codes[0] = 0
+    codes.sort()
+    return codes.astype(float), [codes // base**n % base for n in range(count)]
 
 
 def as_tuple(passed: Any) -> tuple:

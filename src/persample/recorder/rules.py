@@ -14,7 +14,7 @@ from torch import Tensor
 
 from .axes import ELEMENTWISE
 from .forms import Form, Formed, Outer, OuterSum
-from .layer_forms import Convolution, ConvolutionLoop, Groups, Lookup
+from .layer_forms import Convolution, Lookup
 from .layouts import OneSample, SampleAxis, Shape
 from .recurrent import lstm_steps
 
@@ -173,20 +173,16 @@ def _distances(arg, ct, saved):
 def _convolution(arg, ct, saved):
     x, k = arg.one_by_one(saved["input"])
     delta, _ = arg.one_by_one(ct)
-    sizes = [tuple(saved[name]) for name in ("stride", "padding", "dilation")]
-    stride, padding, dilation = sizes
-    if saved["transposed"] or x.ndim > 4:
-        options = saved["transposed"], tuple(saved["output_padding"]), saved["groups"]
-        form = ConvolutionLoop(delta, x, (stride, padding, dilation, *options), arg.shape)
-    else:
-        if any(padding):
-            x = F.pad(x, [n for side in reversed(padding) for n in (side, side)])
-        kernel = arg.shape[2:]
-        if x.ndim == 3:  # one dimension is two, the first of length 1
-            x, delta = x[:, :, None], delta[:, :, None]
-            kernel, stride, dilation = (1, *kernel), (1, *stride), (1, *dilation)
-        form = Convolution(delta, x, kernel, stride, dilation, saved["groups"], arg.shape)
-    return form if k == 1 else Groups(form, k)
+    if saved["transposed"]:  # the backward of a convolution, from delta to x
+        x, delta = delta, x
+    stride, padding, dilation = (tuple(saved[n]) for n in ("stride", "padding", "dilation"))
+    if any(padding):
+        x = F.pad(x, [n for side in reversed(padding) for n in (side, side)])
+    if saved["transposed"]:  # without what lies behind the last window
+        for axis, (step, gap) in enumerate(zip(stride, dilation, strict=True), 2):
+            reach = gap * (arg.shape[axis] - 1)
+            x = x.narrow(axis, 0, (delta.shape[axis] - 1) * step + reach + 1)
+    return Convolution(delta, x, k, stride, dilation, saved["groups"], arg.shape)
 
 
 def _convolution_again(arg, ct, saved):
@@ -316,7 +312,7 @@ def _of_gates(arg, steps, saved):
 
 
 CONVOLUTION = (
-    "input", "stride", "padding", "dilation", "transposed", "output_padding", "groups",
+    "input", "stride", "padding", "dilation", "transposed", "groups",
 )  # fmt: skip
 TABLE = ("indices", "padding_idx", "scale_grad_by_freq")
 BAGS = (
