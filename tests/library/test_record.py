@@ -288,7 +288,7 @@ def test_a_record_says_how_each_parameters_rows_are_had():
         "Linear, T = 7": {"sum of outer products", "formed"},
         "Conv2d": {"convolution", "formed"},
         "tied": {"lookup + sum of outer products", "sum of outer products", "formed"},
-        "Conv3d": {"rows", "formed"},
+        "Conv3d": {"convolution", "formed"},
         "not used": {"outer product", "formed", "unused"},
     }
     for name, expected in kinds.items():

@@ -505,7 +505,7 @@ AXES: dict[str, AxisRule] = {
     "Permute": permuted,
     **_rows("Select Unbind", chosen),
     **_rows("Stack SelectBackward", stacked),
-    "Cat": concatenated,
+    "Cat": or_observed(concatenated),
     **_rows(f"Slice {SPLIT}", sliced),
     "SliceBackward": slice_undone,
     "IndexSelect": selected,

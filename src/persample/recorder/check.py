@@ -45,6 +45,6 @@ def check_rows(capture: Any, row_of: Callable, samples: tuple[int, ...]) -> dict
 
 def _tolerance(losses):
     """Return the tolerance of the least exact dtype in the graph, such as autocast's."""
-    nodes = Graph([(losses.grad_fn, losses.output_nr, None)], {}, len(losses)).nodes
-    dtypes = {x.dtype for node in nodes for x in node._input_metadata}
+    graph = Graph([(losses.grad_fn, losses.output_nr, None)], {}, len(losses))
+    dtypes = {dtype for index in range(len(graph.nodes)) for dtype in graph.dtypes(index)}
     return max(TOLERANCE.get(dtype, 5e-2) for dtype in dtypes if dtype.is_floating_point)

@@ -191,8 +191,9 @@ def squares_and_norms(of_parameters: dict[str, ParameterRows]) -> tuple[Tensor, 
     """
     squares = reduce(add, [rows_of.squared_norms() for rows_of in of_parameters.values()])
     norms, limits = squares.sqrt(), torch.finfo(squares.dtype)
-    lost = (squares < limits.tiny / limits.eps) | ~squares.isfinite()
-    if bool(lost.any()):
+    smallest, least, most = limits.tiny / limits.eps, *map(float, squares.aminmax())
+    if not smallest <= least <= most < torch.inf:
+        lost = (squares < smallest) | ~squares.isfinite()
         _form_norms(of_parameters, lost, norms)
         squares[lost] = norms[lost].square()  # in its own type, where it may become inf
     return squares, norms

@@ -150,9 +150,9 @@ def _site(graph, index, input_index, leaf):
         return None
     if rule.prepare is None and list(graph.layouts[index]) != [0]:
         return None
-    if any(x.dtype.is_complex for x in node._input_metadata):
+    if any(dtype.is_complex for dtype in graph.dtypes(index)):
         return None
-    dtype = wide(graph.nodes[leaf]._input_metadata[0].dtype)
+    (dtype,) = map(wide, graph.dtypes(leaf))
     size = 1 if isinstance(layout, OneSample) else graph.size
     arg = Argument(layout, size, graph.shape(*target), dtype)
     if not rule.fits(arg, graph.shape(index)) or rule.unless(node):
