@@ -143,29 +143,17 @@ class TorchCapture:
             )
 
     def _saved(self, graph, found: Cut):
-        """Return parameter -> [(site, saved of its rule, node index -> saved of a path's step)].
-
-        Each saved tensor is read once, and detached.
-        """
-        known: dict = {}
-
-        def read(name, index, need):
-            if (index, need) not in known:
-                x = getattr(graph.nodes[index], f"_saved_{need}")
-                known[index, need] = self._watched(name, x)
-            return known[index, need]
-
-        saved: dict[str, list] = {}
+        """Return node index -> what autograd saved there for the rules and steps, detached."""
+        saved: dict[int, dict] = {}
         for name, sites in found.sites.items():
-            saved[name] = []
             for site in sites:
-                own = {need: read(name, site.node_index, need) for need in site.rule.needs}
-                below = {
-                    index: {need: read(name, index, need) for need in step.needs}
-                    for index, step, _ in site.path.steps
-                    if step.needs
-                }
-                saved[name].append((site, own, below))
+                steps = [(index, step) for index, step, _ in site.path.steps]
+                for index, rule in [(site.node_index, site.rule), *steps]:
+                    known = saved.setdefault(index, {})
+                    for need in rule.needs:
+                        if need not in known:
+                            value = getattr(graph.nodes[index], f"_saved_{need}")
+                            known[need] = self._watched(name, value)
         return saved
 
     def _watched(self, what, x):
@@ -187,27 +175,23 @@ class TorchCapture:
             if (ct := arrived[leaf, 0]) is not None:
                 row = ct.detach().to_dense()[None]
                 forms[name].append(Formed(row.to(wide(row.dtype))))
-        self._add_sites(forms, graph, saved, arrived)
-        self._add_replays(forms, graph, found.replayed, arrived)
-        for name, p in self.parameters.items():
-            self.parameter_rows[name] = ParameterRows(p, merged(forms[name]), graph.size)
-
-    def _add_sites(self, forms, graph, saved, arrived):
-        """Add the forms of all sites; forms of single samples are batched."""
-        known: dict = {}
-        for name, sites in saved.items():
+        prepared: dict = {}
+        for name, sites in found.sites.items():
             p, single = self.parameters[name], []
-            for site, own, below in sites:
-                ct = _arrived_at(site, own, graph, arrived, known)
+            for site in sites:
+                ct = _arrived_at(site, saved, graph, arrived, prepared)
                 if ct is None:
                     continue
-                form = site.path.apply(site.rule.make(site.arg, ct, own), below, graph, name, p)
+                form = site.rule.make(site.arg, ct, saved[site.node_index])
+                form = site.path.apply(form, saved, graph, name, p)
                 if site.arg.is_one_sample:
                     single.append((site.arg.layout.sample, form))
                 else:
                     forms[name].append(form)
-            if single:
-                forms[name] += batched(single, graph.size)
+            forms[name] += batched(single, graph.size)
+        self._add_replays(forms, graph, found.replayed, arrived)
+        for name, p in self.parameters.items():
+            self.parameter_rows[name] = ParameterRows(p, merged(forms[name]), graph.size)
 
     def _add_replays(self, forms, graph, replayed, arrived):
         """Add the replayed forms; parameters with the same starting nodes share a `Replay`."""
@@ -259,20 +243,16 @@ class TorchCapture:
         return self.size, self.parameter_rows
 
 
-def _arrived_at(site, saved, graph, arrived, known):
+def _arrived_at(site, saved, graph, arrived, prepared):
     """Return what a rule's ``make`` gets: the cotangent, or the result of its ``prepare``.
 
-    ``known`` caches the latter by node.
+    ``prepared`` has the latter of each node.
     """
-    index, rule = site.node_index, site.rule
-    if rule.prepare is None:
-        ct = arrived[index, 0]
-        if ct is not None and rule.calls_node:
-            node, number = graph.nodes[index], site.input_index
-            saved |= {"node": node, "input_index": number, "dtype": ct.dtype}
-        return None if ct is None else ct.detach()
-    if index not in known:
-        cts = {n: arrived[index, n] for n in graph.layouts[index]}
-        cts = {n: ct.detach() for n, ct in cts.items() if ct is not None}
-        known[index] = rule.prepare(site.arg, cts, saved) if cts else None
-    return known[index]
+    index, prepare = site.node_index, site.rule.prepare
+    cts = {n: arrived[index, n] for n in graph.layouts[index]}
+    cts = {n: ct.detach() for n, ct in cts.items() if ct is not None}
+    if prepare is None or not cts:
+        return cts.get(0)
+    if index not in prepared:
+        prepared[index] = prepare(site.arg, cts, saved[index])
+    return prepared[index]

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .axes import ELEMENTWISE
+from .axes import ELEMENTWISE, as_tuple
 from .forms import Form, Formed, Outer, OuterSum
 from .layer_forms import Convolution, Lookup
 from .layouts import OneSample, SampleAxis, Shape
@@ -20,11 +20,13 @@ from .recurrent import lstm_steps
 
 
 class Argument(NamedTuple):
-    """A use of a parameter: the layout of the samples, and the shape of the operation's input."""
+    """An input of an operation where a parameter is used, or what was made of it."""
 
-    layout: SampleAxis | OneSample
+    node: Any  # of the operation
+    index: int  # of the input
+    layout: SampleAxis | OneSample  # of the output's cotangent
     size: int  # B, or 1 if the layout is OneSample
-    shape: Shape
+    shape: Shape  # of the input
     dtype: torch.dtype  # to compute in: at least float32
 
     def is_plain(self, x: Tensor) -> bool:
@@ -142,9 +144,7 @@ def _called(arg, ct, saved):
 
     The sum over broadcast axes is done by autograd's engine, not by the node.
     """
-    passed = saved["node"](ct.to(saved["dtype"]))
-    passed = passed if isinstance(passed, Tensor) else passed[saved["input_index"]]
-    return _summed(arg, passed.detach())
+    return _summed(arg, as_tuple(arg.node(ct))[arg.index].detach())
 
 
 # Products of matrices: the weight is the second factor, (d, p), so a row is h^T delta.

@@ -154,7 +154,7 @@ def _site(graph, index, input_index, leaf):
         return None
     (dtype,) = map(wide, graph.dtypes(leaf))
     size = 1 if isinstance(layout, OneSample) else graph.size
-    arg = Argument(layout, size, graph.shape(*target), dtype)
+    arg = Argument(node, input_index, layout, size, graph.shape(*target), dtype)
     if not rule.fits(arg, graph.shape(index)) or rule.unless(node):
         return None
     return Site(index, input_index, path(graph, target, leaf, rule.returns), arg, rule)
