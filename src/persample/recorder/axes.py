@@ -55,9 +55,25 @@ def of_texts(p: Propagation) -> SampleAxis | None:
     return p.layout.at(1)
 
 
+def first_axes(p: Propagation, count: int) -> SampleAxis | None:
+    """Only axes behind the first ``count`` change."""
+    axis = slice(p.axis, p.axis + 1)
+    return p.layout if p.axis < count and p.into[axis] == p.out[axis] else None
+
+
+def each_of_batch(p: Propagation) -> SampleAxis | None:
+    """Each entry of axis 0 separately, in all inputs."""
+    return first_axes(p, 1)
+
+
 def of_batch(p: Propagation) -> SampleAxis | None:
     """Each entry of axis 0 separately; the other inputs are weights."""
-    return None if p.input_index else each_of_batch(p)
+    return None if p.input_index else first_axes(p, 1)
+
+
+def convolution_again(p: Propagation) -> SampleAxis | None:
+    """Double backward of a convolution."""
+    return first_axes(p, 1) if p.output_index == 0 and p.input_index < 2 else None
 
 
 def group_norm(p: Propagation) -> SampleAxis | None:
@@ -65,32 +81,30 @@ def group_norm(p: Propagation) -> SampleAxis | None:
     return of_batch(p) if p.saved("N") == p.into[0] else None
 
 
-def each_of_batch(p: Propagation) -> SampleAxis | None:
-    """Each entry of axis 0 separately, in all inputs."""
-    return None if p.axis or p.into[:1] != p.out[:1] else p.layout
-
-
-def ahead(p: Propagation) -> SampleAxis | None:
-    """view_as_complex, view_as_real: only the last axis changes."""
-    return p.layout if p.axis < min(len(p.into), len(p.out)) else None
-
-
-def leading(p: Propagation) -> SampleAxis | None:
+def layer_norm(p: Propagation) -> SampleAxis | None:
     """Normalisation over the last axes."""
-    count = len(p.saved("normalized_shape"))
-    return p.layout if p.input_index == 0 and p.axis < len(p.out) - count else None
+    return None if p.input_index else first_axes(p, len(p.out) - len(p.saved("normalized_shape")))
 
 
 def layer_norm_again(p: Propagation) -> SampleAxis | None:
     """Double backward of a layer normalisation."""
-    count = len(p.saved("normalized_shape"))
-    is_apart = p.output_index == 0 and p.input_index < 2 and p.axis < len(p.out) - count
-    return p.layout if is_apart else None
+    count = len(p.out) - len(p.saved("normalized_shape"))
+    return first_axes(p, count) if p.output_index == 0 and p.input_index < 2 else None
 
 
-def convolution_again(p: Propagation) -> SampleAxis | None:
-    """Double backward of a convolution."""
-    return p.layout if p.output_index == 0 and p.input_index < 2 and p.axis == 0 else None
+def linear(p: Propagation) -> SampleAxis | None:
+    """A linear layer as one node: only the last axis changes."""
+    return None if p.input_index else first_axes(p, len(p.out) - 1)
+
+
+def as_complex(p: Propagation) -> SampleAxis | None:
+    """view_as_complex, view_as_real: only the last axis changes."""
+    return first_axes(p, min(len(p.into), len(p.out)))
+
+
+def attention(p: Propagation) -> SampleAxis | None:
+    """Attention: query, key, value or mask, (B, heads, T, d)."""
+    return first_axes(p, 2) if len(p.into) == 4 else None
 
 
 def batch_norm(p: Propagation) -> SampleAxis | None:
@@ -101,12 +115,6 @@ def batch_norm(p: Propagation) -> SampleAxis | None:
     if p.axis == 1:
         return p.layout if p.input_index == 0 else p.layout.at(0)
     return p.layout if p.input_index == 0 and not p.saved("training", True) else None
-
-
-def attention(p: Propagation) -> SampleAxis | None:
-    """Attention: query, key, value or mask, (B, heads, T, d)."""
-    is_apart = p.axis < 2 and len(p.into) == 4
-    return p.layout if is_apart and p.into[p.axis] == p.out[p.axis] else None
 
 
 def recurrent(p: Propagation) -> SampleAxis | None:
@@ -123,12 +131,6 @@ def recurrent_on_cuda(p: Propagation) -> SampleAxis | None:
     axis = 0 if p.saved("batch_first") else 1
     is_apart = p.input_index == 0 and p.output_index == 0 and p.axis == axis
     return p.layout if is_apart and len(p.into) == 3 else None
-
-
-def linear(p: Propagation) -> SampleAxis | None:
-    """A linear layer as one node: only the last axis changes."""
-    is_apart = p.input_index == 0 and p.axis < len(p.out) - 1
-    return p.layout if is_apart and p.into[p.axis] == p.out[p.axis] else None
 
 
 # Products. A factor without the sample axis is a weight.
@@ -195,24 +197,10 @@ def _reshaped_owners(p):
     return _of_array(np.broadcast_to(whose, p.out).reshape(p.into), p.size)
 
 
-def transposed(p: Propagation) -> SampleAxis | None:
-    """A transpose of two axes."""
-    one, other = p.saved("dim0"), p.saved("dim1")
-    if one is None or other is None:
-        return None
-    one, other = one % len(p.out), other % len(p.out)
-    axis = {one: other, other: one}.get(p.axis, p.axis)
-    return p.layout.at(axis)
-
-
-def matrix_transposed(p: Propagation) -> SampleAxis | None:
-    """``.T`` of a matrix or, unchanged, of a vector."""
-    return p.layout.at(1 - p.axis) if len(p.out) == 2 else p.layout
-
-
 def permuted(p: Propagation) -> SampleAxis | None:
-    """A permutation of the axes."""
-    return p.layout.at(p.saved("dims")[p.axis] % len(p.into))
+    """A transpose, or another permutation of the axes."""
+    order = p.order()
+    return order and p.layout.at(order[p.axis])
 
 
 # Slices and joins, within a sample or along the sample axis.
@@ -500,9 +488,7 @@ AXES: dict[str, AxisRule] = {
     "Index": or_observed(indexed),
     **_rows("IndexPut MaskedScatter SelectScatter SliceScatter", overwritten),
     **_rows("ReshapeAlias Squeeze UnsafeView Unsqueeze View", reshaped),
-    "T": matrix_transposed,
-    "Transpose": transposed,
-    "Permute": permuted,
+    **_rows("Permute T Transpose", permuted),
     **_rows("Select Unbind", chosen),
     **_rows("Stack SelectBackward", stacked),
     "Cat": or_observed(concatenated),
@@ -513,7 +499,7 @@ AXES: dict[str, AxisRule] = {
     "Repeat": tiled,
     "ConstantPadNd": padded,
     "Unfold": windows,
-    **_rows("ViewAsComplex ViewAsReal", ahead),
+    **_rows("ViewAsComplex ViewAsReal", as_complex),
     "Mm": product(0),
     "Addmm": product(1),
     "Bmm": product(0, batch=1),
@@ -526,7 +512,7 @@ AXES: dict[str, AxisRule] = {
     **_rows(OF_BATCH, of_batch),
     **_rows(EACH_OF_BATCH, each_of_batch),
     "NativeGroupNorm": group_norm,
-    **_rows("NativeLayerNorm FusedRmsNorm", leading),
+    **_rows("NativeLayerNorm FusedRmsNorm", layer_norm),
     "NativeLayerNormBackward": layer_norm_again,
     "ConvolutionBackward": convolution_again,
     **_rows("NativeBatchNorm CudnnBatchNorm", batch_norm),

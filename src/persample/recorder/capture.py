@@ -27,7 +27,7 @@ from .model import (
     trainable,
 )
 from .parameter_rows import ParameterRows
-from .passes import cotangents, during_a_pass
+from .passes import cotangents, during_a_pass, no_garbage_collection
 from .replay import Replay, Replayed, Start
 from .sites import LOSSES, Cut, Stop, cut
 from .trial import Trials
@@ -66,6 +66,7 @@ class TorchCapture:
         self.exit_stack.close()
 
     # The backward pass.
+    @no_garbage_collection()
     def backward(self, losses: Tensor, retain_graph: bool, accumulate: bool) -> None:
         """Run the backward pass of the sum of the losses, and build every parameter's forms."""
         check_losses(losses)
@@ -123,7 +124,7 @@ class TorchCapture:
                 f"lie, so it alone was run backward for each of {graph.size} samples, on the "
                 "arrays of the whole batch; the rows are right, and where this takes long, "
                 "ps.per_sample_grad or a loop over the samples is faster.",
-                stacklevel=4,
+                stacklevel=5,
             )
         if found.stops:
             name, stop = next(iter(found.stops.items()))
@@ -139,7 +140,7 @@ class TorchCapture:
                 f"record: at {stop.where} {stop.reason}, so the rows of {name}{others} are worked "
                 f"out sample by sample: {graph.size} backward passes through {cost}; "
                 "record.forms() names the node of each.",
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _saved(self, graph, found: Cut):
@@ -242,6 +243,16 @@ class TorchCapture:
                 )
         return self.size, self.parameter_rows
 
+    def memory(self, size: int) -> dict[str, Tensor]:
+        """Return memory for the rows of ``size`` samples."""
+        return {name: each.empty(size) for name, each in self.parameter_rows.items()}
+
+    def write(self, samples: slice, out: dict[str, Tensor]) -> None:
+        """Write the rows of a slice of samples into ``out``."""
+        _, by_name = self.collect()
+        for name, each in by_name.items():
+            each.rows(samples, out[name])
+
 
 def _arrived_at(site, saved, graph, arrived, prepared):
     """Return what a rule's ``make`` gets: the cotangent, or the result of its ``prepare``.
@@ -254,5 +265,5 @@ def _arrived_at(site, saved, graph, arrived, prepared):
     if prepare is None or not cts:
         return cts.get(0)
     if index not in prepared:
-        prepared[index] = prepare(site.arg, cts, saved[index])
+        prepared[index] = prepare(cts, saved[index], site.arg.dtype)
     return prepared[index]

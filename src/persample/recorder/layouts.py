@@ -145,13 +145,10 @@ def layout_of(axis: int, whose: np.ndarray, size: int) -> Layout:
         return None
     if (whose[somebody] == whose[somebody][0]).all():
         return OneSample(int(whose[somebody][0]))
-    if len(whose) % size == 0:
-        inner = 1 + int(np.argmax(whose != whose[0])) - 1
-        for layout in (
-            SampleAxis(axis, len(whose) // size // n)
-            for n in {1, inner}
-            if n and len(whose) % (n * size) == 0
-        ):
+    inner = max(1, int(np.argmax(whose != whose[0])))  # entries of the first sample
+    for count in {1, inner}:
+        if len(whose) % (count * size) == 0:
+            layout = SampleAxis(axis, len(whose) // size // count)
             if (layout.owners(len(whose), size) == whose)[somebody].all():
                 return layout
     return SampleAxis(axis, 1, tuple(whose.tolist()))
@@ -196,6 +193,18 @@ class Propagation(NamedTuple):
             sizes = self.saved("split_sizes") or (self.saved("split_size"),) * self.output_index
             return sum(sizes[: self.output_index])
         return max(0, start + length) if start < 0 else min(start, length)
+
+    def order(self) -> tuple[int, ...] | None:
+        """Return for each axis of the output of a permutation the axis of the input."""
+        count, order = len(self.out), self.saved("dims")
+        if order is None:
+            is_matrix = self.node.name() == "TBackward0"  # or a vector
+            swapped = (0, 1) if is_matrix else (self.saved("dim0"), self.saved("dim1"))
+            if None in swapped:
+                return None
+            one, other = (axis % count for axis in swapped)
+            order = [{one: other, other: one}.get(axis, axis) for axis in range(count)]
+        return tuple([axis % count for axis in order])
 
     def axes(self, name: str) -> set[int]:
         """Return the saved axes of the input, 0 or above; all axes if none are saved."""

@@ -94,10 +94,8 @@ class OneByOne(Form):
                 out[sample - samples.start] += row[0]
 
     def squared_norms(self) -> Tensor | None:
-        if len(set(self.samples)) < len(self.samples):
-            return None
-        found = [form.squared_norms() for form in self.forms]
-        return None if any(x is None for x in found) else self._spread(found)
+        is_sum = len(set(self.samples)) < len(self.samples)
+        return None if is_sum else self._spread([form.squared_norms() for form in self.forms])
 
     def weighted_sum(self, weights: Tensor) -> Tensor | None:
         each = zip(self.samples, self.forms, strict=True)
@@ -105,10 +103,11 @@ class OneByOne(Form):
         return None if any(x is None for x in found) else reduce(add, found)
 
     def project(self, vectors: list) -> Tensor | None:
-        found = [form.project(vectors) for form in self.forms]
-        return None if any(x is None for x in found) else self._spread(found)
+        return self._spread([form.project(vectors) for form in self.forms])
 
     def _spread(self, found):
+        if any(x is None for x in found):
+            return None
         found = torch.cat(found)
         whole = found.new_zeros(self.size, *found.shape[1:])
         return whole.index_add_(0, torch.tensor(self.samples, device=found.device), found)

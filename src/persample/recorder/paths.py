@@ -89,16 +89,9 @@ def _transposed(form, p, saved):
     return Formed(form.g.mT) if isinstance(form, Formed) else type(form)(form.h, form.delta)
 
 
-def _is_matrix(p):
-    return len(p.out) == 2
-
-
 def _exchanges_two(p):
-    """Whether a permutation or a transpose of a matrix exchanges its axes."""
-    order, one, other = (p.saved(name) for name in ("dims", "dim0", "dim1"))
-    if order is None:
-        order = (1, 0) if None not in (one, other) and (one - other) % 2 == 1 else (0, 1)
-    return _is_matrix(p) and [axis % 2 for axis in order] == [1, 0]
+    """Whether a node transposes a matrix."""
+    return p.order() == (1, 0)
 
 
 def _part(form, p, saved):
@@ -133,8 +126,7 @@ TRANSPOSE = Step(_transposed, (Formed, Outer, OuterSum), fits=_exchanges_two)
 STEPS: dict[str, Step] = {
     **dict.fromkeys(["Alias", "Clone", "ToCopy"], CAST),
     **dict.fromkeys(["ReshapeAlias", "Squeeze", "UnsafeView", "Unsqueeze", "View"], VIEW),
-    "T": Step(_transposed, (Formed, Outer, OuterSum), fits=_is_matrix),
-    **dict.fromkeys(["Permute", "Transpose"], TRANSPOSE),
+    **dict.fromkeys(["Permute", "T", "Transpose"], TRANSPOSE),
     **dict.fromkeys(["Slice", "Split", "SplitWithSizes"], PART),
     "Embedding": Step(_looked_up, (Formed,), Lookup, _is_plain_lookup, ("indices", "padding_idx")),
 }

@@ -77,7 +77,7 @@ class Rule:
     ``fits(arg, shape of the output)`` and not ``unless(node)``. ``returns``: the class of the form
     (`OuterSum` for `Outer` as well).
 
-    For a node with several outputs: ``prepare(arg, {output index: cotangent}, saved)`` is called
+    For a node with several outputs: ``prepare({output index: cotangent}, saved, dtype)`` is called
     once for all inputs, and ``make`` gets its result in place of the cotangent.
     """
 
@@ -87,7 +87,7 @@ class Rule:
     unless: Callable[[Any], bool] = _never
     returns: type[Form] = Formed
     calls_node: bool = False  # so the graph must be retained
-    prepare: Callable[[Argument, dict[int, Tensor], dict], Any] | None = None
+    prepare: Callable[[dict[int, Tensor], dict, torch.dtype], Any] | None = None
 
 
 # Sums over broadcast axes: biases, scales, position tables, class tokens.
@@ -242,9 +242,8 @@ def _lookup(arg, ct, saved):
 
 
 def _indexed(arg, ct, saved):
-    index = arg.first(saved["indices"][0].to(ct.device, torch.long)).flatten(1)
-    delta = arg.first(ct).reshape(*index.shape, arg.shape[1])
-    return Lookup(delta, index % arg.shape[0], arg.shape[0])  # -1 is the last row
+    index = saved["indices"][0].to(ct.device, torch.long) % arg.shape[0]  # -1 is the last row
+    return _lookup(arg, ct, {"indices": index, "padding_idx": -1, "scale_grad_by_freq": False})
 
 
 def _is_no_lookup(node):
@@ -290,24 +289,19 @@ def _uses_batch_statistics(node):
 
 
 # Recurrent layers, (T, B, ...): the weights are used at T steps.
-def _lstm(arg, cts, saved):
-    return lstm_steps(cts, saved, arg.dtype)
-
-
 def _own_steps(arg, x):
     """Return (B, T, ...), or (B, T k, ...) if a sample has k entries of axis 1."""
     return arg.first(x).flatten(1, 2)
 
 
-def _of_input(arg, steps, saved):
-    return OuterSum(_own_steps(arg, steps.delta), _own_steps(arg, steps.x))
+def _products_of_steps(name):
+    def make(arg, steps, saved):
+        return OuterSum(_own_steps(arg, steps.delta), _own_steps(arg, getattr(steps, name)))
+
+    return make
 
 
-def _of_state(arg, steps, saved):
-    return OuterSum(_own_steps(arg, steps.delta), _own_steps(arg, steps.h))
-
-
-def _of_gates(arg, steps, saved):
+def _sum_of_steps(arg, steps, saved):
     return Formed(_own_steps(arg, steps.delta).sum(1))
 
 
@@ -374,10 +368,10 @@ RULES: dict[str, dict[int, Rule]] = {
     "Embedding": {0: Rule(_lookup, TABLE, _of_table, returns=Lookup)},
     "EmbeddingBag": {0: Rule(_bags, BAGS, _one_bag_each, _by_frequency, Lookup)},
     "MkldnnRnnLayer": {
-        1: Rule(_of_input, LSTM, _always, returns=OuterSum, prepare=_lstm),
-        2: Rule(_of_state, LSTM, _always, returns=OuterSum, prepare=_lstm),
-        3: Rule(_of_gates, LSTM, _always, prepare=_lstm),
-        4: Rule(_of_gates, LSTM, _always, prepare=_lstm),
+        1: Rule(_products_of_steps("x"), LSTM, _always, returns=OuterSum, prepare=lstm_steps),
+        2: Rule(_products_of_steps("h"), LSTM, _always, returns=OuterSum, prepare=lstm_steps),
+        3: Rule(_sum_of_steps, LSTM, _always, prepare=lstm_steps),
+        4: Rule(_sum_of_steps, LSTM, _always, prepare=lstm_steps),
     },
     "Index": {0: Rule(_indexed, ("indices",), _of_table, _is_no_lookup, Lookup)},
 }
