@@ -17,9 +17,9 @@ import torch.nn.functional as F
 from torch import arange
 from torch.autograd.graph import GradientEdge
 
-from persample.recorder.along import Along, OneSample
 from persample.recorder.axes import AXES, PER_OUTPUT
 from persample.recorder.graph import Graph, kind_of
+from persample.recorder.layouts import OneSample, SampleAxis
 
 ATEN = torch.ops.aten
 SIZES = (2, 3, 6)  # of the batch; with 6 another axis is as long
@@ -454,13 +454,13 @@ def layouts_along(length, axis):
     """Yield (batch size, layout of the samples along an axis): in order, by owner, all one."""
     for size in SIZES:
         for outer in [n for n in range(1, length // size + 1) if not length % (n * size)]:
-            yield size, Along(axis, outer)
+            yield size, SampleAxis(axis, outer)
         if length > 1:
             owner = np.random.default_rng(length).integers(-1, size, length)
-            yield size, Along(axis, 1, tuple(owner.tolist()))
+            yield size, SampleAxis(axis, 1, tuple(owner.tolist()))
         yield size, OneSample(size - 1)
     if length == len(PACKED):
-        yield 6, Along(axis, 1, PACKED)
+        yield 6, SampleAxis(axis, 1, PACKED)
 
 
 def claims(node, number):
@@ -512,7 +512,7 @@ def test_the_table_says_where_pytorch_puts_the_samples(kind):
     if kind in ABSENT:
         pytest.skip("this PyTorch has no such node")
     made = [(c, parts) for c, parts in found(kind) if c is not None]
-    assert any(isinstance(c, Along) for c, _ in made)
+    assert any(isinstance(c, SampleAxis) for c, _ in made)
     assert all(is_true(claim, parts) for claim, parts in made)
     assert any(all(part.any() for part in parts) for _, parts in made) != (kind in ALL_ZERO)
 
@@ -561,7 +561,7 @@ def missed(kind):
     silent = [
         x for claim, x in found(kind) if claim is None and x.reshape(len(x), -1).any(1).all()
     ]
-    return sum(any(is_true(Along(n), x) for n in range(x.ndim - 1)) for x in silent)
+    return sum(any(is_true(SampleAxis(n), x) for n in range(x.ndim - 1)) for x in silent)
 
 
 LIES = {  # along which axes of an LSTM's outputs: all h, the last h, the last c -> is it proved
@@ -580,10 +580,10 @@ LIES = {  # along which axes of an LSTM's outputs: all h, the last h, the last c
 def test_outputs_that_hold_the_samples_elsewhere_are_not_proved(axes):
     """As many samples as features: axis 1 of an LSTM's output, axis 0 of its last states."""
     node, _ = nodes()["MkldnnRnnLayer"][0]
-    roots = [(node, n, Along(axis)) for n, axis in enumerate(axes) if axis is not None]
+    roots = [(node, n, SampleAxis(axis)) for n, axis in enumerate(axes) if axis is not None]
     graph = Graph(roots, {}, 6)
     found = [graph.layouts[graph.targets[0][slot][0]] for slot in (0, 5, 6)]
-    assert found == [{0: Along(axis) if LIES[axes] else None} for axis in (1, 0, 0)]
+    assert found == [{0: SampleAxis(axis) if LIES[axes] else None} for axis in (1, 0, 0)]
 
 
 @pytest.mark.parametrize("name", ["Mul", "Softmax", "Index"])

@@ -21,8 +21,8 @@ from torch.nn.modules import module as every_module
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.hooks import RemovableHandle
 
-from persample.recorder.along import Along, Passed
 from persample.recorder.axes import AXES
+from persample.recorder.layouts import Propagation, SampleAxis
 from persample.recorder.paths import STEPS
 from persample.recorder.rules import RULES
 from support import ROOT
@@ -120,14 +120,14 @@ SAVED = {
     "ATEN._euclidean_dist(m, w)": {"x1": m, "x2": w, "result": (m[:, None] - w).norm(dim=-1)},
     "F.conv1d(x, k, stride=2, padding=1)": {
         "input": x, "stride": (2,), "padding": (1,), "dilation": (1,), "transposed": False,
-        "output_padding": (0,), "groups": 1,
+        "groups": 1,
     },
-    "F.conv_transpose1d(x, k[:3], stride=2, output_padding=1)": {
-        "transposed": True, "output_padding": (1,),
+    "F.conv_transpose1d(x, k[:3], stride=2)": {
+        "transposed": True,
     },
     "again(lambda x: F.conv1d(x, k, padding=1))": {
         "grad_output": torch.full((2, 6, 5), 2.0).double(), "stride": (1,), "padding": (1,),
-        "dilation": (1,), "transposed": False, "output_padding": (0,), "groups": 1,
+        "dilation": (1,), "transposed": False, "groups": 1,
     },
     "again(lambda x: F.layer_norm(x, (4,), v))": {
         "grad_out": torch.full_like(x, 2.0), "input": x, "mean": x.mean(-1, keepdim=True),
@@ -184,7 +184,7 @@ def equal(found, expected):
 @pytest.mark.parametrize("call", SAVED)
 def test_what_autograd_saved_is_what_the_rules_take_it_for(call):
     made = eval(call)
-    passed = Passed(getattr(made, "grad_fn", made), 0, 0, Along(0), (), (), 2)
+    passed = Propagation(getattr(made, "grad_fn", made), 0, 0, SampleAxis(0), (), (), 2)
     for name, expected in SAVED[call].items():
         assert equal(passed.saved(name), expected), name
 

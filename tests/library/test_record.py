@@ -16,7 +16,7 @@ import persample as ps
 from persample.recorder import buffers, forms
 from persample.recorder.forms import Formed, OuterSum
 from persample.recorder.layer_forms import Lookup
-from persample.recorder.uses import Uses
+from persample.recorder.parameter_rows import ParameterRows
 from support.layer_models import (
     MODELS,
     SOME,
@@ -105,7 +105,7 @@ def test_norms_keep_the_rows_they_need_for_a_sum_up_to_a_limit(limit, monkeypatc
     record = record_of(model, x)
     kinds, expected = record.forms(), oracle(model, x)
     assert_close(record.squared_norms(), norms_of(expected))
-    forms = {name: type(uses.forms[0]) for name, uses in record._source.uses.items()}
+    forms = {name: type(uses.forms[0]) for name, uses in record._source.parameter_rows.items()}
     kept = [name for name, form in forms.items() if form is Formed and "weight" in name]
     assert kept == ["0.weight", "1.weight", "2.weight"][: limit // (3 * 16 * B * 8)]
     assert record.forms() == kinds
@@ -258,11 +258,11 @@ def test_norms_of_a_tied_table_have_the_cross_terms_without_its_rows(monkeypatch
     with ps.record(model) as record:
         each = torch.nn.functional.cross_entropy(model(i).mT, i.roll(1, 1), reduction="none")
         record.backward(each.mean(1))
-    monkeypatch.setattr(Uses, "few", None)
+    monkeypatch.setattr(ParameterRows, "few", None)
     monkeypatch.setattr(buffers, "CACHE_BYTES", 0)
     norms, table = norms_of(expected), {"table.weight": expected["table.weight"]}
     assert_close(record.squared_norms(), norms, 1e-12)
-    apart = sum(use.squared_norms() for use in record._source.uses["table.weight"].forms)
+    apart = sum(use.squared_norms() for use in record._source.parameter_rows["table.weight"].forms)
     assert (norms_of(table) / apart - 1).abs().min() > 1e-3  # the cross terms matter
     total = summed(table, (0.3 / norms.sqrt()).clip(max=1))
     assert_close(record.clipped_sum(0.3)["table.weight"], total["table.weight"], 1e-12)
@@ -277,9 +277,9 @@ def test_two_uses_that_cancel_are_added_before_they_are_squared():
     there = Lookup(-rows * (1 + 1e-6), torch.arange(4).expand(B, 4), 4)
     uses = [there, OuterSum(delta, h)]
     table = torch.zeros(4, 6)
-    assert Uses(table, uses, B).closed_norms() is None
+    assert ParameterRows(table, uses, B).closed_norms() is None
     more = [Lookup(torch.randn(B, 3, 6), i, 4), uses[1]]
-    assert Uses(table, more, B).closed_norms() is not None
+    assert ParameterRows(table, more, B).closed_norms() is not None
 
 
 def test_a_record_says_how_each_parameters_rows_are_had():
@@ -288,7 +288,7 @@ def test_a_record_says_how_each_parameters_rows_are_had():
         "Linear, T = 7": {"sum of outer products", "formed"},
         "Conv2d": {"convolution", "formed"},
         "tied": {"lookup + sum of outer products", "sum of outer products", "formed"},
-        "Conv3d": {"rows", "formed"},
+        "Conv3d": {"convolution", "formed"},
         "not used": {"outer product", "formed", "unused"},
     }
     for name, expected in kinds.items():

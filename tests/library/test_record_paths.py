@@ -11,7 +11,7 @@ from torch import nn
 
 import persample as ps
 from persample.recorder import buffers
-from persample.recorder.uses import Uses
+from persample.recorder.parameter_rows import ParameterRows
 from support.layer_models import (
     ATEN,
     B,
@@ -167,7 +167,7 @@ def test_pieces_of_one_weight(pieces, shape, monkeypatch):
     agree(record, expected)
     if without_rows:
         record, _, _ = one_pass(model, x.double())
-        monkeypatch.setattr(Uses, "few", None)
+        monkeypatch.setattr(ParameterRows, "few", None)
         assert_close(record.squared_norms(), norms_of(expected))
 
 

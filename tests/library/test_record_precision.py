@@ -6,7 +6,7 @@ from torch import nn
 
 import persample as ps
 from persample.recorder import buffers
-from persample.recorder.uses import Uses
+from persample.recorder.parameter_rows import ParameterRows
 from support.layer_models import VOCABULARY, TiedLanguage, flat, losses
 from support.tolerances import assert_close
 
@@ -96,10 +96,12 @@ def test_only_samples_without_a_square_are_formed(samples_at_a_time, monkeypatch
     model, sizes = nn.Linear(3, 2), torch.tensor(SIZES)
     record = record_of(model, torch.randn(len(sizes), 3), lambda y: y.sin().sum(1) * sizes)
     expected = wide(record.rows()).norm(dim=1)
-    formed, form = set(), Uses._add_up
+    formed, form = set(), ParameterRows._add_up
     monkeypatch.setattr(buffers, "SCRATCH", 4 * 8 * samples_at_a_time)
     monkeypatch.setattr(
-        Uses, "_add_up", lambda *args: formed.update(range(*args[1].indices(99))) or form(*args)
+        ParameterRows,
+        "_add_up",
+        lambda *args: formed.update(range(*args[1].indices(99))) or form(*args),
     )
     _, norms = record._squares_and_norms()
     assert_close(norms.double() / expected.clamp(min=1e-30), (expected > 0).double(), 1e-5)
@@ -130,9 +132,9 @@ def test_a_check_under_autocast_allows_for_its_rounding(monkeypatch):
         record.backward(each.mean(1), retain_graph=True)
     largest = max(record.check(range(B)).values())
     assert 1e-4 < largest < 5e-2
-    spoiled = type(record)._row
+    rows = ParameterRows.rows
     monkeypatch.setattr(
-        type(record), "_row", lambda self, i: {k: 1.1 * g for k, g in spoiled(self, i).items()}
+        ParameterRows, "rows", lambda self, i, out: (rows(self, i, out), out.mul_(1.1))
     )
     with pytest.raises(RuntimeError, match="differs"):
         record.check()

@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 import persample as ps
-from persample.recorder import rules, sites
-from persample.recorder.along import Along
+from persample.recorder import recurrent, rules, sites
 from persample.recorder.graph import Graph
+from persample.recorder.layouts import SampleAxis
 from support.layer_models import Made, agree, alone, losses, norms_of, replayed, summed
 from support.tolerances import FLOAT32, assert_close
 
@@ -55,7 +55,7 @@ def recorded(model, run):
     """Return the record of a pass, its graph, and its losses; nothing may be replayed."""
     with ps.record(model) as record:
         each = run()
-        graph = Graph([(each.grad_fn, 0, Along(0))], record._source.names, len(each))
+        graph = Graph([(each.grad_fn, 0, SampleAxis(0))], record._source.names, len(each))
         record.backward(each, retain_graph=True)
     assert KIND in graph.kinds
     assert not any("sample by sample" in kind for kind in record.forms().values())
@@ -98,8 +98,8 @@ def test_every_answer():
 def test_the_rules_are_taken_and_the_steps_worked_out_once(monkeypatch):
     torch.manual_seed(0)
     layer, calls = LAYERS["two layers both ways"][0](), []
-    steps_of = rules.lstm_steps
-    monkeypatch.setattr(rules, "lstm_steps", lambda *a: calls.append(a) or steps_of(*a))
+    gates_of = recurrent._gates
+    monkeypatch.setattr(recurrent, "_gates", lambda *a: calls.append(a) or gates_of(*a))
     record, graph, _ = recorded(layer, lambda: loss_of(layer, torch.randn(B, T, D)))
     assert len(calls) == graph.kinds.count(KIND) == 4
     cut = sites.cut(graph, is_hooked=False)

@@ -8,8 +8,8 @@ from torch import nn
 
 import persample as ps
 from persample.recorder import buffers, sites
-from persample.recorder.along import Along
 from persample.recorder.graph import Graph
+from persample.recorder.layouts import SampleAxis
 from support.tolerances import FLOAT64, assert_close
 
 ATEN = torch.ops.aten
@@ -221,6 +221,6 @@ def one_pass(model, x):
     """Return the record of one pass, its graph and its cut."""
     with ps.record(model) as record:
         each = losses(model(x))
-        graph = Graph([(each.grad_fn, 0, Along(0))], record._source.names, len(each))
+        graph = Graph([(each.grad_fn, 0, SampleAxis(0))], record._source.names, len(each))
         record.backward(each, retain_graph=True)
     return record, graph, sites.cut(graph, is_hooked=False)

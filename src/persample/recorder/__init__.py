@@ -15,7 +15,7 @@ with h_i what the layer took and delta_i the cotangent of z_i, both of which a b
    sums (of ``Outer``: (w delta)^T h), moments, products.
 
 If samples are computed separately, as in a loop, a part of the graph belongs to one sample,
-whatever its operations are (`along`), and the forms of single samples are batched (`merging`).
+whatever its operations are (`layouts`), and the forms of single samples are batched (`merging`).
 Transposes, views and slices of a parameter before its use are undone step by step (`paths`).
 
 An operation in neither table is tested numerically, with one sample's cotangent after the other

@@ -1,133 +1,136 @@
 """The table `AXES`: how each kind of node propagates the layout of the samples.
 
-A rule gets a cotangent's layout (see `along`) and returns the layout of the cotangent that the
+A rule gets a cotangent's layout (see `layouts`) and returns the layout of the cotangent that the
 node passes to an input. None: the samples are summed there (a weight, a bias), or the rule cannot
 prove where they are. Rules depend on shapes, axes and, along the sample axis, on indices, never on
 computed values.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 import torch
 
-from .along import NOBODY, Along, OneSample, Passed, Piece, layout_of
+from .layouts import NOBODY, Layout, OneSample, Piece, Propagation, SampleAxis, layout_of
 
-AxisRule = Callable[[Passed], Along | OneSample | Piece | None]
+AxisRule = Callable[[Propagation], SampleAxis | OneSample | Piece | None]
 
 
 # Elementwise operations, and operations along axes other than the sample axis.
-def elementwise(p: Passed) -> Along | None:
+def elementwise(p: Propagation) -> SampleAxis | None:
     """Elementwise, with broadcasting; None if the input was broadcast along the sample axis."""
-    axis = p.along.axis - (len(p.out) - len(p.into))
-    same = axis >= 0 and p.into[axis] == p.out[p.along.axis]
-    return p.along.at(axis) if same else None
+    axis = p.axis - (len(p.out) - len(p.into))
+    same = axis >= 0 and p.into[axis] == p.out[p.axis]
+    return p.layout.at(axis) if same else None
 
 
 def within(name: str) -> AxisRule:
     """An operation along the saved axes ``name``, such as a softmax."""
 
-    def rule(p: Passed) -> Along | None:
-        return None if p.along.axis in p.axes(name) else elementwise(p)
+    def rule(p: Propagation) -> SampleAxis | None:
+        return None if p.axis in p.axes(name) else elementwise(p)
 
     return rule
 
 
-def reduced(p: Passed) -> Along | None:
+def reduced(p: Propagation) -> SampleAxis | None:
     """A reduction over the saved axes."""
     gone = p.axes("dim")
     kept = [axis for axis in range(len(p.into)) if axis not in gone]
     if len(p.out) == len(p.into):  # keepdim
-        return p.along if p.along.axis in kept else None
-    return p.along.at(kept[p.along.axis]) if len(kept) == len(p.out) else None
+        return p.layout if p.axis in kept else None
+    return p.layout.at(kept[p.axis]) if len(kept) == len(p.out) else None
 
 
-def per_class(p: Passed) -> Along | None:
+def per_class(p: Propagation) -> SampleAxis | None:
     """A classification loss, unreduced; axis 1 of its input counts the classes."""
-    return p.along.at(p.along.axis + (p.along.axis > 0))
+    return p.layout.at(p.axis + (p.axis > 0))
 
 
-def of_texts(p: Passed) -> Along | None:
+def of_texts(p: Propagation) -> SampleAxis | None:
     """CTC loss: its input is (T, B, classes)."""
-    return p.along.at(1)
+    return p.layout.at(1)
 
 
-def of_batch(p: Passed) -> Along | None:
+def first_axes(p: Propagation, count: int) -> SampleAxis | None:
+    """Only axes behind the first ``count`` change."""
+    axis = slice(p.axis, p.axis + 1)
+    return p.layout if p.axis < count and p.into[axis] == p.out[axis] else None
+
+
+def each_of_batch(p: Propagation) -> SampleAxis | None:
+    """Each entry of axis 0 separately, in all inputs."""
+    return first_axes(p, 1)
+
+
+def of_batch(p: Propagation) -> SampleAxis | None:
     """Each entry of axis 0 separately; the other inputs are weights."""
-    return None if p.input_index else each_of_batch(p)
+    return None if p.input_index else first_axes(p, 1)
 
 
-def group_norm(p: Passed) -> Along | None:
+def convolution_again(p: Propagation) -> SampleAxis | None:
+    """Double backward of a convolution."""
+    return first_axes(p, 1) if p.output_index == 0 and p.input_index < 2 else None
+
+
+def group_norm(p: Propagation) -> SampleAxis | None:
     """Group normalisation; the node saves N, which need not be the length of axis 0."""
     return of_batch(p) if p.saved("N") == p.into[0] else None
 
 
-def each_of_batch(p: Passed) -> Along | None:
-    """Each entry of axis 0 separately, in all inputs."""
-    return None if p.along.axis or p.into[:1] != p.out[:1] else p.along
-
-
-def ahead(p: Passed) -> Along | None:
-    """view_as_complex, view_as_real: only the last axis changes."""
-    return p.along if p.along.axis < min(len(p.into), len(p.out)) else None
-
-
-def leading(p: Passed) -> Along | None:
+def layer_norm(p: Propagation) -> SampleAxis | None:
     """Normalisation over the last axes."""
-    count = len(p.saved("normalized_shape"))
-    return p.along if p.input_index == 0 and p.along.axis < len(p.out) - count else None
+    return None if p.input_index else first_axes(p, len(p.out) - len(p.saved("normalized_shape")))
 
 
-def layer_norm_again(p: Passed) -> Along | None:
+def layer_norm_again(p: Propagation) -> SampleAxis | None:
     """Double backward of a layer normalisation."""
-    count = len(p.saved("normalized_shape"))
-    is_apart = p.output_index == 0 and p.input_index < 2 and p.along.axis < len(p.out) - count
-    return p.along if is_apart else None
+    count = len(p.out) - len(p.saved("normalized_shape"))
+    return first_axes(p, count) if p.output_index == 0 and p.input_index < 2 else None
 
 
-def convolution_again(p: Passed) -> Along | None:
-    """Double backward of a convolution."""
-    return p.along if p.output_index == 0 and p.input_index < 2 and p.along.axis == 0 else None
+def linear(p: Propagation) -> SampleAxis | None:
+    """A linear layer as one node: only the last axis changes."""
+    return None if p.input_index else first_axes(p, len(p.out) - 1)
 
 
-def batch_norm(p: Passed) -> Along | None:
+def as_complex(p: Propagation) -> SampleAxis | None:
+    """view_as_complex, view_as_real: only the last axis changes."""
+    return first_axes(p, min(len(p.into), len(p.out)))
+
+
+def attention(p: Propagation) -> SampleAxis | None:
+    """Attention: query, key, value or mask, (B, heads, T, d)."""
+    return first_axes(p, 2) if len(p.into) == 4 else None
+
+
+def batch_norm(p: Propagation) -> SampleAxis | None:
     """Batch normalisation: running statistics keep the samples separate, batch statistics do not.
 
     InstanceNorm calls it with the samples among the channels, axis 1, and a repeated scale.
     """
-    if p.along.axis == 1:
-        return p.along if p.input_index == 0 else p.along.at(0)
-    return p.along if p.input_index == 0 and not p.saved("training", True) else None
+    if p.axis == 1:
+        return p.layout if p.input_index == 0 else p.layout.at(0)
+    return p.layout if p.input_index == 0 and not p.saved("training", True) else None
 
 
-def attention(p: Passed) -> Along | None:
-    """Attention: query, key, value or mask, (B, heads, T, d)."""
-    is_apart = p.along.axis < 2 and len(p.into) == 4
-    return p.along if is_apart and p.into[p.along.axis] == p.out[p.along.axis] else None
-
-
-def recurrent(p: Passed) -> Along | None:
+def recurrent(p: Propagation) -> SampleAxis | None:
     """An LSTM layer: input 0 is (T, B, d), inputs 5 and 6 are the initial states, (B, d)."""
     axis = {0: 1, 5: 0, 6: 0}.get(p.input_index)
-    return None if axis is None else p.along.at(axis)
+    return None if axis is None else p.layout.at(axis)
 
 
-def recurrent_on_cuda(p: Passed) -> Along | None:
+def recurrent_on_cuda(p: Propagation) -> SampleAxis | None:
     """Recurrent layers of cuDNN, (T, B, d) or (B, T, d). Of their outputs only the sequence.
 
     Packed sequences, (sum of lengths, d), have no sample axis.
     """
     axis = 0 if p.saved("batch_first") else 1
-    is_apart = p.input_index == 0 and p.output_index == 0 and p.along.axis == axis
-    return p.along if is_apart and len(p.into) == 3 else None
-
-
-def scan(p: Passed) -> Along | None:
-    """A linear layer as one node: only the last axis changes."""
-    is_apart = p.input_index == 0 and p.along.axis < len(p.out) - 1
-    return p.along if is_apart and p.into[p.along.axis] == p.out[p.along.axis] else None
+    is_apart = p.input_index == 0 and p.output_index == 0 and p.axis == axis
+    return p.layout if is_apart and len(p.into) == 3 else None
 
 
 # Products. A factor without the sample axis is a weight.
@@ -137,107 +140,93 @@ def product(first: int, batch: int = 0) -> AxisRule:
     Its factors are inputs ``first`` and ``first + 1``.
     """
 
-    def rule(p: Passed) -> Along | None:
+    def rule(p: Propagation) -> SampleAxis | None:
         if p.input_index < first:  # the summand of addmm
             return elementwise(p)
-        axis = p.along.axis
+        axis = p.axis
         own = axis < batch or axis == batch + (p.input_index - first)
-        return p.along if own else None
+        return p.layout if own else None
 
     return rule
 
 
-def distances(p: Passed) -> Along | None:
+def distances(p: Propagation) -> SampleAxis | None:
     """cdist: n points (..., n, d) and m points (..., m, d) have the distances (..., n, m)."""
     own = len(p.out) - 2 + p.input_index  # the axis of the input's points
-    if p.along.axis < len(p.out) - 2:
+    if p.axis < len(p.out) - 2:
         return elementwise(p)
-    return p.along.at(len(p.into) - 2) if p.along.axis == own else None
+    return p.layout.at(len(p.into) - 2) if p.axis == own else None
 
 
-def trilinear(p: Passed) -> Along | None:
+def trilinear(p: Propagation) -> SampleAxis | None:
     """The node of a bilinear layer: a product of three expanded arrays, summed over axes."""
     expanded = p.saved(f"expand{p.input_index + 1}")
     count = len(p.into) + len(expanded)
     kept = [axis for axis in range(count) if axis not in p.saved("sumdim")]
-    axis = kept[p.along.axis]
+    axis = kept[p.axis]
     if axis in expanded:
         return None
-    return p.along.at(axis - sum(e < axis for e in expanded))
+    return p.layout.at(axis - sum(e < axis for e in expanded))
 
 
 # Reshapes and permutations of axes.
-def reshaped(p: Passed) -> Along | OneSample | None:
+def reshaped(p: Propagation) -> SampleAxis | OneSample | None:
     """A reshape: the sample axis is found by the number of entries before it."""
-    if p.along.owner is not None:
+    if p.layout.owner is not None:
         return _reshaped_owners(p)
-    before = prod(p.out[: p.along.axis]) * p.along.outer
+    before = prod(p.out[: p.axis]) * p.layout.outer
     passed = 1  # entries before an axis of the input
     for axis, length in enumerate(p.into):
         if not 0 < passed <= before or before % passed:
             return None
         if length % (before // passed * p.size) == 0:
-            return Along(axis, before // passed)
+            return SampleAxis(axis, before // passed)
         passed *= length
     return None
 
 
 def _reshaped_owners(p):
     """Find the only axis of the input along which the owners differ."""
-    axis = p.along.axis
+    axis = p.axis
     before, length = prod(p.out[:axis]), p.out[axis]
     for n, count in enumerate(p.into):  # an axis that stayed as it was
         if count == length and prod(p.into[:n]) == before:
-            return p.along.at(n)
+            return p.layout.at(n)
     shape = [length if n == axis else 1 for n in range(len(p.out))]
-    whose = np.array(p.along.owner).reshape(shape)
+    whose = np.array(p.layout.owner).reshape(shape)
     return _of_array(np.broadcast_to(whose, p.out).reshape(p.into), p.size)
 
 
-def transposed(p: Passed) -> Along | None:
-    """A transpose of two axes."""
-    one, other = p.saved("dim0"), p.saved("dim1")
-    if one is None or other is None:
-        return None
-    one, other = one % len(p.out), other % len(p.out)
-    axis = {one: other, other: one}.get(p.along.axis, p.along.axis)
-    return p.along.at(axis)
-
-
-def matrix_transposed(p: Passed) -> Along | None:
-    """``.T`` of a matrix or, unchanged, of a vector."""
-    return p.along.at(1 - p.along.axis) if len(p.out) == 2 else p.along
-
-
-def permuted(p: Passed) -> Along | None:
-    """A permutation of the axes."""
-    return p.along.at(p.saved("dims")[p.along.axis] % len(p.into))
+def permuted(p: Propagation) -> SampleAxis | None:
+    """A transpose, or another permutation of the axes."""
+    order = p.order()
+    return order and p.layout.at(order[p.axis])
 
 
 # Slices and joins, within a sample or along the sample axis.
-def chosen(p: Passed) -> Along | Piece:
+def chosen(p: Propagation) -> SampleAxis | Piece:
     """select, unbind: one entry of an axis, which the output lacks."""
     (dim,) = p.axes("dim")
-    if isinstance(p.along, OneSample):
+    if isinstance(p.layout, OneSample):
         entry = p.output_index if (index := p.saved("index")) is None else index % p.into[dim]
-        return Piece(dim, (entry,), (p.along.sample,))
-    return p.along.at(p.along.axis + (p.along.axis >= dim))
+        return Piece(dim, (entry,), (p.layout.sample,))
+    return p.layout.at(p.axis + (p.axis >= dim))
 
 
-def stacked(p: Passed) -> Along | OneSample | None:
+def stacked(p: Propagation) -> SampleAxis | OneSample | None:
     """stack, or the backward of select: the inputs lack an axis, which may count the samples."""
-    axis, dim = p.along.axis, p.saved("dim") % len(p.out)
+    axis, dim = p.axis, p.saved("dim") % len(p.out)
     if axis != dim:
-        return p.along.at(axis - (axis > dim))
+        return p.layout.at(axis - (axis > dim))
     index = p.saved("index", p.input_index)  # the backward of select has one input
     owner = p.owners(dim)[index]
     return None if owner == NOBODY else OneSample(owner)
 
 
-def joined_along(p: Passed) -> Along | OneSample | None:
+def concatenated(p: Propagation) -> SampleAxis | OneSample | None:
     """cat: arrays joined along an axis."""
     (dim,) = p.axes("dim")
-    if p.along.axis != dim:
+    if p.axis != dim:
         return elementwise(p)
     if p.start is None:
         return None
@@ -245,101 +234,73 @@ def joined_along(p: Passed) -> Along | OneSample | None:
     return layout_of(dim, np.array(owners), p.size)
 
 
-def sliced(p: Passed) -> Along | Piece:
+def sliced(p: Propagation) -> SampleAxis | Piece:
     """slice, split: a part of an axis."""
     (dim,) = p.axes("dim")
-    if isinstance(p.along, Along) and p.along.axis != dim:
-        return p.along
+    if isinstance(p.layout, SampleAxis) and p.axis != dim:
+        return p.layout
     start, step = p.start_of_part(dim), p.saved("step", 1)
     if p.into[dim] == p.out[dim] and step == 1:
-        return p.along
+        return p.layout
     return Piece(dim, range(start, start + step * p.out[dim], step), p.owners(dim))
 
 
-def slice_undone(p: Passed) -> Along | OneSample | None:
+def slice_undone(p: Propagation) -> SampleAxis | OneSample | None:
     """The backward of a slice: the input is the part of the output that is not 0."""
     (dim,) = p.axes("dim")
-    if p.along.axis != dim:
-        return p.along
+    if p.axis != dim:
+        return p.layout
     part = slice(*(p.saved(name) for name in ("start", "end", "step")))
     return layout_of(dim, np.array(p.owners(dim)[part]), p.size)
 
 
-def selected(p: Passed) -> Along | Piece:
+def selected(p: Propagation) -> SampleAxis | Piece:
     """index_select: entries of an axis."""
     (dim,) = p.axes("dim")
-    if isinstance(p.along, Along) and p.along.axis != dim:
-        return p.along
+    if isinstance(p.layout, SampleAxis) and p.axis != dim:
+        return p.layout
     return Piece(dim, p.saved("index").flatten().tolist(), p.owners(dim))
 
 
-def shown(p: Passed) -> Along | OneSample | None:
+def observed(p: Propagation) -> Layout:
     """A node that saves too little: its backward is called, to see where each entry goes.
 
-    Entry number n of the cotangent is n, and in a second call a hash of n. If every entry that
-    arrives is some n in the first call and its hash in the second, the node only moves entries.
-    (Sums and multiples pass with negligible probability.)
+    Each sample has a code, a random integer, whose digits are sent in a call each. If nothing but
+    codes and 0 arrives, the node only moves entries. (A sum or a multiple of codes equals another
+    code with negligible probability.)
     """
     if hasattr(p.node.next_functions[p.input_index][0], "variable"):
         return None  # a parameter has no sample axis
     like = p.node._input_metadata[p.output_index or 0]
-    if p.memory.get("sent_to") != (key := (p.out, like.dtype, like.device)):
-        options = {"dtype": torch.float64, "device": like.device}
-        numbers = torch.arange(1.0, prod(p.out) + 1, **options).view(p.out)
-        sent = [_digits(x, like.dtype) for x in (numbers, _hash(numbers))]
-        p.memory.update(sent_to=key, sent=sent, by=None)
-    sent = p.memory["sent"]
-    if p.memory["by"] is not p.node:  # one call serves all inputs of a node
-        p.memory.update(by=p.node, got=[[as_tuple(p.node(x)) for x in digits] for digits in sent])
-    got = [[passed[p.input_index] for passed in digits] for digits in p.memory["got"]]
-    if got[0][0] is None:
+    base = int(2 / torch.finfo(like.dtype).eps)
+    codes, digits = _codes(p.size, base)
+    if p.memory.get("sent_to") != (key := (p.layout, p.out, like.dtype, like.device)):
+        places = np.asarray(p.owners(p.axis)) - NOBODY
+        shape = [-1 if n == p.axis else 1 for n in range(len(p.out))]
+        sent = [torch.from_numpy(digit[places]).view(shape) for digit in digits]
+        sent = [x.to(like.device, like.dtype).expand(p.out) for x in sent]
+        expected = codes[places].reshape(shape)
+        p.memory.update(sent_to=key, sent=sent, expected=expected)
+    if p.memory.get("by") is not p.node:  # one call of each digit serves all inputs
+        p.memory.update(by=p.node, got=[as_tuple(p.node(x)) for x in p.memory["sent"]])
+    got = [passed[p.input_index] for passed in p.memory["got"]]
+    if got[0] is None:
         return None
-    if p.into == p.out and _stays(sent, got):
-        return p.along
-    arrived, hashes = map(_number, got)
-    if not torch.equal(_hash(arrived), hashes):
-        return None
-    arrived = arrived.cpu().numpy().astype(np.int64)
-    if isinstance(p.along, OneSample):
-        return p.along
-    axis = p.along.axis
-    owners = np.append(p.owners(axis), NOBODY)
-    entries = np.where(arrived > 0, (arrived - 1) // prod(p.out[axis + 1 :]) % p.out[axis], -1)
-    return _of_array(owners[entries], p.size)
+    arrived = sum(x.detach().real.double() * base**n for n, x in enumerate(got)).cpu().numpy()
+    if p.into == p.out and ((arrived == p.memory["expected"]) | (arrived == 0)).all():
+        return p.layout
+    found = codes.searchsorted(arrived).clip(max=p.size)
+    return _of_array(found + NOBODY, p.size) if (codes[found] == arrived).all() else None
 
 
-def _hash(numbers):
-    return torch.remainder(numbers * numbers, 1000003)
-
-
-def _base(dtype):
-    return 2 / torch.finfo(dtype).eps
-
-
-def _digits(numbers, dtype):
-    """Return the digits of integers, in a base whose digits are exact in ``dtype``."""
-    found = []
-    while not found or numbers.any():
-        digits = torch.remainder(numbers, _base(dtype))
-        found.append(digits.to(dtype))
-        numbers = (numbers - digits) / _base(dtype)
-    return found
-
-
-def _number(digits):
-    total = digits[0].real.double()
-    for n, x in enumerate(digits[1:], 1):
-        total = total + x.real.double() * _base(x.dtype) ** n
-    return total
-
-
-def _stays(sent, got):
-    """Whether every entry stays where it is, or is 0."""
-    gone = got[0][0] == 0
-    for x in got[0][1:]:
-        gone = gone & (x == 0)
-    pairs = [pair for each in zip(sent, got, strict=True) for pair in zip(*each, strict=True)]
-    return all(torch.equal(x.masked_fill(gone, 0), arrived) for x, arrived in pairs)
+@lru_cache(16)
+def _codes(size, base):
+    """Return the codes of `NOBODY`, which is 0, and the samples, in ascending order; digits."""
+    count = next(n for n in range(1, 9) if base**n >= 2**40)
+    codes = np.random.default_rng(0).integers(1, base**count, size + 1)
+    codes[0] = 0
+    codes.sort()
+    return codes.astype(float), [codes // base**n % base for n in range(count)]
 
 
 def as_tuple(passed: Any) -> tuple:
@@ -356,38 +317,38 @@ def _of_array(whose, size):
     return OneSample(int(whose)) if whose.ndim == 0 and whose != NOBODY else None
 
 
-def or_shown(rule: AxisRule) -> AxisRule:
-    """A rule and, where it returns None, `shown`."""
-    return lambda p: rule(p) or shown(p)
+def or_observed(rule: AxisRule) -> AxisRule:
+    """A rule and, where it returns None, `observed`."""
+    return lambda p: rule(p) or observed(p)
 
 
-def tiled(p: Passed) -> Along | None:
+def tiled(p: Propagation) -> SampleAxis | None:
     """repeat, but not along the sample axis."""
-    return elementwise(p) if p.saved("repeats")[p.along.axis] == 1 else None
+    return elementwise(p) if p.saved("repeats")[p.axis] == 1 else None
 
 
-def padded(p: Passed) -> Along | None:
+def padded(p: Propagation) -> SampleAxis | None:
     """Constant padding, but not along the sample axis; saved as (left, right), last axis first."""
-    pad, n = p.saved("pad"), 2 * (len(p.out) - 1 - p.along.axis)
+    pad, n = p.saved("pad"), 2 * (len(p.out) - 1 - p.axis)
     return None if any(pad[n : n + 2]) else elementwise(p)
 
 
-def rolled(p: Passed) -> Along | None:
+def rolled(p: Propagation) -> SampleAxis | None:
     """roll, but not along the sample axis; without axes the flattened array is rolled."""
-    return None if not p.saved("dims") or p.along.axis in p.axes("dims") else elementwise(p)
+    return None if not p.saved("dims") or p.axis in p.axes("dims") else elementwise(p)
 
 
-def windows(p: Passed) -> Along | None:
+def windows(p: Propagation) -> SampleAxis | None:
     """unfold: windows of one axis become the last axis."""
-    if p.along.axis in p.axes("dimension") or p.along.axis == len(p.out) - 1:
+    if p.axis in p.axes("dimension") or p.axis == len(p.out) - 1:
         return None
-    return p.along
+    return p.layout
 
 
-def replaced(p: Passed) -> Along | OneSample | None:
+def replaced(p: Propagation) -> SampleAxis | OneSample | None:
     """scatter, index_add: input 1 is written at an index along one axis of input 0."""
     (dim,) = p.axes("dim")
-    if p.input_index == 0 or p.along.axis != dim:
+    if p.input_index == 0 or p.axis != dim:
         return elementwise(p)
     index = p.saved("index").view(1) if p.saved("index").ndim == 0 else p.saved("index")
     if index.ndim > 1:  # of input 1's shape: it must be constant along the other axes
@@ -399,12 +360,12 @@ def replaced(p: Passed) -> Along | OneSample | None:
     return layout_of(dim, owners, p.size) if len(owners) == p.into[dim] else None
 
 
-def overwritten(p: Passed) -> Along | OneSample | None:
+def overwritten(p: Propagation) -> SampleAxis | OneSample | None:
     """index_put, masked_scatter: input 1 is written where an index or a mask selects."""
     if p.input_index == 0:
         return elementwise(p)
     entries = _entries_of_axis_0(p.saved("indices", ()), p.out)
-    if entries is None or p.along.axis != 0:
+    if entries is None or p.axis != 0:
         return None
     layout = layout_of(0, np.array(p.owners(0))[entries], p.size)
     same = p.into == (len(entries), *p.out[1:]) or isinstance(layout, OneSample)
@@ -422,14 +383,14 @@ def _entries_of_axis_0(indices, shape):
 
 
 # Indexing. Along the sample axis an index array must be 0, 1, ..., B - 1.
-def indexed(p: Passed) -> Along | Piece | None:
+def indexed(p: Propagation) -> SampleAxis | Piece | None:
     """x[:, i, j, ...] with adjacent index arrays, whose axes replace the indexed ones."""
     indices = p.saved("indices")
     entries = _entries_of_axis_0(indices, p.into)
-    if entries is not None and (isinstance(p.along, OneSample) or p.along.axis == 0):
+    if entries is not None and (isinstance(p.layout, OneSample) or p.axis == 0):
         return Piece(0, entries, p.owners(0))
-    if isinstance(p.along, OneSample):
-        return p.along
+    if isinstance(p.layout, OneSample):
+        return p.layout
     if any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in indices):
         return None  # the length of a masked axis depends on values
     axes = [n for n, index in enumerate(indices) if index is not None]
@@ -437,16 +398,16 @@ def indexed(p: Passed) -> Along | Piece | None:
     if axes != list(range(first, first + count)):
         return None
     width = max(indices[n].ndim for n in axes)  # axes that replace them
-    axis = p.along.axis
+    axis = p.axis
     if axis < first:
-        return p.along if p.into[axis] == p.out[axis] else None
+        return p.layout if p.into[axis] == p.out[axis] else None
     if axis >= first + width:
-        return p.along.at(axis - width + count)
+        return p.layout.at(axis - width + count)
     if p.out[axis] != p.size:
         return None
     for n in axes:
         if p.into[n] == p.size and _counts(indices[n], width - (axis - first), p.size):
-            return p.along.at(n)
+            return p.layout.at(n)
     return None
 
 
@@ -519,28 +480,26 @@ AXES: dict[str, AxisRule] = {
     **_rows(ELEMENTWISE, elementwise),
     **_rows(REDUCED, reduced),
     **_rows(WITHIN, within("dim")),
-    **_rows("Flip Rot90", or_shown(within("dims"))),
-    "Roll": or_shown(rolled),
+    **_rows("Flip Rot90", or_observed(within("dims"))),
+    "Roll": or_observed(rolled),
     **_rows("NllLoss NllLoss2D MultiMarginLoss MultilabelMarginLoss", per_class),
     "CtcLoss": of_texts,
     **_rows("IndexAdd IndexCopy Scatter ScatterAdd ScatterReduce", replaced),
-    "Index": or_shown(indexed),
+    "Index": or_observed(indexed),
     **_rows("IndexPut MaskedScatter SelectScatter SliceScatter", overwritten),
     **_rows("ReshapeAlias Squeeze UnsafeView Unsqueeze View", reshaped),
-    "T": matrix_transposed,
-    "Transpose": transposed,
-    "Permute": permuted,
+    **_rows("Permute T Transpose", permuted),
     **_rows("Select Unbind", chosen),
     **_rows("Stack SelectBackward", stacked),
-    "Cat": joined_along,
+    "Cat": or_observed(concatenated),
     **_rows(f"Slice {SPLIT}", sliced),
     "SliceBackward": slice_undone,
     "IndexSelect": selected,
-    **_rows("AsStrided CopySlices MaskedSelect PackPaddedSequence", shown),
+    **_rows("AsStrided CopySlices MaskedSelect PackPaddedSequence", observed),
     "Repeat": tiled,
     "ConstantPadNd": padded,
     "Unfold": windows,
-    **_rows("ViewAsComplex ViewAsReal", ahead),
+    **_rows("ViewAsComplex ViewAsReal", as_complex),
     "Mm": product(0),
     "Addmm": product(1),
     "Bmm": product(0, batch=1),
@@ -549,11 +508,11 @@ AXES: dict[str, AxisRule] = {
     "Addmv": product(1),
     **_rows("Cdist EuclideanDist", distances),
     "Trilinear": trilinear,
-    "Linear": scan,
+    "Linear": linear,
     **_rows(OF_BATCH, of_batch),
     **_rows(EACH_OF_BATCH, each_of_batch),
     "NativeGroupNorm": group_norm,
-    **_rows("NativeLayerNorm FusedRmsNorm", leading),
+    **_rows("NativeLayerNorm FusedRmsNorm", layer_norm),
     "NativeLayerNormBackward": layer_norm_again,
     "ConvolutionBackward": convolution_again,
     **_rows("NativeBatchNorm CudnnBatchNorm", batch_norm),

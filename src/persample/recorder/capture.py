@@ -14,10 +14,10 @@ from torch.autograd.graph import GradientEdge
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.hooks import RemovableHandle
 
-from .along import Along, OneSample
 from .buffers import wide
 from .forms import Formed
 from .graph import Graph
+from .layouts import OneSample, SampleAxis
 from .merging import batched, merged
 from .model import (
     check_losses,
@@ -26,11 +26,11 @@ from .model import (
     refuse_opaque,
     trainable,
 )
-from .passes import cotangents, during_a_pass
+from .parameter_rows import ParameterRows
+from .passes import cotangents, during_a_pass, no_garbage_collection
 from .replay import Replay, Replayed, Start
 from .sites import LOSSES, Cut, Stop, cut
 from .trial import Trials
-from .uses import Uses
 
 
 class TorchCapture:
@@ -45,7 +45,7 @@ class TorchCapture:
         # Set while the graph is needed, by `check` and by replays. Before PyTorch 2.13 a
         # GradientEdge alone does not keep the node of a custom Function alive.
         self.losses: Tensor | None = None
-        self.uses: dict[str, Uses] = {}
+        self.parameter_rows: dict[str, ParameterRows] = {}
         self.stops: dict[str, Stop] = {}  # why a parameter's rows are replayed
         # (parameter, saved tensor, its version): to notice changes in place
         self.versions: list[tuple[str, Tensor, int]] = []
@@ -66,6 +66,7 @@ class TorchCapture:
         self.exit_stack.close()
 
     # The backward pass.
+    @no_garbage_collection()
     def backward(self, losses: Tensor, retain_graph: bool, accumulate: bool) -> None:
         """Run the backward pass of the sum of the losses, and build every parameter's forms."""
         check_losses(losses)
@@ -105,7 +106,7 @@ class TorchCapture:
         """Return the graph, its cut, and the tensors that autograd saved for the rules."""
 
         def read():
-            root = losses.grad_fn, losses.output_nr, Along(0)
+            root = losses.grad_fn, losses.output_nr, SampleAxis(0)
             is_hooked = self._has_hooks()
             trials = None if is_hooked else Trials(losses)
             graph = Graph([root], self.names, len(losses), trials)
@@ -123,7 +124,7 @@ class TorchCapture:
                 f"lie, so it alone was run backward for each of {graph.size} samples, on the "
                 "arrays of the whole batch; the rows are right, and where this takes long, "
                 "ps.per_sample_grad or a loop over the samples is faster.",
-                stacklevel=4,
+                stacklevel=5,
             )
         if found.stops:
             name, stop = next(iter(found.stops.items()))
@@ -139,33 +140,21 @@ class TorchCapture:
                 f"record: at {stop.where} {stop.reason}, so the rows of {name}{others} are worked "
                 f"out sample by sample: {graph.size} backward passes through {cost}; "
                 "record.forms() names the node of each.",
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _saved(self, graph, found: Cut):
-        """Return parameter -> [(site, saved of its rule, node index -> saved of a path's step)].
-
-        Each saved tensor is read once, and detached.
-        """
-        known: dict = {}
-
-        def read(name, index, need):
-            if (index, need) not in known:
-                x = getattr(graph.nodes[index], f"_saved_{need}")
-                known[index, need] = self._watched(name, x)
-            return known[index, need]
-
-        saved: dict[str, list] = {}
+        """Return node index -> what autograd saved there for the rules and steps, detached."""
+        saved: dict[int, dict] = {}
         for name, sites in found.sites.items():
-            saved[name] = []
             for site in sites:
-                own = {need: read(name, site.node_index, need) for need in site.rule.needs}
-                below = {
-                    index: {need: read(name, index, need) for need in step.needs}
-                    for index, step, _ in site.path.steps
-                    if step.needs
-                }
-                saved[name].append((site, own, below))
+                steps = [(index, step) for index, step, _ in site.path.steps]
+                for index, rule in [(site.node_index, site.rule), *steps]:
+                    known = saved.setdefault(index, {})
+                    for need in rule.needs:
+                        if need not in known:
+                            value = getattr(graph.nodes[index], f"_saved_{need}")
+                            known[need] = self._watched(name, value)
         return saved
 
     def _watched(self, what, x):
@@ -180,34 +169,30 @@ class TorchCapture:
         return x if x.layout == torch.strided else x.to_dense()
 
     def _make_forms(self, graph, found: Cut, saved, arrived):
-        """Make each parameter's `Uses` from the cotangents."""
+        """Make each parameter's `ParameterRows` from the cotangents."""
         self.size = graph.size
         forms: dict[str, list] = {name: [] for name in self.parameters}
         for name, leaf in found.leaves.items():  # B = 1
             if (ct := arrived[leaf, 0]) is not None:
                 row = ct.detach().to_dense()[None]
                 forms[name].append(Formed(row.to(wide(row.dtype))))
-        self._add_sites(forms, graph, saved, arrived)
-        self._add_replays(forms, graph, found.replayed, arrived)
-        for name, p in self.parameters.items():
-            self.uses[name] = Uses(p, merged(forms[name]), graph.size)
-
-    def _add_sites(self, forms, graph, saved, arrived):
-        """Add the forms of all sites; forms of single samples are batched."""
-        known: dict = {}
-        for name, sites in saved.items():
+        prepared: dict = {}
+        for name, sites in found.sites.items():
             p, single = self.parameters[name], []
-            for site, own, below in sites:
-                ct = _arrived_at(site, own, graph, arrived, known)
+            for site in sites:
+                ct = _arrived_at(site, saved, graph, arrived, prepared)
                 if ct is None:
                     continue
-                form = site.path.apply(site.rule.make(site.use, ct, own), below, graph, name, p)
-                if site.use.is_one_sample:
-                    single.append((site.use.along.sample, form))
+                form = site.rule.make(site.arg, ct, saved[site.node_index])
+                form = site.path.apply(form, saved, graph, name, p)
+                if site.arg.is_one_sample:
+                    single.append((site.arg.layout.sample, form))
                 else:
                     forms[name].append(form)
-            if single:
-                forms[name] += batched(single, graph.size)
+            forms[name] += batched(single, graph.size)
+        self._add_replays(forms, graph, found.replayed, arrived)
+        for name, p in self.parameters.items():
+            self.parameter_rows[name] = ParameterRows(p, merged(forms[name]), graph.size)
 
     def _add_replays(self, forms, graph, replayed, arrived):
         """Add the replayed forms; parameters with the same starting nodes share a `Replay`."""
@@ -217,11 +202,11 @@ class TorchCapture:
         for indices, names in groups.items():
             starts, own = [], {}
             for index in indices:
-                for n, along in graph.layouts[index].items():
+                for n, layout in graph.layouts[index].items():
                     if (ct := arrived[index, n]) is not None:
-                        start = Start(GradientEdge(graph.nodes[index], n), ct.detach(), along)
-                        is_own = isinstance(along, OneSample)
-                        (own.setdefault(along.sample, []) if is_own else starts).append(start)
+                        start = Start(GradientEdge(graph.nodes[index], n), ct.detach(), layout)
+                        is_own = isinstance(layout, OneSample)
+                        (own.setdefault(layout.sample, []) if is_own else starts).append(start)
             if starts or own:
                 parameters = {name: self.parameters[name] for name in names}
                 run = Replay(starts, own, graph.size, parameters)
@@ -243,7 +228,7 @@ class TorchCapture:
         gradients = [x.to(p.dtype) for x, p in zip(totals.values(), parameters, strict=True)]
         torch.autograd.backward(parameters, gradients)
 
-    def collect(self) -> tuple[int, dict[str, Uses]]:
+    def collect(self) -> tuple[int, dict[str, ParameterRows]]:
         """Return B and each parameter's uses; raise if a saved tensor was changed in place."""
         if self.size is None:
             raise RuntimeError(
@@ -256,23 +241,29 @@ class TorchCapture:
                     f"record: what {what} was applied to was changed in place after the forward "
                     "pass; read the record before its tensors are overwritten."
                 )
-        return self.size, self.uses
+        return self.size, self.parameter_rows
+
+    def memory(self, size: int) -> dict[str, Tensor]:
+        """Return memory for the rows of ``size`` samples."""
+        return {name: each.empty(size) for name, each in self.parameter_rows.items()}
+
+    def write(self, samples: slice, out: dict[str, Tensor]) -> None:
+        """Write the rows of a slice of samples into ``out``."""
+        _, by_name = self.collect()
+        for name, each in by_name.items():
+            each.rows(samples, out[name])
 
 
-def _arrived_at(site, saved, graph, arrived, known):
+def _arrived_at(site, saved, graph, arrived, prepared):
     """Return what a rule's ``make`` gets: the cotangent, or the result of its ``prepare``.
 
-    ``known`` caches the latter by node.
+    ``prepared`` has the latter of each node.
     """
-    index, rule = site.node_index, site.rule
-    if rule.prepare is None:
-        ct = arrived[index, 0]
-        if ct is not None and rule.calls_node:
-            node, number = graph.nodes[index], site.input_index
-            saved |= {"node": node, "input_index": number, "dtype": ct.dtype}
-        return None if ct is None else ct.detach()
-    if index not in known:
-        cts = {n: arrived[index, n] for n in graph.layouts[index]}
-        cts = {n: ct.detach() for n, ct in cts.items() if ct is not None}
-        known[index] = rule.prepare(site.use, cts, saved) if cts else None
-    return known[index]
+    index, prepare = site.node_index, site.rule.prepare
+    cts = {n: arrived[index, n] for n in graph.layouts[index]}
+    cts = {n: ct.detach() for n, ct in cts.items() if ct is not None}
+    if prepare is None or not cts:
+        return cts.get(0)
+    if index not in prepared:
+        prepared[index] = prepare(cts, saved[index], site.arg.dtype)
+    return prepared[index]

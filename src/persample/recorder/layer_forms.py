@@ -1,6 +1,7 @@
 """Closed forms of convolutions and lookups, with the methods that `forms` states."""
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any, ClassVar
 
 import torch
@@ -14,68 +15,72 @@ from .forms import Form, Outer, OuterSum, copied_rows
 class Convolution(Form):
     """A linear layer at every output position, whose input is the window of x there.
 
-    delta (B, p, l, m), x (B, c, ., .), padded.
+    delta (B k, p, *positions), x (B k, c, ...), padded: k images for each sample.
     """
 
     kind: ClassVar[str] = "convolution"
     delta: Tensor
     x: Tensor
-    kernel: tuple[int, int]
-    stride: tuple[int, int]
-    dilation: tuple[int, int]
+    k: int
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
     groups: int
-    shape: tuple[int, ...]  # of the parameter, for one or two dimensions
+    shape: tuple[int, ...]  # of the parameter, (p, c / groups, *kernel)
 
-    def _parts(self) -> Any:
-        """Yield (samples, delta, windows), for few samples: the windows stay in the cache.
+    def _parts(self, samples: slice) -> Any:
+        """Yield (slice of ``samples``, delta, windows), so few that the windows stay in the cache.
 
-        delta (n groups, p / groups, T), windows (n groups, c / groups k l, T).
+        delta (n groups, p / groups, T), windows (n groups, c / groups * entries of the kernel, T).
         """
-        (size, p, *places), (_, c, *_), g = self.delta.shape, self.x.shape, self.groups
+        (_, p, *places), c, g = self.delta.shape, self.x.shape[1], self.groups
+        kernel, (of_image, of_channel, *steps) = self.shape[2:], self.x.stride()
+        moves = [a * b for a, b in zip(steps * 2, self.dilation + self.stride, strict=True)]
+        moves.insert(len(kernel), of_image)
         windows = self.x.new_empty(0)
-        for samples in slices(size, c * places[0] * places[1] * self._taps() * self.x.itemsize):
-            x, n = self.x[samples], samples.stop - samples.start
-            s = x.stride()
-            steps = [a * b for a, b in zip(s[2:] * 2, self.dilation + self.stride, strict=True)]
-            seen = x.as_strided((n, c, *self.kernel, *places), (*s[:2], *steps))
+        for part in slices(
+            samples.stop - samples.start, self.k * c * prod([*kernel, *places]) * self.x.itemsize
+        ):
+            mine, n = part_of(samples, part), part.stop - part.start
+            images = slice(mine.start * self.k, mine.stop * self.k)
+            seen = self.x[images].as_strided(
+                (n, c, *kernel, self.k, *places), (of_image * self.k, of_channel, *moves)
+            )
             windows = windows[:n] if windows.numel() else seen.new_empty(seen.shape)
             windows.copy_(seen)
-            flat = windows.view(n * g, c // g * self._taps(), -1)
-            yield samples, self.delta[samples].reshape(n * g, p // g, -1), flat
+            delta = self.delta[images].unflatten(0, (n, self.k)).transpose(1, 2)
+            flat = windows.view(n * g, c // g * prod(kernel), -1)
+            yield part, delta.reshape(n * g, p // g, -1), flat
 
-    def _taps(self) -> int:
-        return self.kernel[0] * self.kernel[1]
+    def _all(self) -> Any:
+        return self._parts(slice(0, len(self.x) // self.k))
 
     def rows(self, samples: slice, out: Tensor) -> None:
         if not out.is_contiguous():
             return copied_rows(self, samples, out)
-        chosen = Convolution(self.delta[samples], self.x[samples], *self._geometry())
-        for part, delta, windows in chosen._parts():
+        for part, delta, windows in self._parts(samples):
             flat = out[part].view(-1, delta.shape[1], windows.shape[1])
             torch.bmm(delta, windows.mT, out=flat)
-
-    def _geometry(self) -> tuple:
-        return self.kernel, self.stride, self.dilation, self.groups, self.shape
 
     def squared_norms(self) -> Tensor:
         norms = [
             OuterSum(delta.mT, windows.mT).squared_norms().view(-1, self.groups).sum(1)
-            for _, delta, windows in self._parts()
+            for _, delta, windows in self._all()
         ]
         return torch.cat(norms)
 
     def weighted_sum(self, weights: Tensor) -> Tensor:
-        shape = (self.delta.shape[1], self.x.shape[1] // self.groups, *self.kernel)
-        weighted = self.delta * weights[:, None, None, None]
-        total = torch.nn.grad.conv2d_weight(
-            self.x, shape, weighted, self.stride, 0, self.dilation, self.groups
-        )
-        return total.reshape(self.shape)
+        axes, of_images = len(self.stride), weights.repeat_interleave(self.k)
+        weighted = self.delta * of_images.view(-1, *(1,) * (axes + 1))
+        weight = self.x.new_empty(1).expand(self.shape)  # only the shape matters
+        options = self.stride, (0,) * axes, self.dilation, False, (0,) * axes, self.groups
+        return torch.ops.aten.convolution_backward(
+            weighted, self.x, weight, None, *options, [False, True, False]
+        )[1]
 
     def project(self, vectors: list) -> Tensor:
         lines, columns = vectors
         numbers = []
-        for _, delta, windows in self._parts():
+        for _, delta, windows in self._all():
             of_groups = [x.unflatten(0, (-1, self.groups)).unbind(1) for x in (delta, windows)]
             parts = zip(*of_groups, lines.chunk(self.groups), strict=True)
             numbers.append(
@@ -152,49 +157,3 @@ class Lookup(Form):
 
     def _table(self):
         return self.delta.new_zeros(self.count, self.delta.shape[2])
-
-
-@dataclass(frozen=True, eq=False)
-class ConvolutionLoop(Form):
-    """A transposed or three-dimensional convolution: PyTorch's backward, sample by sample."""
-
-    delta: Tensor
-    x: Tensor
-    options: tuple  # stride, padding, dilation, transposed, output_padding, groups
-    shape: tuple[int, ...]
-
-    def rows(self, samples: slice, out: Tensor) -> None:
-        for n, i in enumerate(range(samples.start, samples.stop)):
-            out[n] = self._gradient(self.delta[i : i + 1], self.x[i : i + 1])
-
-    def _gradient(self, delta, x):
-        weight = x.new_empty(1).expand(self.shape)  # only the shape matters
-        return torch.ops.aten.convolution_backward(
-            delta, x, weight, None, *self.options, [False, True, False]
-        )[1]
-
-    def weighted_sum(self, weights: Tensor) -> Tensor:
-        shape = (-1,) + (1,) * (self.delta.ndim - 1)
-        return self._gradient(self.delta * weights.view(shape), self.x)
-
-
-@dataclass(frozen=True, eq=False)
-class Groups(Form):
-    """Each sample has k consecutive entries of another form's batch, whose rows add up."""
-
-    form: Form
-    k: int
-
-    def rows(self, samples: slice, out: Tensor) -> None:
-        for part in slices(len(out), self.k * out[0].nbytes):
-            mine = part_of(samples, part)
-            each = out.new_empty((part.stop - part.start) * self.k, *out.shape[1:])
-            self.form.rows(slice(mine.start * self.k, mine.stop * self.k), each)
-            torch.sum(each.unflatten(0, (-1, self.k)), 1, out=out[part])
-
-    def weighted_sum(self, weights: Tensor) -> Any:
-        return self.form.weighted_sum(weights.repeat_interleave(self.k))
-
-    def project(self, vectors: list) -> Any:
-        numbers = self.form.project(vectors)
-        return None if numbers is None else numbers.unflatten(0, (-1, self.k)).sum(1)

@@ -7,19 +7,19 @@ from operator import add
 import torch
 from torch import Tensor
 
-from .along import Along
 from .forms import Form, Formed, Outer, OuterSum, Part
 from .layer_forms import Lookup
+from .layouts import SampleAxis
 
 
-def merged(uses: list[Form]) -> list[Form]:
+def merged(forms: list[Form]) -> list[Form]:
     """Return a parameter's uses as fewer forms: one of products, one of lookups, one of rows."""
-    if len(uses) < 2:
-        return uses
-    products = [use for use in uses if isinstance(use, Outer | OuterSum)]
-    lookups = [use for use in uses if isinstance(use, Lookup)]
-    formed = [use for use in uses if isinstance(use, Formed)]
-    others = [use for use in uses if not isinstance(use, Outer | OuterSum | Lookup | Formed)]
+    if len(forms) < 2:
+        return forms
+    products = [form for form in forms if isinstance(form, Outer | OuterSum)]
+    lookups = [form for form in forms if isinstance(form, Lookup)]
+    formed = [form for form in forms if isinstance(form, Formed)]
+    others = [form for form in forms if not isinstance(form, Outer | OuterSum | Lookup | Formed)]
     if len(products) > 1:
         delta, h = (torch.cat(x, 1) for x in zip(*map(_factors, products), strict=True))
         products = [OuterSum(delta, h)]
@@ -27,7 +27,7 @@ def merged(uses: list[Form]) -> list[Form]:
         delta, index = (torch.cat(x, 1) for x in zip(*map(_factors, lookups), strict=True))
         lookups = [Lookup(delta, index, lookups[0].count)]
     if len(formed) > 1:
-        formed = [Formed(reduce(add, [use.g for use in formed]))]
+        formed = [Formed(reduce(add, [form.g for form in formed]))]
     return others + formed + lookups + products
 
 
@@ -38,10 +38,10 @@ def _factors(form):
     return [x if x.ndim == 3 else x[:, None] for x in (form.delta, form.h)]
 
 
-def batched(uses: list[tuple[int, Form]], size: int) -> list[Form]:
+def batched(forms: list[tuple[int, Form]], size: int) -> list[Form]:
     """Return forms of the batch, from pairs (sample, form of this sample alone)."""
     alike: dict = {}
-    for sample, form in uses:
+    for sample, form in forms:
         alike.setdefault(_likeness(form), []).append((sample, form))
     return [_batch(*zip(*each, strict=True), size) for each in alike.values()]
 
@@ -66,8 +66,8 @@ def _batch(samples, forms, size):
     if isinstance(first, Outer | OuterSum | Lookup):
         factors = [[x[0] for x in _factors(form)] for form in forms]
         owner = [i for i, (x, _) in zip(samples, factors, strict=True) for _ in range(len(x))]
-        along = Along(0, 1, tuple(owner))
-        one, other = (along.split(torch.cat(x), size) for x in zip(*factors, strict=True))
+        layout = SampleAxis(0, 1, tuple(owner))
+        one, other = (layout.split(torch.cat(x), size) for x in zip(*factors, strict=True))
         is_lookup = isinstance(first, Lookup)
         return Lookup(one, other, first.count) if is_lookup else OuterSum(one, other)
     return OneByOne(list(samples), list(forms), size)
@@ -94,10 +94,8 @@ class OneByOne(Form):
                 out[sample - samples.start] += row[0]
 
     def squared_norms(self) -> Tensor | None:
-        if len(set(self.samples)) < len(self.samples):
-            return None
-        found = [form.squared_norms() for form in self.forms]
-        return None if any(x is None for x in found) else self._spread(found)
+        is_sum = len(set(self.samples)) < len(self.samples)
+        return None if is_sum else self._spread([form.squared_norms() for form in self.forms])
 
     def weighted_sum(self, weights: Tensor) -> Tensor | None:
         each = zip(self.samples, self.forms, strict=True)
@@ -105,10 +103,11 @@ class OneByOne(Form):
         return None if any(x is None for x in found) else reduce(add, found)
 
     def project(self, vectors: list) -> Tensor | None:
-        found = [form.project(vectors) for form in self.forms]
-        return None if any(x is None for x in found) else self._spread(found)
+        return self._spread([form.project(vectors) for form in self.forms])
 
     def _spread(self, found):
+        if any(x is None for x in found):
+            return None
         found = torch.cat(found)
         whole = found.new_zeros(self.size, *found.shape[1:])
         return whole.index_add_(0, torch.tensor(self.samples, device=found.device), found)

@@ -1,6 +1,8 @@
 """Run autograd: to read saved tensors, and to compute cotangents inside the graph."""
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -9,6 +11,18 @@ from torch import Tensor
 from torch.autograd.graph import GradientEdge
 
 from .graph import Graph
+
+
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Pause Python's search for garbage, which would visit all that a walk of a graph makes."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class CallDuringBackward(torch.autograd.Function):

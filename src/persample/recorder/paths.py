@@ -12,26 +12,26 @@ from typing import NamedTuple
 from torch import Tensor
 from torch.autograd.graph import GradientEdge
 
-from .along import Passed
 from .forms import Form, Formed, Outer, OuterSum, Part
 from .graph import Graph
 from .layer_forms import Lookup
+from .layouts import Propagation
 from .replay import Pulled
 
 
 @dataclass(frozen=True)
 class Step:
-    """The backward of a node, for forms: ``move(form, passed, saved)`` returns the input's form.
+    """The backward of a node, for forms: ``move(form, p, saved)`` returns the input's form.
 
-    ``takes``: the classes of forms it accepts. ``gives``: the class it returns, None for the same.
-    ``fits(passed)``: whether the step applies to this node. ``needs``: names of the saved
+    ``accepts``: the classes of forms it can move. ``returns``: the class then, None for the same.
+    ``fits(p)``: whether the step applies to this node. ``needs``: names of the saved
     attributes that ``saved`` has.
     """
 
-    move: Callable[[Form, Passed, dict], Form]
-    takes: tuple[type[Form], ...] = (Form,)
-    gives: type[Form] | None = None
-    fits: Callable[[Passed], bool] = lambda passed: True
+    move: Callable[[Form, Propagation, dict], Form]
+    accepts: tuple[type[Form], ...] = (Form,)
+    returns: type[Form] | None = None
+    fits: Callable[[Propagation], bool] = lambda p: True
     needs: tuple[str, ...] = ()
 
 
@@ -41,19 +41,18 @@ class Path(NamedTuple):
     ``pulled`` is the (node index, output index) from which autograd computes the rest, if any.
     """
 
-    steps: tuple[tuple[int, Step, Passed], ...]  # with the node index of each
+    steps: tuple[tuple[int, Step, Propagation], ...]  # with the node index of each
     pulled: tuple[int, int] | None = None
 
     def apply(self, form: Form, saved: dict, graph: Graph, name: str, parameter: Tensor) -> Form:
         """Return the parameter's form, from the form at the site."""
-        for index, step, passed in self.steps:
-            form = step.move(form, passed, saved.get(index, {}))
+        for index, step, p in self.steps:
+            form = step.move(form, p, saved.get(index, {}))
         if self.pulled is None:
             return form
         index, output = self.pulled
         node = graph.nodes[index]
-        dtype = node._input_metadata[output].dtype
-        shape = graph.shape(index, output)
+        dtype, shape = graph.dtypes(index)[output], graph.shape(index, output)
         return Pulled(form, GradientEdge(node, output), shape, dtype, name, parameter)
 
 
@@ -67,75 +66,67 @@ def path(graph: Graph, target: tuple[int, int], leaf: int, form: type[Form]) -> 
     steps, (index, output) = [], target
     while index != leaf:
         step, targets = STEPS.get(graph.kinds[index]), graph.targets[index]
-        if step is None or targets[0] is None or not issubclass(form, step.takes):
+        if step is None or targets[0] is None or not issubclass(form, step.accepts):
             return Path(tuple(steps), (index, output))
-        passed = graph.passed(index, 0, output, None)
-        if not step.fits(passed):
+        p = graph.propagation(index, 0, output, None)
+        if not step.fits(p):
             return Path(tuple(steps), (index, output))
-        steps.append((index, step, passed))
-        form = step.gives or form
+        steps.append((index, step, p))
+        form = step.returns or form
         index, output = targets[0]
     return Path(tuple(steps))
 
 
-def _same(form, passed, saved):
+def _same(form, p, saved):
     return form
 
 
-def _viewed(form, passed, saved):
-    return Formed(form.g.reshape(len(form.g), *passed.into))
+def _viewed(form, p, saved):
+    return Formed(form.g.reshape(len(form.g), *p.into))
 
 
-def _transposed(form, passed, saved):
+def _transposed(form, p, saved):
     return Formed(form.g.mT) if isinstance(form, Formed) else type(form)(form.h, form.delta)
 
 
-def _is_matrix(passed):
-    return len(passed.out) == 2
+def _exchanges_two(p):
+    """Whether a node transposes a matrix."""
+    return p.order() == (1, 0)
 
 
-def _exchanges_two(passed):
-    """Whether a permutation or a transpose of a matrix exchanges its axes."""
-    order, one, other = (passed.saved(name) for name in ("dims", "dim0", "dim1"))
-    if order is None:
-        order = (1, 0) if None not in (one, other) and (one - other) % 2 == 1 else (0, 1)
-    return _is_matrix(passed) and [axis % 2 for axis in order] == [1, 0]
-
-
-def _part(form, passed, saved):
+def _part(form, p, saved):
     """Backward of a slice of axis 0."""
-    start = passed.start_of_part(0)
-    return Part(form, slice(start, start + passed.out[0]), passed.into)
+    start = p.start_of_part(0)
+    return Part(form, slice(start, start + p.out[0]), p.into)
 
 
-def _slices_axis_0(passed):
-    return passed.saved("dim") == 0 and passed.saved("step", 1) == 1
+def _slices_axis_0(p):
+    return p.saved("dim") == 0 and p.saved("step", 1) == 1
 
 
-def _looked_up(form, passed, saved):
+def _looked_up(form, p, saved):
     """Backward of an embedding whose indices all samples share, such as positions."""
     size, index = len(form.g), saved["indices"].flatten()
     delta = form.g.reshape(size, len(index), -1)
     if saved["padding_idx"] >= 0:
         delta = delta.masked_fill((index == saved["padding_idx"])[:, None], 0)
-    return Lookup(delta, index.expand(size, -1), passed.into[0])
+    return Lookup(delta, index.expand(size, -1), p.into[0])
 
 
-def _is_plain_lookup(passed):
-    return not passed.saved("scale_grad_by_freq")
+def _is_plain_lookup(p):
+    return not p.saved("scale_grad_by_freq")
 
 
 CAST = Step(_same)
 VIEW = Step(_viewed, (Formed,))
 PART = Step(_part, (Form,), Part, _slices_axis_0)
-# `Rule.gives` is OuterSum for Outer as well.
+# `Rule.returns` is OuterSum for Outer as well.
 TRANSPOSE = Step(_transposed, (Formed, Outer, OuterSum), fits=_exchanges_two)
 # Kind of node -> its step. All have one input.
 STEPS: dict[str, Step] = {
     **dict.fromkeys(["Alias", "Clone", "ToCopy"], CAST),
     **dict.fromkeys(["ReshapeAlias", "Squeeze", "UnsafeView", "Unsqueeze", "View"], VIEW),
-    "T": Step(_transposed, (Formed, Outer, OuterSum), fits=_is_matrix),
-    **dict.fromkeys(["Permute", "Transpose"], TRANSPOSE),
+    **dict.fromkeys(["Permute", "T", "Transpose"], TRANSPOSE),
     **dict.fromkeys(["Slice", "Split", "SplitWithSizes"], PART),
     "Embedding": Step(_looked_up, (Formed,), Lookup, _is_plain_lookup, ("indices", "padding_idx")),
 }

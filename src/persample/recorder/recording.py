@@ -1,6 +1,6 @@
 """`Record`: rows, norms, clipped sums, moments and products of a recorded pass.
 
-It asks each parameter's `Uses`, and combines the answers. Modules that need PyTorch are imported
+It combines the answers of each parameter's `ParameterRows`. Modules that need PyTorch are imported
 inside methods, since the package must be importable without it.
 """
 
@@ -91,18 +91,15 @@ class Record:
         """Return parameter name -> (B, \\*shape): the gradient of each sample's own loss.
 
         ``out`` is the dict of an earlier call with these shapes: it is overwritten and returned.
-        Fresh memory is most of what rows cost. It may share no memory with what is read. Rows are
-        constants, without a graph.
+        Fresh memory is most of what rows cost. It may share no memory with what is read.
         """
-        size, uses = self._source.collect()
-        if out is None:
-            out = {name: each.empty(size) for name, each in uses.items()}
+        size, by_name = self._source.collect()
+        out = self._source.memory(size) if out is None else out
         self._check_out(out, size)
-        step = min([size, *(form.at_once for each in uses.values() for form in each.forms)])
+        step = min([size, *(form.at_once for each in by_name.values() for form in each.forms)])
         for start in range(0, size, step):
             samples = slice(start, min(start + step, size))
-            for name, each in uses.items():
-                each.rows(samples, out[name][samples])
+            self._source.write(samples, {name: x[samples] for name, x in out.items()})
         return out
 
     def _check_out(self, out, size):
@@ -125,8 +122,7 @@ class Record:
     def chunks(self, chunk_size: int) -> Iterator[dict[str, Any]]:
         """Yield the rows of ``chunk_size`` samples at a time: memory stays flat in B.
 
-        Each dict is the one before, overwritten: use it, then ask for the next. They
-        are constant: without a graph.
+        Each dict is the one before, overwritten: use it, then ask for the next.
         """
         if not is_count(chunk_size):
             raise ValueError(
@@ -135,14 +131,12 @@ class Record:
         return self._chunks(int(chunk_size))
 
     def _chunks(self, step):
-        size, uses = self._source.collect()
-        buffers = {name: each.empty(min(step, size)) for name, each in uses.items()}
+        size, _ = self._source.collect()
+        buffers = self._source.memory(min(step, size))
         for start in range(0, size, step):
-            self._source.collect()  # is everything still what it was?
             samples = slice(start, min(start + step, size))
             part = {name: x[: samples.stop - start] for name, x in buffers.items()}
-            for name, each in uses.items():
-                each.rows(samples, part[name])
+            self._source.write(samples, part)
             yield part
 
     def squared_norms(self, names: Iterable[str] | None = None) -> Any:
@@ -157,43 +151,44 @@ class Record:
         if names is None:
             squares, _ = self._squares_and_norms()
             return squares.clone()
-        from .uses import squares_and_norms
+        from .parameter_rows import squares_and_norms
 
-        _, uses = self._source.collect()
-        chosen = {name: uses.get(name) for name in ([names] if isinstance(names, str) else names)}
+        _, by_name = self._source.collect()
+        names = [names] if isinstance(names, str) else names
+        chosen = {name: by_name.get(name) for name in names}
         if not chosen or None in chosen.values():
             unknown = [name for name, each in chosen.items() if each is None]
             raise ValueError(
                 f"squared_norms: {', '.join(map(repr, unknown)) or 'no name'} is not among the "
-                f"recorded parameters: {', '.join(uses)}; give one or more of these."
+                f"recorded parameters: {', '.join(by_name)}; give one or more of these."
             )
         return squares_and_norms(chosen)[0]
 
     def _squares_and_norms(self):
         """Return (B,) squared norms and norms; they are worked out once."""
         from .buffers import CACHE_BYTES
-        from .uses import squares_and_norms
+        from .parameter_rows import squares_and_norms
 
-        _, uses = self._source.collect()
+        _, by_name = self._source.collect()
         if self._norms is None:
             left = CACHE_BYTES
-            for each in uses.values():
+            for each in by_name.values():
                 left -= each.cache_rows(left)
-            self._norms = squares_and_norms(uses)
+            self._norms = squares_and_norms(by_name)
         return self._norms
 
     def clipped_sum(self, max_norm: float) -> dict[str, Any]:
         """Return sum_i g_i min(1, max_norm / ||g_i||): name -> (\\*shape), without the rows.
 
         The norm is over all parameters together, so a clipped row keeps its direction. A row that
-        is not finite raises ValueError. A constant, without a graph. Alone it is not private: it
+        is not finite raises ValueError. Alone it is not private: it
         is an exact answer, and `privacy.noisy_mean` adds the noise.
 
         Source: Abadi et al. (2016); Lee & Kifer (2020).
         """
-        _, uses = self._source.collect()
+        _, by_name = self._source.collect()
         weights = self._clipping(max_norm)
-        return {name: each.weighted_sum(weights) for name, each in uses.items()}
+        return {name: each.weighted_sum(weights) for name, each in by_name.items()}
 
     def add_clipped_sum(self, max_norm: float, scale: float = 1.0) -> None:
         """Add ``scale`` times the clipped sum to each parameter's ``.grad``, for any optimiser.
@@ -215,17 +210,17 @@ class Record:
     def weighted_sum(self, weights: Any) -> dict[str, Any]:
         """Return sum_i w_i g_i for weights (B,): name -> (\\*shape), without the rows.
 
-        A sample of weight 0 has no part in it, whatever its row holds. The rows are constants.
+        A sample of weight 0 has no part in it, whatever its row holds.
         """
-        size, uses = self._source.collect()
-        weights = next(iter(uses.values())).asarray(weights)
+        size, by_name = self._source.collect()
+        weights = next(iter(by_name.values())).asarray(weights)
         if tuple(weights.shape) != (size,):
             raise ValueError(
                 f"weighted_sum: the weights have shape {tuple(weights.shape)}; give one number "
                 f"for each sample, ({size},)."
             )
         drops = bool((weights == 0).any())
-        return {name: each.weighted_sum(weights, drops) for name, each in uses.items()}
+        return {name: each.weighted_sum(weights, drops) for name, each in by_name.items()}
 
     def _clipping(self, max_norm):
         """Return (B,) the factors that clip the rows."""
@@ -249,7 +244,6 @@ class Record:
         """Return what the batch says of the noise in its mean; join several batches with +.
 
         One batch says little: ``sum(record.noise_scale() for ...)`` over many, then ``.value``.
-        Two Python numbers, without a graph.
         Needs two samples. Source: McCandlish et al. (2018), appendix A.
         """
         squares = self.squared_norms()
@@ -264,19 +258,19 @@ class Record:
     def moments(self) -> Moments:
         """Return mean and second moment of the rows, elementwise; variance is their difference.
 
-        variance = second_moment - mean^2 (divided by B, not B - 1). A constant: no graph.
+        variance = second_moment - mean^2 (divided by B, not B - 1).
         Of a weight used at several positions rows are formed, a few samples at a time.
         """
-        size, uses = self._source.collect()
-        means = next(iter(uses.values())).zeros(size) + 1 / size
-        mean = {name: each.weighted_sum(means) for name, each in uses.items()}
-        second = {name: each.squared_sum() / size for name, each in uses.items()}
+        size, by_name = self._source.collect()
+        means = next(iter(by_name.values())).zeros(size) + 1 / size
+        mean = {name: each.weighted_sum(means) for name, each in by_name.items()}
+        second = {name: each.squared_sum() / size for name, each in by_name.items()}
         return Moments(mean, second)
 
     def gram(self, other: "Record | None" = None) -> Any:
         """Return (B, B'): g_i . g'_j for each row of this record and each row of ``other``.
 
-        The products are over all parameters together; a constant, without a graph. ``other`` is a
+        The products are over all parameters together. ``other`` is a
         record of the same model, of a batch of any size; without it the squared norms are on the
         diagonal.
 
@@ -296,8 +290,8 @@ class Record:
         other = self if other is None else other
         (_, mine), (_, theirs) = self._source.collect(), other._source.collect()
         needed, given = [
-            {name: (each.parameter.shape, each.parameter.dtype) for name, each in uses.items()}
-            for uses in (mine, theirs)
+            {name: (each.parameter.shape, each.parameter.dtype) for name, each in by_name.items()}
+            for by_name in (mine, theirs)
         ]
         if given != needed:
             raise ValueError(
@@ -312,14 +306,16 @@ class Record:
         The numbers are those of `statistics.project` of these rows: the same signs, so the
         same error. Records of one model may be projected with one ``seed``, kept, and multiplied
         later. For a layer p x d at T positions they cost about T (p + d) dim multiplications a
-        sample; rows are formed only where autograd works them out. A constant, without a graph.
+        sample; rows are formed only where autograd works them out.
 
         Source: Choe et al. (2024) for projections of both factors.
         """
         signs, total = Signs("project", dim, seed), 0
-        _, uses = self._source.collect()
-        for name in sorted(uses):
-            total = total + uses[name].project(signs.vectors(tuple(uses[name].parameter.shape)))
+        _, by_name = self._source.collect()
+        for name in sorted(by_name):
+            total = total + by_name[name].project(
+                signs.vectors(tuple(by_name[name].parameter.shape))
+            )
         return total / math.sqrt(dim)
 
     def forms(self) -> dict[str, str]:
@@ -335,8 +331,8 @@ class Record:
         A parameter used in several ways has them all, with " + " between; one that the losses do
         not depend on has "unused".
         """
-        _, uses = self._source.collect()
-        return {name: each.kind for name, each in uses.items()}
+        _, by_name = self._source.collect()
+        return {name: each.kind for name, each in by_name.items()}
 
     def check(self, samples: Iterable[int] = (0,)) -> dict[str, float]:
         """Compare the rows of a few samples with the gradients of their losses.
@@ -348,12 +344,4 @@ class Record:
         """
         from .check import check_rows
 
-        return check_rows(self._source, self._row, tuple(samples))
-
-    def _row(self, i):
-        """Return name -> the row of sample i."""
-        _, uses = self._source.collect()
-        row = {name: each.empty(1) for name, each in uses.items()}
-        for name, each in uses.items():
-            each.rows(slice(i, i + 1), row[name])
-        return {name: x[0] for name, x in row.items()}
+        return check_rows(self._source, tuple(samples))

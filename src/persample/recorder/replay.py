@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import GradientEdge
 
-from .along import Along, OneSample
 from .buffers import CACHE_BYTES, part_of, slices, wide
 from .forms import Form, squares
+from .layouts import OneSample, SampleAxis
 
 
 @contextmanager
@@ -76,7 +76,7 @@ class Start(NamedTuple):
 
     edge: GradientEdge
     cotangent: Tensor
-    along: Along | OneSample
+    layout: SampleAxis | OneSample
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +133,7 @@ class Replay:
             row.copy_(self._kept[i].pop(name))
 
     def _one(self, sample):
-        found = [(x.edge, x.along.only(x.cotangent, sample, self.size)) for x in self.starts]
+        found = [(x.edge, x.layout.only(x.cotangent, sample, self.size)) for x in self.starts]
         found += [(x.edge, x.cotangent) for x in self.own.get(sample, ())]
         parameters = list(self.parameters.values())
         if not found:

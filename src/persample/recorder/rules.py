@@ -12,33 +12,35 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .along import Along, OneSample, Shape
-from .axes import ELEMENTWISE
+from .axes import ELEMENTWISE, as_tuple
 from .forms import Form, Formed, Outer, OuterSum
-from .layer_forms import Convolution, ConvolutionLoop, Groups, Lookup
+from .layer_forms import Convolution, Lookup
+from .layouts import OneSample, SampleAxis, Shape
 from .recurrent import lstm_steps
 
 
-class Use(NamedTuple):
-    """A use of a parameter: the layout of the samples, and the shape of the operation's input."""
+class Argument(NamedTuple):
+    """An input of an operation where a parameter is used, or what was made of it."""
 
-    along: Along | OneSample
+    node: Any  # of the operation
+    index: int  # of the input
+    layout: SampleAxis | OneSample  # of the output's cotangent
     size: int  # B, or 1 if the layout is OneSample
-    shape: Shape
+    shape: Shape  # of the input
     dtype: torch.dtype  # to compute in: at least float32
 
     def is_plain(self, x: Tensor) -> bool:
         """Whether axis 0 counts the samples and nothing else."""
-        return self.along == Along(0) and x.shape[0] == self.size
+        return self.layout == SampleAxis(0) and x.shape[0] == self.size
 
     @property
     def is_one_sample(self) -> bool:
         """Whether the operation belongs to one sample's own graph."""
-        return isinstance(self.along, OneSample)
+        return isinstance(self.layout, OneSample)
 
     def first(self, x: Tensor) -> Tensor:
         """Return x with the sample axis first; floating-point numbers in ``dtype``."""
-        x = self.along.split(x, self.size)
+        x = self.layout.split(x, self.size)
         return x.to(self.dtype) if x.is_floating_point() else x
 
     def one_by_one(self, x: Tensor) -> tuple[Tensor, int]:
@@ -47,19 +49,19 @@ class Use(NamedTuple):
         return x.flatten(0, 1), x.shape[1]
 
 
-def _repeated(use, output):
+def _repeated(arg, output):
     """Whether the input was broadcast along the sample axis."""
-    missing = len(output) - len(use.shape)
+    missing = len(output) - len(arg.shape)
     return (
-        use.is_one_sample or use.along.axis < missing or use.shape[use.along.axis - missing] == 1
+        arg.is_one_sample or arg.layout.axis < missing or arg.shape[arg.layout.axis - missing] == 1
     )
 
 
-def _on_axis_0(use, output):
-    return use.is_one_sample or use.along.axis == 0
+def _on_axis_0(arg, output):
+    return arg.is_one_sample or arg.layout.axis == 0
 
 
-def _always(use, output):
+def _always(arg, output):
     return True
 
 
@@ -69,186 +71,179 @@ def _never(node):
 
 @dataclass(frozen=True)
 class Rule:
-    """``make(use, cotangent, saved)`` returns a form.
+    """``make(arg, cotangent, saved)`` returns a form.
 
     ``needs``: names of the saved attributes that ``saved`` has. The rule holds if
-    ``fits(use, shape of the output)`` and not ``unless(node)``. ``gives``: the class of the form
+    ``fits(arg, shape of the output)`` and not ``unless(node)``. ``returns``: the class of the form
     (`OuterSum` for `Outer` as well).
 
-    For a node with several outputs: ``prepare(use, {output index: cotangent}, saved)`` is called
+    For a node with several outputs: ``prepare({output index: cotangent}, saved, dtype)`` is called
     once for all inputs, and ``make`` gets its result in place of the cotangent.
     """
 
-    make: Callable[[Use, Any, dict], Any]
+    make: Callable[[Argument, Any, dict], Any]
     needs: tuple[str, ...] = ()
-    fits: Callable[[Use, Shape], bool] = _repeated
+    fits: Callable[[Argument, Shape], bool] = _repeated
     unless: Callable[[Any], bool] = _never
-    gives: type[Form] = Formed
+    returns: type[Form] = Formed
     calls_node: bool = False  # so the graph must be retained
-    prepare: Callable[[Use, dict[int, Tensor], dict], Any] | None = None
+    prepare: Callable[[dict[int, Tensor], dict, torch.dtype], Any] | None = None
 
 
 # Sums over broadcast axes: biases, scales, position tables, class tokens.
-def _summed(use: Use, ct: Tensor, saved: Any = None) -> Formed:
-    if use.is_plain(ct) and ct.shape[1:] == use.shape:
-        return Formed(ct.to(use.dtype))
-    x = use.first(ct)
-    shape = (1,) * (x.ndim - 1 - len(use.shape)) + use.shape
+def _summed(arg: Argument, ct: Tensor, saved: Any = None) -> Formed:
+    if arg.is_plain(ct) and ct.shape[1:] == arg.shape:
+        return Formed(ct.to(arg.dtype))
+    x = arg.first(ct)
+    shape = (1,) * (x.ndim - 1 - len(arg.shape)) + arg.shape
     axes = [n for n, length in enumerate(shape, 1) if length == 1 and x.shape[n] != 1]
-    return Formed((x.sum(axes) if axes else x).reshape(use.size, *use.shape))
+    return Formed((x.sum(axes) if axes else x).reshape(arg.size, *arg.shape))
 
 
 def _times(other, sign=1):
     """Multiply by a saved attribute: the other factor of a product, or a scalar, mostly 1."""
 
-    def make(use, ct, saved):
+    def make(arg, ct, saved):
         factor = saved[other] if sign == 1 else -saved[other]
-        return _summed(use, ct if isinstance(factor, int) and factor == 1 else ct * factor)
+        return _summed(arg, ct if isinstance(factor, int) and factor == 1 else ct * factor)
 
     return make
 
 
-def _divided(use, ct, saved):
-    return _summed(use, ct / saved["other"])
+def _divided(arg, ct, saved):
+    return _summed(arg, ct / saved["other"])
 
 
-def _divisor(use, ct, saved):
-    return _summed(use, -ct * saved["self"] / saved["other"].square())
+def _divisor(arg, ct, saved):
+    return _summed(arg, -ct * saved["self"] / saved["other"].square())
 
 
-def _copies(use, ct, saved):
-    return Formed(use.first(ct))
+def _copies(arg, ct, saved):
+    return Formed(arg.first(ct))
 
 
-def _one_copy_each(use, output):
+def _one_copy_each(arg, output):
     """Whether ``repeat`` made one copy of the input for each sample, contiguous along its axis."""
-    if use.is_one_sample:
+    if arg.is_one_sample:
         return False
-    axis, outer, owner = use.along
+    axis, outer, owner = arg.layout
     return (
         outer == 1
         and owner is None
-        and ((*output[:axis], output[axis] // use.size, *output[axis + 1 :]) == use.shape)
+        and ((*output[:axis], output[axis] // arg.size, *output[axis + 1 :]) == arg.shape)
     )
 
 
-def _below_zero(use, ct, saved):
+def _below_zero(arg, ct, saved):
     x = saved["self"]
-    return _summed(use, torch.where(x > 0, 0, ct * x))  # as PyTorch: NaN stays NaN
+    return _summed(arg, torch.where(x > 0, 0, ct * x))  # as PyTorch: NaN stays NaN
 
 
-def _called(use, ct, saved):
+def _called(arg, ct, saved):
     """An elementwise operation: call its node.
 
     The sum over broadcast axes is done by autograd's engine, not by the node.
     """
-    passed = saved["node"](ct.to(saved["dtype"]))
-    passed = passed if isinstance(passed, Tensor) else passed[saved["input_index"]]
-    return _summed(use, passed.detach())
+    return _summed(arg, as_tuple(arg.node(ct))[arg.index].detach())
 
 
 # Products of matrices: the weight is the second factor, (d, p), so a row is h^T delta.
 def _product(first):
-    def make(use, ct, saved):
+    def make(arg, ct, saved):
         h = saved[first]
         if saved.get("alpha", 1) != 1:
             ct = ct * saved["alpha"]
-        if use.is_plain(ct):
-            return Outer(h.to(use.dtype), ct.to(use.dtype))
-        return OuterSum(use.first(h), use.first(ct))
+        if arg.is_plain(ct):
+            return Outer(h.to(arg.dtype), ct.to(arg.dtype))
+        return OuterSum(arg.first(h), arg.first(ct))
 
     return make
 
 
 # Distances from points (..., T, d) to the parameter's, (m, d).
-def _distances(use, ct, saved):
+def _distances(arg, ct, saved):
     """The gradient at each sample's T points alone; p is 2 where the node saves none."""
-    ct, x, distances = (use.first(a).flatten(1, -2) for a in (ct, saved["x1"], saved["result"]))
-    w = saved["x2"].to(use.dtype).expand(use.size, *use.shape)
+    ct, x, distances = (arg.first(a).flatten(1, -2) for a in (ct, saved["x1"], saved["result"]))
+    w = saved["x2"].to(arg.dtype).expand(arg.size, *arg.shape)
     power = saved.get("p", 2.0)
     return Formed(torch.ops.aten._cdist_backward(ct.mT, w, x, power, distances.mT))
 
 
 # Convolutions: (B, channels, ...), or (B k, channels, ...) where a sample has k images.
-def _convolution(use, ct, saved):
-    x, k = use.one_by_one(saved["input"])
-    delta, _ = use.one_by_one(ct)
-    sizes = [tuple(saved[name]) for name in ("stride", "padding", "dilation")]
-    stride, padding, dilation = sizes
-    if saved["transposed"] or x.ndim > 4:
-        options = saved["transposed"], tuple(saved["output_padding"]), saved["groups"]
-        form = ConvolutionLoop(delta, x, (stride, padding, dilation, *options), use.shape)
-    else:
-        if any(padding):
-            x = F.pad(x, [n for side in reversed(padding) for n in (side, side)])
-        kernel = use.shape[2:]
-        if x.ndim == 3:  # one dimension is two, the first of length 1
-            x, delta = x[:, :, None], delta[:, :, None]
-            kernel, stride, dilation = (1, *kernel), (1, *stride), (1, *dilation)
-        form = Convolution(delta, x, kernel, stride, dilation, saved["groups"], use.shape)
-    return form if k == 1 else Groups(form, k)
+def _convolution(arg, ct, saved):
+    x, k = arg.one_by_one(saved["input"])
+    delta, _ = arg.one_by_one(ct)
+    if saved["transposed"]:  # the backward of a convolution, from delta to x
+        x, delta = delta, x
+    stride, padding, dilation = (tuple(saved[n]) for n in ("stride", "padding", "dilation"))
+    if any(padding):
+        x = F.pad(x, [n for side in reversed(padding) for n in (side, side)])
+    if saved["transposed"]:  # without what lies behind the last window
+        for axis, (step, gap) in enumerate(zip(stride, dilation, strict=True), 2):
+            reach = gap * (arg.shape[axis] - 1)
+            x = x.narrow(axis, 0, (delta.shape[axis] - 1) * step + reach + 1)
+    return Convolution(delta, x, k, stride, dilation, saved["groups"], arg.shape)
 
 
-def _convolution_again(use, ct, saved):
+def _convolution_again(arg, ct, saved):
     """Double backward: ct takes the role of the input, ``grad_output`` that of delta."""
-    return _convolution(use, saved["grad_output"], saved | {"input": ct})
+    return _convolution(arg, saved["grad_output"], saved | {"input": ct})
 
 
-def _channels(use, ct, saved):
+def _channels(arg, ct, saved):
     """Sum over all axes but the sample axis and the channels, axis 1 of the output."""
-    x = use.first(ct)  # (B, k, channels, ...)
+    x = arg.first(ct)  # (B, k, channels, ...)
     return Formed(x.sum([n for n in range(1, x.ndim) if n != 2]))
 
 
 # Normalisations: the scale multiplies the normalised input.
-def _layer_scale(use, ct, saved):
-    return _summed(use, ct * (saved["input"] - saved["result1"]) * saved["result2"])
+def _layer_scale(arg, ct, saved):
+    return _summed(arg, ct * (saved["input"] - saved["result1"]) * saved["result2"])
 
 
-def _layer_scale_again(use, ct, saved):
+def _layer_scale_again(arg, ct, saved):
     """Double backward, with respect to the scale."""
     axes = tuple(range(-len(saved["normalized_shape"]), 0))
     normal = (saved["input"] - saved["mean"]) * saved["rstd"]
-    along = (ct * normal).mean(axes, keepdim=True) * normal
-    passed = (ct - ct.mean(axes, keepdim=True) - along) * saved["rstd"]
-    return _summed(use, passed * saved["grad_out"])
+    scaled = (ct * normal).mean(axes, keepdim=True) * normal
+    passed = (ct - ct.mean(axes, keepdim=True) - scaled) * saved["rstd"]
+    return _summed(arg, passed * saved["grad_out"])
 
 
-def _no_part(use, ct, saved):
-    return Formed(ct.new_zeros(use.size, *use.shape, dtype=use.dtype))
+def _no_part(arg, ct, saved):
+    return Formed(ct.new_zeros(arg.size, *arg.shape, dtype=arg.dtype))
 
 
-def _group_scale(use, ct, saved):
+def _group_scale(arg, ct, saved):
     x, mean, rstd = (saved[name] for name in ("input", "result1", "result2"))
     groups = x.reshape(*mean.shape, -1)
     normal = (groups - mean[..., None]) * rstd[..., None]
-    return _channels(use, ct * normal.view_as(x), saved)
+    return _channels(arg, ct * normal.view_as(x), saved)
 
 
-def _batch_scale(use, ct, saved):
+def _batch_scale(arg, ct, saved):
     shape = (-1,) + (1,) * (ct.ndim - 2)
     mean, variance = (saved[name].view(shape) for name in ("running_mean", "running_var"))
-    return _channels(use, ct * (saved["input"] - mean) * (variance + saved["eps"]).rsqrt(), saved)
+    return _channels(arg, ct * (saved["input"] - mean) * (variance + saved["eps"]).rsqrt(), saved)
 
 
 def _by_frequency(node):
     return node._saved_scale_grad_by_freq
 
 
-def _lookup(use, ct, saved):
-    index = use.first(saved["indices"]).flatten(1)
-    delta = use.first(ct).reshape(*index.shape, use.shape[1])
+def _lookup(arg, ct, saved):
+    index = arg.first(saved["indices"]).flatten(1)
+    delta = arg.first(ct).reshape(*index.shape, arg.shape[1])
     if saved["padding_idx"] >= 0:
         delta = delta.masked_fill((index == saved["padding_idx"])[..., None], 0)
     if saved["scale_grad_by_freq"]:  # by the counts in the whole batch, as PyTorch does
         delta = delta / index.flatten().bincount()[index][..., None]
-    return Lookup(delta, index, use.shape[0])
+    return Lookup(delta, index, arg.shape[0])
 
 
-def _indexed(use, ct, saved):
-    index = use.first(saved["indices"][0].to(ct.device, torch.long)).flatten(1)
-    delta = use.first(ct).reshape(*index.shape, use.shape[1])
-    return Lookup(delta, index % use.shape[0], use.shape[0])  # -1 is the last row
+def _indexed(arg, ct, saved):
+    index = saved["indices"][0].to(ct.device, torch.long) % arg.shape[0]  # -1 is the last row
+    return _lookup(arg, ct, {"indices": index, "padding_idx": -1, "scale_grad_by_freq": False})
 
 
 def _is_no_lookup(node):
@@ -262,31 +257,31 @@ def _is_no_lookup(node):
 MEAN, MAX = 1, 2  # modes of an EmbeddingBag; 0 is a sum
 
 
-def _bags(use, ct, saved):
+def _bags(arg, ct, saved):
     """EmbeddingBag: bags are padded to the longest, which makes a lookup."""
-    index, start = saved["indices"], saved["offsets"][: use.size]
+    index, start = saved["indices"], saved["offsets"][: arg.size]
     if saved["mode"] == MAX:  # result3 has the table's row of each component's maximum
         ct = ct.masked_fill((saved["result2"] == 0)[:, None], 0)
-        return Lookup(torch.diag_embed(ct.to(use.dtype)), saved["result3"], use.shape[0])
+        return Lookup(torch.diag_embed(ct.to(arg.dtype)), saved["result3"], arg.shape[0])
     end = torch.cat([start[1:], start.new_tensor([len(index)])])
     entries = start[:, None] + torch.arange(int((end - start).max()), device=start.device)
     counts, entries = entries < end[:, None], entries.clamp(max=len(index) - 1)
-    index, share = index[entries], torch.ones(entries.shape, dtype=use.dtype, device=ct.device)
+    index, share = index[entries], torch.ones(entries.shape, dtype=arg.dtype, device=ct.device)
     counts &= index != saved["padding_idx"]
     if saved["mode"] == MEAN:
         share = share / counts.sum(1, keepdim=True).clamp(min=1)
     if saved["per_sample_weights"] is not None:
         share = share * saved["per_sample_weights"][entries]
-    return Lookup(ct[:, None].to(use.dtype) * (share * counts)[..., None], index, use.shape[0])
+    return Lookup(ct[:, None].to(arg.dtype) * (share * counts)[..., None], index, arg.shape[0])
 
 
-def _one_bag_each(use, output):
-    return (use.is_one_sample or use.along == Along(0)) and output[0] == use.size
+def _one_bag_each(arg, output):
+    return (arg.is_one_sample or arg.layout == SampleAxis(0)) and output[0] == arg.size
 
 
-def _of_table(use, output):
+def _of_table(arg, output):
     """Whether the parameter is a matrix, and the sample axis is not the output's last one."""
-    return len(use.shape) == 2 and (use.is_one_sample or use.along.axis < len(output) - 1)
+    return len(arg.shape) == 2 and (arg.is_one_sample or arg.layout.axis < len(output) - 1)
 
 
 def _uses_batch_statistics(node):
@@ -294,29 +289,24 @@ def _uses_batch_statistics(node):
 
 
 # Recurrent layers, (T, B, ...): the weights are used at T steps.
-def _lstm(use, cts, saved):
-    return lstm_steps(cts, saved, use.dtype)
-
-
-def _own_steps(use, x):
+def _own_steps(arg, x):
     """Return (B, T, ...), or (B, T k, ...) if a sample has k entries of axis 1."""
-    return use.first(x).flatten(1, 2)
+    return arg.first(x).flatten(1, 2)
 
 
-def _of_input(use, steps, saved):
-    return OuterSum(_own_steps(use, steps.delta), _own_steps(use, steps.x))
+def _products_of_steps(name):
+    def make(arg, steps, saved):
+        return OuterSum(_own_steps(arg, steps.delta), _own_steps(arg, getattr(steps, name)))
+
+    return make
 
 
-def _of_state(use, steps, saved):
-    return OuterSum(_own_steps(use, steps.delta), _own_steps(use, steps.h))
-
-
-def _of_gates(use, steps, saved):
-    return Formed(_own_steps(use, steps.delta).sum(1))
+def _sum_of_steps(arg, steps, saved):
+    return Formed(_own_steps(arg, steps.delta).sum(1))
 
 
 CONVOLUTION = (
-    "input", "stride", "padding", "dilation", "transposed", "output_padding", "groups",
+    "input", "stride", "padding", "dilation", "transposed", "groups",
 )  # fmt: skip
 TABLE = ("indices", "padding_idx", "scale_grad_by_freq")
 BAGS = (
@@ -330,9 +320,9 @@ LSTM = (
 RULES: dict[str, dict[int, Rule]] = {
     "Addmm": {
         0: Rule(_times("beta"), ("beta",)),
-        2: Rule(_product("mat1"), ("mat1", "alpha"), _on_axis_0, gives=OuterSum),
+        2: Rule(_product("mat1"), ("mat1", "alpha"), _on_axis_0, returns=OuterSum),
     },
-    "Mm": {1: Rule(_product("self"), ("self",), _on_axis_0, gives=OuterSum)},
+    "Mm": {1: Rule(_product("self"), ("self",), _on_axis_0, returns=OuterSum)},
     "Add": {0: Rule(_summed), 1: Rule(_times("alpha"), ("alpha",))},
     "Sub": {0: Rule(_summed), 1: Rule(_times("alpha", -1), ("alpha",))},
     "Mul": {0: Rule(_times("other"), ("other",)), 1: Rule(_times("self"), ("self",))},
@@ -346,12 +336,12 @@ RULES: dict[str, dict[int, Rule]] = {
     "Repeat": {0: Rule(_copies, (), _one_copy_each)},
     "PreluKernel": {1: Rule(_below_zero, ("self",))},
     "Convolution": {
-        1: Rule(_convolution, CONVOLUTION, _on_axis_0, gives=Convolution),
+        1: Rule(_convolution, CONVOLUTION, _on_axis_0, returns=Convolution),
         2: Rule(_channels, (), _on_axis_0),
     },
     "ConvolutionBackward": {
         2: Rule(
-            _convolution_again, ("grad_output", *CONVOLUTION[1:]), _on_axis_0, gives=Convolution
+            _convolution_again, ("grad_output", *CONVOLUTION[1:]), _on_axis_0, returns=Convolution
         ),
     },
     "NativeLayerNorm": {
@@ -375,13 +365,13 @@ RULES: dict[str, dict[int, Rule]] = {
         ),
         2: Rule(_channels, (), _on_axis_0),
     },
-    "Embedding": {0: Rule(_lookup, TABLE, _of_table, gives=Lookup)},
+    "Embedding": {0: Rule(_lookup, TABLE, _of_table, returns=Lookup)},
     "EmbeddingBag": {0: Rule(_bags, BAGS, _one_bag_each, _by_frequency, Lookup)},
     "MkldnnRnnLayer": {
-        1: Rule(_of_input, LSTM, _always, gives=OuterSum, prepare=_lstm),
-        2: Rule(_of_state, LSTM, _always, gives=OuterSum, prepare=_lstm),
-        3: Rule(_of_gates, LSTM, _always, prepare=_lstm),
-        4: Rule(_of_gates, LSTM, _always, prepare=_lstm),
+        1: Rule(_products_of_steps("x"), LSTM, _always, returns=OuterSum, prepare=lstm_steps),
+        2: Rule(_products_of_steps("h"), LSTM, _always, returns=OuterSum, prepare=lstm_steps),
+        3: Rule(_sum_of_steps, LSTM, _always, prepare=lstm_steps),
+        4: Rule(_sum_of_steps, LSTM, _always, prepare=lstm_steps),
     },
     "Index": {0: Rule(_indexed, ("indices",), _of_table, _is_no_lookup, Lookup)},
 }

@@ -9,13 +9,13 @@ the cut lies.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .along import OneSample
 from .axes import AXES
 from .buffers import wide
 from .forms import Formed
 from .graph import Graph
+from .layouts import OneSample
 from .paths import STEPS, Path, path
-from .rules import RULES, Rule, Use, rule_of
+from .rules import RULES, Argument, Rule, rule_of
 
 LOSSES = 0  # the losses' node index
 
@@ -26,7 +26,7 @@ class Site(NamedTuple):
     node_index: int  # of the operation, in `Graph.nodes`
     input_index: int
     path: Path  # from this input to the parameter
-    use: Use
+    arg: Argument
     rule: Rule
 
 
@@ -88,7 +88,7 @@ def _edges(graph, leaf):
     """Return (node index, input index) of the first proved operations above a leaf."""
     edges, seen, waiting = [], {leaf}, [leaf]
     while waiting:
-        for above, input_index in graph.uses[waiting.pop()]:
+        for above, input_index in graph.users[waiting.pop()]:
             if graph.is_proved(above) and not _only_moves(graph, above):
                 edges.append((above, input_index))
             elif above not in seen:
@@ -128,7 +128,7 @@ def _replay_starts(graph, indices):
     if all(own[index] for index in indices):
         tops = {
             index
-            for index, users in enumerate(graph.uses)
+            for index, users in enumerate(graph.users)
             if own[index] and not all(own[above] for above, _ in users)
         }
         if _none_leads_to_another(graph, tops):
@@ -143,18 +143,18 @@ def _none_leads_to_another(graph, indices):
 
 def _site(graph, index, input_index, leaf):
     """Return the site at an input of a node; None where `RULES` has no rule that applies."""
-    node, along = graph.nodes[index], graph.agreed(index)
+    node, layout = graph.nodes[index], graph.common_layout(index)
     target = graph.targets[index][input_index]
     rule = rule_of(graph.names[index], graph.kinds[index], input_index)
-    if rule is None or along is None:
+    if rule is None or layout is None:
         return None
     if rule.prepare is None and list(graph.layouts[index]) != [0]:
         return None
-    if any(x.dtype.is_complex for x in node._input_metadata):
+    if any(dtype.is_complex for dtype in graph.dtypes(index)):
         return None
-    dtype = wide(graph.nodes[leaf]._input_metadata[0].dtype)
-    size = 1 if isinstance(along, OneSample) else graph.size
-    use = Use(along, size, graph.shape(*target), dtype)
-    if not rule.fits(use, graph.shape(index)) or rule.unless(node):
+    (dtype,) = map(wide, graph.dtypes(leaf))
+    size = 1 if isinstance(layout, OneSample) else graph.size
+    arg = Argument(node, input_index, layout, size, graph.shape(*target), dtype)
+    if not rule.fits(arg, graph.shape(index)) or rule.unless(node):
         return None
-    return Site(index, input_index, path(graph, target, leaf, rule.gives), use, rule)
+    return Site(index, input_index, path(graph, target, leaf, rule.returns), arg, rule)

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import BackwardCFunction
 
-from .along import Along
 from .axes import as_tuple
 from .graph import Graph
+from .layouts import SampleAxis
 from .passes import cotangents
 
 ROUNDING = 64  # tolerance, in machine epsilons: two runs may sum in another order
@@ -27,14 +27,10 @@ class Trials:
         self._arrived: dict | None = None
         self._proved: dict[int, list[bool]] = {}  # node index -> for each input
 
-    def proves(self, graph: Graph, index: int, input_index: int, along: Along) -> bool:
+    def proves(self, graph: Graph, index: int, input_index: int, layout: SampleAxis) -> bool:
         """Whether the cotangent of an input has the outputs' sample axis."""
         if self._arrived is None:
-            edges = [
-                (here, n)
-                for here in graph.unknown()
-                for n in range(len(graph.nodes[here]._input_metadata))
-            ]
+            edges = [(here, n) for here in graph.unknown() for n in range(len(graph.dtypes(here)))]
             self._arrived = cotangents(graph, edges, self.losses, True, False)
         if index not in self._proved:
             node, cts, used = graph.nodes[index], [], []
@@ -44,27 +40,27 @@ class Trials:
                 zeros = {"dtype": like.dtype, "device": like.device}
                 cts.append(torch.zeros(like.shape, **zeros) if ct is None else ct)
             shapes = [target and graph.shape(*target) for target in graph.targets[index]]
-            self._proved[index] = _tried(node, cts, used, shapes, along, graph.size)
+            self._proved[index] = _tried(node, cts, used, shapes, layout, graph.size)
         return self._proved[index][input_index]
 
 
-def _tried(node, cts, used, shapes, along, size):
+def _tried(node, cts, used, shapes, layout, size):
     """Return for each input whether its cotangent keeps the samples separate."""
     whole = _passed(node, cts)
-    length = cts[used.index(True)].shape[along.axis]
+    length = cts[used.index(True)].shape[layout.axis]
     fine = [
         x is not None
         and x.layout == torch.strided
         and x.shape == shape  # else autograd sums over broadcast axes
-        and x.shape[along.axis :][:1] == (length,)
+        and x.shape[layout.axis :][:1] == (length,)
         for x, shape in zip(whole, shapes, strict=True)
     ]
     for sample in range(size):
         if not any(fine):
             break
-        mine = [along.only(x, sample, size) if u else x for x, u in zip(cts, used, strict=True)]
+        mine = [layout.only(x, sample, size) if u else x for x, u in zip(cts, used, strict=True)]
         for n, x in enumerate(_passed(node, mine)):
-            fine[n] = fine[n] and _is_part(x, whole[n], along, sample, size)
+            fine[n] = fine[n] and _is_part(x, whole[n], layout, sample, size)
     return fine
 
 
@@ -77,11 +73,11 @@ def _passed(node: Any, cts: list[Tensor]) -> list[Tensor | None]:
     return [None if other is None else next(wanted) for other, _ in node.next_functions]
 
 
-def _is_part(x, whole, along, sample, size):
+def _is_part(x, whole, layout, sample, size):
     """Whether x equals ``whole`` in a sample's part, and is 0 elsewhere."""
     if x is None or x.shape != whole.shape:
         return False
-    part = along.part(x.shape[along.axis], sample, size)
+    part = layout.part(x.shape[layout.axis], sample, size)
     rtol, others = ROUNDING * torch.finfo(x.dtype).eps, x.clone()
     others[part] = 0
     if torch.linalg.vector_norm(others, ord=1) != 0:

@@ -1,6 +1,6 @@
 """Layouts: which entries of a cotangent belong to which sample of the batch.
 
-An entry belongs to sample i if it is a derivative of loss i alone. `Along` an axis, entry j
+An entry belongs to sample i if it is a derivative of loss i alone. Along a `SampleAxis` entry j
 belongs to sample j in an ordinary batch, and to j modulo B in two concatenated views of a batch;
 in concatenated sequences of several lengths ``owner[j]`` is the sample. If the samples were
 computed in a loop, a whole cotangent belongs to `OneSample`.
@@ -18,7 +18,7 @@ Shape = tuple[int, ...]
 NOBODY = -1  # the owner of entries that are 0
 
 
-class Along(NamedTuple):
+class SampleAxis(NamedTuple):
     """``axis`` counts the samples; its length is outer * B * inner, mostly 1 * B * 1.
 
     With ``owner``, entry j of the axis belongs to sample owner[j], or to `NOBODY`.
@@ -28,9 +28,9 @@ class Along(NamedTuple):
     outer: int = 1
     owner: tuple[int, ...] | None = None
 
-    def at(self, axis: int) -> "Along":
+    def at(self, axis: int) -> "SampleAxis":
         """Return the same layout along another axis of the same length."""
-        return self if axis == self.axis else Along(axis, self.outer, self.owner)
+        return self if axis == self.axis else SampleAxis(axis, self.outer, self.owner)
 
     def owners(self, length: int, size: int) -> np.ndarray:
         """Return (length,): the sample of each entry of the axis."""
@@ -90,7 +90,7 @@ class Piece(NamedTuple):
     owner: Sequence[int]
 
 
-Layout = Along | OneSample | None  # None: unknown
+Layout = SampleAxis | OneSample | None  # None: unknown
 
 
 @lru_cache(16)
@@ -145,30 +145,32 @@ def layout_of(axis: int, whose: np.ndarray, size: int) -> Layout:
         return None
     if (whose[somebody] == whose[somebody][0]).all():
         return OneSample(int(whose[somebody][0]))
-    if len(whose) % size == 0:
-        inner = 1 + int(np.argmax(whose != whose[0])) - 1
-        for along in (
-            Along(axis, len(whose) // size // n)
-            for n in {1, inner}
-            if n and len(whose) % (n * size) == 0
-        ):
-            if (along.owners(len(whose), size) == whose)[somebody].all():
-                return along
-    return Along(axis, 1, tuple(whose.tolist()))
+    inner = max(1, int(np.argmax(whose != whose[0])))  # entries of the first sample
+    for count in {1, inner}:
+        if len(whose) % (count * size) == 0:
+            layout = SampleAxis(axis, len(whose) // size // count)
+            if (layout.owners(len(whose), size) == whose)[somebody].all():
+                return layout
+    return SampleAxis(axis, 1, tuple(whose.tolist()))
 
 
-class Passed(NamedTuple):
+class Propagation(NamedTuple):
     """What a rule of `axes` gets: the cotangent of an output, on its way to an input."""
 
     node: Any  # torch.autograd.graph.Node
     input_index: int  # in next_functions
     output_index: int | None  # None: several outputs, with the same layout
-    along: Any  # layout of the output's cotangent, Along or OneSample
+    layout: Any  # layout of the output's cotangent
     out: Shape  # of the output
     into: Shape  # of the input
     size: int  # B
     start: int | None = None  # of `torch.cat`: where the input begins in the output
     memory: dict | None = None  # a cache that all rules of one graph share
+
+    @property
+    def axis(self) -> int:
+        """Return the sample axis of the output's cotangent."""
+        return self.layout.axis
 
     def saved(self, name: str, default: Any = None) -> Any:
         """Return a saved attribute of the node. Negative integers may be saved modulo 2^64."""
@@ -180,9 +182,9 @@ class Passed(NamedTuple):
     def owners(self, axis: int) -> Any:
         """Return the sample of each entry of an axis of the output."""
         length = self.out[axis]
-        if isinstance(self.along, OneSample):
-            return [self.along.sample] * length
-        return self.along.owners(length, self.size).tolist()
+        if isinstance(self.layout, OneSample):
+            return [self.layout.sample] * length
+        return self.layout.owners(length, self.size).tolist()
 
     def start_of_part(self, axis: int) -> int:
         """Return where a slice, or an output of a split, begins in an axis of the input."""
@@ -191,6 +193,18 @@ class Passed(NamedTuple):
             sizes = self.saved("split_sizes") or (self.saved("split_size"),) * self.output_index
             return sum(sizes[: self.output_index])
         return max(0, start + length) if start < 0 else min(start, length)
+
+    def order(self) -> tuple[int, ...] | None:
+        """Return for each axis of the output of a permutation the axis of the input."""
+        count, order = len(self.out), self.saved("dims")
+        if order is None:
+            is_matrix = self.node.name() == "TBackward0"  # or a vector
+            swapped = (0, 1) if is_matrix else (self.saved("dim0"), self.saved("dim1"))
+            if None in swapped:
+                return None
+            one, other = (axis % count for axis in swapped)
+            order = [{one: other, other: one}.get(axis, axis) for axis in range(count)]
+        return tuple([axis % count for axis in order])
 
     def axes(self, name: str) -> set[int]:
         """Return the saved axes of the input, 0 or above; all axes if none are saved."""

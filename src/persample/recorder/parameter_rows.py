@@ -1,4 +1,4 @@
-"""`Uses`: the rows of one parameter, as the sum of the forms of its uses.
+"""`ParameterRows`: the rows of one parameter, as the sum of the forms of its uses.
 
 It answers every question from the closed forms or, where one returns None, from the rows, formed a
 few samples at a time.
@@ -23,7 +23,7 @@ from .forms import Form, Formed
 CANCELLED = 1e-2
 
 
-class Uses:
+class ParameterRows:
     """The rows of one parameter, (B, \\*shape), as the sum of ``forms``, one for each use.
 
     Without forms the rows are 0: the losses do not depend on the parameter. ``rows`` has the
@@ -142,7 +142,7 @@ class Uses:
         if total is not None and not (drops and not bool(total.isfinite().all())):
             return total
         total = self.zeros(*self.parameter.shape)
-        for samples, rows in Uses(self.parameter, [form], self.size).few():
+        for samples, rows in ParameterRows(self.parameter, [form], self.size).few():
             taken = weights[samples] != 0
             flat = rows.reshape(len(rows), -1)[taken]
             total += (weights[samples][taken] @ flat).view_as(total)
@@ -158,7 +158,7 @@ class Uses:
                 total += rows.sum(0)
         return total
 
-    def products(self, other: "Uses") -> Tensor:
+    def products(self, other: "ParameterRows") -> Tensor:
         """Return (B, B'): g_i . g'_j, with this parameter's rows of another record."""
         if len(self.forms) == len(other.forms) == 1:
             products = self.forms[0].products(other.forms[0])
@@ -178,21 +178,22 @@ class Uses:
         for form in self.forms:
             part = form.project(vectors)
             if part is None:
-                few = Uses(self.parameter, [form], self.size).few()
+                few = ParameterRows(self.parameter, [form], self.size).few()
                 part = torch.cat([contracted(rows, vectors, torch) for _, rows in few])
             total += part
         return total
 
 
-def squares_and_norms(of_parameters: dict[str, Uses]) -> tuple[Tensor, Tensor]:
+def squares_and_norms(of_parameters: dict[str, ParameterRows]) -> tuple[Tensor, Tensor]:
     """Return (B,) squared norms and norms of the rows, over all parameters.
 
     If a square overflows or underflows, the norm is computed from the row, with scaling.
     """
-    squares = reduce(add, [uses.squared_norms() for uses in of_parameters.values()])
+    squares = reduce(add, [rows_of.squared_norms() for rows_of in of_parameters.values()])
     norms, limits = squares.sqrt(), torch.finfo(squares.dtype)
-    lost = (squares < limits.tiny / limits.eps) | ~squares.isfinite()
-    if bool(lost.any()):
+    smallest, least, most = limits.tiny / limits.eps, *map(float, squares.aminmax())
+    if not smallest <= least <= most < torch.inf:
+        lost = (squares < smallest) | ~squares.isfinite()
         _form_norms(of_parameters, lost, norms)
         squares[lost] = norms[lost].square()  # in its own type, where it may become inf
     return squares, norms
@@ -202,14 +203,14 @@ def _form_norms(of_parameters, lost, norms):
     """Write the norms of the samples in the mask ``lost``, from their rows."""
     first, last = lost.nonzero().flatten()[[0, -1]].tolist()
     parts = list(slices(last + 1 - first, sum(u.parameter.nbytes for u in of_parameters.values())))
-    buffers = {name: uses.work(parts[0].stop) for name, uses in of_parameters.items()}
+    buffers = {name: rows_of.work(parts[0].stop) for name, rows_of in of_parameters.items()}
     for part in parts:
         samples = part_of(slice(first, None), part)
         if not bool(lost[samples].any()):
             continue
         rows = {name: buffer[: part.stop - part.start] for name, buffer in buffers.items()}
-        for name, uses in of_parameters.items():
-            uses._add_up(samples, rows[name])
+        for name, rows_of in of_parameters.items():
+            rows_of._add_up(samples, rows[name])
         # Rows of masked-out samples are 0, and that is faster to test.
         chosen, is_zero = lost[samples], not any(bool(x.any()) for x in rows.values())
         norms[samples][chosen] = 0 if is_zero else statistics.norms(rows)[chosen]
