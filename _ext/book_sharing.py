@@ -69,8 +69,7 @@ def dated(root: Path) -> datetime.date:
         command = ["git", "log", "-1", "--format=%cs"]
         done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
         known = done.stdout.strip()
-    day = datetime.date.fromisoformat(known) if known else datetime.date.today()
-    return f"{day.day} {day:%B %Y}"
+    return datetime.date.fromisoformat(known) if known else datetime.date.today()
 
 
 def set_footer(app, config) -> None:

@@ -103,9 +103,10 @@ def prepare(app, config) -> None:
         config.html_baseurl = config.ogp_site_url = base
 
 
-def leave_out(app) -> None:
-    """Share the index of the search, which has the pages of every language."""
+def begin(app) -> None:
+    """Compile every catalog, and share the index of the search, which has all languages."""
     if app.config.language != ENGLISH:
+        app.builder.compile_update_catalogs()
         app.builder.search = False
         app.config.html_additional_pages = {SEARCH: f"{SEARCH}.html"}
 
@@ -172,7 +173,7 @@ def add_links(app, pagename, templatename, context, doctree) -> None:
 def setup(app):
     app.add_transform(Messages)
     app.connect("config-inited", prepare, priority=920)
-    app.connect("builder-inited", leave_out)
+    app.connect("builder-inited", begin)
     app.connect("source-read", read, priority=900)
     app.connect("html-page-context", add_links, priority=910)
     app.connect("build-finished", note, priority=830)
@@ -209,6 +210,8 @@ def linked(html: str, page: str, here: set[str], in_english: str) -> str:
 
 def build(root: Path, language: str) -> int:
     """Build the pages of a language, and put them beside the English ones."""
+    # Its grammars take seconds, for a check of addresses in the settings.
+    sys.modules.setdefault("rfc3987_syntax", None)
     from book_search import write, written
     from jupyter_book.sphinx import build_sphinx
 
