@@ -8,7 +8,10 @@ import sys
 import tempfile
 import tomllib
 import zipfile
+from functools import partial
 from pathlib import Path, PurePosixPath
+
+from book_translation import translated
 
 FOLDER = "files"
 NOTE = "how-to-run"  # the id of a cell
@@ -88,7 +91,7 @@ def finish(app, exception) -> None:
     """Write wheel and archive beside the pages, and a note into each notebook."""
     root = Path(app.srcdir)
     number = version(root)
-    if exception or app.builder.format != "html" or number is None:
+    if exception or not app.builder.search or number is None:
         return
     folder = Path(app.outdir) / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
@@ -105,14 +108,15 @@ def add_buttons(app, pagename, templatename, context, doctree) -> None:
     for group in context.get("header_buttons", []):
         if group.get("label") == "download-buttons" and number is not None:
             wheel, archive = names(number)
-            install = f"What the notebook imports. Install it: pip install {wheel}"
+            install = "What the notebook imports. Install it: pip install"
             whole = "The whole book: unpack it, then make lab"
+            say = partial(translated, Path(app.srcdir), app.config.language)
             for name, text, tooltip, label in (
-                (wheel, "package (.whl)", install, "download-package-button"),
-                (archive, "all files (.zip)", whole, "download-archive-button"),
+                (wheel, "package (.whl)", f"{say(install)} {wheel}", "download-package-button"),
+                (archive, "all files (.zip)", say(whole), "download-archive-button"),
             ):
                 url = f"{context['pathto'](FOLDER, 1)}/{name}"
-                button = {"type": "link", "url": url, "text": text, "tooltip": tooltip}
+                button = {"type": "link", "url": url, "text": say(text), "tooltip": tooltip}
                 group["buttons"].append(
                     button | {"icon": "fas fa-file-arrow-down", "label": label}
                 )

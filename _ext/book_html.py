@@ -45,7 +45,7 @@ def drop_scripts(app, pagename, templatename, context, doctree):
 
 def cut_icons(app, exception):
     """Leave in the theme's font and style sheet only the icons that some page shows."""
-    if exception or app.builder.format != "html":
+    if exception or not app.builder.search:
         return
     static = Path(app.outdir, "_static")
     sheet, font = static / ICONS[0], static / ICONS[1]

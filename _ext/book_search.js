@@ -1,7 +1,9 @@
 /* The page of results: MiniSearch ranks the places of the book that stand above, in `bookPlaces`.
    A word counts by how rare it is and where it stands; neighbouring words count once more, so
    that a pasted error message finds its entry whatever its numbers, shapes and names. A word that
-   no page has may be mistyped, or not yet whole. */
+   no page has may be mistyped, or not yet whole. Of a text in Chinese, which parts no words, each
+   two neighbouring characters are one. A page that is there in Chinese, below `zh/`, is shown to who
+   reads or asks in Chinese, in place of the English one; of others, Chinese has the titles. */
 (() => {
   const PASSING = new Set(("a an and are as at be but by can do does for from has have how i if in into is it its me"
     + " my of on or so that the then there these they this to was what when where which who why will with work works would you"
@@ -12,7 +14,10 @@
   const ERRORS = 1.2, LOOKED_UP = 0.5, PAGE = 1.5, NEXT = 0.5;  // a page's next place counts less than its first
   const stemmer = new Stemmer();
   const stem = (word) => /^[a-z]+$/.test(word) ? stemmer.stemWord(SAME[word] ?? word) : word;
-  const split = (text) => text.toLowerCase().replace(/[’']/g, "").match(/[\p{L}\p{N}_]+/gu) ?? [];
+  const HAN = /\p{Script=Han}/u;
+  const RUN = /(\p{Script=Han}+|(?:(?!\p{Script=Han})[\p{L}\p{N}_])+)/u;
+  const twos = (run) => HAN.test(run) && run[1] ? [...run].slice(1).map((c, i) => run[i] + c) : [run];
+  const split = (text) => text.toLowerCase().replace(/[’']/g, "").split(RUN).filter((_, i) => i % 2).flatMap(twos);
   const words = (text) => split(text).filter((word) => !PASSING.has(word)).flatMap((word) =>
     word.includes("_") ? [word, ...word.split("_").filter(Boolean)] : [word]).map(stem);
   const pairs = (text) => split(text).map(stem).map((word, i, all) => `${all[i - 1]} ${word}`).slice(1);
@@ -24,6 +29,10 @@
     tokenize: (text, field) => (field === "pairs" ? pairs : words)(text),
     processTerm: (term) => term,
   });
+  const pageOf = (place) => place.split("#")[0].replace("zh/../", "");
+  const inChinese = new Set(bookPlaces.map(({place}) => pageOf(place)).filter((page) => page.startsWith("zh/")));
+  const isChinese = (asked) => document.documentElement.lang.startsWith("zh") || HAN.test(asked);
+  const isShown = (place, chinese) => place.startsWith("zh/") === chinese || chinese && !inChinese.has(`zh/${pageOf(place)}`);
   for (const page of bookPlaces.filter(({title}) => title)) {
     const inside = bookPlaces.filter(({place}) => place.startsWith(`${page.place}#`));
     for (const field of ["heading", "words"]) page[field] = inside.map((one) => one[field]).join(" . ");
@@ -47,17 +56,19 @@
   // The pages that answer, the best first: each with its places, the best first.
   window.bookFind = (asked) => {
     const query = SAID.reduce((text, [long, added]) => text.replace(long, added), asked);
+    const chinese = isChinese(asked);
     const found = index.search({
-      boostDocument: (place) => /^chapters/.test(place) ? 1 : /errors/.test(place) ? ERRORS : LOOKED_UP,
+      boostDocument: (place) => !isShown(place, chinese) ? 0
+        : /chapters/.test(place) ? 1 : /errors/.test(place) ? ERRORS : LOOKED_UP,
       queries: [
         {queries: [query], fields: Object.keys(WEIGHTS), boost: WEIGHTS, tokenize: (text) => words(split(text).flatMap(meant).join(" "))},
         {queries: [query], fields: ["pairs"], boost: {pairs: 2}, tokenize: pairs},
       ],
     });
-    const pages = new Map(bookPlaces.filter(({title}) => title).map(({place, title}) =>
-      [place, {title, score: 0, places: []}]));
+    const pages = new Map(bookPlaces.filter(({place, title}) => title && isShown(place, chinese)).map(({place, title}) =>
+      [pageOf(place), {title, score: 0, places: []}]));
     for (const place of found) {
-      const page = pages.get(place.id.split("#")[0]);
+      const page = pages.get(pageOf(place.id));
       page.score += place.title ? PAGE * place.score : place.score * NEXT ** page.places.length;
       if (!place.title) page.places.push(place);
       else page.itself = {...place, heading: page.title, words: place.about};
@@ -72,23 +83,29 @@
     element.append(...[inside].flat());
     return element;
   };
-  const marked = (text, terms) => text.split(/([\p{L}\p{N}_]+)/u).map((part) =>
-    words(part).some((word) => terms.includes(word)) ? made("mark", part) : part);
+  const marked = (text, terms) => text.split(RUN).flatMap((part) => {
+    if (!HAN.test(part)) return words(part).some((word) => terms.includes(word)) ? made("mark", part) : part;
+    const isFound = (i) => terms.includes(part.slice(i - 1, i + 1)) || terms.includes(part.slice(i, i + 2));
+    return [...part].map((c, i) => isFound(i) ? made("mark", c) : c);
+  });
   // About as much of a text as fits two lines, from the sentence on that has most of the words.
   const excerpt = (text, terms) => {
-    const sentences = text.split(/(?<=[.?!:]) /);
+    const sentences = text.split(/(?<=[.?!:]) |(?<=[。？！])/);
+    const most = HAN.test(text) ? 90 : 200;
     const known = sentences.map((one) => words(one).filter((word) => terms.includes(word)).length);
     const said = sentences.slice(Math.max(0, known.indexOf(Math.max(...known)))).join(" ");
-    return said.length > 200 ? `${said.slice(0, 200).replace(/ \S*$/, "")} …` : said;
+    return said.length > most ? `${said.slice(0, most).replace(/ [^ \p{Script=Han}]*$/u, "")} …` : said;
   };
   window.bookShow = (asked, results, most = 12, within = "") => {
     const pages = asked.trim() ? window.bookFind(asked).filter(({places}) => places[0].id.startsWith(within)).slice(0, most) : [];
+    const chinese = isChinese(asked);
     results.replaceChildren(made("ol", pages.map(({title: page, places}) => made("li", places.slice(0, within ? 5 : 3).map((place, i) => {
-      const title = place.heading === page ? page : i || within ? place.heading : `${page}: ${place.heading}`;
+      const whole = place.heading === page ? page : i || within ? place.heading : say`${page}: ${place.heading}`;
+      const title = i || !chinese || inChinese.has(pageOf(place.id)) ? whole : `${whole}（英文）`;
       const link = made("a", title, {href: document.documentElement.dataset.content_root + place.id});
       return made("p", i ? link : [link, made("br", []), ...marked(excerpt(place.words, place.terms), place.terms)]);
     }))), {className: "search"}));
-    if (asked.trim() && !pages.length) results.replaceChildren("No page has any of these words.");
+    if (asked.trim() && !pages.length) results.replaceChildren(say`No page has any of these words.`);
   };
   const results = document.getElementById("search-results");
   const input = results && document.querySelector(".bd-article-container .bd-search input, main .bd-search input");

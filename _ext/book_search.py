@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 from book_sharing import settings
+from book_translation import ENGLISH, pages, translated
 from docutils import nodes
 from sphinx import addnodes
 
@@ -63,14 +64,31 @@ def finish(app, exception) -> None:
     """Write the search index."""
     if exception or app.builder.format != "html":
         return
-    said, found = settings(Path(app.srcdir)), []
+    root, language = Path(app.srcdir), app.config.language
+    known, found = settings(root), []
     for name in sorted(app.env.found_docs):
-        about = " ".join(said.get(name, {}).get(key, "") for key in ("description", "search"))
-        page = {"place": f"{name}.html", "title": app.env.titles[name].astext(), "about": about}
-        found += [page, *places(app.env.get_doctree(name), f"{name}.html")]
+        page = {"place": f"{name}.html", "title": app.env.titles[name].astext(), "about": ""}
+        found.append(page)
+        if language == ENGLISH or name in pages(root, language):
+            said = [known.get(name, {}).get(key, "") for key in ("description", "search")]
+            page["about"] = " ".join(translated(root, language, text) for text in said)
+            found += places(app.env.get_doctree(name), f"{name}.html")
+        else:
+            page["place"] = f"../{name}.html"
+    write(Path(app.outdir), found)
+
+
+def write(folder: Path, found: list[dict]) -> None:
+    """Write the script of the search, with the places that it knows."""
     code = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
     code = f"const bookPlaces = {json.dumps(found, ensure_ascii=False)};\n{code}"
-    Path(app.outdir, "_static/book_search.js").write_text(code, encoding="utf-8")
+    Path(folder, "_static/book_search.js").write_text(code, encoding="utf-8")
+
+
+def written(folder: Path) -> list[dict]:
+    """Return the places that a built search knows."""
+    with Path(folder, "_static/book_search.js").open(encoding="utf-8") as script:
+        return json.loads(script.readline().removeprefix("const bookPlaces = ").strip(";\n"))
 
 
 def setup(app):

@@ -5,10 +5,12 @@ import re
 import shutil
 import subprocess
 import tomllib
+from functools import partial
 from html import escape
 from pathlib import Path
 
 from book_files import version
+from book_translation import translated
 from PIL import Image, ImageOps
 
 CARD = 1200, 630
@@ -38,7 +40,8 @@ def describe(app, pagename, templatename, context, doctree) -> None:
     said = settings(Path(app.srcdir))
     if pagename not in said or app.builder.format != "html":
         return
-    mine = said[pagename]
+    root, language = Path(app.srcdir), app.config.language
+    mine = {key: translated(root, language, text) for key, text in said[pagename].items()}
     meta = context["meta"] = dict(context.get("meta") or {})
     meta["og:description"] = mine["description"]
     if "title" in mine:
@@ -59,24 +62,25 @@ def describe(app, pagename, templatename, context, doctree) -> None:
     )
 
 
-def dated(root: Path) -> str:
+def dated(root: Path) -> datetime.date:
     """Return the day of the last change as git has it, or today's where there is no git."""
     known = ""
     if (root / ".git").exists() and shutil.which("git"):
         command = ["git", "log", "-1", "--format=%cs"]
         done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
         known = done.stdout.strip()
-    day = datetime.date.fromisoformat(known) if known else datetime.date.today()
-    return f"{day.day} {day:%B %Y}"
+    return datetime.date.fromisoformat(known) if known else datetime.date.today()
 
 
 def set_footer(app, config) -> None:
     """Put the version and its date into the footer of every page."""
     root = Path(app.srcdir)
     if (number := version(root)) is not None:
-        said = f"<p>Version {number}, {dated(root)}.</p>\n"
+        say = partial(translated, root, config.language)
+        day = say("{0.day} {0:%B} {0.year}").format(dated(root))
+        said = say("Version {1}, {2}.").format("", number, day)
         options = config.html_theme_options
-        options["extra_footer"] = said + options.get("extra_footer", "")
+        options["extra_footer"] = f"<p>{said}</p>\n" + options.get("extra_footer", "")
     config.html_additional_pages["404"] = "404.html"
 
 

@@ -26,7 +26,7 @@
   const mend = () => {
     const all = (selector) => document.querySelectorAll(selector);
     for (const e of all("summary[aria-label='Toggle hidden content']")) e.removeAttribute("aria-label");
-    for (const e of all(".sidebar-primary-items__start")) Object.assign(e, {role: "navigation", ariaLabel: "Book"});
+    for (const e of all(".sidebar-primary-items__start")) Object.assign(e, {role: "navigation", ariaLabel: say`Book`});
     for (const e of all("[role=doc-biblioentry]")) e.role = "listitem";
     const tagged = (e, tag, more = "") => {
       e.outerHTML = e.outerHTML.replace(/^<t[hd]/, `<${tag}${more}`).replace(/t[hd]>$/, `${tag}>`);
@@ -80,7 +80,7 @@
     const first = between.findIndex((e) => e.matches(".cell:has(> .cell_output)"));
     const covered = between.flatMap((e, i) => e.matches(".cell") ? [...e.querySelectorAll(":scope > .cell_output")] : first >= 0 && i > first ? [e] : []);
     covered.push(answer);
-    const note = made("p", {className: "covered-note", textContent: "What it prints, and why, comes when you have pressed a choice above."});
+    const note = made("p", {className: "covered-note", textContent: say`What it prints, and why, comes when you have pressed a choice above.`});
     const buttons = choices.map(([name, nodes]) => made("button", {type: "button", ariaPressed: "false"}, `(${name}) `, ...nodes));
     const press = (pressed) => {
       if (buttons.some((button) => button.ariaDisabled)) return;
@@ -88,7 +88,7 @@
         const mine = button === pressed, is = choices[i][0] === right;
         Object.assign(button, {ariaDisabled: "true", ariaPressed: String(mine)});
         button.classList.toggle("answer", is);
-        const said = [mine ? "your guess" : "", is ? "the answer" : ""].filter(Boolean).join(", and ");
+        const said = [mine ? say`your guess` : "", is ? say`the answer` : ""].filter(Boolean).join(say`, and `);
         if (said) button.append(made("small", {textContent: said}));
       });
       for (const e of covered) e.classList.remove("covered");
@@ -97,7 +97,7 @@
     };
     for (const button of buttons) button.addEventListener("click", () => press(button));
     block.classList.add("as-choices");
-    block.after(made("div", {className: "choices", role: "group", ariaLabel: "Your guess"}, ...buttons));
+    block.after(made("div", {className: "choices", role: "group", ariaLabel: say`Your guess`}, ...buttons));
     for (const e of covered) e.classList.add("covered");
     if (first >= 0) between[first].append(note);
   };
@@ -110,7 +110,7 @@
     const show = (link, tapped) => {
       clearTimeout(timer);
       shown = link;
-      card.replaceChildren(link.dataset.about, ...(tapped ? [made("a", {href: link.href, textContent: "Go there"})] : []));
+      card.replaceChildren(link.dataset.about, ...(tapped ? [made("a", {href: link.href, textContent: say`Go there`})] : []));
       card.hidden = false;
       const at = link.getClientRects()[0];
       card.style.left = `${Math.max(8, Math.min(at.left, root.clientWidth - card.offsetWidth - 8)) + scrollX}px`;
@@ -141,7 +141,7 @@
   const hint = () => {
     for (const [i, box] of document.querySelectorAll(".pst-scrollable-table-container").entries()) {
       const title = box.closest("section")?.querySelector("h1, h2, h3, h4")?.firstChild.textContent;
-      Object.assign(box, {role: "region", ariaLabel: `Table ${i + 1}: ${title}`});
+      Object.assign(box, {role: "region", ariaLabel: say`Table ${i + 1}: ${title}`});
       const look = () => box.classList.toggle("more", !box.moved && box.scrollWidth > box.clientWidth + 8);
       box.addEventListener("scroll", () => { box.moved ||= box.scrollLeft > 8; look(); }, {passive: true});
       new ResizeObserver(look).observe(box);
@@ -151,7 +151,7 @@
   // The switch of the theme says what it is set to.
   const nameSwitches = () => {
     const all = document.querySelectorAll(".theme-switch-button");
-    const say = () => all.forEach((e) => { e.ariaLabel = `Color mode: ${root.dataset.mode}`; });
+    const say = () => all.forEach((e) => { e.ariaLabel = say`Color mode: ${say([root.dataset.mode])}`; });
     say();
     new MutationObserver(say).observe(root, {attributeFilter: ["data-mode"]});
   };
@@ -198,7 +198,7 @@
   const index = document.querySelector("#error-index > h1");
   if (index) {
     const input = made("textarea", {id: "message", rows: 3, spellcheck: false});
-    index.after(made("div", {className: "paste"}, made("label", {htmlFor: "message", textContent: "Paste your message"}),
+    index.after(made("div", {className: "paste"}, made("label", {htmlFor: "message", textContent: say`Paste your message`}),
       input, searchIn(input, 1, "reference/errors.html")));
   }
 

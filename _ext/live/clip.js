@@ -4,14 +4,14 @@
 const {make, set, fixed, pair} = live;
 const LINE = [0, 0.5];
 const MEANS = [
-  ["mean", "#0072B2", 2],
-  ["clipped last", "#D55E00", 6],
-  ["clipped first", "#009E73", 2.5],
+  [say`mean`, "#0072B2", 2],
+  [say`clipped last`, "#D55E00", 6],
+  [say`clipped first`, "#009E73", 2.5],
 ];
 const OTHERS = [
-  ["row", "#767676", 1],
-  ["clipped row", "#333", 2],
-  ["bound", "#666", 1, "2 3"],
+  [say`row`, "#767676", 1],
+  [say`clipped row`, "#333", 2],
+  [say`bound`, "#666", 1, "2 3"],
 ];
 let last = 3; // the point that was moved last
 const shorten = (row, bound) => row.map((v) => v * Math.min(1, bound / Math.hypot(...row)));
@@ -102,12 +102,11 @@ live.figure("clip", {
   describe({bound}, {rows, clipped, means: [mean, final, first]}) {
     const cosine = (mean[0] * first[0] + mean[1] * first[1]) / Math.hypot(...mean) / Math.hypot(...first);
     const angle = Math.acos(Math.min(1, Math.max(-1, cosine))) * (180 / Math.PI);
-    const turned = Number.isNaN(angle) ? "" : ` Clipping each row first turns the mean by ${fixed(angle, 0)}\u00b0.`;
+    const turned = Number.isNaN(angle) ? "" : " " + say`Clipping each row first turns the mean by ${fixed(angle, 0)}\u00b0.`;
     const part = (list) => list[last].map((v) => v / 4);
     const cut = part(clipped);
-    return `Mean ${pair(mean)}, clipped last ${pair(final)}, clipped first ${pair(first)}.${turned} `
-      + `Point ${last + 1} puts ${pair(part(rows))} into the mean, and ${pair(cut)}, norm ${fixed(Math.hypot(...cut))}, `
-      + `into clipped first: never more than bound/4 = ${fixed(bound / 4, 3)}.`;
+    const means = say`Mean ${pair(mean)}, clipped last ${pair(final)}, clipped first ${pair(first)}.`;
+    return `${means}${turned} ` + say`Point ${last + 1} puts ${pair(part(rows))} into the mean, and ${pair(cut)}, norm ${fixed(Math.hypot(...cut))}, into clipped first: never more than bound/4 = ${fixed(bound / 4, 3)}.`;
   },
 
   build(figure, place, width) {
@@ -116,19 +115,19 @@ live.figure("clip", {
     const unit = Math.min(50, room / 5.8);
     const top = wide ? 50 : 322;
     const bottom = top + 5.6 * unit;
-    const svg = make("svg:svg", {width, height: bottom + 40, role: "group", "aria-label": "Points to move, and their rows"});
+    const svg = make("svg:svg", {width, height: bottom + 40, role: "group", "aria-label": say`Points to move, and their rows`});
     const drawn = make("svg:g", {"aria-hidden": "true"});
     svg.append(drawn);
     const data = axes(drawn, {
       left: 34, top: 50, right: wide ? width - 330 : width - 12, bottom: wide ? 330 : 238,
       x: [-1.4, 1.4], y: [-2.3, 2.3],
-      title: "Points: drag them", xlabel: "t", ylabel: "y",
+      title: say`Points: drag them`, xlabel: "t", ylabel: "y",
     });
     const left = wide ? width - room : 34;
     const plane = axes(drawn, {
       left, top, right: left + room, bottom,
       x: [-room / 2 / unit, room / 2 / unit], y: [-2.8, 2.8],
-      title: "Their rows", xlabel: "with respect to \u03b8\u2081", ylabel: "with respect to \u03b8\u2082",
+      title: say`Their rows`, xlabel: say`with respect to ${"\u03b8\u2081"}`, ylabel: say`with respect to ${"\u03b8\u2082"}`,
     });
     const frame = make("svg:clipPath", {id: "live-clip-frame"},
       make("svg:rect", {x: left, y: top, width: room, height: bottom - top}));
@@ -149,7 +148,7 @@ live.figure("clip", {
         last = i;
         figure.set({t: at(figure.state.t, i, t), y: at(figure.state.y, i, y)});
       };
-      const dot = handle(svg, `point ${i + 1}`, `Point ${i + 1}`, {
+      const dot = handle(svg, `point ${i + 1}`, say`Point ${i + 1}`, {
         moved: (u, v) => put(...data.back(u, v)),
         nudged: (right, up) => put(figure.state.t[i] + 0.1 * right, figure.state.y[i] + 0.1 * up),
       });
@@ -163,12 +162,12 @@ live.figure("clip", {
     }
     key(inside, left + 12, bottom - 56, MEANS);
     key(inside, left + room - 112, bottom - 56, OTHERS);
-    const bound = live.slider(figure, "bound", "bound", [0.1, 4, 0.1], 1);
+    const bound = live.slider(figure, "bound", say`bound`, [0.1, 4, 0.1], 1);
     const reset = () => {
       last = 3;
       figure.reset();
     };
-    place.append(svg, make("div", {class: "live-controls"}, bound.row, live.button("Reset", reset)));
+    place.append(svg, make("div", {class: "live-controls"}, bound.row, live.button(say`Reset`, reset)));
 
     const [ox, oy] = [plane.px(0), plane.py(0)];
     return (state, values) => {
@@ -179,7 +178,7 @@ live.figure("clip", {
         const [u, v] = [data.px(t), data.py(y)];
         set(dot, {
           transform: `translate(${u} ${v})`, "aria-valuenow": y,
-          "aria-valuetext": `t ${fixed(t)}, y ${fixed(y)}, row ${pair(values.rows[i])}`,
+          "aria-valuetext": say`t ${fixed(t)}, y ${fixed(y)}, row ${pair(values.rows[i])}`,
         });
         set(error, {d: `M${u} ${v}V${data.py(LINE[0] + LINE[1] * t)}`});
         const [whole, short] = [values.rows[i], values.clipped[i]].map(([a, b]) => [plane.px(a), plane.py(b)]);

@@ -10,7 +10,7 @@ const PIXELS = "007fd10008d6f400021dd000002fb1000001cc1000001a8000845e90007dd900
   + "000ege600007agg300005gg100002g8000000cd1000004g700059eg7000dgga100001b00000078000001d6220007f098005ga0g6004fgdg100003fa000002g400";
 const IMAGES = Array.from({length: 8}, (_, i) => Array.from(PIXELS.slice(64 * i, 64 * i + 64), (d) => parseInt(d, 17) / 16));
 const LABELS = [3, 4];
-const RANGES = ["0 to 1", "0 to 16"];
+const RANGES = [say`0 to 1`, say`0 to 16`];
 const at = (list, i, value) => list.map((old, j) => (j === i ? value : old));
 const norm = (v) => Math.hypot(...v);
 const cosine = (a, b) => norm(a) && norm(b) ? a.reduce((sum, v, k) => sum + v * b[k], 0) / norm(a) / norm(b) : 0;
@@ -48,9 +48,9 @@ live.figure("digits", {
   },
 
   describe({bound}, {looks: [last, first]}) {
-    const like = ([four, three]) => Math.max(four, three) < 0.3 ? "neither"
-      : `${four > three ? "a 4" : "a 3"} (${fixed(Math.max(four, three))}, the other ${fixed(Math.min(four, three))})`;
-    return `Most like, by cosine: .grad ${like(last)}, clipped first at ${fixed(bound, 1)} ${like(first)}.`;
+    const like = ([four, three]) => Math.max(four, three) < 0.3 ? say`neither`
+      : say`a ${four > three ? 4 : 3} (${fixed(Math.max(four, three))}, the other ${fixed(Math.min(four, three))})`;
+    return say`Most like, by cosine: .grad ${like(last)}, clipped first at ${fixed(bound, 1)} ${like(first)}.`;
   },
 
   build(figure, place, width) {
@@ -62,28 +62,28 @@ live.figure("digits", {
     const left = wide ? width - 2 * large - 16 : 0;
     const top = wide ? 30 : rows[1] + size + 46;
     const svg = make("svg:svg", {width, height: wide ? rows[1] + size + 20 : top + large + 6, role: "img", class: "live-digits",
-      "aria-label": "What each image adds to the weights of class 3, and the two means; what they show is said below."});
+      "aria-label": say`What each image adds to the weights of class 3, and the two means; what they show is said below.`});
     const small = IMAGES.map((_, i) => {
       const [x, y] = [(i % 4) * (size + gap), rows[Math.floor(i / 4)]];
       const one = pixels(svg, x, y, size);
-      const name = make("svg:text", {x: size / 2, y: -4, "text-anchor": "middle", class: "live-small"}, `image ${i + 1}`);
+      const name = make("svg:text", {x: size / 2, y: -4, "text-anchor": "middle", class: "live-small"}, say`image ${i + 1}`);
       const length = make("svg:text", {x: size / 2, y: size + 14, "text-anchor": "middle", class: "live-small"});
       one.group.append(name, length);
       one.group.addEventListener("click", () => figure.set({chosen: i}));
       return {...one, length};
     });
-    const means = [".grad", "clipped first"].map((name, k) => {
+    const means = [".grad", say`clipped first`].map((name, k) => {
       const one = pixels(svg, left + k * (large + 16), top, large);
       one.group.append(make("svg:text", {x: large / 2, y: -8, "text-anchor": "middle", class: "live-title"}, name));
       return one;
     });
     const mine = (key, change) => ({id: figure.id, set: (changes) => figure.set({[key]: at(figure.state[key], figure.state.chosen, change(changes[key]))})});
-    const chosen = live.choice(figure, "chosen", "image", IMAGES.map((_, i) => `${i + 1}`));
-    const label = live.choice(mine("label", (i) => LABELS[i]), "label", "its label", LABELS.map(String));
-    const scale = live.choice(mine("scale", (i) => [1, 16][i]), "scale", "its pixels", RANGES);
-    const keep = live.toggle(mine("keep", (v) => v), "keep", "in the batch");
-    const bound = live.slider(figure, "bound", "bound", [0.5, 60, 0.5], 1);
-    place.append(svg, make("div", {class: "live-controls"}, chosen.row, label.row, scale.row, keep.row, bound.row, live.button("Reset", figure.reset)));
+    const chosen = live.choice(figure, "chosen", say`image`, IMAGES.map((_, i) => `${i + 1}`));
+    const label = live.choice(mine("label", (i) => LABELS[i]), "label", say`its label`, LABELS.map(String));
+    const scale = live.choice(mine("scale", (i) => [1, 16][i]), "scale", say`its pixels`, RANGES);
+    const keep = live.toggle(mine("keep", (v) => v), "keep", say`in the batch`);
+    const bound = live.slider(figure, "bound", say`bound`, [0.5, 60, 0.5], 1);
+    place.append(svg, make("div", {class: "live-controls"}, chosen.row, label.row, scale.row, keep.row, bound.row, live.button(say`Reset`, figure.reset)));
 
     return (state, values) => {
       const i = state.chosen;
@@ -95,7 +95,7 @@ live.figure("digits", {
       small.forEach(({group, draw, length}, j) => {
         draw(values.steps[j]);
         set(group, {class: `live-image${j === i ? " live-here" : ""}${state.keep[j] ? "" : " live-out"}`});
-        length.textContent = `${j ? "" : "norm "}${fixed(values.norms[j], 1)}`;
+        length.textContent = j ? fixed(values.norms[j], 1) : say`norm ${fixed(values.norms[j], 1)}`;
       });
       [values.mean, values.clipped].forEach((picture, k) => means[k].draw(picture));
     };

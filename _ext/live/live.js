@@ -114,7 +114,7 @@ const live = (() => {
       type: "radio", name: `${figure.id}-${key}`, "data-key": text, change: () => figure.set({...also, [key]: i}),
     }));
     const labels = inputs.map((input, i) => make("label", {class: "live-toggle"}, input, texts[i]));
-    const row = make("div", {class: "live-toggle", role: "radiogroup", "aria-label": label}, `${label}:`, ...labels);
+    const row = make("div", {class: "live-toggle", role: "radiogroup", "aria-label": label}, say`${label}:`, ...labels);
     return {row, update: (state) => inputs.forEach((input, i) => (input.checked = i === state[key]))};
   }
 

@@ -62,14 +62,15 @@ live.figure("td", {
   },
 
   describe({moves}, {rows, old, episode, error}) {
-    const off = `Error of the values (rms): ${fixed(error, 3)}.`;
-    if (!moves) return `The walker stands at C, and all values are 0.5. ${off}`;
+    const off = say`Error of the values (rms): ${fixed(error, 3)}.`;
+    if (!moves) return say`The walker stands at C, and all values are 0.5. ${off}`;
     const {from, to, row, ends, reward} = rows[0];
     const has = row[from]
-      ? `: the row has ${fixed(row[from])} at ${STATES[from]}`
-      : `, no surprise: ${reward} + ${fixed(ends ? 0 : old[to])} \u2212 ${fixed(old[from])}`;
-    const change = `Move ${moves}, ${named(rows[0])}${has}.`;
-    return `${change} ${ends ? `Episode ${episode - 1} has ended.` : `Episode ${episode}.`} ${off}`;
+      ? say`: the row has ${fixed(row[from])} at ${STATES[from]}`
+      : say`, no surprise: ${reward} + ${fixed(ends ? 0 : old[to])} \u2212 ${fixed(old[from])}`;
+    const change = say`Move ${moves}, ${named(rows[0])}${has}.`;
+    const now = ends ? say`Episode ${episode - 1} has ended.` : say`Episode ${episode}.`;
+    return say`${change} ${now} ${off}`;
   },
 
   build(figure, place, width) {
@@ -82,7 +83,7 @@ live.figure("td", {
     const table0 = header + (wide ? 20 : 40);
     const height = table0 - 8 + 23 * SHOWN;
     const up = (v) => floor - 96 * v;
-    const svg = make("svg:svg", {width, height, role: "img", "aria-label": "The states, their learned and true values, and the latest rows; the last move is said below."});
+    const svg = make("svg:svg", {width, height, role: "img", "aria-label": say`The states, their learned and true values, and the latest rows; the last move is said below.`});
     const word = (x, y, text, attributes = {}) => {
       const made = make("svg:text", {x, y, "text-anchor": "middle", ...attributes}, text);
       svg.append(made);
@@ -92,7 +93,7 @@ live.figure("td", {
       svg.append(make("svg:line", {x1: label, y1: up(v), x2: width, y2: up(v), class: "live-grid"}));
       word(label - 8, up(v) + 5, `${v}`, {"text-anchor": "end", class: "live-small"});
     }
-    word(label - 8, up(0.75) + 5, "value", {"text-anchor": "end"});
+    word(label - 8, up(0.75) + 5, say`value`, {"text-anchor": "end"});
     const dots = STATES.map((state, i) => {
       const truth = up((i + 1) / 6);
       svg.append(make("svg:line", {x1: column(i) - 17, y1: truth, x2: column(i) + 17, y2: truth, stroke: "#22262b", "stroke-width": 2}));
@@ -102,8 +103,8 @@ live.figure("td", {
       return {trail, dot};
     });
     svg.append(make("svg:circle", {cx: label + 14, cy: up(0.9), r: 7, fill: "#0072B2"}));
-    word(label + 26, up(0.9) + 4, "learned", {"text-anchor": "start", class: "live-small"});
-    word(column(4) + 22, up(5 / 6) + 4, "true", {"text-anchor": "start", class: "live-small"});
+    word(label + 26, up(0.9) + 4, say`learned`, {"text-anchor": "start", class: "live-small"});
+    word(column(4) + 22, up(5 / 6) + 4, say`true`, {"text-anchor": "start", class: "live-small"});
 
     const chain = floor + 28;
     const places = [-1, 0, 1, 2, 3, 4, 5].map((i) => {
@@ -118,10 +119,10 @@ live.figure("td", {
       word(column(i), chain + 5, inside ? STATES[i] : i < 0 ? "0" : "1");
       return shape;
     });
-    word(label - 8, chain + 5, "walker", {"text-anchor": "end"});
+    word(label - 8, chain + 5, say`walker`, {"text-anchor": "end"});
 
-    word(0, header + 5, "rows, newest first:", {"text-anchor": "start", class: "live-small"});
-    [[FALLS, "value falls"], [RISES, "value rises"]].forEach(([fill, text], k) => {
+    word(0, header + 5, say`rows, newest first:`, {"text-anchor": "start", class: "live-small"});
+    [[FALLS, say`value falls`], [RISES, say`value rises`]].forEach(([fill, text], k) => {
       const [x, y] = [(wide ? 140 : 0) + 110 * k, header + (wide ? 0 : 20)];
       svg.append(make("svg:rect", {x, y: y - 8, width: 16, height: 16, fill, "fill-opacity": 0.75}));
       word(x + 22, y + 5, text, {"text-anchor": "start", class: "live-small"});
@@ -137,18 +138,18 @@ live.figure("td", {
       });
       return {name, cells};
     });
-    const alpha = live.slider(figure, "alpha", "step size \u03b1", [0, 1, 0.05], 2);
+    const alpha = live.slider(figure, "alpha", say`step size \u03b1`, [0, 1, 0.05], 2);
     const go = (moves) => figure.set({moves});
-    const back = live.button("Back", () => go(figure.state.moves - 1));
-    const next = live.button("Step", () => go(figure.state.moves + 1));
+    const back = live.button(say`Back`, () => go(figure.state.moves - 1));
+    const next = live.button(say`Step`, () => go(figure.state.moves + 1));
     const buttons = [
       back,
       next,
-      live.button("Episode", () => go(after(figure.state, 1))),
-      live.button("10 episodes", () => go(after(figure.state, 10))),
-      live.button("100 episodes", () => go(after(figure.state, 100))),
-      live.button("Another walk", () => figure.set({walk: (figure.state.walk % 999) + 1})),
-      live.button("Reset", figure.reset),
+      live.button(say`Episode`, () => go(after(figure.state, 1))),
+      live.button(say`10 episodes`, () => go(after(figure.state, 10))),
+      live.button(say`100 episodes`, () => go(after(figure.state, 100))),
+      live.button(say`Another walk`, () => figure.set({walk: (figure.state.walk % 999) + 1})),
+      live.button(say`Reset`, figure.reset),
     ];
     place.append(svg, make("div", {class: "live-controls"}, ...buttons, alpha.row));
 
@@ -182,6 +183,6 @@ live.figure("td", {
 });
 
 function named({from, to, ends}) {
-  return ends ? `${STATES[from]}, out` : `${STATES[from]} to ${STATES[to]}`;
+  return ends ? say`${STATES[from]}, out` : say`${STATES[from]} to ${STATES[to]}`;
 }
 }

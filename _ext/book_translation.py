@@ -1,0 +1,288 @@
+"""The book in other languages: a second build from the same notebooks, put beside the first.
+
+    python _ext/book_translation.py            builds it
+    python _ext/book_translation.py PAGE ...   builds it, then brings catalogs up to date
+
+For each folder of `locale/`, Sphinx reads the book by its catalogs of messages, in the layout of
+sphinx-intl, and writes the pages whose catalog has more than a title: `zh/index.html` beside
+`index.html`. They share its files. A link to a page that is not among them leads to the English
+one and says so. What templates and scripts say is in `site.po`; what a script of a page says is
+written with `say` (`templates/layout.html`). A paragraph without a message that is confirmed stays
+English, with the class `untranslated`.
+"""
+
+import json
+import re
+import sys
+from functools import cache
+from pathlib import Path
+from posixpath import dirname, join, normpath
+
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import read_po, write_po
+from docutils import nodes
+from sphinx.transforms import SphinxTransform
+from sphinx.util.nodes import extract_messages
+
+ROOT = Path(__file__).resolve().parents[1]
+ENGLISH, SITE, SEARCH = "en", "site", "search"
+NAMES = {"en": "English", "zh": "中文"}
+PROMPTS = [f"nb_code_prompt_{place}" for place in ("show", "hide")]
+PROMPTS += ["togglebutton_hint", "togglebutton_hint_hide"]
+SHARED = re.compile(r"""(?<=["'`(])((?:\.\./)*(?:_static|_images|_sources|files)/)""")
+LINK = re.compile(r'<a (?P<tags>[^>]*?href="(?P<url>[^":#]+\.html)[^>]*)>(?P<words>.*?)</a>', re.S)
+EXERCISE = re.compile(r"^(`{3,}\{exercise\} )(.+)$", re.M)
+
+
+def code(language: str) -> str:
+    """Return the name that a language has in addresses: zh for zh_CN."""
+    return language.partition("_")[0]
+
+
+def catalog(root: Path, language: str, name: str) -> Path:
+    """Return where the messages of a page are."""
+    return Path(root, "locale", language, "LC_MESSAGES", f"{name}.po")
+
+
+@cache
+def _messages(path: Path, changed: float) -> dict[str, str]:
+    with path.open("rb") as file:
+        found = read_po(file)
+    return {m.id: "" if m.fuzzy else m.string for m in found if m.id}
+
+
+def messages(path: Path) -> dict[str, str]:
+    """Return English -> other language; nothing for what is marked as unsure."""
+    return _messages(path, path.stat().st_mtime) if path.is_file() else {}
+
+
+def words(root: Path, language: str) -> dict[str, str]:
+    """Return the messages of templates and scripts."""
+    found = messages(catalog(root, language, SITE))
+    return {english: said for english, said in found.items() if said}
+
+
+def translated(root: Path, language: str, english: str) -> str:
+    """Return a message of `site.po`, or the English if there is none."""
+    return words(root, language).get(english, english)
+
+
+def languages(root: Path) -> list[str]:
+    """Return the languages of a book besides English."""
+    return sorted(path.parent.name for path in Path(root, "locale").glob("*/LC_MESSAGES"))
+
+
+@cache
+def _pages(folder: Path) -> list[str]:
+    found = {path: path.relative_to(folder).with_suffix("") for path in folder.rglob("*.po")}
+    return sorted(name.as_posix() for path, name in found.items() if len(messages(path)) > 1)
+
+
+def pages(root: Path, language: str) -> list[str]:
+    """Return the pages that are shown in a language: all but those whose title alone is known."""
+    return [n for n in _pages(catalog(root, language, SITE).parent) if n != SITE] + [SEARCH]
+
+
+# What happens in a build ---------------------------------------------------------------------
+
+
+def prepare(app, config) -> None:
+    """Say in a page's language what the settings say."""
+    if config.language == ENGLISH:
+        return
+    said = words(app.srcdir, config.language)
+    for name in ("html_title", *PROMPTS):
+        config[name] = said.get(config[name], config[name])
+    options = config.html_theme_options
+    options["logo"] = options["logo"] | {"text": config.html_title}
+    options["search_bar_text"] = said.get(options["search_bar_text"], options["search_bar_text"])
+    for english, other in said.items():
+        options["extra_footer"] = options["extra_footer"].replace(english, other)
+    if config.html_baseurl:
+        base = f"{config.html_baseurl}{code(config.language)}/"
+        config.html_baseurl = config.ogp_site_url = base
+
+
+def begin(app) -> None:
+    """Compile every catalog, and share the index of the search, which has all languages."""
+    if app.config.language != ENGLISH:
+        app.builder.compile_update_catalogs()
+        app.builder.search = False
+        app.config.html_additional_pages = {SEARCH: f"{SEARCH}.html"}
+
+
+def read(app, docname: str, source: list[str]) -> None:
+    """Translate titles of exercises; of other pages, read only what links and contents need."""
+    language, notebook = app.config.language, Path(app.env.doc2path(docname)).suffix == ".ipynb"
+    if language == ENGLISH or not notebook:
+        return
+    said, made = messages(catalog(app.srcdir, language, docname)), json.loads(source[0])
+    known = app.env.metadata[docname].setdefault("exercises", [])
+
+    def title(match: re.Match) -> str:
+        known.append(match[2])
+        return match[1] + (said.get(match[2]) or f"[{match[2]}]{{.untranslated}}")
+
+    if docname not in pages(app.srcdir, language):
+        is_named = lambda cell: cell["cell_type"] == "markdown" or "mystnb" in cell["metadata"]  # noqa: E731
+        made["cells"] = [cell for cell in made["cells"] if is_named(cell)]
+    for cell in made["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = EXERCISE.sub(title, "".join(cell["source"]))
+    source[0] = json.dumps(made)
+
+
+def is_shown(node: nodes.Element) -> bool:
+    """Return whether a page shows a text: book_live.py drops two; titles of exercises are ours."""
+    box = node.parent
+    is_live = isinstance(box, nodes.admonition) and str(box["classes"]).count("live-")
+    return not (is_live and box.index(node) < 2) and "sphinx_exercise" not in type(node).__module__
+
+
+class Messages(SphinxTransform):
+    """Notes what a page says, before Sphinx translates it."""
+
+    default_priority = 15
+
+    def apply(self):
+        if self.config.language != ENGLISH:
+            found = extract_messages(self.document)
+            said = [message for node, message in found if is_shown(node)]
+            self.env.metadata[self.env.docname]["messages"] = said
+
+
+def add_links(app, pagename, templatename, context, doctree) -> None:
+    """Give a page its address in each language, and the words of its scripts."""
+    root, mine = app.srcdir, app.config.language
+    context["words"] = words(root, mine) if mine != ENGLISH else {}
+    others = [one for one in languages(root) if pagename in pages(root, one)]
+    base = app.config.html_baseurl
+    up = "../" * (pagename.count("/") + (mine != ENGLISH))
+    if base and mine != ENGLISH:
+        base = base.removesuffix(f"{code(mine)}/")
+    context["languages"] = []
+    for one in [ENGLISH, *others] if others else []:
+        place = f"{pagename}.html" if one == ENGLISH else f"{code(one)}/{pagename}.html"
+        about = {"lang": one.replace("_", "-"), "name": NAMES[code(one)], "is_mine": one == mine}
+        about |= {"url": f"{up}{place}", "full": f"{base or up}{place}"}
+        context["languages"].append(about)
+    scripts = context.get("script_files", [])
+    context["script_files"] = [s for s in scripts if "translations.js" not in str(s.filename)]
+
+
+def setup(app):
+    app.add_transform(Messages)
+    app.connect("config-inited", prepare, priority=920)
+    app.connect("builder-inited", begin)
+    app.connect("source-read", read, priority=900)
+    app.connect("html-page-context", add_links, priority=910)
+    app.connect("build-finished", note, priority=830)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+
+
+# The second build ----------------------------------------------------------------------------
+
+
+def note(app, exception) -> None:
+    """Write what each page of another language says in English."""
+    if exception or app.config.language == ENGLISH:
+        return
+    about = {name: app.env.metadata[name] for name in app.env.found_docs}
+    kinds = "messages", "exercises"
+    found = {name: [m for kind in kinds for m in about[name].get(kind, [])] for name in about}
+    Path(app.outdir, "messages.json").write_text(json.dumps(found), encoding="utf-8")
+
+
+def linked(html: str, page: str, here: set[str], in_english: str) -> str:
+    """Return a page whose folder lies beside the English pages, with its links mended."""
+
+    def link(match: re.Match) -> str:
+        if normpath(join(dirname(page), match["url"])) in here or "hreflang" in match["tags"]:
+            return match[0]
+        tags = match["tags"].replace('href="', 'hreflang="en" href="../', 1)
+        is_short = "bibliography" in match["url"] or match["words"].startswith("<code")
+        says = "" if is_short else f'<span class="in-english">{in_english}</span>'
+        return f"<a {tags}>{match['words']}{says}</a>"
+
+    html = LINK.sub(link, SHARED.sub(r"../\1", html))
+    return re.sub(r'(?<=data-content_root=")(?:\./)?', "../", html, count=1)
+
+
+def build(root: Path, language: str) -> int:
+    """Build the pages of a language, and put them beside the English ones."""
+    # Its grammars take seconds, for a check of addresses in the settings.
+    sys.modules.setdefault("rfc3987_syntax", None)
+    from book_search import write, written
+    from jupyter_book.sphinx import build_sphinx
+
+    made, html = root / "_build" / language, root / "_build/html" / code(language)
+    overrides = {"language": language, "nitpicky": True, "latex_individualpages": False}
+    failed = build_sphinx(
+        root,
+        made,
+        path_config=root / "_config.yml",
+        noconfig=True,
+        confoverrides=overrides,
+        doctreedir=root / "_build" / f".doctrees-{language}",
+        filenames=[str(p) for name in pages(root, language) for p in root.glob(f"{name}.*")],
+        warningiserror=True,
+        keep_going=True,
+    )
+    if failed:
+        return 1
+    here = {f"{name}.html" for name in pages(root, language)}
+    in_english = translated(root, language, " (in English)")
+    folder, own = root / "_build/html", f"{code(language)}/"
+    others = [place for place in written(folder) if not place["place"].startswith(own)]
+    write(folder, others + [one | {"place": own + one["place"]} for one in written(made)])
+    for page in here:
+        text = linked((made / page).read_text("utf-8"), page, here, in_english)
+        (html / page).parent.mkdir(parents=True, exist_ok=True)
+        (html / page).write_text(text, encoding="utf-8")
+    return 0
+
+
+def said(root: Path, language: str) -> dict[str, list[str]]:
+    """Return what each page says in English, as of the last build."""
+    path = Path(root, "_build", language, "messages.json")
+    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+
+
+def unconfirmed(root: Path) -> list[str]:
+    """List what is shown in English for want of a translation: page and message."""
+    return [
+        f"{code(language)}/{name}: {message}"
+        for language in languages(root)
+        for name, found in sorted(said(root, language).items())
+        if name in pages(root, language)
+        for message in dict.fromkeys(found)
+        if not messages(catalog(root, language, name)).get(message)
+    ]
+
+
+def update(root: Path, language: str, name: str) -> None:
+    """Bring a catalog up to date: new messages are empty, changed ones marked as unsure."""
+    path, page = catalog(root, language, name), Catalog()
+    with path.open("rb") as file:
+        found = read_po(file)
+    head = path.read_text("utf-8").partition("\n\n")[0]
+    for message in said(root, language)[name]:
+        page.add(message)
+    found.update(page)
+    for message in found:
+        message.flags -= {"python-format", "python-brace-format"}
+    with path.open("wb") as file:
+        file.write(f"{head}\n\n".encode())
+        write_po(file, found, width=98, omit_header=True, ignore_obsolete=True, no_location=True)
+
+
+def main(*names: str) -> int:
+    done = [build(ROOT, language) for language in languages(ROOT)]
+    for language in languages(ROOT):
+        for name in names:
+            update(ROOT, language, name)
+    return max(done, default=0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
