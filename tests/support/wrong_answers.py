@@ -211,12 +211,14 @@ WRONG = {
         (SQUARES.format(""), "these are squares"),
         (SQUARES.format(" if name != 't'"), "one length for each"),
         ("lengths = lambda rows: G.norm(dim=1)", "one length for each"),
+        ("lengths = lambda rows: (parts**2).sum(0) ** 0.5", "your function stops"),
     ],
     "34968dff": [
         (LENGTHS.format("", ""), "minus 1 at"),
         (LENGTHS.format(ONE_HOT, ""), "length of the input"),
         (LENGTHS.format(ONE_HOT, " * x.norm(dim=1)"), "bias is missing"),
         ("lengths_of_linear = lambda x, y: G.norm(dim=1)", "minus 1 at"),
+        ("lengths_of_linear = lambda x, y: e * (size + 1).sqrt()", "your function stops"),
     ],
     "adb81ac7": [
         (
@@ -289,6 +291,7 @@ WRONG = {
         ("answer = {'W': 3, 'b': 3}", "too few"),
         ("answer = {'W': 3, 'b': 3, 'z': 3, 'loss': None}", "too few"),
         ("answer = {'W': 1, 'b': 3, 'z': 3, 'loss': 1}", "wrong number: ['W']"),
+        ("answer = {'W': [], 'b': [], 'z': [], 'loss': []}", "wrong number: ['W'"),
     ],
     "14e9412d": [
         (CLIPPED.format("g.mean(0) / g.mean(0).norm()"), "shortens the mean"),
@@ -297,6 +300,7 @@ WRONG = {
         (CLIPPED.format("(g * (0.1 / norms).clamp(max=1)).mean(0)"), "each shortened first"),
         (CLIPPED.format("g.clamp(-1, 1).mean(0)"), "each shortened first"),
         (CLIPPED.format("g.zero_().mean(0)"), "each shortened first"),
+        ("clipped_mean = lambda copies: right", "each shortened first"),
     ],
     "04234e66": [
         (FROZEN.format("net[2]", "net[2](net[:2](x).detach())"), "nothing was recorded"),
@@ -316,6 +320,7 @@ WRONG = {
         ("store = lambda w: w.detach()[:]", "still 5"),
         ("store = lambda w: w.clone()", "history"),
         ("store = lambda w: torch.tensor([2.5])", "not yet"),
+        ("store = lambda w: w.item()", "your function stops"),
     ],
     # Chapter 4
     "a6b77b0b": [
@@ -340,12 +345,23 @@ WRONG = {
             "are the same",
         ),
         ("uses_its_sample = lambda f: len({f(i).item() for i in range(5)}) == 5", "gradients"),
+        (
+            "uses_its_sample = lambda f: len("
+            "{gradient_of(f(i)).sum().item() for i in range(5)}) == 5",
+            "called wrong",
+        ),
+        (
+            "uses_its_sample = lambda f: len("
+            "{gradient_of(f(i)).norm().item() for i in range(5)}) == 5",
+            "called wrong",
+        ),
     ],
     "f5986927": [
         (PADDED.format("(losses_of(s, a, r) * m).sum() / 80"), "still in the number"),
         (PADDED.format("losses_of(s, a, r).sum() / 61"), "in the sum"),
         (PADDED.format("(losses_of(s, a, r) * m).sum() / m.sum() / 4"), "mean of means"),
         (PADDED.format("(losses_of(s, a, r) * m).sum() / 61"), "in the number"),
+        ("padded_gradient = lambda parts: columns", "your function stops"),
     ],
     "46ce82c2": [
         (
@@ -360,6 +376,7 @@ WRONG = {
         ),
         ("def averaged(stream):\n    sum(1 for part in stream)", "returns nothing"),
         ("averaged = lambda stream: wanted[-1]", "divide once"),
+        ("averaged = lambda stream: sum(means) / len(means)", "your function stops"),
     ],
     # Chapter 5
     "ed5b6697": [
@@ -388,6 +405,7 @@ WRONG = {
             "    return jax.vmap(jax.grad(f), (None, 0, None))(theta, s, targets[0])",
             "third row",
         ),
+        ("repaired = lambda *_: -(goals - left @ w)[:, None] * left", "your function stops"),
     ],
     "40dc56d6": [
         (

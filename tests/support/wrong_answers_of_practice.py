@@ -18,6 +18,17 @@ def clipped_from_rows(rows, C):
     w = {}
     return {{k: torch.tensordot(w, g, 1) for k, g in rows.items()}}
 """
+# Chapter 12
+PADDED = """
+def padded_losses(logits, labels):
+    each = cross_entropy(logits[:, :-1].mT, labels[:, 1:], reduction="none")
+    return {}
+"""
+LOOKUP = """
+def norms_of_lookup(ids, delta):
+    rows = nn.functional.one_hot(ids).float().mT @ delta
+    return {}
+"""
 # Chapter 13
 THREE = """
 def clipped_sum_of_three(theta, x, y):
@@ -42,20 +53,84 @@ def in_parts(parts, sigma, rng):
     noise = torch.tensor({})
     return sum({} for part in parts) + sigma * noise
 """
+# Chapter 15
+LEFT_OUT = """
+def left_out_errors(X, heights):
+    h = (X @ torch.linalg.inv(X.T @ X) * X).sum(1)
+    e = X @ fit(X, heights) - heights
+    return {}
+"""
+MOVES = """
+def move_estimates(X, heights):
+    rows = (X @ fit(X, heights) - heights)[:, None] * X
+    return {}
+"""
+FOUND = """
+def found_by(rows, losses, wrong):
+    own = {}
+    return [int(np.isin(s.topk(40).indices, wrong).sum()) for s in ({})]
+"""
+# Chapter 16
+ACCUMULATED = """
+def accumulated(group, credits):
+    theta = torch.zeros(3, requires_grad=True)
+    total = sum(n[o] for o in group)
+    for o, c in zip(group, credits):
+        loss = -(c * log_probs(answers[o], theta)){}
+        loss.backward()
+    return {}theta.grad
+"""
+DEVIATION = """
+def with_deviation(credit):
+    s = {}
+    s = torch.where(s > 1e-9, s, 1.0)
+    return effective(credit / s / (4 * n[groups]))
+"""
+CORRECTED = """
+def corrected(p, later, rows_later):
+    ratio = {}
+    return p @ ((ratio * r)[:, None] * rows_later)
+"""
+# Chapter 17
+OWN_DIGIT = """
+def with_own_digit(gram, y):
+    own = (y[:, None] == y).double()
+    sums = (gram * own).sum(1) - gram.diagonal()
+    return {}
+"""
+LAST_LAYER = """
+def last_layer(model, x, y):
+    h = model[:2](x).detach()
+    z = model[2](h)
+    (d,) = torch.autograd.grad(cross_entropy(z, y, reduction="sum"), z)
+    return {}
+"""
 # Chapter 18
 TOTAL = """
-def total(k, rng):
+def total(lengths, chance, k, rng):
     counts = torch.tensor(rng.multinomial({}, chance))
     return {}
 """
+EVERY_LABEL = """
+def every_label(model, x):
+    chance, result = model(x).softmax(1).detach(), 0
+    for c in range(10):
+        labels = torch.full((len(x),), c)
+        with ps.record(model) as record:
+            losses = cross_entropy(model(x), labels, reduction="none")
+            record.backward({})
+        squares = record.moments().second_moment.values()
+        result = result + torch.cat([s.flatten() for s in squares])
+    return result
+"""
 BATCHES = """
-def from_batches(labels):
+def from_batches(model, x, labels):
     result = 0
     for some, own in zip(x.split(100), labels.split(100)):
         loss = cross_entropy(model(some), own)
         g = torch.autograd.grad(loss, list(model.parameters()))
         result += {} * torch.cat([p.flatten() for p in g]) ** 2
-    return result / 10
+    return result / {}
 """
 
 WRONG = {
@@ -85,6 +160,32 @@ WRONG = {
         (WHOLE.format("C / squares.sqrt()"), "shorter rows are stretched"),
         (WHOLE.format("(C / squares.sqrt()).clamp(max=1) / len(squares)"), "the mean"),
         (WHOLE.format("torch.ones(len(squares))"), "your turn"),
+    ],
+    # Chapter 12
+    "dfb4cab1": [
+        ("all_rows, clipped_sum, norms_alone, adapter_rows = 1.6, 0.1, 1.6e-8, 0.016", "bytes"),
+        ("all_rows, clipped_sum, norms_alone, adapter_rows = 6.4, 6.4, 6.4e-8, 0.064", "one row"),
+        ("all_rows, clipped_sum, norms_alone, adapter_rows = 6.4, 0.4, 6.4e-8, 6.4", "adapters"),
+        ("all_rows = clipped_sum = norms_alone = adapter_rows = float('nan')", "of its own"),
+    ],
+    "c869b362": [
+        (PADDED.format("each.mean(1)"), "divided by?"),
+        (PADDED.format("each.sum(1) / (labels != -100).sum(1)"), "first letter is not predicted"),
+        (PADDED.format("each.sum(1) / (lengths - 1)"), "your function stops"),
+        (PADDED.format("each.zero_().sum(1)"), "mean over its own"),
+        ("padded_losses = lambda *_: losses_of_texts(model(tokens), padded)", "for each text"),
+    ],
+    "c8335685": [
+        ("too_long = lambda texts, size: 2.0", "how many parts"),
+        ("too_long = lambda texts, size: size / len(texts)", "other way round"),
+        ("too_long = lambda texts, size: (len(texts) / size) ** 2", "not its square"),
+        ("too_long = lambda texts, size: None", "how many parts"),
+    ],
+    "18da42db": [
+        (LOOKUP.format("delta.square().sum((1, 2)).sqrt()"), "squares before it adds"),
+        (LOOKUP.format("rows.square().sum((1, 2))"), "squares of the norms"),
+        (LOOKUP.format("delta.sum(1).norm(dim=1)"), "letters that are not equal"),
+        ("norms_of_lookup = lambda *_: record.squared_norms().sqrt()", "one norm for each text"),
     ],
     # Chapter 13
     "ebd4b360": [
@@ -147,6 +248,103 @@ WRONG = {
             "new noise",
         ),
     ],
+    # Chapter 15
+    "ac9bb0fc": [
+        ("expected, role = 1.5, 'opponent'", "has helped"),
+        ("expected, role = 0.9, 'proponent'", "the rise of the loss"),
+        ("expected, role = 0.3, 'proponent'", "to be added"),
+        ("expected, role = 1.5, 'proponent or opponent'", "has helped"),
+    ],
+    "4b031421": [
+        (LEFT_OUT.format("e * (1 + h)"), "lacks the divisor"),
+        (LEFT_OUT.format("-e / (1 - h)"), "minus the height"),
+        (LEFT_OUT.format("e / (1 - h) - e"), "add the old error"),
+        (LEFT_OUT.format("e / (1 - leverage)"), "your function stops"),
+        (LEFT_OUT.format("X.zero_().sum(1)"), "one error for each point"),
+    ],
+    "39e4ca85": [
+        (MOVES.format("rows @ torch.linalg.inv(X.T @ X) / len(X)"), "too small"),
+        (MOVES.format("-rows @ torch.linalg.inv(X.T @ X)"), "sign"),
+        (MOVES.format("rows @ torch.linalg.inv(X.T @ X / len(X)) / 12"), "compare the scale"),
+        (MOVES.format("estimate"), "compare the scale"),
+    ],
+    "9a70a7ca": [
+        ("harmful = lambda score: score.sum(1).argsort()[-50:]", "helped most"),
+        ("harmful = lambda score: score.min(1).values.argsort()[:50]", "harm to one"),
+        ("harmful = lambda score: score.mean(1).argsort()[:40]", "50 images"),
+        ("harmful = lambda score: score.clamp(max=0).sum(1).argsort()[:50]", "add up the scores"),
+        (
+            "of_page = score\nharmful = lambda _: of_page.sum(1).argsort()[:50]",
+            "add up the scores",
+        ),
+    ],
+    "e8d8f0e4": [
+        (FOUND.format("losses", "own, losses"), "by the influence"),
+        (FOUND.format("(rows @ inverse * rows).sum(1)", "losses, own"), "first the influence"),
+        (FOUND.format("rows.square().sum(1)", "own, losses"), "curvature is missing"),
+        ("found_by = lambda *_: [38, 39]", "the 40 largest"),
+    ],
+    # Chapter 16
+    "8cfbc7b2": [
+        ("own_right, own_wrong, all_right, all_wrong = 1/4, 1/12, 1/8, 1/8", "is negative"),
+        ("own_right, own_wrong, all_right, all_wrong = 1/4, -1/12, 1/16, -1/16", "alone divide"),
+        ("own_right, own_wrong, all_right, all_wrong = 1/2, -1/6, 1/8, -1/8", "mean over answers"),
+        ("own_right = own_wrong = all_right = all_wrong = float('nan')", "four numbers"),
+    ],
+    "701855e3": [
+        (ACCUMULATED.format(".mean()", "-"), "of an answer divides"),
+        (ACCUMULATED.format(".sum() / total", ""), "minus the gradient"),
+        (ACCUMULATED.format(".sum()", "-"), "by nothing"),
+        (ACCUMULATED.format(".sum() / 13", "-"), "divide by all tokens, once"),
+    ],
+    "ed34cf09": [
+        (DEVIATION.format("credit.std(1, keepdim=True)"), "as in TRL"),
+        (DEVIATION.format("credit.var(1, correction=0, keepdim=True)"), "the variance's root"),
+        (DEVIATION.format("credit.std(correction=0)"), "one for each group"),
+        ("with_deviation = lambda c: 1.62 * effective(weights['own tokens'])", "for each group"),
+        (
+            "with_deviation = lambda c: effective("
+            "c / c.std(1, correction=0, keepdim=True) / (4 * n[groups]))",
+            "0 / 0",
+        ),
+    ],
+    "5355a864": [
+        (CORRECTED.format("p / later"), "not old over new"),
+        (CORRECTED.format("(later / p) ** 2"), "comes once"),
+        (CORRECTED.format("(later / p).clamp(max=3)"), "whole answers"),
+        ("corrected = lambda p, later, rows: rows.zero_().sum(0)", "whole answers"),
+    ],
+    # Chapter 17
+    "41445c09": [
+        ("change_1, change_2 = 0.05, -0.03", "against the gradient"),
+        ("change_1, change_2 = 0.03, -0.05", "other order"),
+        ("change_1, change_2 = -5, 3", "step size times"),
+        ("change_1 = change_2 = [-0.05, 0.03]", "step size times"),
+    ],
+    "5ea71f11": [
+        ("limit, factor = 0.5, 0.95", "half the limit"),
+        ("limit, factor = 20, 0.975", "largest eigenvalue"),
+        ("limit, factor = 0.5, 0.9", "the step times 0.1"),
+        ("limit, factor = float('nan'), 0.975", "two numbers"),
+    ],
+    "4e0a71a0": [
+        ("of_batch = lambda gram, batch: -0.005 * gram[:, batch].sum(1)", "sum of the losses"),
+        ("of_batch = lambda gram, batch: 0.005 * gram[batch].mean(0)", "against the gradient"),
+        ("of_batch = lambda gram, batch: -0.005 * gram[:, batch].sum(1) / 14", "mean of columns"),
+        ("of_batch = lambda *_: -0.005 * G @ G[wrong].mean(0)", "mean of columns"),
+    ],
+    "72b53a93": [
+        (OWN_DIGIT.format("sums"), "a sum"),
+        (OWN_DIGIT.format("sums / own.sum(1)"), "the number of the others"),
+        (OWN_DIGIT.format("(gram.sum(1) - gram.diagonal()) / (len(y) - 1)"), "not of all"),
+        (OWN_DIGIT.format("gram.zero_().sum(1)"), "a mean over the others"),
+    ],
+    "197fa8d8": [
+        (LAST_LAYER.format("(d @ d.T) * (h @ h.T)"), "bias is missing"),
+        (LAST_LAYER.format("(d @ d.T) * (h @ h.T + 1) / len(x)"), "two factors"),
+        (LAST_LAYER.format("(d @ d.T) * (x @ x.T + 1)"), "entry by entry"),
+        (LAST_LAYER.format("((d @ d.T) * (h @ h.T + 1)).diagonal().diag()"), "entry by entry"),
+    ],
     # Chapter 18
     "eb972bfc": [
         ("answer = 'Fisher'", "whose labels"),
@@ -156,16 +354,26 @@ WRONG = {
     "56ae6dfd": [
         (TOTAL.format("k", "(counts * lengths).sum(1).mean()"), "times the Fisher's sum"),
         (TOTAL.format("1", "(counts * lengths).sum(1).mean()"), "a quarter as far"),
-        ("total = lambda k, rng: fisher.sum()", "no label is drawn"),
+        (TOTAL.format("k", "(chance * lengths).sum(1).mean()"), "no label is drawn"),
+        (
+            TOTAL.format(
+                "k", "(chance * lengths).sum(1).mean() * (1 + rng.normal() / (3 * k**0.5))"
+            ),
+            "16 labels are drawn",
+        ),
+    ],
+    "f22878b9": [
+        (EVERY_LABEL.format("losses * chance[:, c]"), "when the row is squared"),
+        (EVERY_LABEL.format("losses * chance[:, c] ** 2"), "fourth power"),
+        (EVERY_LABEL.format("losses"), "no weights"),
+        ("every_label = lambda *_: fisher", "weighed by chance"),
     ],
     "f7f6790d": [
-        (BATCHES.format("1"), "0.01 of the Fisher"),
-        (BATCHES.format("80"), "0.8 of the Fisher"),
-        ("from_batches = lambda labels: fisher", "ten squares"),
-        (
-            "from_batches = lambda labels: squares(rows[range(1000), labels], 1)",
-            "ten squares",
-        ),
+        (BATCHES.format("1", "(len(x) / 100)"), "0.01 of the Fisher"),
+        (BATCHES.format("80", "(len(x) / 100)"), "which factor"),
+        (BATCHES.format("100", "1"), "not their sum"),
+        (BATCHES.format("100", "10"), "which factor"),
+        ("from_batches = lambda model, x, y: (rows_of(model, x, y) ** 2).mean(0)", "single rows"),
     ],
 }
 
@@ -176,4 +384,10 @@ RIGHT = {
     "3899b67f": "wanted_sigma = 20 * sqrt(10)",
     "d5be0e29": "seeded_sum = mended_sum",
     "220e2a4c": "in_parts = noise_at_the_end",
+    # Chapter 15
+    "9a70a7ca": "harmful = lambda score: score.mean(1).argsort()[:50].tolist()",
+    # Chapter 16
+    "5355a864": "corrected = lambda p, later, rows: ((later * r) @ rows).numpy()",
+    # Chapter 17
+    "4e0a71a0": "of_batch = lambda gram, batch: (-0.005 * gram[batch].mean(0)).tolist()",
 }
