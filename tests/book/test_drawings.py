@@ -1,0 +1,122 @@
+"""The drawings that open the chapters: their numbers are those of the pages, and to scale."""
+
+import re
+from xml.etree import ElementTree
+
+import nbformat
+import numpy as np
+import pytest
+
+from support import ROOT
+
+SVG = "{http://www.w3.org/2000/svg}"
+CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
+SHOWN = re.compile(r"!\[[^]]*\]\(\.\./_static/([\w-]+)\.svg\)")
+
+
+def drawing(name: str) -> ElementTree.Element:
+    return ElementTree.parse(ROOT / f"_static/{name}.svg").getroot()
+
+
+def texts(name: str) -> list[str]:
+    return ["".join(text.itertext()) for text in drawing(name).iter(f"{SVG}text")]
+
+
+def bars(name: str) -> np.ndarray:
+    """Return x, y, width and height of each rectangle."""
+    found = drawing(name).iter(f"{SVG}rect")
+    return np.array([[float(r.get(k)) for k in ("x", "y", "width", "height")] for r in found])
+
+
+def page(subject: str) -> str:
+    """Return what a chapter says and prints."""
+    (path,) = (path for path in CHAPTERS if path.stem.endswith(subject))
+    cells = nbformat.read(path, as_version=4).cells
+    outputs = [out for c in cells for out in c.get("outputs", [])]
+    shown = [out.get("text", out.get("data", {}).get("text/plain", "")) for out in outputs]
+    return "\n".join([*(cell.source for cell in cells), *shown])
+
+
+def test_every_chapter_opens_with_a_drawing_of_its_own():
+    first = [SHOWN.search(path.read_text("utf-8"))[1] for path in CHAPTERS]
+    assert len(set(first)) == len(CHAPTERS)
+    unused = {p.stem for p in (ROOT / "_static").glob("*.svg")} - {"logo", "favicon"}
+    assert unused == {name for p in CHAPTERS for name in SHOWN.findall(p.read_text("utf-8"))}
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_no_word_leaves_its_drawing(path):
+    for name in SHOWN.findall(path.read_text("utf-8")):
+        root = drawing(name)
+        width = float(root.get("width"))
+        for text in root.iter(f"{SVG}text"):
+            said, size = "".join(text.itertext()), float(text.get("font-size") or 14)
+            long = 0.5 * size * len(said)  # a letter is about half as wide as high
+            left = float(text.get("x")) - long * {"end": 1, "middle": 0.5}.get(
+                text.get("text-anchor"), 0
+            )
+            assert left > -8, said
+            assert left + long < width + 8, said
+
+
+def test_the_rows_of_three_moves():
+    lengths = [5.4, 1.131, 317.809]
+    assert "Array([  5.4  ,   1.131, 317.809]" in page("_td0")
+    assert [f"{x:.1f}" for x in lengths] == [t for t in texts("td0") if re.fullmatch(r"[\d.]+", t)]
+    widths = bars("td0")[:, 2]
+    np.testing.assert_allclose(widths[:3] / widths[2], np.array(lengths) / lengths[2], atol=1e-3)
+    assert widths[3] == pytest.approx(widths[2] / 3, rel=0.01)  # a mean of three
+
+
+def test_memory_is_drawn_to_scale():
+    text = page("_cost")
+    assert re.search(r"`vmap\(grad\(loss\)\)` \| 33 \| 200 \|", text)
+    assert re.search(r"`clipped_sum`, above \| 1\.1 \| 3 \|", text)
+    assert {"all rows: 200 MiB", "33 ordinary passes"} <= set(texts("cost"))
+    assert {"clipped sum: 3 MiB", "1.1 ordinary passes"} <= set(texts("cost"))
+    (_, _, *whole), (_, _, *part) = bars("cost")
+    assert np.prod(whole) / np.prod(part) == pytest.approx(200 / 3, rel=0.01)
+
+
+def test_the_value_and_its_target():
+    value = 1.098 ** np.array([0, 10, 20, 30])
+    assert "1.098\\,w" in page("_td0_control")
+    both = np.stack([value, 0.99 * 2 * value], 1).ravel()
+    assert [f"{x:.1f}" for x in both] == [t for t in texts("divergence") if re.match(r"\d+\.", t)]
+    heights = bars("divergence")[:, 3]
+    np.testing.assert_allclose(heights / heights[-1], both / both[-1], atol=2e-3)
+
+
+def test_as_many_images_are_spoiled_as_the_page_says():
+    assert "383 of 397" in page("_gram")
+    assert "Eight that were read correctly are now wrong" in page("_gram")
+    dots = [dot.get("fill") for dot in drawing("gram").iter(f"{SVG}circle")]
+    orange, blue = (dots.count(colour) - 1 for colour in ("#b0560f", "#35709f"))  # less the key
+    (others,) = drawing("gram").iter(f"{SVG}path")
+    assert (others.get("d").count("h0") + orange + blue, orange, blue) == (397, 8, 1)
+
+
+def test_the_squares_of_a_column():
+    drawn = bars("fisher")
+    zero = 110
+    entries = np.where(drawn[:10, 1] < zero, 1, -1) * drawn[:10, 3]
+    short, long = drawn[10:, 2]
+    wanted = entries.mean() ** 2 / (entries**2).mean()
+    assert short / long == pytest.approx(wanted, rel=0.01)
+
+
+def test_means_of_four_times_as_many_scatter_half_as_widely():
+    found = [(c.get("fill"), float(c.get("r"))) for c in drawing("noise").iter(f"{SVG}circle")]
+    assert [r for fill, r in found if fill == "none"] == [60, 30, 15]
+
+
+def test_the_mean_gradient_is_a_third_of_the_sum():
+    paths = [path.get("d") for path in drawing("linearity").iter(f"{SVG}path")]
+    tips = [np.array(re.match(r"M([\d.]+) ([\d.]+)", d).groups(), float) for d in paths[1::2]]
+    first, second, third = tips[:3]
+    (dashed,) = (d for d in paths if d.count("L") == 1 and "Z" not in d and d == paths[6])
+    start, end = np.array(re.findall(r"[\d.]+", dashed), float).reshape(2, 2)
+    assert np.allclose(third, end)
+    mean = np.array(re.match(r"M([\d.]+) ([\d.]+)", paths[8]).groups(), float)
+    assert np.allclose(mean - start, (end - start) / 3, atol=0.1)
+    assert len({tuple(tip) for tip in (first, second, third)}) == 3
