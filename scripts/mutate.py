@@ -60,7 +60,7 @@ GROUPS = {
         "checks.py": CALLS,
         "batches.py": f"errors engine_transforms {CALLS}",
         "arrays.py": f"backends losses {CALLS}",
-        "backends/": f"backends {CALLS}",
+        "backends/": f"backends {CALLS} clipped_sums",
         "clipping.py": "clipped_sums errors",
         "factored/": "clipped_sums",
     },

@@ -120,7 +120,7 @@ full_like: x_35, 7.0; x_4, x_4[0], dtype=np.float32
 copy: x_35
 astype: x_35, np.float32
 power: f_5, 3; x_35, 2
-exp: x_35, out=None, where=True
+exp: x_35, out=None, where=True, casting="same_kind", order="K", subok=True
 logical_not: c_35
 invert: c_35
 matmul: x_35, y_5; x_234, y_42; x_2323, y_2334
