@@ -257,7 +257,7 @@ class TorchCapture:
 def _arrived_at(site, saved, graph, arrived, prepared):
     """Return what a rule's ``make`` gets: the cotangent, or the result of its ``prepare``.
 
-    ``prepared`` has the latter of each node.
+    ``prepared`` has the latter of each node. Without it a parameter has a part in output 0 alone.
     """
     index, prepare = site.node_index, site.rule.prepare
     cts = {n: arrived[index, n] for n in graph.layouts[index]}

@@ -52,7 +52,7 @@ class Path(NamedTuple):
             return form
         index, output = self.pulled
         node = graph.nodes[index]
-        dtype, shape = graph.dtypes(index)[output], graph.shape(index, output)
+        dtype, shape = graph.dtypes[index][output], graph.shape(index, output)
         return Pulled(form, GradientEdge(node, output), shape, dtype, name, parameter)
 
 

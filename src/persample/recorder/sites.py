@@ -148,11 +148,9 @@ def _site(graph, index, input_index, leaf):
     rule = rule_of(graph.names[index], graph.kinds[index], input_index)
     if rule is None or layout is None:
         return None
-    if rule.prepare is None and list(graph.layouts[index]) != [0]:
+    if any(dtype.is_complex for dtype in graph.dtypes[index]):
         return None
-    if any(dtype.is_complex for dtype in graph.dtypes(index)):
-        return None
-    (dtype,) = map(wide, graph.dtypes(leaf))
+    (dtype,) = map(wide, graph.dtypes[leaf])
     size = 1 if isinstance(layout, OneSample) else graph.size
     arg = Argument(node, input_index, layout, size, graph.shape(*target), dtype)
     if not rule.fits(arg, graph.shape(index)) or rule.unless(node):

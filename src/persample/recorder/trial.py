@@ -30,7 +30,7 @@ class Trials:
     def proves(self, graph: Graph, index: int, input_index: int, layout: SampleAxis) -> bool:
         """Whether the cotangent of an input has the outputs' sample axis."""
         if self._arrived is None:
-            edges = [(here, n) for here in graph.unknown() for n in range(len(graph.dtypes(here)))]
+            edges = [(here, n) for here in graph.unknown() for n in range(len(graph.dtypes[here]))]
             self._arrived = cotangents(graph, edges, self.losses, True, False)
         if index not in self._proved:
             node, cts, used = graph.nodes[index], [], []
