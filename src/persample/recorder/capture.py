@@ -19,13 +19,7 @@ from .forms import Formed
 from .graph import Graph
 from .layouts import OneSample, SampleAxis
 from .merging import batched, merged
-from .model import (
-    check_losses,
-    refuse_batch_norm,
-    refuse_hooks,
-    refuse_opaque,
-    trainable,
-)
+from .model import check_losses, refuse_batch_norm, refuse_hooks, refuse_opaque, trainable
 from .parameter_rows import ParameterRows
 from .passes import cotangents, during_a_pass, no_garbage_collection
 from .replay import Replay, Replayed, Start

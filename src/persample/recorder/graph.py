@@ -164,11 +164,6 @@ class Graph:
         """Return the shape of an output of a node."""
         return self._shapes[index][output_index]
 
-    def unknown(self) -> list[int]:
-        """Return the nodes without a rule in `AXES`."""
-        kinds = enumerate(self.kinds)
-        return [here for here, kind in kinds if self.targets[here] and kind not in AXES]
-
     def opaque(self) -> list[str]:
         """Return the names of custom Functions, which may run a graph of their own inside."""
         return [node.name() for node in self.nodes if isinstance(node, BackwardCFunction)]

@@ -56,13 +56,8 @@ class Path(NamedTuple):
         return Pulled(form, GradientEdge(node, output), shape, dtype, name, parameter)
 
 
-DIRECT = Path(())
-
-
 def path(graph: Graph, target: tuple[int, int], leaf: int, form: type[Form]) -> Path:
     """Return the path to a leaf from ``target``, (node index, output index), for such forms."""
-    if target[0] == leaf:
-        return DIRECT
     steps, (index, output) = [], target
     while index != leaf:
         step, targets = STEPS.get(graph.kinds[index]), graph.targets[index]

@@ -300,6 +300,8 @@ def _sum_of_steps(arg, steps, saved):
 CONVOLUTION = (
     "input", "stride", "padding", "dilation", "transposed", "groups",
 )  # fmt: skip
+CONVOLUTION_AGAIN = ("grad_output", *CONVOLUTION[1:])
+KEPT_STATISTICS = ("input", "running_mean", "running_var", "eps")
 TABLE = ("indices", "padding_idx", "scale_grad_by_freq")
 BAGS = (
     "indices", "padding_idx", "offsets", "mode", "per_sample_weights", "result2", "result3",
@@ -318,10 +320,7 @@ RULES: dict[str, dict[int, Rule]] = {
     "Add": {0: Rule(_summed), 1: Rule(_times("alpha"), ("alpha",))},
     "Sub": {0: Rule(_summed), 1: Rule(_times("alpha", -1), ("alpha",))},
     "Mul": {0: Rule(_times("other"), ("other",)), 1: Rule(_times("self"), ("self",))},
-    "Div": {
-        0: Rule(_divided, ("other",)),
-        1: Rule(_divisor, ("self", "other")),
-    },
+    "Div": {0: Rule(_divided, ("other",)), 1: Rule(_divisor, ("self", "other"))},
     "Cdist": {1: Rule(_distances, ("x1", "x2", "p", "result"), _of_table)},
     "EuclideanDist": {1: Rule(_distances, ("x1", "x2", "result"), _of_table)},
     "Expand": {0: Rule(_summed)},
@@ -332,14 +331,9 @@ RULES: dict[str, dict[int, Rule]] = {
         2: Rule(_channels, (), _on_axis_0),
     },
     "ConvolutionBackward": {
-        2: Rule(
-            _convolution_again, ("grad_output", *CONVOLUTION[1:]), _on_axis_0, returns=Convolution
-        ),
+        2: Rule(_convolution_again, CONVOLUTION_AGAIN, _on_axis_0, returns=Convolution),
     },
-    "NativeLayerNorm": {
-        1: Rule(_layer_scale, ("input", "result1", "result2")),
-        2: Rule(_summed),
-    },
+    "NativeLayerNorm": {1: Rule(_layer_scale, ("input", "result1", "result2")), 2: Rule(_summed)},
     "NativeLayerNormBackward": {
         4: Rule(_layer_scale_again, ("grad_out", "input", "mean", "rstd", "normalized_shape")),
         5: Rule(_no_part, (), _always),
@@ -349,11 +343,7 @@ RULES: dict[str, dict[int, Rule]] = {
         2: Rule(_channels, (), _on_axis_0),
     },
     "NativeBatchNorm": {
-        1: Rule(
-            _batch_scale,
-            ("input", "running_mean", "running_var", "eps"),
-            _with_kept_statistics,
-        ),
+        1: Rule(_batch_scale, KEPT_STATISTICS, _with_kept_statistics),
         2: Rule(_channels, (), _on_axis_0),
     },
     "Embedding": {0: Rule(_lookup, TABLE, _of_table, returns=Lookup)},
