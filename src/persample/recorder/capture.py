@@ -223,7 +223,7 @@ class TorchCapture:
         torch.autograd.backward(parameters, gradients)
 
     def collect(self) -> tuple[int, dict[str, ParameterRows]]:
-        """Return B and each parameter's uses; raise if a saved tensor was changed in place."""
+        """Return B and each parameter's rows; raise if a saved tensor was changed in place."""
         if self.size is None:
             raise RuntimeError(
                 "record: no backward pass was recorded; call record.backward(losses) with one "
@@ -254,10 +254,11 @@ def _arrived_at(site, saved, graph, arrived, prepared):
     ``prepared`` has the latter of each node. Without it a parameter has a part in output 0 alone.
     """
     index, prepare = site.node_index, site.rule.prepare
-    cts = {n: arrived[index, n] for n in graph.layouts[index]}
-    cts = {n: ct.detach() for n, ct in cts.items() if ct is not None}
-    if prepare is None or not cts:
-        return cts.get(0)
+    if prepare is None:
+        ct = arrived.get((index, 0))
+        return None if ct is None else ct.detach()
     if index not in prepared:
-        prepared[index] = prepare(cts, saved[index], site.arg.dtype)
+        cts = {n: arrived[index, n] for n in graph.layouts[index]}
+        cts = {n: ct.detach() for n, ct in cts.items() if ct is not None}
+        prepared[index] = prepare(cts, saved[index], site.arg.dtype) if cts else None
     return prepared[index]
