@@ -96,6 +96,34 @@ def test_a_rule_is_taken(rule):
     agree(record, oracle(model, x))
 
 
+CONVOLUTIONS = {
+    "a line": lambda: nn.Conv1d(4, 6, 3, stride=2, padding=1, groups=2),
+    "a volume": lambda: nn.Conv3d(4, 6, (1, 2, 3), dilation=(2, 1, 1), padding=(0, 1, 0)),
+    "transposed": lambda: nn.ConvTranspose2d(4, 6, (3, 2), stride=(2, 1), padding=1, groups=2),
+    "transposed, with more at its end than a step": lambda: nn.ConvTranspose1d(
+        4, 2, 2, stride=2, dilation=4, output_padding=3
+    ),
+    "a transposed volume": lambda: nn.ConvTranspose3d(4, 2, 2, stride=2, output_padding=1),
+}
+
+
+@pytest.mark.parametrize("images", [1, 3])
+@pytest.mark.parametrize("case", CONVOLUTIONS)
+def test_convolutions_of_every_kind_have_a_form(case, images):
+    torch.manual_seed(0)
+    layer = CONVOLUTIONS[case]()
+
+    def forward(m, x):
+        return m.layer(x.flatten(0, 1)).unflatten(0, (B, images))
+
+    model = Made(forward, layer=layer).double()
+    x = torch.randn(B, images, 4, *(5,) * len(layer.kernel_size)).double()
+    record, _, cut = one_pass(model, x)
+    assert record.forms() == {"layer.weight": "convolution", "layer.bias": "formed"}
+    assert not cut.keeps_graph
+    agree(record, alone(model, record._source.losses))
+
+
 @pytest.mark.parametrize("padding", [None, 2])
 def test_lookups_by_frequency_count_the_whole_batch(padding):
     torch.manual_seed(0)

@@ -314,6 +314,7 @@ PROVED = {  # forward pass, parts, batch
     ),
     "penalty, convolutions": (penalty, {"net": critic}, images),
     "penalty, LayerNorm": (penalty, {"net": lambda: critic(nn.LayerNorm([8, 8]))}, images),
+    "penalty, GroupNorm": (penalty, {"net": lambda: critic(nn.GroupNorm(1, 3))}, images),
     "three arrays": (fused, {"w": lambda: parameter(4), "v": lambda: parameter(1, 4)}, vectors),
     "places by a mask": (masked, {"net": mlp}, vectors),
     "another order": (permuted, {"net": mlp}, vectors),

@@ -7,8 +7,9 @@ computed values.
 """
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, reduce
 from math import prod
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -283,10 +284,10 @@ def observed(p: Propagation) -> Layout:
         p.memory.update(sent_to=key, sent=sent, expected=expected)
     if p.memory.get("by") is not p.node:  # one call of each digit serves all inputs
         p.memory.update(by=p.node, got=[as_tuple(p.node(x)) for x in p.memory["sent"]])
-    got = [passed[p.input_index] for passed in p.memory["got"]]
-    if got[0] is None:
+    got = [(base**n, passed[p.input_index]) for n, passed in enumerate(p.memory["got"])]
+    if got[0][1] is None:
         return None
-    arrived = sum(x.detach().real.double() * base**n for n, x in enumerate(got)).cpu().numpy()
+    arrived = reduce(add, [unit * x.detach().real.cpu().double().numpy() for unit, x in got])
     if p.into == p.out and ((arrived == p.memory["expected"]) | (arrived == 0)).all():
         return p.layout
     found = codes.searchsorted(arrived).clip(max=p.size)

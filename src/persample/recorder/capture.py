@@ -19,13 +19,7 @@ from .forms import Formed
 from .graph import Graph
 from .layouts import OneSample, SampleAxis
 from .merging import batched, merged
-from .model import (
-    check_losses,
-    refuse_batch_norm,
-    refuse_hooks,
-    refuse_opaque,
-    trainable,
-)
+from .model import check_losses, refuse_batch_norm, refuse_hooks, refuse_opaque, trainable
 from .parameter_rows import ParameterRows
 from .passes import cotangents, during_a_pass, no_garbage_collection
 from .replay import Replay, Replayed, Start
@@ -229,7 +223,7 @@ class TorchCapture:
         torch.autograd.backward(parameters, gradients)
 
     def collect(self) -> tuple[int, dict[str, ParameterRows]]:
-        """Return B and each parameter's uses; raise if a saved tensor was changed in place."""
+        """Return B and each parameter's rows; raise if a saved tensor was changed in place."""
         if self.size is None:
             raise RuntimeError(
                 "record: no backward pass was recorded; call record.backward(losses) with one "
@@ -257,13 +251,14 @@ class TorchCapture:
 def _arrived_at(site, saved, graph, arrived, prepared):
     """Return what a rule's ``make`` gets: the cotangent, or the result of its ``prepare``.
 
-    ``prepared`` has the latter of each node.
+    ``prepared`` has the latter of each node. Without it a parameter has a part in output 0 alone.
     """
     index, prepare = site.node_index, site.rule.prepare
-    cts = {n: arrived[index, n] for n in graph.layouts[index]}
-    cts = {n: ct.detach() for n, ct in cts.items() if ct is not None}
-    if prepare is None or not cts:
-        return cts.get(0)
+    if prepare is None:
+        ct = arrived.get((index, 0))
+        return None if ct is None else ct.detach()
     if index not in prepared:
-        prepared[index] = prepare(cts, saved[index], site.arg.dtype)
+        cts = {n: arrived[index, n] for n in graph.layouts[index]}
+        cts = {n: ct.detach() for n, ct in cts.items() if ct is not None}
+        prepared[index] = prepare(cts, saved[index], site.arg.dtype) if cts else None
     return prepared[index]

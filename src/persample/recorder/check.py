@@ -47,5 +47,5 @@ def check_rows(capture: Any, samples: tuple[int, ...]) -> dict[str, float]:
 def _tolerance(losses):
     """Return the tolerance of the least exact dtype in the graph, such as autocast's."""
     graph = Graph([(losses.grad_fn, losses.output_nr, None)], {}, len(losses))
-    dtypes = {dtype for index in range(len(graph.nodes)) for dtype in graph.dtypes(index)}
+    dtypes = {dtype for outputs in graph.dtypes for dtype in outputs}
     return max(TOLERANCE.get(dtype, 5e-2) for dtype in dtypes if dtype.is_floating_point)

@@ -52,8 +52,9 @@ class Graph:
         self.users: list[list[tuple[int, int]]] = []  # [(node above, its input index)]
         self.targets: list[list] = []  # [(next node, its output index), or None]
         self.layouts: list[dict[int, Layout]] = []  # output index -> layout, None if unknown
+        self._shapes: list[list[Shape]] = []  # of the outputs
+        self.dtypes: list[list[torch.dtype]] = []
         self._index_of: dict[Node, int] = {}
-        self._metadata: dict[int, list[tuple[Shape, torch.dtype]]] = {}
         self._memory: dict = {}  # of the rules
         for node, output_index, layout in roots:
             self.layouts[self._add(node)][output_index] = layout
@@ -80,6 +81,9 @@ class Graph:
             self.kinds.append(kind_of(self.names[-1]))
             self.users.append([])
             self.layouts.append({})
+            outputs = node._input_metadata
+            self._shapes.append([tuple(x.shape) for x in outputs])
+            self.dtypes.append([x.dtype for x in outputs])
         return there
 
     def _walk(self) -> None:
@@ -90,7 +94,7 @@ class Graph:
         for here in ready:  # grows while it is walked
             for output, parts in arriving[here].items():
                 alone = len(parts) == 1 and not isinstance(parts[0], Piece)
-                lies = parts[0] if alone else joined(parts, self.shape(here, output), self.size)
+                lies = parts[0] if alone else joined(parts, self._shapes[here][output], self.size)
                 self.layouts[here][output] = lies
             arriving[here], layout = {}, self.common_layout(here)
             for input_index, target in enumerate(self.targets[here]):
@@ -106,9 +110,9 @@ class Graph:
     def _pass(self, here, input_index, layout):
         """Return the layouts of what a node adds to the cotangent of an input."""
         kind, outputs = self.kinds[here], self.layouts[here]
-        rule = AXES.get(kind)
         if isinstance(layout, OneSample) and kind not in SLICING:
             return [layout]
+        rule = AXES.get(kind)
         if kind in PER_OUTPUT and None not in outputs.values():
             return [rule(self.propagation(here, input_index, n, x)) for n, x in outputs.items()]
         if layout is None:
@@ -123,7 +127,7 @@ class Graph:
 
     def propagation(self, here: int, input_index: int, output: int, layout: Layout) -> Propagation:
         """Return what a rule gets: the cotangent of an output, on its way to an input."""
-        node, targets, out = self.nodes[here], self.targets[here], self.shape(here, output)
+        node, targets, out = self.nodes[here], self.targets[here], self._shapes[here][output]
         into, start = self.shape(*targets[input_index]), None
         if self.kinds[here] == "Cat":
             if self._memory.get("cat") is not node:  # once for all of its inputs
@@ -158,23 +162,7 @@ class Graph:
 
     def shape(self, index: int, output_index: int = 0) -> Shape:
         """Return the shape of an output of a node."""
-        return self._outputs(index)[output_index][0]
-
-    def dtypes(self, index: int) -> list[torch.dtype]:
-        """Return the dtypes of the outputs of a node."""
-        return [dtype for _, dtype in self._outputs(index)]
-
-    def _outputs(self, index):
-        """Return (shape, dtype) of each output of a node."""
-        if index not in self._metadata:  # _input_metadata is slow
-            outputs = self.nodes[index]._input_metadata
-            self._metadata[index] = [(tuple(x.shape), x.dtype) for x in outputs]
-        return self._metadata[index]
-
-    def unknown(self) -> list[int]:
-        """Return the nodes without a rule in `AXES`."""
-        kinds = enumerate(self.kinds)
-        return [here for here, kind in kinds if self.targets[here] and kind not in AXES]
+        return self._shapes[index][output_index]
 
     def opaque(self) -> list[str]:
         """Return the names of custom Functions, which may run a graph of their own inside."""

@@ -52,17 +52,12 @@ class Path(NamedTuple):
             return form
         index, output = self.pulled
         node = graph.nodes[index]
-        dtype, shape = graph.dtypes(index)[output], graph.shape(index, output)
+        dtype, shape = graph.dtypes[index][output], graph.shape(index, output)
         return Pulled(form, GradientEdge(node, output), shape, dtype, name, parameter)
-
-
-DIRECT = Path(())
 
 
 def path(graph: Graph, target: tuple[int, int], leaf: int, form: type[Form]) -> Path:
     """Return the path to a leaf from ``target``, (node index, output index), for such forms."""
-    if target[0] == leaf:
-        return DIRECT
     steps, (index, output) = [], target
     while index != leaf:
         step, targets = STEPS.get(graph.kinds[index]), graph.targets[index]

@@ -91,7 +91,8 @@ class Record:
         """Return parameter name -> (B, \\*shape): the gradient of each sample's own loss.
 
         ``out`` is the dict of an earlier call with these shapes: it is overwritten and returned.
-        Fresh memory is most of what rows cost. It may share no memory with what is read.
+        Fresh memory is most of what rows cost. It may share no memory with what is read. Rows are
+        constants, without a graph.
         """
         size, by_name = self._source.collect()
         out = self._source.memory(size) if out is None else out
@@ -122,7 +123,8 @@ class Record:
     def chunks(self, chunk_size: int) -> Iterator[dict[str, Any]]:
         """Yield the rows of ``chunk_size`` samples at a time: memory stays flat in B.
 
-        Each dict is the one before, overwritten: use it, then ask for the next.
+        Each dict is the one before, overwritten: use it, then ask for the next. They
+        are constant: without a graph.
         """
         if not is_count(chunk_size):
             raise ValueError(
@@ -181,7 +183,7 @@ class Record:
         """Return sum_i g_i min(1, max_norm / ||g_i||): name -> (\\*shape), without the rows.
 
         The norm is over all parameters together, so a clipped row keeps its direction. A row that
-        is not finite raises ValueError. Alone it is not private: it
+        is not finite raises ValueError. A constant, without a graph. Alone it is not private: it
         is an exact answer, and `privacy.noisy_mean` adds the noise.
 
         Source: Abadi et al. (2016); Lee & Kifer (2020).
@@ -210,7 +212,7 @@ class Record:
     def weighted_sum(self, weights: Any) -> dict[str, Any]:
         """Return sum_i w_i g_i for weights (B,): name -> (\\*shape), without the rows.
 
-        A sample of weight 0 has no part in it, whatever its row holds.
+        A sample of weight 0 has no part in it, whatever its row holds. The rows are constants.
         """
         size, by_name = self._source.collect()
         weights = next(iter(by_name.values())).asarray(weights)
@@ -244,7 +246,8 @@ class Record:
         """Return what the batch says of the noise in its mean; join several batches with +.
 
         One batch says little: ``sum(record.noise_scale() for ...)`` over many, then ``.value``.
-        Needs two samples. Source: McCandlish et al. (2018), appendix A.
+        Two Python numbers, without a graph. Needs two samples.
+        Source: McCandlish et al. (2018), appendix A.
         """
         squares = self.squared_norms()
         size = len(squares)
@@ -258,7 +261,7 @@ class Record:
     def moments(self) -> Moments:
         """Return mean and second moment of the rows, elementwise; variance is their difference.
 
-        variance = second_moment - mean^2 (divided by B, not B - 1).
+        variance = second_moment - mean^2 (divided by B, not B - 1). A constant: no graph.
         Of a weight used at several positions rows are formed, a few samples at a time.
         """
         size, by_name = self._source.collect()
@@ -270,7 +273,7 @@ class Record:
     def gram(self, other: "Record | None" = None) -> Any:
         """Return (B, B'): g_i . g'_j for each row of this record and each row of ``other``.
 
-        The products are over all parameters together. ``other`` is a
+        The products are over all parameters together; a constant, without a graph. ``other`` is a
         record of the same model, of a batch of any size; without it the squared norms are on the
         diagonal.
 
@@ -306,7 +309,7 @@ class Record:
         The numbers are those of `statistics.project` of these rows: the same signs, so the
         same error. Records of one model may be projected with one ``seed``, kept, and multiplied
         later. For a layer p x d at T positions they cost about T (p + d) dim multiplications a
-        sample; rows are formed only where autograd works them out.
+        sample; rows are formed only where autograd works them out. A constant, without a graph.
 
         Source: Choe et al. (2024) for projections of both factors.
         """

@@ -27,6 +27,7 @@ class Argument(NamedTuple):
     layout: SampleAxis | OneSample  # of the output's cotangent
     size: int  # B, or 1 if the layout is OneSample
     shape: Shape  # of the input
+    output: Shape  # the shape of output 0
     dtype: torch.dtype  # to compute in: at least float32
 
     def is_plain(self, x: Tensor) -> bool:
@@ -49,33 +50,28 @@ class Argument(NamedTuple):
         return x.flatten(0, 1), x.shape[1]
 
 
-def _repeated(arg, output):
+def _repeated(arg):
     """Whether the input was broadcast along the sample axis."""
-    missing = len(output) - len(arg.shape)
-    return (
-        arg.is_one_sample or arg.layout.axis < missing or arg.shape[arg.layout.axis - missing] == 1
-    )
+    if arg.is_one_sample:
+        return True
+    axis = arg.layout.axis - (len(arg.output) - len(arg.shape))
+    return axis < 0 or arg.shape[axis] == 1
 
 
-def _on_axis_0(arg, output):
+def _on_axis_0(arg):
     return arg.is_one_sample or arg.layout.axis == 0
 
 
-def _always(arg, output):
+def _always(arg):
     return True
-
-
-def _never(node):
-    return False
 
 
 @dataclass(frozen=True)
 class Rule:
     """``make(arg, cotangent, saved)`` returns a form.
 
-    ``needs``: names of the saved attributes that ``saved`` has. The rule holds if
-    ``fits(arg, shape of the output)`` and not ``unless(node)``. ``returns``: the class of the form
-    (`OuterSum` for `Outer` as well).
+    ``needs``: names of the saved attributes that ``saved`` has. The rule holds if ``fits(arg)``.
+    ``returns``: the class of the form (`OuterSum` for `Outer` as well).
 
     For a node with several outputs: ``prepare({output index: cotangent}, saved, dtype)`` is called
     once for all inputs, and ``make`` gets its result in place of the cotangent.
@@ -83,8 +79,7 @@ class Rule:
 
     make: Callable[[Argument, Any, dict], Any]
     needs: tuple[str, ...] = ()
-    fits: Callable[[Argument, Shape], bool] = _repeated
-    unless: Callable[[Any], bool] = _never
+    fits: Callable[[Argument], bool] = _repeated
     returns: type[Form] = Formed
     calls_node: bool = False  # so the graph must be retained
     prepare: Callable[[dict[int, Tensor], dict, torch.dtype], Any] | None = None
@@ -122,16 +117,14 @@ def _copies(arg, ct, saved):
     return Formed(arg.first(ct))
 
 
-def _one_copy_each(arg, output):
+def _one_copy_each(arg):
     """Whether ``repeat`` made one copy of the input for each sample, contiguous along its axis."""
     if arg.is_one_sample:
         return False
     axis, outer, owner = arg.layout
-    return (
-        outer == 1
-        and owner is None
-        and ((*output[:axis], output[axis] // arg.size, *output[axis + 1 :]) == arg.shape)
-    )
+    copy = list(arg.output)
+    copy[axis] //= arg.size
+    return outer == 1 and owner is None and tuple(copy) == arg.shape
 
 
 def _below_zero(arg, ct, saved):
@@ -227,10 +220,6 @@ def _batch_scale(arg, ct, saved):
     return _channels(arg, ct * (saved["input"] - mean) * (variance + saved["eps"]).rsqrt(), saved)
 
 
-def _by_frequency(node):
-    return node._saved_scale_grad_by_freq
-
-
 def _lookup(arg, ct, saved):
     index = arg.first(saved["indices"]).flatten(1)
     delta = arg.first(ct).reshape(*index.shape, arg.shape[1])
@@ -246,12 +235,13 @@ def _indexed(arg, ct, saved):
     return _lookup(arg, ct, {"indices": index, "padding_idx": -1, "scale_grad_by_freq": False})
 
 
-def _is_no_lookup(node):
-    """Whether it is not an indexing of a parameter's axis 0 by integers."""
-    first, *others = node._saved_indices
+def _of_rows(arg):
+    """Whether it is an indexing of a parameter's axis 0 by integers."""
+    first, *others = arg.node._saved_indices
     is_mask = first is None or first.dtype in (torch.bool, torch.uint8)
-    is_parameter = hasattr(node.next_functions[0][0], "variable")
-    return not is_parameter or is_mask or any(index is not None for index in others)
+    is_parameter = hasattr(arg.node.next_functions[0][0], "variable")
+    is_lookup = is_parameter and not is_mask and all(index is None for index in others)
+    return is_lookup and _of_table(arg)
 
 
 MEAN, MAX = 1, 2  # modes of an EmbeddingBag; 0 is a sum
@@ -275,17 +265,19 @@ def _bags(arg, ct, saved):
     return Lookup(ct[:, None].to(arg.dtype) * (share * counts)[..., None], index, arg.shape[0])
 
 
-def _one_bag_each(arg, output):
-    return (arg.is_one_sample or arg.layout == SampleAxis(0)) and output[0] == arg.size
+def _one_bag_each(arg):
+    if arg.node._saved_scale_grad_by_freq:
+        return False
+    return (arg.is_one_sample or arg.layout == SampleAxis(0)) and arg.output[0] == arg.size
 
 
-def _of_table(arg, output):
+def _of_table(arg):
     """Whether the parameter is a matrix, and the sample axis is not the output's last one."""
-    return len(arg.shape) == 2 and (arg.is_one_sample or arg.layout.axis < len(output) - 1)
+    return len(arg.shape) == 2 and (arg.is_one_sample or arg.layout.axis < len(arg.output) - 1)
 
 
-def _uses_batch_statistics(node):
-    return node._saved_training
+def _with_kept_statistics(arg):
+    return _on_axis_0(arg) and not arg.node._saved_training
 
 
 # Recurrent layers, (T, B, ...): the weights are used at T steps.
@@ -308,6 +300,8 @@ def _sum_of_steps(arg, steps, saved):
 CONVOLUTION = (
     "input", "stride", "padding", "dilation", "transposed", "groups",
 )  # fmt: skip
+CONVOLUTION_AGAIN = ("grad_output", *CONVOLUTION[1:])
+KEPT_STATISTICS = ("input", "running_mean", "running_var", "eps")
 TABLE = ("indices", "padding_idx", "scale_grad_by_freq")
 BAGS = (
     "indices", "padding_idx", "offsets", "mode", "per_sample_weights", "result2", "result3",
@@ -326,10 +320,7 @@ RULES: dict[str, dict[int, Rule]] = {
     "Add": {0: Rule(_summed), 1: Rule(_times("alpha"), ("alpha",))},
     "Sub": {0: Rule(_summed), 1: Rule(_times("alpha", -1), ("alpha",))},
     "Mul": {0: Rule(_times("other"), ("other",)), 1: Rule(_times("self"), ("self",))},
-    "Div": {
-        0: Rule(_divided, ("other",)),
-        1: Rule(_divisor, ("self", "other")),
-    },
+    "Div": {0: Rule(_divided, ("other",)), 1: Rule(_divisor, ("self", "other"))},
     "Cdist": {1: Rule(_distances, ("x1", "x2", "p", "result"), _of_table)},
     "EuclideanDist": {1: Rule(_distances, ("x1", "x2", "result"), _of_table)},
     "Expand": {0: Rule(_summed)},
@@ -340,14 +331,9 @@ RULES: dict[str, dict[int, Rule]] = {
         2: Rule(_channels, (), _on_axis_0),
     },
     "ConvolutionBackward": {
-        2: Rule(
-            _convolution_again, ("grad_output", *CONVOLUTION[1:]), _on_axis_0, returns=Convolution
-        ),
+        2: Rule(_convolution_again, CONVOLUTION_AGAIN, _on_axis_0, returns=Convolution),
     },
-    "NativeLayerNorm": {
-        1: Rule(_layer_scale, ("input", "result1", "result2")),
-        2: Rule(_summed),
-    },
+    "NativeLayerNorm": {1: Rule(_layer_scale, ("input", "result1", "result2")), 2: Rule(_summed)},
     "NativeLayerNormBackward": {
         4: Rule(_layer_scale_again, ("grad_out", "input", "mean", "rstd", "normalized_shape")),
         5: Rule(_no_part, (), _always),
@@ -357,23 +343,18 @@ RULES: dict[str, dict[int, Rule]] = {
         2: Rule(_channels, (), _on_axis_0),
     },
     "NativeBatchNorm": {
-        1: Rule(
-            _batch_scale,
-            ("input", "running_mean", "running_var", "eps"),
-            _on_axis_0,
-            _uses_batch_statistics,
-        ),
+        1: Rule(_batch_scale, KEPT_STATISTICS, _with_kept_statistics),
         2: Rule(_channels, (), _on_axis_0),
     },
     "Embedding": {0: Rule(_lookup, TABLE, _of_table, returns=Lookup)},
-    "EmbeddingBag": {0: Rule(_bags, BAGS, _one_bag_each, _by_frequency, Lookup)},
+    "EmbeddingBag": {0: Rule(_bags, BAGS, _one_bag_each, Lookup)},
     "MkldnnRnnLayer": {
         1: Rule(_products_of_steps("x"), LSTM, _always, returns=OuterSum, prepare=lstm_steps),
         2: Rule(_products_of_steps("h"), LSTM, _always, returns=OuterSum, prepare=lstm_steps),
         3: Rule(_sum_of_steps, LSTM, _always, prepare=lstm_steps),
         4: Rule(_sum_of_steps, LSTM, _always, prepare=lstm_steps),
     },
-    "Index": {0: Rule(_indexed, ("indices",), _of_table, _is_no_lookup, Lookup)},
+    "Index": {0: Rule(_indexed, ("indices",), _of_rows, Lookup)},
 }
 # All other elementwise kinds, at any input, but two whose node sums over broadcast axes.
 CALL = Rule(_called, calls_node=True)

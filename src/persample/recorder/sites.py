@@ -143,18 +143,16 @@ def _none_leads_to_another(graph, indices):
 
 def _site(graph, index, input_index, leaf):
     """Return the site at an input of a node; None where `RULES` has no rule that applies."""
-    node, layout = graph.nodes[index], graph.common_layout(index)
-    target = graph.targets[index][input_index]
+    target, layout = graph.targets[index][input_index], graph.common_layout(index)
     rule = rule_of(graph.names[index], graph.kinds[index], input_index)
     if rule is None or layout is None:
         return None
-    if rule.prepare is None and list(graph.layouts[index]) != [0]:
+    if any(dtype.is_complex for dtype in graph.dtypes[index]):
         return None
-    if any(dtype.is_complex for dtype in graph.dtypes(index)):
-        return None
-    (dtype,) = map(wide, graph.dtypes(leaf))
+    (dtype,) = map(wide, graph.dtypes[leaf])
     size = 1 if isinstance(layout, OneSample) else graph.size
-    arg = Argument(node, input_index, layout, size, graph.shape(*target), dtype)
-    if not rule.fits(arg, graph.shape(index)) or rule.unless(node):
+    shapes = graph.shape(*target), graph.shape(index)
+    arg = Argument(graph.nodes[index], input_index, layout, size, *shapes, dtype)
+    if not rule.fits(arg):
         return None
     return Site(index, input_index, path(graph, target, leaf, rule.returns), arg, rule)
