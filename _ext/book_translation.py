@@ -231,17 +231,25 @@ def note(app, exception) -> None:
     Path(app.outdir, "messages.json").write_text(json.dumps(found), encoding="utf-8")
 
 
-def linked(html: str, page: str, here: set[str], in_english: str) -> str:
-    """Return a page whose folder lies beside the English pages, with its links mended."""
+def mended(html: str, page: str, here: set[str], said: dict[str, str]) -> str:
+    """Return a page whose folder lies beside the English ones: its links, and the theme's words."""
+    in_english = said.get(" (in English)", " (in English)")
+
+    def label(match: re.Match) -> str:
+        return match[1] + said.get(match[2], match[2])
 
     def link(match: re.Match) -> str:
-        if normpath(join(dirname(page), match["url"])) in here or "hreflang" in match["tags"]:
+        url = match["url"]
+        target = normpath(join(dirname(page), url))
+        if target in here or "hreflang" in match["tags"]:
             return match[0]
-        tags = match["tags"].replace('href="', 'hreflang="en" href="../', 1)
+        there = "../" * (page.count("/") + 1) + target
+        tags = match["tags"].replace(f'href="{url}', f'hreflang="en" href="{there}', 1)
         is_short = "bibliography.html#" in tags or match["words"].startswith("<code")
         says = "" if is_short else f'<span class="in-english">{in_english}</span>'
         return f"<a {tags}>{match['words']}{says}</a>"
 
+    html = re.sub(r'((?:title|aria-label)=")([^"]+)', label, html)
     html = LINK.sub(link, SHARED.sub(r"../\1", html))
     return re.sub(r'(?<=data-content_root=")(?:\./)?', "../", html, count=1)
 
@@ -269,12 +277,12 @@ def build(root: Path, language: str) -> int:
     if failed:
         return 1
     here = {f"{name}.html" for name in pages(root, language)}
-    in_english = translated(root, language, " (in English)")
     folder, own = root / "_build/html", f"{code(language)}/"
     others = [place for place in written(folder) if not place["place"].startswith(own)]
     write(folder, others + [one | {"place": own + one["place"]} for one in written(made)])
     for page in here:
-        text = linked((made / page).read_text("utf-8"), page, here, in_english)
+        text = (made / page).read_text("utf-8")
+        text = mended(text, page, here, words(root, language))
         (html / page).parent.mkdir(parents=True, exist_ok=True)
         (html / page).write_text(text, encoding="utf-8")
     return 0

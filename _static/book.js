@@ -64,8 +64,8 @@
     for (const [, nodes] of found) {  // without what parts it from the next
       while (typeof nodes.at(-1) === "string" && !nodes.at(-1).trim()) nodes.pop();
       const last = nodes.at(-1)?.lastChild ?? nodes.at(-1);
-      if (typeof last === "string") nodes.push(nodes.pop().replace(/[;.,]?\s*$/, ""));
-      else if (last?.nodeType === Node.TEXT_NODE && last.parentNode.matches(".together")) last.data = last.data.replace(/[;.,]$/, "");
+      if (typeof last === "string") nodes.push(nodes.pop().replace(/[;.,；，。]?\s*$/, ""));
+      else if (last?.nodeType === Node.TEXT_NODE && last.parentNode.matches(".together")) last.data = last.data.replace(/[;.,；，。]$/, "");
     }
     return found;
   };
