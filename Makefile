@@ -30,7 +30,7 @@ export JUPYTER_PREFER_ENV_PATH := 1
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
 SHAPE := _config.yml _toc.yml $(wildcard chapters/pages.toml reference/references.bib) \
-	$(shell find _ext _static -type f -not -name '*.pyc' 2>/dev/null)
+	$(shell find _ext _static locale -type f -not -name '*.pyc' -not -name '*.mo' 2>/dev/null)
 BUILD_FLAGS := -W -n --keep-going
 # What is shown of all that Sphinx says: how many of the pages are read, and how many written.
 HOW_FAR = stage='(reading|writing) [a-z]+\.\.\. .*\[ *([0-9]+)%'; was=100; while read -r line; do \
@@ -61,15 +61,16 @@ help:  ## list the targets
 # A change of the book's shape (settings, contents, style) rebuilds every page. So does a build
 # that failed: Sphinx keeps a page it warned about and would stay silent the next time.
 book: $(VENV)/.reader _build/.shape  ## build the book, warnings being errors, and open it
-	@set -o pipefail; $(BIN)/jupyter-book build . $(BUILD_FLAGS) | { $(HOW_FAR); } || { \
-		rm -rf _build/.doctrees $(HTML); echo "make: the book has errors, named above" >&2; exit 1; }
+	@set -o pipefail; { $(BIN)/jupyter-book build . $(BUILD_FLAGS) && \
+		$(BIN)/python _ext/book_translation.py; } | { $(HOW_FAR); } || { \
+		rm -rf _build/.doctrees* $(HTML); echo "make: the book has errors, named above" >&2; exit 1; }
 	@echo "The book is at $(CURDIR)/$(HTML)/index.html"
 	@if [ "$(OPEN)" = yes ] && [ -t 1 ] && [ -z "$$CI" ] \
 		&& { [ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] || [ "$$(uname -s)" = Darwin ]; }; then \
 		$(BIN)/python -m webbrowser -t "file://$(CURDIR)/$(HTML)/index.html" >/dev/null || true; fi
 
 _build/.shape: $(SHAPE)
-	@rm -rf _build/.doctrees $(HTML) && mkdir -p _build && touch $@
+	@rm -rf _build/.doctrees* $(HTML) && mkdir -p _build && touch $@
 
 unit: $(VENV)/.dev  ## test the library
 	$(PYTEST) -m "not slow and not site" $(UNIT) $(TEST_ARGS)

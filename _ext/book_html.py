@@ -7,6 +7,7 @@ of the theme is mended in `templates/`, what screen readers are told wrongly in 
 import itertools
 import logging
 import re
+from functools import cache
 from pathlib import Path
 
 from docutils import nodes
@@ -76,18 +77,23 @@ def drop_repeated_ids(app, doctree, docname):
             section["ids"] = []
 
 
-def explain_terms(app, doctree, docname):
-    """Let a link to the glossary say what the term means, unless that takes a formula in TeX."""
-    if GLOSSARY not in app.env.all_docs:
-        return
-    meanings = {
+@cache
+def meanings(env) -> dict[str, str]:
+    """Return what the glossary says, by the place of each term; nothing changes it in a build."""
+    if GLOSSARY not in env.all_docs:
+        return {}
+    return {
         place: " ".join(item[-1].astext().split())
-        for item in app.env.get_doctree(GLOSSARY).findall(nodes.definition_list_item)
+        for item in env.get_doctree(GLOSSARY).findall(nodes.definition_list_item)
         for term in item.findall(nodes.term)
         for place in term["ids"]
     }
+
+
+def explain_terms(app, doctree, docname):
+    """Let a link to the glossary say what the term means, unless that takes a formula in TeX."""
     for link in doctree.findall(nodes.reference):
-        text = meanings.get(link.get("refuri", "").partition("glossary.html#")[2], "\\")
+        text = meanings(app.env).get(link.get("refuri", "").partition("glossary.html#")[2], "\\")
         if "\\" not in text:
             link["reftitle"] = text
 

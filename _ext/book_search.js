@@ -25,7 +25,7 @@
     idField: "place",
     fields: [...Object.keys(WEIGHTS), "pairs"],
     storeFields: ["title", "heading", "words", "about"],
-    extractField: (entry, field) => field === "pairs" ? `${entry.heading} . ${entry.words}` : entry[field],
+    extractField: (entry, field) => field === "pairs" ? `${entry.heading ?? ""} . ${entry.words ?? ""}` : entry[field],
     tokenize: (text, field) => (field === "pairs" ? pairs : words)(text),
     processTerm: (term) => term,
   });
@@ -35,7 +35,7 @@
   const isShown = (place, chinese) => place.startsWith("zh/") === chinese || chinese && !inChinese.has(`zh/${pageOf(place)}`);
   for (const page of bookPlaces.filter(({title}) => title)) {
     const inside = bookPlaces.filter(({place}) => place.startsWith(`${page.place}#`));
-    for (const field of ["heading", "words"]) page[field] = inside.map((one) => one[field]).join(" . ");
+    for (const field of inside.length ? ["heading", "words"] : []) page[field] = inside.map((one) => one[field]).join(" . ");
   }
   index.addAll(bookPlaces);
   // A word that no page has stands for those that differ from it in one letter, or in two that

@@ -67,14 +67,16 @@ def finish(app, exception) -> None:
     root, language = Path(app.srcdir), app.config.language
     known, found = settings(root), []
     for name in sorted(app.env.found_docs):
-        page = {"place": f"{name}.html", "title": app.env.titles[name].astext(), "about": ""}
-        found.append(page)
-        if language == ENGLISH or name in pages(root, language):
-            said = [known.get(name, {}).get(key, "") for key in ("description", "search")]
-            page["about"] = " ".join(translated(root, language, text) for text in said)
-            found += places(app.env.get_doctree(name), f"{name}.html")
-        else:
-            page["place"] = f"../{name}.html"
+        said = [known.get(name, {}).get(key, "") for key in ("description", "search")]
+        about = [translated(root, language, text) for text in said]
+        title, is_here = app.env.titles[name].astext(), language == ENGLISH
+        if not is_here and name in pages(root, language):
+            about, is_here = [*about, *said], True  # as some ask in English
+        place = f"{name}.html" if is_here else f"../{name}.html"
+        heading = {} if is_here else {"heading": title}
+        found.append({"place": place, "title": title, "about": " ".join(about)} | heading)
+        if is_here:
+            found += places(app.env.get_doctree(name), place)
     write(Path(app.outdir), found)
 
 

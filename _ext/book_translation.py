@@ -31,6 +31,12 @@ PROMPTS = [f"nb_code_prompt_{place}" for place in ("show", "hide")]
 PROMPTS += ["togglebutton_hint", "togglebutton_hint_hide"]
 SHARED = re.compile(r"""(?<=["'`(])((?:\.\./)*(?:_static|_images|_sources|files)/)""")
 LINK = re.compile(r'<a (?P<tags>[^>]*?href="(?P<url>[^":#]+\.html)[^>]*)>(?P<words>.*?)</a>', re.S)
+PLACES = re.compile(
+    r"^(?:(?P<kept>`{3,}\{exercise\} .+\n:label: .+|\([\w-]+\)=\n+.+|#+ .+)"
+    r"|(?P<fence>`{3,})[^`]*\n(?:.*\n)*?(?P=fence)$)",
+    re.M,
+)
+MADE = re.compile(r"^`{3,}\{(?:auto|bibliography|eval-rst|glossary)", re.M)
 EXERCISE = re.compile(r"^(`{3,}\{exercise\} )(.+)$", re.M)
 
 
@@ -98,6 +104,8 @@ def prepare(app, config) -> None:
     options["search_bar_text"] = said.get(options["search_bar_text"], options["search_bar_text"])
     for english, other in said.items():
         options["extra_footer"] = options["extra_footer"].replace(english, other)
+    for part in config.external_site_map.root.subtrees:
+        part.caption = said.get(part.caption, part.caption)
     if config.html_baseurl:
         base = f"{config.html_baseurl}{code(config.language)}/"
         config.html_baseurl = config.ogp_site_url = base
@@ -111,24 +119,35 @@ def begin(app) -> None:
         app.config.html_additional_pages = {SEARCH: f"{SEARCH}.html"}
 
 
+def outline(text: str) -> str:
+    """Return of a text only what links lead to: its headings, labels and exercises."""
+    found = [match["kept"] or "" for match in PLACES.finditer(text)]
+    return "\n\n".join(k + "\n```" * k.startswith("```") for k in found if k)
+
+
 def read(app, docname: str, source: list[str]) -> None:
     """Translate titles of exercises; of other pages, read only what links and contents need."""
-    language, notebook = app.config.language, Path(app.env.doc2path(docname)).suffix == ".ipynb"
-    if language == ENGLISH or not notebook:
+    language, root = app.config.language, Path(app.srcdir)
+    if language == ENGLISH:
         return
-    said, made = messages(catalog(app.srcdir, language, docname)), json.loads(source[0])
+    is_other = docname not in pages(root, language)
+    if Path(app.env.doc2path(docname)).suffix != ".ipynb":
+        if is_other and not MADE.search(source[0]):
+            source[0] = outline(source[0])
+        return
+    said, made = messages(catalog(root, language, docname)), json.loads(source[0])
     known = app.env.metadata[docname].setdefault("exercises", [])
 
     def title(match: re.Match) -> str:
         known.append(match[2])
         return match[1] + (said.get(match[2]) or f"[{match[2]}]{{.untranslated}}")
 
-    if docname not in pages(app.srcdir, language):
-        is_named = lambda cell: cell["cell_type"] == "markdown" or "mystnb" in cell["metadata"]  # noqa: E731
-        made["cells"] = [cell for cell in made["cells"] if is_named(cell)]
+    if is_other:
+        made["cells"] = [cell for cell in made["cells"] if cell["cell_type"] == "markdown"]
     for cell in made["cells"]:
         if cell["cell_type"] == "markdown":
-            cell["source"] = EXERCISE.sub(title, "".join(cell["source"]))
+            text = "".join(cell["source"])
+            cell["source"] = outline(text) if is_other else EXERCISE.sub(title, text)
     source[0] = json.dumps(made)
 
 
@@ -151,6 +170,19 @@ class Messages(SphinxTransform):
             self.env.metadata[self.env.docname]["messages"] = said
 
 
+class AfterTranslation(SphinxTransform):
+    """Mends two things: a picture counts as untranslated, and a term hides its English word."""
+
+    default_priority = 30
+
+    def apply(self):
+        for picture in self.document.findall(nodes.image):
+            picture.attributes.pop("translated", None)
+        for term in self.document.findall(nodes.term):
+            if term.astext() != term.rawsource:
+                term += nodes.inline("", f" {term.rawsource}", classes=["in-english"])
+
+
 def add_links(app, pagename, templatename, context, doctree) -> None:
     """Give a page its address in each language, and the words of its scripts."""
     root, mine = app.srcdir, app.config.language
@@ -166,16 +198,22 @@ def add_links(app, pagename, templatename, context, doctree) -> None:
         about = {"lang": one.replace("_", "-"), "name": NAMES[code(one)], "is_mine": one == mine}
         about |= {"url": f"{up}{place}", "full": f"{base or up}{place}"}
         context["languages"].append(about)
+
+
+def drop_script(app, pagename, templatename, context, doctree) -> None:
+    """Leave out Sphinx's own translation of its scripts, which the book does not have."""
     scripts = context.get("script_files", [])
     context["script_files"] = [s for s in scripts if "translations.js" not in str(s.filename)]
 
 
 def setup(app):
     app.add_transform(Messages)
+    app.add_transform(AfterTranslation)
     app.connect("config-inited", prepare, priority=920)
     app.connect("builder-inited", begin)
     app.connect("source-read", read, priority=900)
-    app.connect("html-page-context", add_links, priority=910)
+    app.connect("html-page-context", add_links, priority=100)
+    app.connect("html-page-context", drop_script, priority=910)
     app.connect("build-finished", note, priority=830)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -193,17 +231,25 @@ def note(app, exception) -> None:
     Path(app.outdir, "messages.json").write_text(json.dumps(found), encoding="utf-8")
 
 
-def linked(html: str, page: str, here: set[str], in_english: str) -> str:
-    """Return a page whose folder lies beside the English pages, with its links mended."""
+def mended(html: str, page: str, here: set[str], said: dict[str, str]) -> str:
+    """Return a page whose folder lies beside the English ones: its links, and the theme's words."""
+    in_english = said.get(" (in English)", " (in English)")
+
+    def label(match: re.Match) -> str:
+        return match[1] + said.get(match[2], match[2])
 
     def link(match: re.Match) -> str:
-        if normpath(join(dirname(page), match["url"])) in here or "hreflang" in match["tags"]:
+        url = match["url"]
+        target = normpath(join(dirname(page), url))
+        if target in here or "hreflang" in match["tags"]:
             return match[0]
-        tags = match["tags"].replace('href="', 'hreflang="en" href="../', 1)
-        is_short = "bibliography" in match["url"] or match["words"].startswith("<code")
+        there = "../" * (page.count("/") + 1) + target
+        tags = match["tags"].replace(f'href="{url}', f'hreflang="en" href="{there}', 1)
+        is_short = "bibliography.html#" in tags or match["words"].startswith("<code")
         says = "" if is_short else f'<span class="in-english">{in_english}</span>'
         return f"<a {tags}>{match['words']}{says}</a>"
 
+    html = re.sub(r'((?:title|aria-label)=")([^"]+)', label, html)
     html = LINK.sub(link, SHARED.sub(r"../\1", html))
     return re.sub(r'(?<=data-content_root=")(?:\./)?', "../", html, count=1)
 
@@ -231,12 +277,12 @@ def build(root: Path, language: str) -> int:
     if failed:
         return 1
     here = {f"{name}.html" for name in pages(root, language)}
-    in_english = translated(root, language, " (in English)")
     folder, own = root / "_build/html", f"{code(language)}/"
     others = [place for place in written(folder) if not place["place"].startswith(own)]
     write(folder, others + [one | {"place": own + one["place"]} for one in written(made)])
     for page in here:
-        text = linked((made / page).read_text("utf-8"), page, here, in_english)
+        text = (made / page).read_text("utf-8")
+        text = mended(text, page, here, words(root, language))
         (html / page).parent.mkdir(parents=True, exist_ok=True)
         (html / page).write_text(text, encoding="utf-8")
     return 0
@@ -244,8 +290,7 @@ def build(root: Path, language: str) -> int:
 
 def said(root: Path, language: str) -> dict[str, list[str]]:
     """Return what each page says in English, as of the last build."""
-    path = Path(root, "_build", language, "messages.json")
-    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    return json.loads(Path(root, "_build", language, "messages.json").read_text("utf-8"))
 
 
 def unconfirmed(root: Path) -> list[str]:

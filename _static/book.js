@@ -13,10 +13,10 @@
   const nameToggles = () => {
     for (const button of document.querySelectorAll("button.toggle-button")) {
       const title = button.closest(".admonition-title")?.textContent.trim();
-      const say = () => button.setAttribute("aria-label", `${button.dataset.toggleHint}: ${title}`);
-      say();
+      const tell = () => button.setAttribute("aria-label", `${button.dataset.toggleHint}: ${title}`);
+      tell();
       new MutationObserver(() => {
-        say();
+        tell();
         makeReachable(button.closest(".admonition"));
       }).observe(button, {attributeFilter: ["data-toggle-hint"]});
     }
@@ -64,8 +64,8 @@
     for (const [, nodes] of found) {  // without what parts it from the next
       while (typeof nodes.at(-1) === "string" && !nodes.at(-1).trim()) nodes.pop();
       const last = nodes.at(-1)?.lastChild ?? nodes.at(-1);
-      if (typeof last === "string") nodes.push(nodes.pop().replace(/[;.,]?\s*$/, ""));
-      else if (last?.nodeType === Node.TEXT_NODE && last.parentNode.matches(".together")) last.data = last.data.replace(/[;.,]$/, "");
+      if (typeof last === "string") nodes.push(nodes.pop().replace(/[;.,；，。]?\s*$/, ""));
+      else if (last?.nodeType === Node.TEXT_NODE && last.parentNode.matches(".together")) last.data = last.data.replace(/[;.,；，。]$/, "");
     }
     return found;
   };
@@ -151,9 +151,9 @@
   // The switch of the theme says what it is set to.
   const nameSwitches = () => {
     const all = document.querySelectorAll(".theme-switch-button");
-    const say = () => all.forEach((e) => { e.ariaLabel = say`Color mode: ${say([root.dataset.mode])}`; });
-    say();
-    new MutationObserver(say).observe(root, {attributeFilter: ["data-mode"]});
+    const tell = () => all.forEach((e) => { e.ariaLabel = say`Color mode: ${say([root.dataset.mode])}`; });
+    tell();
+    new MutationObserver(tell).observe(root, {attributeFilter: ["data-mode"]});
   };
 
   // Whoever switches the theme or copies a cell goes on from there.

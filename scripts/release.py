@@ -1,7 +1,8 @@
 """Check what a release publishes: python scripts/release.py FOLDER [v1.2.3]
 
 FOLDER has the wheel and the sdist; the first example of README.md is run with each, in an empty
-environment. With a tag, the three files that name the version must name that of the tag.
+environment. With a tag, the three files that name the version must name that of the tag. No
+paragraph of a page in another language may be left in English.
 """
 
 import re
@@ -10,6 +11,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "_ext"))
+
+from book_translation import unconfirmed  # noqa: E402
+
 PLACES = {
     "pyproject.toml": r'^version = "(.*)"$',
     "CITATION.cff": r"^version: (.*)$",
@@ -40,6 +45,7 @@ def problems(said: dict[str, str], tag: str = "") -> list[str]:
 
 def main(folder: str, tag: str = "") -> int:
     found = problems(versions(ROOT), tag)
+    found += [f"a translation waits to be confirmed: {one}" for one in unconfirmed(ROOT)]
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     program, printed = re.findall(r"```(?:python|text)\n(.*?)```", text, re.DOTALL)[:2]
     packages = [path for path in sorted(Path(folder).iterdir()) if path.suffix in (".whl", ".gz")]

@@ -102,7 +102,7 @@ live.figure("clip", {
   describe({bound}, {rows, clipped, means: [mean, final, first]}) {
     const cosine = (mean[0] * first[0] + mean[1] * first[1]) / Math.hypot(...mean) / Math.hypot(...first);
     const angle = Math.acos(Math.min(1, Math.max(-1, cosine))) * (180 / Math.PI);
-    const turned = Number.isNaN(angle) ? "" : " " + say`Clipping each row first turns the mean by ${fixed(angle, 0)}\u00b0.`;
+    const turned = Number.isNaN(angle) ? "" : " " + say`Clipping each row first turns the mean by ${fixed(angle, 0)}°.`;
     const part = (list) => list[last].map((v) => v / 4);
     const cut = part(clipped);
     const means = say`Mean ${pair(mean)}, clipped last ${pair(final)}, clipped first ${pair(first)}.`;

@@ -67,7 +67,7 @@ live.figure("td", {
     const {from, to, row, ends, reward} = rows[0];
     const has = row[from]
       ? say`: the row has ${fixed(row[from])} at ${STATES[from]}`
-      : say`, no surprise: ${reward} + ${fixed(ends ? 0 : old[to])} \u2212 ${fixed(old[from])}`;
+      : say`, no surprise: ${reward} + ${fixed(ends ? 0 : old[to])} − ${fixed(old[from])}`;
     const change = say`Move ${moves}, ${named(rows[0])}${has}.`;
     const now = ends ? say`Episode ${episode - 1} has ended.` : say`Episode ${episode}.`;
     return say`${change} ${now} ${off}`;
@@ -138,7 +138,7 @@ live.figure("td", {
       });
       return {name, cells};
     });
-    const alpha = live.slider(figure, "alpha", say`step size \u03b1`, [0, 1, 0.05], 2);
+    const alpha = live.slider(figure, "alpha", say`step size α`, [0, 1, 0.05], 2);
     const go = (moves) => figure.set({moves});
     const back = live.button(say`Back`, () => go(figure.state.moves - 1));
     const next = live.button(say`Step`, () => go(figure.state.moves + 1));

@@ -4,37 +4,25 @@ import json
 import re
 import tomllib
 from collections import Counter
-from pathlib import Path
 
 import pytest
-from babel.messages.pofile import read_po
+from book_live import COMMON
 from book_plain import Page, terms
+from book_translation import ROOT, SEARCH, SITE, catalog, messages, pages
 from citations import KEYS
 
-ROOT = Path(__file__).resolve().parents[2]
-LOCALE = ROOT / "locale" / "zh_CN"
+LANGUAGE = "zh_CN"
+LOCALE = ROOT / "locale" / LANGUAGE
 CATALOGS = sorted((LOCALE / "LC_MESSAGES").rglob("*.po"))
-WHOLE = ["index", "chapters/01_one_gradient_per_sample", "chapters/05_td0"]
+SHOWN = [name for name in pages(ROOT, LANGUAGE) if name != SEARCH]
 TABLE = tomllib.loads((LOCALE / "terms.toml").read_text(encoding="utf-8"))
 # What has to stand in a translation as it stands in the English: code, formulas, where links
-# lead, HTML, numbers with a point.
+# lead, HTML, numbers with a point, what is filled in.
 KEPT = re.compile(
     r"\{[a-z:]+\}`[^`<]*<([^`>]+)>`|(\{cite:[a-z]\}`[^`]+`|\{doc\}`[^`<]+`)|(?<!\})(`[^`]+`)"
-    r"|(\$[^$]+\$)|\]\(([^)\s]+)\)|(</?a\b[^>]*>)|(?<![\w.])(-?\d+\.\d+)(?!\w|\.\d)"
+    r"|(\$[^$]+\$)|\]\(([^)\s]+)\)|(</?a\b[^>]*>)|(?<![\w.{])(-?\d+\.\d+)(?!\w|\.\d)|(\{\d\})"
 )
-BEGIN = re.compile(r"^(`{3,}|~{3,})(?:\{([\w:-]+)\}\s*(.*))?.*$")
-# What stands in a notebook in place of a live figure; the build leaves it out.
-LIVE = ("Live figure", "It runs on the built page")
-CAPTIONS = (ROOT / "_toc.yml").read_text(encoding="utf-8")
 NAMES = ("The Per-Sample Gradients authors.",)  # a work to cite keeps its own language
-MARK = re.compile(r"^(?:#+|-|\d+\.|>)\s+")
-
-
-def messages(path: Path) -> dict[str, str]:
-    """Return English -> Chinese of a catalog; what is marked as unsure counts as missing."""
-    with path.open("rb") as file:
-        catalog = read_po(file)
-    return {m.id: "" if m.fuzzy else m.string for m in catalog if m.id}
 
 
 def kept(text: str) -> Counter:
@@ -56,72 +44,82 @@ def faults(english: str, chinese: str) -> list[str]:
     return found + [f"{word}: not a term" for word in TABLE["rejected"] if word in chinese]
 
 
-def myst(name: str) -> str:
-    """Return the text cells of a page as the build reads them."""
+def said(name: str) -> str:
+    """Return the words of a page as the build reads them, and those about its figures."""
     if (path := ROOT / f"{name}.md").exists():
-        return path.read_text(encoding="utf-8")
+        return " ".join(path.read_text(encoding="utf-8").split())
     path = path.with_suffix(".ipynb")
     known = terms((ROOT / "reference/glossary.md").read_text(encoding="utf-8"))
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     made = Page(path, KEYS, known).cells(cells)
-    return "\n\n".join(cell["source"] for cell in made if cell["cell_type"] == "markdown")
+    texts = [cell["source"] for cell in made if cell["cell_type"] == "markdown"]
+    about = json.dumps([cell["metadata"] for cell in cells], ensure_ascii=False)
+    return " ".join(" ".join([*texts, about]).split())
 
 
-def blocks(text: str) -> set[str]:
-    """Return the messages of a text: paragraphs, headings, items, cells and titles of boxes."""
-    found, lines, code, fences = set(), [], "", []
-    for line in [*text.splitlines(), ""]:
-        fence = BEGIN.match(line.strip())
-        if code:
-            code = "" if line.strip() == code else code
-            continue
-        if fence and line.strip() == fence[1] and fences[-1:] == [fence[1]]:
-            fences.pop()
-        elif fence and fence[2]:
-            fences.append(fence[1])
-            if fence[2] == "admonition":
-                found.add(fence[3])
-        elif fence:
-            code = fence[1]
-        elif line.startswith("|"):
-            found |= {cell.strip() for cell in line.strip("| ").split("|")}
-        elif line.strip() and not re.match(r"^:[\w-]+:|^\([\w-]+\)=$|^<!--|^\$\$", line):
-            if MARK.match(line) and lines:
-                found.add("\n".join(lines))
-                lines = []
-            lines.append(MARK.sub("", line).strip())
-            if not line.startswith("#"):
-                continue
-        if lines:
-            found.add("\n".join(lines))
-            lines = []
-    found = {block for block in found if not block.startswith(LIVE)}
-    return {block for block in found if re.search(r"[A-Za-z]{2}", re.sub(r"`[^`]*`", "", block))}
+def in_script(text: str) -> list[str]:
+    """Return the messages of a script: say`a ${b} c` is "a {1} c"."""
+    found = []
+    for start in (match.end() for match in re.finditer(r"\bsay`", text)):
+        message, count, depth, at = "", 0, 0, start
+        while depth or text[at] != "`":
+            opens, closes = text.startswith("${", at) and not depth, depth and text[at] == "}"
+            count += opens
+            message += f"{{{count}}}" if opens else "" if depth else text[at]
+            depth += (depth > 0 and text[at] == "{") + opens - bool(closes)
+            at += 1 + opens
+        found.append(message)
+    return found
 
 
-def unconfirmed(page: str, english: set[str]) -> list[str]:
-    """Return what a page says that no message has, and messages that the page has no longer."""
-    return sorted(blocks(page) - english) + sorted(m for m in english if m not in page + CAPTIONS)
+def about(name: str) -> dict[str, str]:
+    return messages(catalog(ROOT, LANGUAGE, name))
 
 
 @pytest.mark.parametrize("path", CATALOGS, ids=lambda path: path.stem)
 def test_each_message_keeps_links_formulas_and_terms(path):
-    wrong = {en[:60]: found for en, zh in messages(path).items() if (found := faults(en, zh))}
-    assert not wrong
+    """One that waits to be confirmed is shown in English, and only counted."""
+    found = {en: zh for en, zh in messages(path).items() if zh}
+    assert not {en[:60]: wrong for en, zh in found.items() if (wrong := faults(en, zh))}
 
 
-@pytest.mark.parametrize("name", WHOLE)
-def test_each_message_of_a_page_is_translated_as_it_stands(name):
-    """English may change before its translation: what is to be confirmed is only counted."""
-    page = myst(name)
-    english = set(messages(LOCALE / "LC_MESSAGES" / f"{name}.po"))
-    if left := unconfirmed(page, english):
-        assert len(left) < len(english) / 2, left
-        pytest.skip(f"{name}: {len(left)} messages to translate or to confirm")
+@pytest.mark.parametrize("name", SHOWN)
+def test_each_message_of_a_page_is_there_and_its_changes_are_counted(name):
+    text, known = said(name), about(name)
+    left = [english for english, chinese in known.items() if not chinese or english not in text]
+    assert len(left) < len(known) / 2
+    if left:
+        pytest.skip(f"{name}: {len(left)} messages to confirm, such as {left[0][:60]!r}")
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_changed_and_a_lost_paragraph_are_found(name):
+    text = said(name)
+    chosen = max(about(name), key=len)
+    assert chosen in text
+    assert chosen not in text.replace(chosen[-9:], f"else {chosen[-9:]}")
+
+
+def test_scripts_and_settings_say_only_what_has_a_message():
+    figures = re.findall(r"live-(\w+)\b", " ".join(map(said, SHOWN)))
+    scripts = [f"_ext/live/{name}.js" for name in {*figures, COMMON}]
+    texts = [(ROOT / p).read_text("utf-8") for p in [*scripts, "_static/book.js"]]
+    found = [m for text in texts for m in in_script(text) if re.search("[a-z]{2}", m)]
+    assert len(found) > 40
+    assert set(found) <= set(about(SITE))
+    described = tomllib.loads((ROOT / "chapters/pages.toml").read_text("utf-8"))
+    assert {described[name]["description"] for name in SHOWN if name in described} <= set(
+        about(SITE)
+    )
+
+
+def test_the_messages_of_a_script_are_found():
+    text = "say`a ${f({b: 1})} and ${c}` + say`no` + `not ${say`in ${d}`}`"
+    assert in_script(text) == ["a {1} and {2}", "no", "in {1}"]
 
 
 def test_the_glossary_has_the_words_of_the_table():
-    found = messages(LOCALE / "LC_MESSAGES" / "reference" / "glossary.po")
+    found = about("reference/glossary")
     known = terms((ROOT / "reference/glossary.md").read_text(encoding="utf-8")).values()
     assert set(known) <= set(found)
     table = TABLE["terms"] | TABLE["entries"]
@@ -129,8 +127,8 @@ def test_the_glossary_has_the_words_of_the_table():
 
 
 EXAMPLE = (
-    "The norm of $g_i$ is 0.5, see [chapter 1](one.ipynb) and `vmap`, or {term}`row <row>`.",
-    "$g_i$ 的范数是 0.5，见[第 1 章](one.ipynb)和 `vmap`，或{term}`行 <row>`。",
+    "The norm of $g_i$ is 0.5, see [chapter 1](one.ipynb) and `vmap`, or {term}`row <row>`, {1}.",
+    "$g_i$ 的范数是 0.5，见[第 1 章](one.ipynb)和 `vmap`，或{term}`行 <row>`，{1}。",
 )
 
 
@@ -142,6 +140,7 @@ EXAMPLE = (
         ("one.ipynb", "two.ipynb", "lost one.ipynb"),
         ("`vmap`", "vmap", "lost `vmap`"),
         ("<row>", "<行>", "lost row"),
+        ("{1}", "{2}", "lost {1}"),
         ("范数", "模", "norm: not 范数"),
         ("的范数", "的范数（规范）", "规范: not a term"),
         (EXAMPLE[1], "", "missing"),
@@ -151,14 +150,3 @@ def test_a_fault_is_found(old, new, fault):
     english, chinese = EXAMPLE
     assert not faults(english, chinese)
     assert fault in faults(english, chinese.replace(old, new))
-
-
-@pytest.mark.parametrize("name", WHOLE)
-def test_a_changed_a_new_and_a_lost_paragraph_are_found(name):
-    page = myst(name)
-    english = blocks(page)
-    assert not unconfirmed(page, english)
-    chosen = next(block for block in sorted(english) if block.count(" ") > 10)
-    assert len(unconfirmed(page.replace(chosen, f"{chosen} More."), english)) >= 1
-    assert unconfirmed(f"{page}\n\nA new paragraph.", english) == ["A new paragraph."]
-    assert chosen in unconfirmed(page.replace(chosen, ""), english)

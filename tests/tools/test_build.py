@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from types import SimpleNamespace
 import book_config
 import book_files
 import book_sharing
+import book_translation
 import pytest
 import yaml
 from sphinx.util.matching import get_matching_files
@@ -212,3 +214,49 @@ def test_make_shows_a_few_lines_of_what_pip_and_sphinx_say(name, said, shown, tm
         command, cwd=ROOT, env=alone(), input=said, text=True, stdout=subprocess.PIPE
     )
     assert done.stdout == shown
+
+
+LOCALE = "locale/zh_CN/LC_MESSAGES"
+TRANSLATED = """\
+msgid "Page"
+msgstr "页"
+
+msgid "Section"
+msgstr "节"
+
+msgid "See $x^2$ and {doc}`other`."
+msgstr "见 $x^2$ 和{doc}`other`。"
+
+#, fuzzy
+msgid "It was else."
+msgstr "从前不同。"
+"""
+
+
+@needs_make
+@pytest.mark.slow
+def test_a_page_in_another_language_shows_what_is_confirmed_and_marks_the_rest(tmp_path):
+    small_book(tmp_path)
+    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: index\nchapters:\n- file: other\n")
+    said = "See $x^2$ and {doc}`other`.\n\nIt is new.\n"
+    (tmp_path / "index.md").write_text(f"# Page\n\n## Section\n\n{said}")
+    (tmp_path / "other.md").write_text("# Other\n\nText.\n")
+    (tmp_path / LOCALE).mkdir(parents=True)
+    (tmp_path / LOCALE / "index.po").write_text(TRANSLATED, encoding="utf-8")
+    (tmp_path / LOCALE / "other.po").write_text('msgid "Other"\nmsgstr "别的"\n')
+    done = build(tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    html = (tmp_path / "_build/html/zh/index.html").read_text("utf-8")
+    assert re.findall(r'<p class="untranslated">(.*?)</p>', html) == ["It is new."]
+    assert re.search(r'见 .*<a [^>]*hreflang="en" href="../other.html"[^>]*>.*别的', html)
+    assert not (tmp_path / "_build/html/zh/other.html").exists()
+    assert book_translation.unconfirmed(tmp_path) == ["zh/index: It is new."]
+    # A message that is changed waits for its translation, too, and a broken one stops the build.
+    book_translation.update(tmp_path, "zh_CN", "index")
+    catalog = (tmp_path / LOCALE / "index.po").read_text("utf-8")
+    assert '#, fuzzy\nmsgid "It is new."' in catalog
+    broken = catalog.replace("和{doc}`other`", "")
+    (tmp_path / LOCALE / "index.po").write_text(broken, encoding="utf-8")
+    again = build(tmp_path)
+    assert "inconsistent" in again.stderr
+    assert again.returncode != 0
