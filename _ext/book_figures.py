@@ -30,7 +30,7 @@ def grey(raster: re.Match) -> str:
 
 def inline(drawing: str, number: int, inks: set[str], alt: str, classes: str) -> str:
     """Return a drawing as a part of a page; the number makes its names unlike those of others."""
-    _, head, body = re.split(r"(<svg[^>]*>)", drawing, maxsplit=1)
+    _, head, body = re.split(r"(<svg[^>]*>)", drawing.replace("xlink:href", "href"), maxsplit=1)
     box = re.search(r'viewBox="([^"]*)"', head)[1]
     scale = PLOT if 'pt"' in head else 1
     width, height = (round(float(size) * scale) for size in box.split()[2:])
@@ -39,7 +39,7 @@ def inline(drawing: str, number: int, inks: set[str], alt: str, classes: str) ->
     body = re.sub(r'((?: id|href)="#?|url\(#)(?=n\d)', rf"\g<1>d{number}", body)
     # A formula's letters stand where the page's face puts them.
     body = re.sub(r'(?<=</tspan>)\s*<tspan x="[^"]*"', "<tspan", body)
-    body = re.sub(r" ?font-family: [^;\"]*;?| ?transform=\"rotate\(-0 [^\"]*\"", "", body)
+    body = re.sub(r' ?font-family: [^;"]*;?| ?transform="rotate\(-0 [^"]*"', "", body)
     body = RASTER.sub(grey, re.sub(r"\s*\n\s*", " ", body).replace("> <", "><"))
     made = (
         f'<svg class="drawing {classes}" role="img" aria-label="{alt}" viewBox="{box}"'
