@@ -9,6 +9,7 @@ import io
 import os
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 from nbval.plugin import IPyNbCell, IPyNbFile
@@ -36,6 +37,12 @@ PICTURE_TOLERANCE = 2.0
 BLOCK_TOLERANCE = 8.0
 BLOCK = 16
 PICTURES = ("image/png", "image/jpeg")  # what nbval leaves out
+# Of a drawing, words and styles must be equal, and places as near as this, in points: machines
+# round the last digits differently.
+DRAWING = "image/svg+xml"
+DRAWING_TOLERANCE = 0.1
+NUMBER = re.compile(r"(?<![\w#.])-?\d+(?:\.\d+)?")
+EMBEDDED = re.compile(r'data:image/png;base64,([^"]*)')
 
 _compare_outputs = IPyNbCell.compare_outputs
 _runtest = IPyNbCell.runtest
@@ -60,6 +67,7 @@ def pytest_configure(config):
 def setup_sanitize_files(self):
     _setup_sanitize_files(self)
     self.sanitize_patterns.update(HIDDEN)
+    self.skip_compare += (DRAWING,)  # compared below, as text it would have to be the same
 
 
 def kind(output):
@@ -73,10 +81,42 @@ def kind(output):
 
 
 def pictures(outputs):
-    """Return the pictures among a cell's outputs, in order, as base64."""
-    return [
-        out["data"][form] for out in outputs for form in PICTURES if form in out.get("data", {})
-    ]
+    """Return the pictures among a cell's outputs, in order, as base64; those in drawings too."""
+    found = []
+    for data in (out["data"] for out in outputs if "data" in out):
+        found += [data[form] for form in PICTURES if form in data]
+        found += EMBEDDED.findall(data.get(DRAWING, ""))
+    return found
+
+
+def drawings(outputs):
+    """Return the drawings among a cell's outputs, in order."""
+    return [out["data"][DRAWING] for out in outputs if DRAWING in out.get("data", {})]
+
+
+def parts(drawing):
+    """Return what a drawing says apart from places and pictures, and its places."""
+    words, places = [], []
+    for element in ElementTree.fromstring(EMBEDDED.sub("", drawing)).iter():
+        words += [element.tag, (element.text or "").strip()]
+        for name, value in element.items():
+            found = [] if name == "style" else NUMBER.findall(value)
+            words += [name, NUMBER.sub("", value) if found else value]
+            places += map(float, found)
+    return words, np.array(places)
+
+
+def difference(stored, fresh):
+    """Return in words how two drawings differ, or nothing."""
+    (words, places), (other_words, other_places) = parts(stored), parts(fresh)
+    if words != other_words:
+        pairs = zip(words + ["nothing"], other_words + ["nothing"], strict=False)
+        old, new = next((old, new) for old, new in pairs if old != new)
+        return f"it has {old!r} where the cell draws {new!r}"
+    most = np.abs(places - other_places).max(initial=0)
+    if most > DRAWING_TOLERANCE:
+        return f"something lies {most:.2f} points elsewhere, at most {DRAWING_TOLERANCE} allowed"
+    return ""
 
 
 def pixels(picture):
@@ -127,7 +167,15 @@ def compare_outputs(self, test, ref, skip_compare=None):
             f"the notebook stores outputs of the kinds {stored}, the cell gives {fresh}"
         )
         return False
-    pairs = zip(pictures(ref), pictures(test), strict=True)  # as many, or the kinds differ
+    pairs = zip(drawings(ref), drawings(test), strict=True)  # as many, or the kinds differ
+    for number, (old, new) in enumerate(pairs, start=1):
+        if said := difference(old, new):
+            self.comparison_traceback.append(
+                f"drawing {number} is not the one the cell draws: {said}; run make notebooks and"
+                " look at it"
+            )
+            return False
+    pairs = zip(pictures(ref), pictures(test), strict=True)  # as many, or the words differ
     for number, (old, new) in enumerate(pairs, start=1):
         overall, worst = distances(old, new)
         if overall > PICTURE_TOLERANCE or worst > BLOCK_TOLERANCE:

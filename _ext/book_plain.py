@@ -21,7 +21,7 @@ cell becomes MyST:
     #### Check my answer                                   nothing: the cell below folds
     #### Solution                                          a folded solution, up to the next part
 
-Pictures follow the page's light and dark, and the symbols of a comparison get their colours.
+The symbols of a comparison get their colours.
 """
 
 import json
@@ -197,10 +197,8 @@ class Page:
 
     def inline(self, match: re.Match) -> str:
         """Return a link as what it is on the page: to a label, a term or a work."""
-        if match["code"]:
+        if match["code"] or match["picture"]:
             return match[0]
-        if match["picture"]:
-            return match[0] + "{.dark-light}"
         if match["works"]:
             keys = [self.works.get(url) for url in re.findall(AUTHORS, match[0])]
             return f"{{cite:p}}`{','.join(keys)}`" if all(keys) else match[0]

@@ -51,7 +51,7 @@ def draw(folder: Path) -> None:
     names = computed()
     for page in INKS:
         name = folder / f"digits-{page}.png"
-        digits(names, page).savefig(name, dpi=220, metadata={"Software": None})
+        digits(names, page).savefig(name, dpi=220, transparent=True, metadata={"Software": None})
 
 
 if __name__ == "__main__":

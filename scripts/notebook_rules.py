@@ -15,10 +15,8 @@ WIDEST_LINE = 79  # what a page shows without scrolling
 LOCAL_PATH = re.compile(
     r"(?<![\w.:/])/(?:home|root|Users|work|tmp|private|opt)/\w|ipykernel_\d|C:\\\\"
 )
-# Widths in the page's pixels on a phone: of the text, and of a figure with the class "wide",
-# which scrolls in its own box (book.css).
-PHONE, SCROLLED = 342, 544
-SMALLEST_TEXT = 9  # pixels of a figure's text on a phone
+PHONE = 390  # the page's pixels on a phone, all of which a figure takes (book.css)
+SMALLEST_TEXT = 11  # pixels of a figure's text there
 SIZES = re.compile(r"^Figure with \d+ axes, (\d+) px wide, text from ([\d.]+) px")
 
 
@@ -104,11 +102,9 @@ def _problems_of_cell(cell: nbformat.NotebookNode) -> list[str]:
 def _small_text(cell: nbformat.NotebookNode) -> list[str]:
     """List figures whose text a phone shows too small, by what their fingerprints say."""
     found = []
-    classes = cell.metadata.get("mystnb", {}).get("image", {}).get("classes", "")
-    shown = SCROLLED if "wide" in classes else PHONE
     for out in cell.outputs:
         if match := SIZES.match(out.get("data", {}).get("text/plain", "")):
-            size = float(match[2]) * min(1, shown / int(match[1]))
+            size = float(match[2]) * min(1, PHONE / int(match[1]))
             if size < SMALLEST_TEXT:
                 found.append(
                     f"draws a figure with text of {size:.1f} pixels on a phone; the least is "

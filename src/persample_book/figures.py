@@ -1,17 +1,18 @@
-"""Figures that say in text what they plot, for the kernels that execute and test notebooks.
+"""Figures as vectors that say in text what they plot, for kernels that run or test notebooks.
 
 `scripts/kernel_startup.py` runs this file in them; no notebook imports it. It imports nothing of
 the package, which a notebook may want from elsewhere.
 """
 
 import hashlib
+import re
 from typing import Any
 
 import numpy as np
 
 
 def prepare(shell: Any) -> None:
-    """Give figures a fingerprint and two pixels a point, once a cell names matplotlib."""
+    """Give figures a fingerprint and let them be drawings, once a cell names matplotlib."""
 
     def prepare_display(info: Any) -> None:
         if "matplotlib" not in info.raw_cell:
@@ -20,11 +21,32 @@ def prepare(shell: Any) -> None:
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
         shell.events.unregister("pre_run_cell", prepare_display)
-        set_matplotlib_formats("retina", pil_kwargs={"optimize": True})
-        # An attribute, as a formatter registered by type is lost when the inline backend starts.
+        set_matplotlib_formats()
+        # Attributes, as a formatter registered by type is lost when the inline backend starts.
+        Figure._repr_svg_ = drawing
         Figure._repr_pretty_ = lambda figure, printer, cycle: printer.text(fingerprint(figure))
 
     shell.events.register("pre_run_cell", prepare_display)
+
+
+def drawing(figure: Any) -> str | None:
+    """Draw a figure as SVG in one normal form: hundredths of a point, names only where used."""
+    from IPython.core.pylabtools import print_figure
+
+    made = print_figure(figure, "svg")
+    if made is None:  # a figure without axes
+        return None
+    made = re.sub(r"\s*<metadata>.*?</metadata>", "", made[made.index("<svg") :], flags=re.S)
+    used = dict.fromkeys(re.findall(r'(?:href="|url\()#([\w-]+)', made))
+    names = {name: f"n{number}" for number, name in enumerate(used)}
+    made = re.sub(r' id="([^"]*)"', lambda m: f' id="{names[m[1]]}"' if m[1] in used else "", made)
+    made = re.sub(r'((?:href="|url\()#)([\w-]+)', lambda m: m[1] + names[m[2]], made)
+    return re.sub(r"<[^>]+>", lambda tag: _rounded(tag[0]), made)
+
+
+def _rounded(tag: str) -> str:
+    """Round the numbers of a tag to hundredths; an embedded picture has none."""
+    return re.sub(r"-?\d+\.\d{3,}", lambda m: f"{float(m[0]):.2f}".rstrip("0").rstrip("."), tag)
 
 
 def fingerprint(figure: Any) -> str:

@@ -36,7 +36,7 @@ LOOK = r"""
   for (const e of article.querySelectorAll("*")) {
     const boxes = "pre, .pst-scrollable-table-container, .math, mjx-container, .sd-tab-set,"
       + " .headerlink";
-    if (e.closest(`${boxes}, figure:has(img.wide)`)) continue;  // these scroll by themselves
+    if (e.closest(boxes)) continue;  // these scroll by themselves
     const box = e.getBoundingClientRect();
     if (box.width && box.right > innerWidth + 1 && shown(e))
       wrong.push(`<${e.tagName.toLowerCase()} class="${e.className}"> is cut off at the right`);
@@ -63,6 +63,16 @@ LOOK = r"""
       wrong.push(`figure without alt text: ${alt}`);
     if (!e.naturalWidth) wrong.push(`figure not loaded: ${e.src}`);
   }
+  for (const e of document.querySelectorAll("article .drawing")) {
+    if ((e.getAttribute("aria-label") || "").length < 20) wrong.push("drawing without alt text");
+    const scale = e.getScreenCTM()?.a, face = "Source Sans 3";
+    for (const t of scale ? e.querySelectorAll("text") : []) {
+      const style = getComputedStyle(t);
+      if (parseFloat(style.fontSize) * scale < 10.9 && !t.querySelector("tspan"))
+        wrong.push(`letters of ${parseFloat(style.fontSize) * scale} px: ${t.textContent}`);
+      if (!style.fontFamily.includes(face)) wrong.push(`${t.textContent} in ${style.fontFamily}`);
+    }
+  }
   for (const e of document.querySelectorAll("[class*=' fa-'], [class^='fa-']"))
     if (shown(e) && getComputedStyle(e, "::before").content === "none")
       wrong.push(`icon not drawn: ${e.className}`);
@@ -84,7 +94,8 @@ SCROLLING = """
 """
 SMALL = """
 () => [...document.querySelectorAll("article *")].filter((e) => e.checkVisibility()
-    && !e.closest("mjx-container, .headerlink") && parseFloat(getComputedStyle(e).fontSize) < 11
+    && !e.closest("mjx-container, .headerlink, svg")
+    && parseFloat(getComputedStyle(e).fontSize) < 11
     && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
   .map((e) => `${getComputedStyle(e).fontSize}: ${e.textContent.trim().slice(0, 40)}`)
 """

@@ -206,7 +206,7 @@ INTO = {
     "[`a` b](02_b.ipynb#How-does-a-go?)": "[`a` b](b-go)",
     "[c](#Here)<!-- to: other -->": "[c](other)",
     "[Exercise 1.1](#Recall:-it)": "{numref}`ex-it`",
-    "`[Abadi](x.md#y)` ![A b](../c.svg)": "`[Abadi](x.md#y)` ![A b](../c.svg){.dark-light}",
+    "`[Abadi](x.md#y)` ![A b](../c.svg)": "`[Abadi](x.md#y)` ![A b](../c.svg)",
     "| a | ● |\n| - | - |\n| b | ● |": "| a | ● |\n| - | - |\n| b | [●]{.right} |",
     "<!-- predict -->\n> **Predict.** What?\n>\n> (a) x; (b) y.": (
         "```{admonition} Predict\n:class: predict\nWhat?\n\n(a) x; (b) y.\n```\n"

@@ -19,11 +19,27 @@ from support import ROOT
 pytestmark = pytest.mark.slow
 
 START = """\
+import io
 import sys
 import warnings
+from base64 import b64encode
 
 import matplotlib.pyplot as plt
-from IPython.display import display
+from IPython.display import SVG, Image, display
+
+
+def png(shade):
+    target = io.BytesIO()
+    plt.imsave(target, [[0, shade], [1, 0]], cmap="gray", vmin=0, vmax=1)
+    return target.getvalue()
+
+
+def sketch(x=10, word="0.10", colour="#0072b2", wide=0.5, shade=0.5):
+    picture = b64encode(png(shade)).decode()
+    display(SVG(f'''<svg xmlns="http://www.w3.org/2000/svg"
+        xmlns:xlink="http://www.w3.org/1999/xlink"><path d="M {x} 3.25 L -4 5"
+        style="stroke: {colour}; stroke-width: {wide}"/><text x="7">{word}</text>
+        <image xlink:href="data:image/png;base64,{picture}"/></svg>'''))
 
 
 def draw(third=4, mark=False, paper="white", inside="white", label="x"):
@@ -57,12 +73,23 @@ CELLS = {
     "another label": ("draw()", "draw(label='y')"),
     "a small mark": ("draw()", "draw(mark=True)"),
     "no ground": ("draw(paper='none')", "draw(paper='none', inside='none')"),
+    "the same drawing": ("sketch()", "sketch()"),
+    "a line hardly moved": ("sketch(10)", "sketch(10.04)"),
+    "a line drawn elsewhere": ("sketch(10)", "sketch(10.3)"),
+    "another number written": ("sketch(word='0.10')", "sketch(word='0.12')"),
+    "another colour": ("sketch(colour='#0072b2')", "sketch(colour='#0072b3')"),
+    "another width": ("sketch(wide=0.5)", "sketch(wide=0.52)"),
+    "another picture in it": ("sketch(shade=0.5)", "sketch(shade=0.7)"),
+    "a line less": ("sketch(10)", "sketch('10 3 L 2')"),
+    "the same pixels": ("display(Image(png(0.5)))", "display(Image(png(0.5)))"),
+    "other pixels": ("display(Image(png(0.5)))", "display(Image(png(0.7)))"),
     "two pictures exchanged": ("draw()\ndraw(1)", "draw(1)\ndraw()"),
     "no error": ("raise ValueError('7 rows')", "1"),
     "never executed": ("silent = 1", "silent = 1"),
     "the last": ("print('end')", "print('end')"),
 }
 PASS = {"start", "same text", "same picture", "an address", "of torch itself", "the last"}
+PASS |= {"the same drawing", "a line hardly moved", "the same pixels"}
 
 
 @pytest.fixture(scope="module")

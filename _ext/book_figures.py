@@ -1,0 +1,71 @@
+"""Write drawings into the pages themselves, so that they take the page's face and colours.
+
+A browser gives a drawing that is a file of its own neither. `_static/book.css` says what the
+colours of its text, its axes and its lines become in light and in dark: `--ink-22262b` stands for
+#22262b; a colour without an entry stays as it is.
+"""
+
+import base64
+import io
+import itertools
+import re
+from pathlib import Path
+
+from PIL import Image
+
+PICTURE = re.compile(
+    r'(?:<a class="[^"]*image-reference"[^>]*>)?'
+    r'<img ([^>]*?)src="[^"]*?([^/"]+\.svg)"([^>]*)>(?:</a>)?'
+)
+PLOT = 110 / 72  # pixels for a point: `figure.dpi` of chapters/matplotlibrc
+RASTER = re.compile(r'<image (?=[^>]*?href="data:image/png;base64,([^"]*)")')
+
+
+def grey(raster: re.Match) -> str:
+    """Mark a picture in a drawing that has no colours: a dark page turns light and dark round."""
+    with Image.open(io.BytesIO(base64.b64decode(raster[1]))) as picture:
+        colours = picture.convert("RGB").getcolors(picture.width * picture.height)
+    return raster[0] + 'class="grey" ' * all(min(c) == max(c) for _, c in colours)
+
+
+def inline(drawing: str, number: int, inks: set[str], alt: str, classes: str) -> str:
+    """Return a drawing as a part of a page; the number makes its names unlike those of others."""
+    _, head, body = re.split(r"(<svg[^>]*>)", drawing.replace("xlink:href", "href"), maxsplit=1)
+    box = re.search(r'viewBox="([^"]*)"', head)[1]
+    scale = PLOT if 'pt"' in head else 1
+    width, height = (round(float(size) * scale) for size in box.split()[2:])
+    given = " ".join(re.findall(r'(?:font-size|fill)="[^"]*"', head))
+    body = re.sub(r"<(style|title)\b.*?</\1>", "", body, flags=re.S)
+    body = re.sub(r'((?: id|href)="#?|url\(#)(?=n\d)', rf"\g<1>d{number}", body)
+    # A formula's letters stand where the page's face puts them.
+    body = re.sub(r'(?<=</tspan>)\s*<tspan x="[^"]*"', "<tspan", body)
+    body = re.sub(r' ?font-family: [^;"]*;?| ?transform="rotate\(-0 [^"]*"', "", body)
+    body = RASTER.sub(grey, re.sub(r"\s*\n\s*", " ", body).replace("> <", "><"))
+    made = (
+        f'<svg class="drawing {classes}" role="img" aria-label="{alt}" viewBox="{box}"'
+        f' width="{width}" height="{height}" {given}>{body}'
+    )
+    colour = lambda found: f"var(--ink-{found[1]})" if found[1] in inks else found[0]  # noqa: E731
+    return re.sub(r"#([0-9a-f]{6})\b", colour, made).strip()
+
+
+def put(app, pagename, templatename, context, doctree) -> None:
+    """Write the drawings of a page into it."""
+    sheet = Path(app.srcdir, "_static/book.css")
+    style = sheet.read_text(encoding="utf-8") if sheet.is_file() else ""
+    inks = set(re.findall(r"--ink-(\w{6}):", style))
+    sources = {name: uri for uri, name in app.builder.images.items()}
+    count = itertools.count()
+
+    def drawn(picture: re.Match) -> str:
+        text = Path(app.srcdir, sources[picture[2]]).read_text(encoding="utf-8")
+        said = dict(re.findall(r'(alt|class)="([^"]*)"', picture[1] + picture[3]))
+        return inline(text, next(count), inks, said.get("alt", ""), said.get("class", ""))
+
+    if "body" in context:
+        context["body"] = PICTURE.sub(drawn, context["body"])
+
+
+def setup(app):
+    app.connect("html-page-context", put, priority=400)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
