@@ -96,6 +96,12 @@ def interleaved(m, x):
     return F.cosine_similarity(y[0::2], z[1::2].detach()) + (y[1::2] - z[0::2]).square().sum(1)
 
 
+def shifted(z, w):
+    z = z.clone()
+    z[:, :2] += w
+    return z.square().sum(1)
+
+
 def formulas(m, x):
     """A formula of its own for every third sample, two parts of the model for some of them."""
     z = m.net(x)
@@ -355,6 +361,18 @@ PROVED = {  # forward pass, parts, batch
 }
 WEIGHT_NORM = {"net": lambda: nn.utils.parametrizations.weight_norm(nn.Linear(4, 3))}
 REPLAYED = {  # and the words of the warning
+    "one vector, added to a part of each sample": (
+        lambda m, x: shifted(m.net(x), m.w.sin()),
+        {"net": mlp, "w": lambda: parameter(2)},
+        vectors,
+        "at CopySlices samples are mixed, or moved in a way that is not known",
+    ),
+    "one number, added to a part of each sample": (
+        lambda m, x: shifted(m.net(x), m.w.sin().mean()),
+        {"net": mlp, "w": lambda: parameter(2)},
+        vectors,
+        "at CopySlices samples are mixed, or moved in a way that is not known",
+    ),
     "weight norm, one by one": (
         each(lambda m, x: m.net(x)),
         WEIGHT_NORM,

@@ -288,10 +288,12 @@ def observed(p: Propagation) -> Layout:
     if got[0][1] is None:
         return None
     arrived = reduce(add, [unit * x.detach().real.cpu().double().numpy() for unit, x in got])
-    if p.into == p.out and ((arrived == p.memory["expected"]) | (arrived == 0)).all():
+    fits = arrived.shape == p.into  # else autograd sums over broadcast axes
+    if fits and p.into == p.out and ((arrived == p.memory["expected"]) | (arrived == 0)).all():
         return p.layout
     found = codes.searchsorted(arrived).clip(max=p.size)
-    return _of_array(found + NOBODY, p.size) if (codes[found] == arrived).all() else None
+    layout = _of_array(found + NOBODY, p.size) if (codes[found] == arrived).all() else None
+    return layout if fits or isinstance(layout, OneSample) else None
 
 
 @lru_cache(16)
