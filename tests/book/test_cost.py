@@ -98,6 +98,13 @@ def test_the_clipped_sums_in_jax_are_what_was_measured():
     assert [line.strip("| ") for line in table] == wanted
     day = date.fromisoformat(stored["date"])
     assert f"float32, {day.day} {day:%B %Y}, [the program]" in TEXT
+    of_gru = stored["cases"]["GRU, T = 32, B = 32"]
+    scans = min(found["passes"] for way, found in of_gru.items() if way.startswith("scan"))
+    ways = of_gru["clipped sum"]["passes"], scans, of_gru["vmap(grad), then clip"]["passes"]
+    assert [round(x) for x in ways] == [2, 2, 2]
+    opacus = [stored["cases"][case].get("Opacus, in passes of PyTorch") for case in CLIPPED]
+    first, second, third = (f"{short(found['passes']):g}" for found in opacus if found)
+    assert f"ghost clipping, took {first}, {second} and {third} passes of PyTorch" in TEXT
 
 
 def test_what_chunks_save_is_what_was_measured():

@@ -235,6 +235,7 @@ MERGE = "nnx.merge(graph, params, rest, copy=True)"
 UNCOPIED, UNSEEDED = (", copy=True", ""), (RESEED, "key")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "error"),
     [
@@ -251,6 +252,7 @@ def test_nnx_merge_needs_a_copy(nnx, kind, error):
         nnx_rows(nnx, nnx_model(nnx, kind, nnx.Rngs(0)), UNCOPIED, UNSEEDED)
 
 
+@pytest.mark.slow
 def test_nnx_dropout_needs_a_key_for_each_sample(nnx):
     def masks(*given):
         kernels = nnx_rows(nnx, *given)["b"]["kernel"][...]

@@ -5,6 +5,7 @@ import re
 
 import nbformat
 import numpy as np
+import pytest
 import torch
 from sklearn.datasets import load_digits
 from torch.func import functional_call, grad, vmap
@@ -83,6 +84,7 @@ def network_and_digits(seed):
     return torch.nn.Sequential(*layers), x, torch.tensor(digits)
 
 
+@pytest.mark.slow
 def test_where_steps_overshoot_the_exact_gradient_is_long_and_the_rows_scatter_as_ever():
     means = {}
     for rate in (1.0, 0.5):

@@ -256,6 +256,7 @@ def test_what_the_pages_say_of_recurrent_layers_holds(results):
 OF_LIBRARIES = {"jax-equinox": ("equinox", 0.7), "jax-nnx": ("flax", 1.0)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OF_LIBRARIES)
 def test_a_recipe_for_models_of_a_library_agrees_with_a_loop_and_with_the_package(name, capsys):
     library, bound = OF_LIBRARIES[name]

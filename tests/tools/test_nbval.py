@@ -16,6 +16,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from support import ROOT
 
+pytestmark = pytest.mark.slow
+
 START = """\
 import sys
 import warnings
