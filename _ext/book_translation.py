@@ -232,7 +232,7 @@ def note(app, exception) -> None:
 
 
 def mended(html: str, page: str, here: set[str], said: dict[str, str]) -> str:
-    """Return a page whose folder lies beside the English ones: its links, and the theme's words."""
+    """Return a page beside the English ones, with its links and the words of the theme mended."""
     in_english = said.get(" (in English)", " (in English)")
 
     def label(match: re.Match) -> str:
