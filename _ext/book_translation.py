@@ -7,7 +7,7 @@ For each folder of `locale/`, Sphinx reads the book by its catalogs of messages,
 sphinx-intl, and writes the pages whose catalog has more than a title: `zh/index.html` beside
 `index.html`. They share its files. A link to a page that is not among them leads to the English
 one and says so. What templates and scripts say is in `site.po`; what a script of a page says is
-written with `say` (`templates/layout.html`). A paragraph without a message that is confirmed stays
+written with `say` (`templates/say.js`). A paragraph without a message that is confirmed stays
 English, with the class `untranslated`.
 """
 

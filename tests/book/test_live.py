@@ -20,6 +20,7 @@ from support.tolerances import assert_close
 pytestmark = pytest.mark.site
 FIGURES = book_live.FIGURES
 EXACT, STATES = 1e-12, 100
+SAY = (book_live.SCRIPTS.parent / "templates/say.js").read_text(encoding="utf-8")
 LARGEST = 20_000  # bytes of a figure, with what it shares with others
 
 
@@ -34,7 +35,8 @@ def opened(chromium, tmp_path):
     style = (ROOT / "_static/book.css").read_text(encoding="utf-8")
 
     def open_page(name, **options):
-        tags = "".join(f"<script>{script(part)}</script>" for part in (book_live.COMMON, name))
+        parts = ["const bookWords = {};" + SAY, script(book_live.COMMON), script(name)]
+        tags = "".join(f"<script>{part}</script>" for part in parts)
         box = book_live.opening(name) + "<p>Words.</p></div></div>"
         path = tmp_path / f"{name}.html"
         path.write_text(
