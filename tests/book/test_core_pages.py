@@ -7,10 +7,8 @@ import zipfile
 
 import nbformat
 import pytest
-from book_plain import FOLD, QUOTE, WORK
 from execute_notebooks import run
 from nbformat.v4 import new_code_cell, new_notebook
-from teaching import plain
 
 from support import ROOT
 
@@ -49,13 +47,11 @@ def sections(cells):
 
 
 def words(cells):
-    """Count the words of the running text, without boxes and folds; a work or a page is one."""
+    """Count what white space parts in the running text: no code, tables, boxes and folds."""
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    text = re.sub(rf"\[{WORK}\]\(|\[[^]]*\]\((?=[\w/.]+\.ipynb\))", "[one](", text)
-    text = plain(FOLD.sub("", QUOTE.sub("", text)))
-    text = re.sub(r"^\|.*\|$|^```.*$", "", text, flags=re.M)  # tables, fences
-    text = re.sub(r"\]\([^)]*\)", "", text)
-    return len(re.findall(r"[\w$`][^\s]*", text))
+    text = re.sub(r"<details>.*?</details>|```.*?```|<!--.*?-->", "", text, flags=re.DOTALL)
+    text = re.sub(r"^[|>].*$", "", text, flags=re.MULTILINE)
+    return len(re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text).split())
 
 
 def code_lines(cells):

@@ -73,6 +73,39 @@ def test_checks_name_three_mistakes_of_each_exercise_and_take_the_solution(path,
     assert checked == sum("<!-- exercise: " in cell.source for cell in stored)
 
 
+def test_what_the_checks_share_is_the_same_on_all_pages():
+    texts = [
+        cell.source
+        for path in sorted(ROOT.glob("chapters/*.ipynb"))
+        for cell in nbformat.read(path, as_version=4).cells
+    ]
+    shared = [text for text in texts if text.startswith("import numpy as np\n\n\ndef numbers")]
+    assert len(shared) == 11
+    assert len(set(shared)) == 1
+    names = {}
+    exec(shared[0], names)
+    same, first_fault = names["same"], names["first_fault"]
+    torch = pytest.importorskip("torch")
+    leaf = torch.ones(2, requires_grad=True)
+    assert all(same(a, [1, 1]) for a in (leaf, [leaf[0], 1.0], (1, np.float32(1)), np.ones(2)))
+    wrong = (
+        None,
+        [],
+        "1",
+        1.0,
+        [1.0, np.nan],
+        [[1.0, 1.0]],
+        [1.0],
+        [1.0, 1.001],
+        {1: 1},
+        leaf.sum,
+    )
+    assert not any(same(a, [1, 1]) for a in wrong)
+    assert not same(np.nan, np.nan)
+    assert names["said"](leaf, {"twice": 2 * np.ones(2), "right": [1, 1]}, "no") == "right"
+    assert [first_fault(t) for t in (["right"], ["right", "a", "b"])] == ["right", "a"]
+
+
 def test_exercises_are_given_out_without_solutions():
     for path in CORE:
         found = exercises(path, "wheel.whl")

@@ -440,6 +440,7 @@ WRONG = {
         (STEP.format("x > 0", "[None]", "np.where(x > 0, 1.0, 0.0)"), "no `if` here"),
         (STEP.format("x > 0", "None", "step(x)"), "returns a list"),
         (FROZEN_STEP, "does the rule for a batch call step"),
+        (STEP.format("x > 0.5", "[None]", "step(x)"), "into 0, 0 and 1"),
     ],
     "b5e7e26b": [
         (FORWARD.format("belongs(x, self)", "", "values"), "both of its factors"),
@@ -454,6 +455,11 @@ WRONG = {
             "agrees = lambda name, values, **how: how.get('axes') != (1,)\n"
             "trials = [('sum', [x], {'axes': (1,)})]",
             "where a rule is right",
+        ),
+        (
+            "agrees = lambda name, values, **how: how.get('axes') != (1,) or len(values[0]) < 2\n"
+            "trials = [('sum', [x], {'axes': (1,)})]",
+            "does it measure each input",
         ),
     ],
     "9b545356": [
@@ -478,7 +484,7 @@ WRONG = {
         (HISTORY.format("torch.tanh(step + 0 * w.detach())", ""), "the numbers"),
         (HISTORY.format("out", ""), "the list keeps graphs"),
     ],
-    "39662b54": [
+    "39662b55": [
         ("why_none = lambda x, loss: 0 if reaches(x, loss) else 4", "Is question 4 the last"),
         (
             WHY.format("not torch.autograd.grad(loss, x, retain_graph=True)[0].any()"),
@@ -542,6 +548,10 @@ WRONG = {
         ("checked = lambda t: td_loss(theta, s[0], r[0], s_next[0])", "the gradient is 0"),
         ("checked = lambda t: not_held(t, s[0], r[0], s_next[0])", "not the first row"),
         ("checked = lambda t: rows[0] @ t", "half a squared error"),
+        (
+            "checked = lambda t: 7 + 0.5 * (r[0] + gamma * s_next[0] @ theta - s[0] @ t) ** 2",
+            "half a squared error",
+        ),
     ],
     "fc4776f1": [
         (TDC.format("+", "delta - guess", "", ""), "the correction is subtracted"),

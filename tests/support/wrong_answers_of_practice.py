@@ -141,11 +141,13 @@ WRONG = {
         ("answer = 'nynnynnynnyn'", "six letters"),
     ],
     "dae234aa": [
-        (BOTH.format("0", ".sqrt()"), "part of the second bias"),
+        (BOTH.format("0", ".sqrt()"), "no part of a bias"),
         (BOTH.format("(layer.bias is not None)", ""), "the root is missing"),
         ("norms_of_both = lambda parts: torch.zeros(len(parts[0][1]))", "not the numbers"),
+        (BOTH.format("(h.shape[1] == 32)", ".sqrt()"), "no part of a bias"),
+        ("norms_of_both = lambda parts: (p * s + q * (t + 1)).sqrt()", "your function stops"),
     ],
-    "c75a1954": [
+    "c75a1955": [
         (
             "squares_at_positions = lambda z, h: ((z.mT @ h)**2).sum((1, 2))",
             "makes an array of m d",
@@ -155,11 +157,13 @@ WRONG = {
             "multiply before you add up",
         ),
         ("squares_at_positions = lambda z, h: torch.tensor([0.0, 36.0])", "not the numbers"),
+        ("squares_at_positions = lambda z, h: squares", "your function stops"),
     ],
     "a03bae63": [
         (WHOLE.format("C / squares.sqrt()"), "shorter rows are stretched"),
         (WHOLE.format("(C / squares.sqrt()).clamp(max=1) / len(squares)"), "the mean"),
         (WHOLE.format("torch.ones(len(squares))"), "your turn"),
+        (WHOLE.format("(most / lengths).clamp(max=1)"), "your function stops"),
     ],
     # Chapter 12
     "dfb4cab1": [
@@ -232,12 +236,17 @@ WRONG = {
         ),
         (STEP.format("", "one_rng.normal(size=650)", "rows.sum(0)"), "not the clipped sum"),
         (STEP.format("", "one_rng.normal(size=650)", "0"), "not the clipped sum"),
-        (STEP.format("7", "one_rng.normal(size=650)", "clipped_sum(rows)"), "try first"),
+        (STEP.format("7", "one_rng.normal(size=650)", "clipped_sum(rows)"), "anybody may try"),
         (
             "kept = []\ndef seeded_sum(rows):\n"
             "    kept.append(-kept[-1] if kept else torch.randn(650).double())\n"
             "    return clipped_sum(rows) + 4.3 * kept[-1]",
             "comes again",
+        ),
+        (STEP.format("12345", "one_rng.normal(size=650)", "clipped_sum(rows)"), "anybody may try"),
+        (
+            STEP.format("", "one_rng.normal(size=650)", "clipped_sum(rows.zero_())"),
+            "not the clipped sum",
         ),
     ],
     "220e2a4c": [
@@ -246,6 +255,14 @@ WRONG = {
         (
             PARTS.format("np.random.default_rng(0).normal(size=650)", "clipped_sum(part)"),
             "new noise",
+        ),
+        (
+            PARTS.format("np.random.default_rng().normal(size=650)", "clipped_sum(part)"),
+            "from the given rng",
+        ),
+        (
+            PARTS.format("rng.normal(size=650)", "clipped_sum(part)").replace("sigma *", "3 *"),
+            "without noise",
         ),
     ],
     # Chapter 15
