@@ -115,7 +115,7 @@ def batch_norm(p: Propagation) -> SampleAxis | None:
     """
     if p.axis == 1:
         return p.layout if p.input_index == 0 else p.layout.at(0)
-    return p.layout if p.input_index == 0 and not p.saved("training", True) else None
+    return p.layout if p.input_index == 0 and not p.saved("training") else None
 
 
 def recurrent(p: Propagation) -> SampleAxis | None:
