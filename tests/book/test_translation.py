@@ -41,6 +41,7 @@ def faults(english: str, chinese: str) -> list[str]:
     for word, wanted in TABLE["terms"].items():
         if re.search(rf"(?<![\w-]){re.escape(word)}s?(?![\w-])", plain) and wanted not in chinese:
             found.append(f"{word}: not {wanted}")
+    found += [f"space after {mark}" for mark in re.findall(r"([。，：；？！、）”]) +\S", chinese)]
     return found + [f"{word}: not a term" for word in TABLE["rejected"] if word in chinese]
 
 
@@ -143,6 +144,7 @@ EXAMPLE = (
         ("{1}", "{2}", "lost {1}"),
         ("范数", "模", "norm: not 范数"),
         ("的范数", "的范数（规范）", "规范: not a term"),
+        ("0.5，见", "0.5， 见", "space after ，"),
         (EXAMPLE[1], "", "missing"),
     ],
 )
