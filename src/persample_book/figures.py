@@ -12,7 +12,7 @@ import numpy as np
 
 
 def prepare(shell: Any) -> None:
-    """Give figures a fingerprint and let them be drawings, once a cell names matplotlib."""
+    """Give figures a fingerprint, and a drawing beside the picture, once a cell names matplotlib."""
 
     def prepare_display(info: Any) -> None:
         if "matplotlib" not in info.raw_cell:
@@ -21,7 +21,8 @@ def prepare(shell: Any) -> None:
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
         shell.events.unregister("pre_run_cell", prepare_display)
-        set_matplotlib_formats()
+        # JupyterLab shows a drawing only of a notebook that it trusts, and the picture of any.
+        set_matplotlib_formats("png", pil_kwargs={"optimize": True})
         # Attributes, as a formatter registered by type is lost when the inline backend starts.
         Figure._repr_svg_ = drawing
         Figure._repr_pretty_ = lambda figure, printer, cycle: printer.text(fingerprint(figure))
