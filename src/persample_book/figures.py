@@ -12,7 +12,7 @@ import numpy as np
 
 
 def prepare(shell: Any) -> None:
-    """Give figures a fingerprint, and a drawing beside the picture, once a cell names matplotlib."""
+    """Add a fingerprint and a drawing to each figure, once a cell names matplotlib."""
 
     def prepare_display(info: Any) -> None:
         if "matplotlib" not in info.raw_cell:
