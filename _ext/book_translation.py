@@ -249,6 +249,7 @@ def mended(html: str, page: str, here: set[str], said: dict[str, str]) -> str:
         says = "" if is_short else f'<span class="in-english">{in_english}</span>'
         return f"<a {tags}>{match['words']}{says}</a>"
 
+    html = re.sub(r'<link rel="index"[^>]*>', "", html)  # it is in English
     html = re.sub(r'((?:title|aria-label)=")([^"]+)', label, html)
     html = LINK.sub(link, SHARED.sub(r"../\1", html))
     return re.sub(r'(?<=data-content_root=")(?:\./)?', "../", html, count=1)
