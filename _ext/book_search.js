@@ -99,7 +99,7 @@
   window.bookShow = (asked, results, most = 12, within = "") => {
     const pages = asked.trim() ? window.bookFind(asked).filter(({places}) => places[0].id.startsWith(within)).slice(0, most) : [];
     const chinese = isChinese(asked);
-    results.replaceChildren(made("ol", pages.map(({title: page, places}) => made("li", places.slice(0, within ? 5 : 3).map((place, i) => {
+    results.replaceChildren(made("ol", pages.map(({title: page, places}) => made("li", places.filter(({heading}, i) => !i || heading !== page).slice(0, within ? 5 : 3).map((place, i) => {
       const whole = place.heading === page ? page : i || within ? place.heading : say`${page}: ${place.heading}`;
       const title = i || !chinese || inChinese.has(pageOf(place.id)) ? whole : `${whole}（英文）`;
       const link = made("a", title, {href: document.documentElement.dataset.content_root + place.id});
