@@ -176,6 +176,8 @@ class AfterTranslation(SphinxTransform):
     default_priority = 30
 
     def apply(self):
+        if self.config.language == ENGLISH:
+            return
         for picture in self.document.findall(nodes.image):
             picture.attributes.pop("translated", None)
         for term in self.document.findall(nodes.term):
@@ -249,7 +251,7 @@ def mended(html: str, page: str, here: set[str], said: dict[str, str]) -> str:
         says = "" if is_short else f'<span class="in-english">{in_english}</span>'
         return f"<a {tags}>{match['words']}{says}</a>"
 
-    html = re.sub(r'<link rel="index"[^>]*>', "", html)  # it is in English
+    html = re.sub(r'<link rel="(index|next|prev)"[^>]*>', "", html)  # most are English pages
     html = re.sub(r'((?:title|aria-label)=")([^"]+)', label, html)
     html = LINK.sub(link, SHARED.sub(r"../\1", html))
     return re.sub(r'(?<=data-content_root=")(?:\./)?', "../", html, count=1)
