@@ -29,7 +29,7 @@ ENGLISH, SITE, SEARCH = "en", "site", "search"
 NAMES = {"en": "English", "zh": "中文"}
 PROMPTS = [f"nb_code_prompt_{place}" for place in ("show", "hide")]
 PROMPTS += ["togglebutton_hint", "togglebutton_hint_hide"]
-SHARED = re.compile(r"""(?<=["'`(])((?:\.\./)*(?:_static|_images|_sources|files)/)""")
+SHARED = re.compile(r"""(?<=["'`(])((?:\.\./)*(?:_static|_images|_downloads|_sources|files)/)""")
 LINK = re.compile(r'<a (?P<tags>[^>]*?href="(?P<url>[^":#]+\.html)[^>]*)>(?P<words>.*?)</a>', re.S)
 PLACES = re.compile(
     r"^(?:(?P<kept>`{3,}\{exercise\} .+\n:label: .+|\([\w-]+\)=\n+.+|#+ .+)"
