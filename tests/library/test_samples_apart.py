@@ -158,7 +158,7 @@ def penalty(m, x):
 
 
 def curvature(m, x):
-    """A model of the score: the squared gradient by the input, and a second derivative."""
+    """A model of a score: its loss has the square of its derivative, and a second derivative."""
     x = x.clone().requires_grad_()
     (g,) = torch.autograd.grad(m.net(x).sum(), x, create_graph=True)
     (h,) = torch.autograd.grad((g * x.detach().sign()).sum(), x, create_graph=True)
