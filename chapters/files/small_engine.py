@@ -169,18 +169,15 @@ def einsum_batch(batched, x, y, letters):
     of_y = z + of_y if batched[1] else of_y
     return einsum(x, y, f"{of_x},{of_y}->{z}{of_out}")
 
-def moved(axes):
-    return tuple(a + 1 for a in axes)
-
 batch_rules = {
     "add": lambda batched, x, y: add(x, y),
     "multiply": lambda batched, x, y: multiply(x, y),
     "einsum": einsum_batch,
     "tanh": lambda batched, x: tanh(x),
     "stop_gradient": lambda batched, x: stop_gradient(x),
-    "sum": lambda batched, x, axes: sum_over(x, moved(axes)),
+    "sum": lambda batched, x, axes: sum_over(x, tuple(a + 1 for a in axes)),
     "expand": lambda batched, x, axes, shape: expand(
-        x, moved(axes), (np.shape(x)[0], *shape)),
+        x, tuple(a + 1 for a in axes), (np.shape(x)[0], *shape)),
 }
 
 def vmap(f, in_axes):
