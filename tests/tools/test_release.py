@@ -1,7 +1,11 @@
 """A release: one version in three files, a workflow with parts that exist, a paper and sources."""
 
 import re
+from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
+import release
 import yaml
 from release import problems, versions
 
@@ -34,3 +38,18 @@ def test_the_paper_cites_what_its_bibliography_has_as_the_book_has_it():
     book = (ROOT / "reference/references.bib").read_text("utf-8")
     assert set(re.findall(r"@([a-z]+\d*)", body)) == set(ours)
     assert all(found in book for found in ours.values())
+
+
+@pytest.mark.parametrize("waiting", [[], ["zh/index: A paragraph.", "zh/index: Another."]])
+def test_no_release_while_a_translation_waits(waiting, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(release, "unconfirmed", lambda root: waiting)
+    for suffix in (".whl", ".gz"):
+        Path(tmp_path, f"package{suffix}").touch()
+    readme = Path(ROOT, "README.md").read_text("utf-8")
+    printed = re.findall(r"```(?:python|text)\n(.*?)```", readme, re.DOTALL)[1]
+    done = SimpleNamespace(stdout=printed, stderr="")
+    monkeypatch.setattr(release.subprocess, "run", lambda *args, **options: done)
+    assert release.main(tmp_path) == bool(waiting)
+    said = capsys.readouterr().out
+    for message in waiting:
+        assert f"a translation waits to be confirmed: {message}" in said
