@@ -48,6 +48,11 @@ def seeded_sum(rows):
     noise = torch.tensor({})
     return {} + 4.3 * noise
 """
+SEEDED = """
+{}
+def seeded_sum(rows, {}):
+    return clipped_sum(rows) + 4.3 * torch.as_tensor({})
+"""
 PARTS = """
 def in_parts(parts, sigma, rng):
     noise = torch.tensor({})
@@ -248,6 +253,26 @@ WRONG = {
             STEP.format("", "one_rng.normal(size=650)", "clipped_sum(rows.zero_())"),
             "not the clipped sum",
         ),
+        (SEEDED.format("", "rng=np.random.default_rng(7)", "rng.normal(size=650)"), "may try"),
+        (SEEDED.format("box = [np.random.RandomState(7)]", "box=box", "box[0].randn(650)"), "may"),
+        (SEEDED.format("np.random.seed(7)", "u=0", "np.random.normal(size=650)"), "may try"),
+        (SEEDED.format("torch.manual_seed(7)", "u=0", "torch.randn(650).double()"), "may try"),
+        (
+            SEEDED.format(
+                "count = iter(range(99))",
+                "count=count",
+                "np.random.default_rng(next(count)).normal(size=650)",
+            ),
+            "may try",
+        ),
+        (
+            STEP.format("", "one_rng.normal(size=650)", "clipped_sum(rows)[None]"),
+            "not the clipped sum",
+        ),
+        (
+            STEP.format("", "one_rng.normal(0.2, 1, size=650)", "clipped_sum(rows)"),
+            "not the clipped sum",
+        ),
     ],
     "220e2a4c": [
         (PARTS.format("rng.normal(size=650)", "part.sum(0)"), "without noise"),
@@ -264,6 +289,18 @@ WRONG = {
             PARTS.format("rng.normal(size=650)", "clipped_sum(part)").replace("sigma *", "3 *"),
             "without noise",
         ),
+        (
+            "def in_parts(parts, sigma, rng):\n    return sum(clipped_sum(part) + sigma / 2 *"
+            " torch.tensor(rng.normal(size=650)) for part in parts)",
+            "normal noise",
+        ),
+        (
+            PARTS.format("rng.normal(size=650)", "(part / part.norm(dim=1, keepdim=True)).sum(0)"),
+            "without noise",
+        ),
+        (PARTS.format("rng.normal(size=650)", "clipped_sum(9 * rows[:80]) / 4"), "without noise"),
+        (PARTS.format("rng.normal(size=(1, 650))", "clipped_sum(part)"), "normal noise"),
+        (PARTS.format("rng.normal(0.2, 1, size=650)", "clipped_sum(part)"), "normal noise"),
     ],
     # Chapter 15
     "ac9bb0fc": [
