@@ -717,3 +717,18 @@ RIGHT = {
     "fef7288c": "answer = {'W': 3, 'b': 3, 'z': 3, 'loss': 1}",
     "4c978d62": "ended_axes = (None, 0, 0, 0, 0)",
 }
+
+# Right answers in other forms, after the folded solution.
+FORMS = {
+    # Chapter 7
+    "bcca9407": [
+        HISTORY.format("out.detach().double()", ""),
+        HISTORY.format("out.tolist()", ""),
+    ],
+    # Chapter 9
+    "fc4776f1": [
+        TDC.format("-", "delta - guess", "", "")
+        .replace("batch, 0 * theta", "[part.numpy() for part in batch], 0 * theta.numpy()")
+        .replace("    for _", "    theta = theta.numpy()\n    for _"),
+    ],
+}
