@@ -721,9 +721,22 @@ RIGHT = {
 # Right answers in other forms, after the folded solution.
 FORMS = {
     # Chapter 7
+    "18f3d491": [
+        "def descend(w):\n    f = torch.func.grad(lambda w: ((w - 1) ** 2).sum())\n"
+        "    for _ in range(50):\n        w = w.detach() - 0.1 * f(w.detach())\n    return w",
+        "def descend(w):\n    optimizer = torch.optim.SGD([w], lr=0.1)\n    for _ in range(50):\n"
+        "        optimizer.zero_grad()\n        ((w - 1) ** 2).sum().backward()\n"
+        "        optimizer.step()\n    return w",
+    ],
     "bcca9407": [
         HISTORY.format("out.detach().double()", ""),
         HISTORY.format("out.tolist()", ""),
+    ],
+    # Chapter 8
+    "75774a9f": [
+        "def spread_and_signal(micro, b):\n    rows = np.asarray(micro, float)\n"
+        "    variance = rows.var(0, ddof=1).sum()\n"
+        "    return [b * variance, (rows.mean(0) ** 2).sum() - variance / len(rows)]",
     ],
     # Chapter 9
     "fc4776f1": [
