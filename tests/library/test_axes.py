@@ -604,7 +604,7 @@ def test_a_function_of_ones_own_is_no_operation_of_the_table(name):
     assert kind_of(node.name()) == ""
 
 
-@pytest.mark.parametrize("axis, shape", [(0, (6, 7)), (1, (7, 6)), (0, (6,))], ids=str)
+@pytest.mark.parametrize(("axis", "shape"), [(0, (6, 7)), (1, (7, 6)), (0, (6,))], ids=str)
 def test_a_linear_layer_as_one_node_changes_the_last_axis_only(axis, shape):
     """CUDA and Metal make such a node; here it has no attributes, since the rule needs none."""
     for n, found in enumerate((SampleAxis(axis), None, None)):  # input, weight, bias

@@ -43,6 +43,10 @@ def convolved(x, w):
 CASES = {
     ("Addmm", 0, "axis"): (lambda x, w: torch.addmm(w, x, x.T @ x), (B, 4), (4,)),
     ("Addmm", 2, "axis"): (lambda x, w: torch.addmm(x.T, x.T, w).T, (B, B), (4,)),
+    ("Mm", 0, "axis"): (lambda x, w: w @ torch.ones(4, 4).double() * x, (B, 4), (4,)),
+    ("Bmm", 0, "axis"): (lambda x, w: torch.bmm(w, x[:, :, None]), (B, 3, 4), (4,)),
+    ("Bmm", 1, "axis"): (lambda x, w: torch.bmm(x[:, None], w), (B, 4, 3), (4,)),
+    ("Mv", 0, "axis"): (lambda x, w: (w @ torch.ones(4).double())[:, None] * x, (B, 4), (4,)),
     ("Mm", 1, "axis"): (lambda x, w: (x.T @ w).T, (B, B), (4,)),
     ("Add", 0, "axis"): (lambda x, w: w + x, (B, 4), (4,)),
     ("Add", 1, "axis"): (lambda x, w: torch.add(x, w, alpha=3), (B, 4), (4,)),

@@ -62,6 +62,14 @@ def _on_axis_0(arg):
     return arg.is_one_sample or arg.layout.axis == 0
 
 
+def _behind_axis_0(arg):
+    return arg.is_one_sample or arg.layout.axis > 0
+
+
+def _of_one_sample(arg):
+    return arg.is_one_sample
+
+
 def _always(arg):
     return True
 
@@ -140,7 +148,7 @@ def _called(arg, ct, saved):
     return _summed(arg, as_tuple(arg.node(ct))[arg.index].detach())
 
 
-# Products of matrices: the weight is the second factor, (d, p), so a row is h^T delta.
+# Products of matrices. The weight is the second factor, (d, p): a row is h^T delta.
 def _product(first):
     def make(arg, ct, saved):
         h = saved[first]
@@ -151,6 +159,28 @@ def _product(first):
         return OuterSum(arg.first(h), arg.first(ct))
 
     return make
+
+
+def _columns(arg, ct, saved):
+    """The weight is the first factor, (p, d), and the samples are columns: a row is delta h^T."""
+    return OuterSum(arg.first(ct).mT, arg.first(saved["mat2"]).mT)
+
+
+def _matrices(arg, ct, saved):
+    """Several products beside one another: a sample's sum over its positions in each of them."""
+    delta, h = arg.first(ct), arg.first(saved["self" if arg.index else "mat2"])
+    return Formed(h.mT @ delta if arg.index else delta @ h.mT)
+
+
+def _vector(arg, ct, saved):
+    """Lines of a matrix times the weight, a vector."""
+    delta, h = arg.first(ct)[..., None], arg.first(saved["self"])
+    return Formed((h * delta).sum(1) if h.ndim == 3 else h * delta)
+
+
+def _times_vector(arg, ct, saved):
+    """The weight is a matrix, applied to one sample's vector."""
+    return Outer(arg.first(ct), arg.first(saved["vec"]))
 
 
 # Distances from points (..., T, d) to the parameter's, (m, d).
@@ -316,7 +346,22 @@ RULES: dict[str, dict[int, Rule]] = {
         0: Rule(_times("beta"), ("beta",)),
         2: Rule(_product("mat1"), ("mat1", "alpha"), _on_axis_0, returns=OuterSum),
     },
-    "Mm": {1: Rule(_product("self"), ("self",), _on_axis_0, returns=OuterSum)},
+    "Mm": {
+        0: Rule(_columns, ("mat2",), _behind_axis_0, returns=OuterSum),
+        1: Rule(_product("self"), ("self",), _on_axis_0, returns=OuterSum),
+    },
+    "Bmm": {
+        0: Rule(_matrices, ("mat2",), _behind_axis_0),
+        1: Rule(_matrices, ("self",), _behind_axis_0),
+    },
+    "Mv": {
+        0: Rule(_times_vector, ("vec",), _of_one_sample, returns=OuterSum),
+        1: Rule(_vector, ("self",), _always),
+    },
+    "Dot": {
+        0: Rule(_times("tensor"), ("tensor",), _always),
+        1: Rule(_times("self"), ("self",), _always),
+    },
     "Add": {0: Rule(_summed), 1: Rule(_times("alpha"), ("alpha",))},
     "Sub": {0: Rule(_summed), 1: Rule(_times("alpha", -1), ("alpha",))},
     "Mul": {0: Rule(_times("other"), ("other",)), 1: Rule(_times("self"), ("self",))},
