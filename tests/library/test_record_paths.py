@@ -140,7 +140,7 @@ def test_two_uses_of_a_table(case):
     model = Made(TWO_USES[case], w=nn.Parameter(torch.randn(9, 4))).double()
     record, _, cut = one_pass(model, torch.randint(0, 9, (B, 6)))
     assert "w" in cut.sites
-    agree(record, alone(model, record._source.losses))
+    agree(record, alone(model, record._capture.losses))
 
 
 PIECES = {  # of a weight, taken by one linear map each: slices -> are their norms had without rows
@@ -211,4 +211,4 @@ def test_every_use_of_what_was_made_of_a_parameter(use, move):
     x = torch.randint(0, 9, (B, *of_sample)) if words else torch.randn(B, *of_sample).double()
     with replayed("Index") if use == "lines" else nullcontext():
         record, _, _ = one_pass(model, x)
-    agree(record, alone(model, record._source.losses))
+    agree(record, alone(model, record._capture.losses))

@@ -115,7 +115,7 @@ def test_what_a_rule_must_refuse(case, monkeypatch):
     x = torch.randint(0, 9, (B, *of_sample)) if words else torch.randn(B, *of_sample).double()
     with replayed():
         record, graph, _ = one_pass(model, x)
-    agree(record, alone(model, record._source.losses), 1e-12)
+    agree(record, alone(model, record._capture.losses), 1e-12)
 
     leaf, rule = graph.leaves[name], rules.rule_of(f"{kind}Backward0", kind, slot)
     edges = sites._edges(graph, leaf)

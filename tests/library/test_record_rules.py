@@ -146,7 +146,7 @@ def test_convolutions_of_every_kind_have_a_form(case, images):
     record, _, cut = one_pass(model, x)
     assert record.forms() == {"layer.weight": "convolution", "layer.bias": "formed"}
     assert not cut.keeps_graph
-    agree(record, alone(model, record._source.losses))
+    agree(record, alone(model, record._capture.losses))
 
 
 @pytest.mark.parametrize("padding", [None, 2])
@@ -155,7 +155,7 @@ def test_lookups_by_frequency_count_the_whole_batch(padding):
     model = nn.Embedding(9, 4, padding_idx=padding, scale_grad_by_freq=True).double()
     record, _, cut = one_pass(model, torch.randint(0, 9, (B, 6)))
     assert not cut.keeps_graph
-    agree(record, alone(model, record._source.losses))
+    agree(record, alone(model, record._capture.losses))
 
 
 INDEXED = {  # of a parameter -> its shape, is it a lookup
@@ -182,7 +182,7 @@ def test_a_parameter_that_is_indexed(case):
         record, _, _ = one_pass(model, x)
     kind = "lookup" if is_lookup else "rows, sample by sample from IndexBackward0"
     assert record.forms() == {"w": kind}
-    alone = [torch.autograd.grad(x, [model.w], retain_graph=True) for x in record._source.losses]
+    alone = [torch.autograd.grad(x, [model.w], retain_graph=True) for x in record._capture.losses]
     expected = {"w": torch.stack([g for (g,) in alone])}
     assert_close(record.rows(), expected, 1e-12)
     assert_close(record.squared_norms(), norms_of(expected), 1e-12)
