@@ -134,16 +134,17 @@ vjp_rules["expand"] = lambda ct, out, x, axes, shape: [sum_over(ct, axes)]
 total = lambda x: sum_over(x, tuple(range(len(np.shape(x)))))  # all axes
 
 def fit(x, shape):
-    """Repeat x as NumPy would, so that it has this shape."""
+    """Repeat x along the axes that it lacks, so that it has this shape."""
     has = np.shape(x)
     if has == shape or isinstance(x, (int, float)):
         return x                              # a number fits every shape
-    lacks = tuple(range(-len(shape), -len(has)))
-    more = tuple(a for a in range(-len(has), 0) if has[a] != shape[a])
-    return expand(sum_over(x, more), lacks + more, shape)
+    lacks = len(shape) - len(has)
+    if has != shape[lacks:]:
+        raise ValueError(f"shapes {has} and {shape} do not fit")
+    return expand(x, tuple(range(lacks)), shape)
 
 def fitted(x, y):
-    shape = np.broadcast_shapes(np.shape(x), np.shape(y))
+    shape = max(np.shape(x), np.shape(y), key=len)
     return fit(x, shape), fit(y, shape)
 
 # How can one call serve a whole batch?
@@ -168,18 +169,15 @@ def einsum_batch(batched, x, y, letters):
     of_y = z + of_y if batched[1] else of_y
     return einsum(x, y, f"{of_x},{of_y}->{z}{of_out}")
 
-def moved(axes):
-    return tuple(a + 1 if a >= 0 else a for a in axes)
-
 batch_rules = {
     "add": lambda batched, x, y: add(x, y),
     "multiply": lambda batched, x, y: multiply(x, y),
     "einsum": einsum_batch,
     "tanh": lambda batched, x: tanh(x),
     "stop_gradient": lambda batched, x: stop_gradient(x),
-    "sum": lambda batched, x, axes: sum_over(x, moved(axes)),
+    "sum": lambda batched, x, axes: sum_over(x, tuple(a + 1 for a in axes)),
     "expand": lambda batched, x, axes, shape: expand(
-        x, moved(axes), (np.shape(x)[0], *shape)),
+        x, tuple(a + 1 for a in axes), (np.shape(x)[0], *shape)),
 }
 
 def vmap(f, in_axes):
@@ -204,7 +202,7 @@ def known(x):
 
 Tracer.__gt__ = lambda x, y: known(x) > y
 Tracer.__lt__ = lambda x, y: known(x) < y
-Tracer.__eq__ = lambda x, y: known(x) == y
+Tracer.__eq__ = lambda x, y: known(x) == y    # a dict asks `is` first
 Tracer.__bool__ = lambda x: bool(known(x))
 Tracer.__repr__ = lambda x: f"{type(x).__name__}({x.value})"
 
