@@ -46,6 +46,13 @@ CASES = {
     ("Mm", 0, "axis"): (lambda x, w: w @ torch.ones(4, 4).double() * x, (B, 4), (4,)),
     ("Bmm", 0, "axis"): (lambda x, w: torch.bmm(w, x[:, :, None]), (B, 3, 4), (4,)),
     ("Bmm", 1, "axis"): (lambda x, w: torch.bmm(x[:, None], w), (B, 4, 3), (4,)),
+    ("Trilinear", 1, "axis"): (
+        lambda x, w: F.bilinear(torch.ones_like(x), torch.ones_like(x), w).T * x[:1, :1],
+        (B, 4, 4), (4,),
+    ),
+    ("Trilinear", 1, "pairs"): (
+        lambda x, w: ATEN._trilinear(x, w, x, [1], [0], [1], [2]), (4, 4), (4,),
+    ),
     ("Mv", 0, "axis"): (lambda x, w: (w @ torch.ones(4).double())[:, None] * x, (B, 4), (4,)),
     ("Mm", 1, "axis"): (lambda x, w: (x.T @ w).T, (B, B), (4,)),
     ("Add", 0, "axis"): (lambda x, w: w + x, (B, 4), (4,)),

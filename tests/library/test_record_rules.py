@@ -4,6 +4,7 @@ from contextlib import nullcontext
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 import persample as ps
@@ -60,6 +61,7 @@ CASES = {
         "w",
         (2, 7, 4),
     ),
+    ("Trilinear", 1): (own(lambda x, w: F.bilinear(x, x.sin(), w), 3, 4, 4), "w", (7, 4)),
     ("Mv", 0): (own(one_by_one(lambda x, w: w @ x), 3, 4), "w", (4,)),
     ("Mv", 1): (own(torch.matmul, 4), "w", (7, 4)),
     ("Dot", 0): (own(one_by_one(lambda x, w: w @ x), 4), "w", (4,)),

@@ -183,6 +183,19 @@ def _times_vector(arg, ct, saved):
     return Outer(arg.first(ct), arg.first(saved["vec"]))
 
 
+def _bilinear(arg, ct, saved):
+    """A bilinear layer: its weight (p, d, e) is met by pairs of vectors."""
+    arrays = map(arg.first, (ct, saved["i1"], saved["i3"]))
+    factors = [x if x.ndim == 3 else x[:, None] for x in arrays]
+    return Formed(torch.einsum("btp,btd,bte->bpde", *factors))
+
+
+def _of_pairs(arg):
+    """Whether the node is a bilinear layer's, with the samples on axis 0."""
+    axes = arg.node._saved_expand2, arg.node._saved_sumdim
+    return _on_axis_0(arg) and axes == ((0,), (2, 3))
+
+
 # Distances from points (..., T, d) to the parameter's, (m, d).
 def _distances(arg, ct, saved):
     """The gradient at each sample's T points alone; p is 2 where the node saves none."""
@@ -358,6 +371,7 @@ RULES: dict[str, dict[int, Rule]] = {
         0: Rule(_times_vector, ("vec",), _of_one_sample, returns=OuterSum),
         1: Rule(_vector, ("self",), _always),
     },
+    "Trilinear": {1: Rule(_bilinear, ("i1", "i3"), _of_pairs)},
     "Dot": {
         0: Rule(_times("tensor"), ("tensor",), _always),
         1: Rule(_times("self"), ("self",), _always),
