@@ -31,24 +31,16 @@ class Tracer:
     def __init__(self, trace, value, note=None):
         self.trace, self.value, self.note = trace, value, note
 
-def bind(name, *args, **settings):
-    """Compute a primitive, or leave it to the innermost trace."""
-    traces = [x.trace for x in args if isinstance(x, Tracer)]
-    if not traces:
-        return compute[name](*args, **settings)
-    innermost = max(traces, key=lambda trace: trace.level)
-    return innermost.process(name, args, settings)
-
 add = lambda x, y: bind("add", *fitted(x, y))
 multiply = lambda x, y: bind("multiply", *fitted(x, y))
 
 class Trace:
-    """A transform at work: its level, and what it has written down."""
+    """A transform at work: what it has written down, and its number."""
 
     begun = 0
 
     def __init__(self):
-        Trace.begun += 1      # who begins later has a higher level
+        Trace.begun += 1      # needed where transforms are nested
         self.level, self.nodes = Trace.begun, []
 
 def belongs(x, trace):
@@ -205,6 +197,16 @@ Tracer.__lt__ = lambda x, y: known(x) < y
 Tracer.__eq__ = lambda x, y: known(x) == y    # a dict asks `is` first
 Tracer.__bool__ = lambda x: bool(known(x))
 Tracer.__repr__ = lambda x: f"{type(x).__name__}({x.value})"
+
+# What goes wrong when transforms meet?
+
+def bind(name, *args, **settings):
+    """Compute a primitive, or leave it to the innermost trace."""
+    traces = [x.trace for x in args if isinstance(x, Tracer)]
+    if not traces:
+        return compute[name](*args, **settings)
+    innermost = max(traces, key=lambda trace: trace.level)
+    return innermost.process(name, args, settings)
 
 # What does jit keep of my function?
 

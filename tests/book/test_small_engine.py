@@ -179,10 +179,10 @@ def test_a_whole_number_stays_a_number():
 
 
 def test_the_levels_are_needed():
-    """With the `bind` that the page tries out, which asks the first tracer, results are wrong."""
-    cell = next(c.source for c in NOTEBOOK.cells if c.source.startswith("def ask_first("))
+    """With the page's first `bind`, which asks the first tracer, results are wrong."""
+    cell = next(c.source for c in NOTEBOOK.cells if c.source.startswith("def bind("))
     first = load()
-    exec(cell.partition("\n\n")[0] + "\nbind = ask_first", vars(first))
+    exec(cell.partition("\n\n")[0], vars(first))
     for module, found in ((first, 0.0), (small, 6.0)):
         square = module.grad(lambda x, grad=module.grad: x * grad(lambda y: x * y)(2.0))
         assert square(3.0) == found
