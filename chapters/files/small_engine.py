@@ -31,24 +31,16 @@ class Tracer:
     def __init__(self, trace, value, note=None):
         self.trace, self.value, self.note = trace, value, note
 
-def bind(name, *args, **settings):
-    """Compute a primitive, or leave it to the innermost trace."""
-    traces = [x.trace for x in args if isinstance(x, Tracer)]
-    if not traces:
-        return compute[name](*args, **settings)
-    innermost = max(traces, key=lambda trace: trace.level)
-    return innermost.process(name, args, settings)
-
 add = lambda x, y: bind("add", *fitted(x, y))
 multiply = lambda x, y: bind("multiply", *fitted(x, y))
 
 class Trace:
-    """A transform at work: its level, and what it has written down."""
+    """A transform at work: what it has written down, and its number."""
 
     begun = 0
 
     def __init__(self):
-        Trace.begun += 1      # who begins later has a higher level
+        Trace.begun += 1      # needed where transforms are nested
         self.level, self.nodes = Trace.begun, []
 
 def belongs(x, trace):
@@ -134,16 +126,17 @@ vjp_rules["expand"] = lambda ct, out, x, axes, shape: [sum_over(ct, axes)]
 total = lambda x: sum_over(x, tuple(range(len(np.shape(x)))))  # all axes
 
 def fit(x, shape):
-    """Repeat x as NumPy would, so that it has this shape."""
+    """Repeat x along the axes that it lacks, so that it has this shape."""
     has = np.shape(x)
     if has == shape or isinstance(x, (int, float)):
         return x                              # a number fits every shape
-    lacks = tuple(range(-len(shape), -len(has)))
-    more = tuple(a for a in range(-len(has), 0) if has[a] != shape[a])
-    return expand(sum_over(x, more), lacks + more, shape)
+    lacks = len(shape) - len(has)
+    if has != shape[lacks:]:
+        raise ValueError(f"shapes {has} and {shape} do not fit")
+    return expand(x, tuple(range(lacks)), shape)
 
 def fitted(x, y):
-    shape = np.broadcast_shapes(np.shape(x), np.shape(y))
+    shape = max(np.shape(x), np.shape(y), key=len)
     return fit(x, shape), fit(y, shape)
 
 # How can one call serve a whole batch?
@@ -168,18 +161,15 @@ def einsum_batch(batched, x, y, letters):
     of_y = z + of_y if batched[1] else of_y
     return einsum(x, y, f"{of_x},{of_y}->{z}{of_out}")
 
-def moved(axes):
-    return tuple(a + 1 if a >= 0 else a for a in axes)
-
 batch_rules = {
     "add": lambda batched, x, y: add(x, y),
     "multiply": lambda batched, x, y: multiply(x, y),
     "einsum": einsum_batch,
     "tanh": lambda batched, x: tanh(x),
     "stop_gradient": lambda batched, x: stop_gradient(x),
-    "sum": lambda batched, x, axes: sum_over(x, moved(axes)),
+    "sum": lambda batched, x, axes: sum_over(x, tuple(a + 1 for a in axes)),
     "expand": lambda batched, x, axes, shape: expand(
-        x, moved(axes), (np.shape(x)[0], *shape)),
+        x, tuple(a + 1 for a in axes), (np.shape(x)[0], *shape)),
 }
 
 def vmap(f, in_axes):
@@ -204,9 +194,19 @@ def known(x):
 
 Tracer.__gt__ = lambda x, y: known(x) > y
 Tracer.__lt__ = lambda x, y: known(x) < y
-Tracer.__eq__ = lambda x, y: known(x) == y
+Tracer.__eq__ = lambda x, y: known(x) == y    # a dict asks `is` first
 Tracer.__bool__ = lambda x: bool(known(x))
 Tracer.__repr__ = lambda x: f"{type(x).__name__}({x.value})"
+
+# What goes wrong when transforms meet?
+
+def bind(name, *args, **settings):
+    """Compute a primitive, or leave it to the innermost trace."""
+    traces = [x.trace for x in args if isinstance(x, Tracer)]
+    if not traces:
+        return compute[name](*args, **settings)
+    innermost = max(traces, key=lambda trace: trace.level)
+    return innermost.process(name, args, settings)
 
 # What does jit keep of my function?
 

@@ -89,11 +89,11 @@ LOSSES = {
     "vector, matrix": ((3,), (3, 2), lambda m, t, x: m.tanh(t @ x) * TWO - x),
     "matrices": ((2, 3), (3, 2), lambda m, t, x: m.tanh(t @ x) @ t - 2.0 * t),
     "column, row": ((3, 1), (1, 3), lambda m, t, x: m.tanh(t @ x) @ t - t),
-    "row, column": ((1, 3), (3, 1), lambda m, t, x: t * x + m.tanh(t - x) @ THREE),
+    "row, matrix": ((3,), (2, 3), lambda m, t, x: (t * x + m.tanh(t - x)) @ THREE),
     "number, array": ((), (2, 3), lambda m, t, x: t * m.tanh(t - x) + THREE * t),
     "array, number": ((2, 3), (), lambda m, t, x: m.tanh(x * t) @ THREE + (x - t) @ THREE),
-    "one, array": ((1,), (3, 2), lambda m, t, x: m.tanh(t * x) + t * TWO),
-    "array, one": ((3, 2), (1,), lambda m, t, x: THREE @ (m.tanh(x + t) * t) - x),
+    "vector, cube": ((2,), (4, 3, 2), lambda m, t, x: m.tanh(t * x) + t * TWO),
+    "cube, matrix": ((4, 3, 2), (3, 2), lambda m, t, x: m.tanh(x + t) * t - x),
     "held": ((3,), (2, 3), lambda m, t, x: m.hold(m.tanh(t * x)) * t + m.hold(t @ t) * t),
     "totals": ((3,), (3,), lambda m, t, x: m.total(t * x) * m.tanh(m.total(x * x) - t)),
     "theta alone": ((2, 3), (3,), lambda m, t, x: m.tanh(m.tanh(0.3 * t) * t)),
@@ -150,6 +150,8 @@ def refusals():
     yield lambda: small.grad(lambda a: small.jit(lambda b: a * b)(2.0))(3.0), TypeError, no_array
     yield lambda: small.grad(small.tanh)(x), ValueError, "not one number"
     yield lambda: small.grad(lambda a: None)(x), ValueError, "the loss is None"
+    yield lambda: small.add(ones((2, 1)), ones((2, 3))), ValueError, "do not fit"
+    yield lambda: small.multiply(ones(2), ones((2, 3))), ValueError, "do not fit"
     yield lambda: small.matmul(ones((2, 1)), x), ValueError, r"shapes \(2, 1\) and \(3,\)"
     yield lambda: small.matmul(ones((2, 3)), 2.0), ValueError, r"shapes \(2, 3\) and \(\)"
     yield lambda: small.vmap(lambda a, b: a * b, (0, 0))(x, ones(2)), ValueError, "sizes"
@@ -177,17 +179,18 @@ def test_a_whole_number_stays_a_number():
 
 
 def test_the_levels_are_needed():
-    """With the `bind` that the page tries out, which asks the first tracer, results are wrong."""
-    cell = next(c.source for c in NOTEBOOK.cells if c.source.startswith("def ask_first("))
+    """With the page's first `bind`, which asks the first tracer, results are wrong."""
+    cell = next(c.source for c in NOTEBOOK.cells if c.source.startswith("def bind("))
     first = load()
-    exec(cell.partition("\n\n")[0] + "\nbind = ask_first", vars(first))
+    exec(cell.partition("\n\n")[0], vars(first))
     for module, found in ((first, 0.0), (small, 6.0)):
         square = module.grad(lambda x, grad=module.grad: x * grad(lambda y: x * y)(2.0))
         assert square(3.0) == found
 
 
-def test_the_program_in_the_opening_table_is_what_is_recorded():
-    shown = re.findall(r"^\| `(_\d+ = .*?)` \| (.*?) \|$", NOTEBOOK.cells[0].source, re.MULTILINE)
+def test_the_table_says_who_wrote_each_line():
+    texts = [cell.source for cell in NOTEBOOK.cells]
+    (table,) = [text for text in texts if "| lines | written by |" in text]
     batch = np.ones(3), np.ones((2, 3)), np.ones(2), np.ones((2, 3))
     names = dict(zip(("theta", "s", "r", "s_next"), batch, strict=True))
 
@@ -195,9 +198,16 @@ def test_the_program_in_the_opening_table_is_what_is_recorded():
         delta = small.stop_gradient(r + s_next @ theta) - s @ theta
         return 0.5 * delta * delta
 
-    rows_of = small.vmap(small.grad(td_loss), (None, 0, 0, 0))
-    text, _ = small.record(rows_of, **names)
-    assert [line.strip() for line in text.splitlines()[1:-1]] == [line for line, _ in shown]
-    forwards, _ = small.record(small.vmap(td_loss, (None, 0, 0, 0)), **names)
-    for line, who in shown:  # a line of the loss is there without grad, too
-        assert who.startswith("the loss" if f"    {line}\n" in forwards else "`grad`"), line
+    losses = small.vmap(td_loss, (None, 0, 0, 0))
+    forwards, lines = (
+        dict(line.split(" = ") for line in small.record(f, **names)[0].split("\n    ")[1:-1])
+        for f in (losses, small.vmap(small.grad(td_loss), (None, 0, 0, 0)))
+    )
+    shared = [name for name in lines if lines[name] == forwards.get(name)]
+    backwards = [name for name in lines if name not in shared]
+    spread = [name for name in lines if "z" in lines[name]]
+    for names in ((shared[0], shared[-1]), (backwards[0], backwards[-1])):
+        assert "| `{}` to `{}` |".format(*names) in table
+    assert f"`{'`, `'.join(spread)}` |" in table
+    assert lines["_3"].startswith("stop_gradient") and lines["_6"].startswith("add(_3")
+    assert lines["_13"].startswith("add") and "the error `delta` is `_6`" in table
