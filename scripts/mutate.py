@@ -73,7 +73,7 @@ GROUPS = {
         "recorder/": RECORDS,
     },
     "statistics": {
-        "statistics.py": "statistics",
+        "statistics.py": "statistics statistics_in_jit gram errors",
         "projection.py": "random_projections",
         "privacy.py": "privacy",
     },

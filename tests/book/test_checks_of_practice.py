@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from support import ROOT
-from support.wrong_answers_of_practice import RIGHT, WRONG
+from support.wrong_answers_of_practice import FORMS, RIGHT, WRONG
 
 PAGES = sorted(ROOT.glob("chapters/1[1-8]_*.ipynb"))
 
@@ -23,7 +23,7 @@ def run(source, names):
 
 def test_each_has_three_wrong_answers_or_more():
     cells = [cell for page in PAGES for cell in nbformat.read(page, as_version=4).cells]
-    assert {cell.id for cell in cells} >= WRONG.keys() >= RIGHT.keys()
+    assert {cell.id for cell in cells} >= WRONG.keys() >= RIGHT.keys() | FORMS.keys()
     assert len(WRONG) == sum("<!-- exercise: " in cell.source for cell in cells)
     assert all(len(answers) >= 3 for answers in WRONG.values())
 
@@ -49,6 +49,9 @@ def test_no_wrong_answer_passes_and_the_solution_does(page, monkeypatch):
                 if check and ("<!-- exercise" in cell.source or "## Sources" in cell.source):
                     run(RIGHT.get(check.id, ""), names)
                     assert run(check.source, names).startswith("right"), check.id
+                    for answer in FORMS.get(check.id, []):
+                        run(answer, names)
+                        assert run(check.source, names).startswith("right"), answer
                     check = None
                 continue
             if cell.source.startswith("%%") or "subprocess" in cell.source:

@@ -157,6 +157,13 @@ def test_the_table_of_chapter_1_is_what_was_measured():
         return stored[network][optimiser][way][f"{epochs} epochs"]["10%"]["mean"]
 
     assert len(shown) == 4
+    errors = [
+        stored[network][optimiser][way][f"{epochs} epochs"]["10%"]["error"]
+        for network, optimiser in columns
+        for way in shown
+        for epochs in (10, 100)
+    ]
+    assert f"(Means of twelve draws, with standard errors of at most {max(errors)};" in text
     for way, cells in shown.items():
         found = [[after(*column, way, epochs) for epochs in (10, 100)] for column in columns]
         assert cells == [f"{ten} / {hundred}" for ten, hundred in found]

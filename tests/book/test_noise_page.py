@@ -20,8 +20,10 @@ def text():
 
 
 def test_the_table_is_what_was_measured_and_what_the_formula_gives():
-    stored = json.loads((ROOT / "benchmarks/results/batch_size.json").read_text())["networks"]
-    of, norm = stored["plain"], stored["LayerNorm"]
+    found = json.loads((ROOT / "benchmarks/results/batch_size.json").read_text())
+    of, norm = found["networks"]["plain"], found["networks"]["LayerNorm"]
+    assert f"(Means of {found['starts']} starts with" in text()
+    assert f"until the mean loss of all images was {found['what'].split()[-1]}." in text()
     exact = of["runs"]["all"]["steps"]
     shown = re.findall(r"^\| (\d+|all 1,797) \| (.*?) \|(.*)\|$", text(), re.MULTILINE)
     assert [size.split()[0] for size, *_ in shown] == [*of["runs"]]
@@ -128,6 +130,9 @@ def test_the_gain_of_one_step_is_what_was_measured_at_four_points():
     most = {kind: max(map(abs, errors)) for kind, errors in off.items()}
     assert f"by up to {most['simple']:.1f} percentage points, in both directions" in text()
     assert f"and the full one by at most {most['full']:.1f}" in text()
+    assert f"by up to {most['simple']:.0f} percentage points; allowing for the curvature" in text()
+    assert f"reduces this to {most['full']:.1f}.**" in text()
+    assert f"it came within {most['full']:.1f} percentage points at three points" in text()
     assert min(off["simple"]) < -5 < 5 < max(off["simple"])
     said = "{measured:.0f} % was measured, {simple:.0f} % and {full:.0f} % predicted"
     assert said.format(**early).replace("-", "−") in text()

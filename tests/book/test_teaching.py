@@ -14,7 +14,7 @@ import pytest
 from teaching import CORE, ENDS, exercises, main, slides
 
 from support import ROOT
-from support.wrong_answers import RIGHT, WRONG
+from support.wrong_answers import FORMS, RIGHT, WRONG
 
 CHECKED = [*sorted(ROOT.glob("chapters/0[1-9]_*.ipynb")), *ROOT.glob("chapters/*_traces.ipynb")]
 
@@ -69,6 +69,9 @@ def test_checks_name_three_mistakes_of_each_exercise_and_take_the_solution(path,
                 run(solution.source, names)
         run(RIGHT.get(cell.id, ""), names)
         assert run(cell.source, names).startswith("right")
+        for answer in FORMS.get(cell.id, []):
+            run(answer, names)
+            assert run(cell.source, names).startswith("right"), answer
         checked += 1
     assert checked == sum("<!-- exercise: " in cell.source for cell in stored)
 

@@ -19,7 +19,7 @@ from torch.autograd.graph import GradientEdge
 
 from persample.recorder.axes import AXES, PER_OUTPUT
 from persample.recorder.graph import Graph, kind_of
-from persample.recorder.layouts import OneSample, SampleAxis
+from persample.recorder.layouts import OneSample, Propagation, SampleAxis
 
 ATEN = torch.ops.aten
 SIZES = (2, 3, 6)  # of the batch; with 6 another axis is as long
@@ -602,3 +602,14 @@ def test_a_function_of_ones_own_is_no_operation_of_the_table(name):
     node = y.grad_fn
     assert node.name() == f"{name}Backward"
     assert kind_of(node.name()) == ""
+
+
+@pytest.mark.parametrize(("axis", "shape"), [(0, (6, 7)), (1, (7, 6)), (0, (6,))], ids=str)
+def test_a_linear_layer_as_one_node_changes_the_last_axis_only(axis, shape):
+    """CUDA and Metal make such a node; here it has no attributes, since the rule needs none."""
+    for n, found in enumerate((SampleAxis(axis), None, None)):  # input, weight, bias
+        into = ((*shape, 4), (6, 4), (6,))[n]
+        passed = Propagation(None, n, 0, SampleAxis(axis), (*shape, 6), into, 6)
+        assert AXES["Linear"](passed) == found
+    last = Propagation(None, 0, 0, SampleAxis(len(shape)), (*shape, 6), (*shape, 6), 6)
+    assert AXES["Linear"](last) is None

@@ -53,7 +53,7 @@ LEAVES = {
     "a float": (0.5, "a Python float", "convert it with ps.backend(name).asarray"),
     "a counter": (3, "a Python int", WEIGHT),
     "int32": (np.arange(2, dtype=np.int32), "int32", "take a counter, or the numbers"),
-    "a mask": (np.array([True, False]), "bool", "shared with None in in_axes"),
+    "a mask": (np.array([True, False]), "bool, a mask or a flag", "shared with None in in_axes"),
     "a key": (np.zeros(2, np.uint32), "uint32", "(by nnx.split, eqx.partition)"),
     "a function": (len, "a builtin_function_or_method", "eqx.is_inexact_array), nnx.split(model"),
     "a module": (torch.nn.Tanh(), "a Tanh", "or dict(model.named_parameters())"),

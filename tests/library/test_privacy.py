@@ -157,7 +157,7 @@ SEEDS = (7, np.random.RandomState(0))
 REFUSED = [
     (lambda x: drawn(rate=x), (0, -0.1, 1.5, math.nan, True, "0.1", None), ValueError, "rate="),
     (drawn, (-1, 2.0, (2, 3), [1, 2, 3], None, True), ValueError, "poisson_batch: size="),
-    (noisy, UNEVEN, ValueError, "noisy_mean: the rows have the shapes"),
+    (noisy, UNEVEN, ValueError, r"noisy_mean: .* shapes .*\(1, 2\)"),
     (lambda x: noisy(tree(3), max_norm=x, noise_multiplier=x), (1e200,), ValueError, "times max_"),
     (lambda x: drawn(rng=x), SEEDS, TypeError, "poisson_batch: rng is of type"),
     (lambda x: privacy.noisy_mean(tree(3), rng=x, **GOOD), SEEDS, TypeError, "mean: rng is of ty"),

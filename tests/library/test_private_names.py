@@ -108,7 +108,13 @@ SAVED = {
     },
     # What the rows are made of.
     "torch.addmm(b, m, w.T, beta=2, alpha=3)": {"mat1": m, "beta": 2, "alpha": 3},
-    "m @ w.T": {"self": m},
+    "m @ w.T": {"self": m, "mat2": w.T},
+    "x.bmm(x.mT)": {"self": x, "mat2": x.mT},
+    "m @ v": {"self": m, "vec": v},
+    "F.bilinear(m, w[:3], parameter(2, 4, 4)).grad_fn.next_functions[0][0]": {
+        "i1": m, "i3": w[:3], "expand2": (0,), "sumdim": (2, 3),
+    },
+    "v @ v": {"self": v, "tensor": v},
     "torch.add(m, v, alpha=3)": {"alpha": 3},
     "torch.sub(m, v, alpha=3)": {"alpha": 3},
     "m * v": {"self": m, "other": v},

@@ -105,7 +105,7 @@ def test_norms_keep_the_rows_they_need_for_a_sum_up_to_a_limit(limit, monkeypatc
     record = record_of(model, x)
     kinds, expected = record.forms(), oracle(model, x)
     assert_close(record.squared_norms(), norms_of(expected))
-    forms = {name: type(uses.forms[0]) for name, uses in record._source.parameter_rows.items()}
+    forms = {name: type(uses.forms[0]) for name, uses in record._capture.parameter_rows.items()}
     kept = [name for name, form in forms.items() if form is Formed and "weight" in name]
     assert kept == ["0.weight", "1.weight", "2.weight"][: limit // (3 * 16 * B * 8)]
     assert record.forms() == kinds
@@ -120,7 +120,7 @@ def test_a_record_frees_its_batch_without_the_garbage_collector(name):
     try:
         record = record_of(model, x)
         record.rows()
-        source = weakref.ref(record._source)
+        source = weakref.ref(record._capture)
         del record
         assert source() is None
     finally:
@@ -262,7 +262,9 @@ def test_norms_of_a_tied_table_have_the_cross_terms_without_its_rows(monkeypatch
     monkeypatch.setattr(buffers, "CACHE_BYTES", 0)
     norms, table = norms_of(expected), {"table.weight": expected["table.weight"]}
     assert_close(record.squared_norms(), norms, 1e-12)
-    apart = sum(use.squared_norms() for use in record._source.parameter_rows["table.weight"].forms)
+    apart = sum(
+        use.squared_norms() for use in record._capture.parameter_rows["table.weight"].forms
+    )
     assert (norms_of(table) / apart - 1).abs().min() > 1e-3  # the cross terms matter
     total = summed(table, (0.3 / norms.sqrt()).clip(max=1))
     assert_close(record.clipped_sum(0.3)["table.weight"], total["table.weight"], 1e-12)

@@ -8,6 +8,7 @@ from torch import arange, nn
 from torch.utils.checkpoint import checkpoint
 
 import persample as ps
+from persample.recorder import buffers
 from support.layer_models import (
     SOME,
     B,
@@ -88,8 +89,10 @@ def test_the_noise_scale_adds_up_over_batches():
     assert_close(whole.noise, sum(float(part.var(0).sum()) for part in parts) / 3)
 
 
+@pytest.mark.parametrize("scratch", [1, buffers.SCRATCH])
 @pytest.mark.parametrize("name", ["MLP", "Linear, T = 7", "Conv2d", "called twice"])
-def test_a_row_that_is_no_number_is_named_and_left_out(name):
+def test_a_row_that_is_no_number_is_named_and_left_out(name, scratch, monkeypatch):
+    monkeypatch.setattr(buffers, "SCRATCH", scratch)
     model, x = build(name)
     rows = oracle(model, x)
     x[3] = torch.nan

@@ -43,6 +43,17 @@ def convolved(x, w):
 CASES = {
     ("Addmm", 0, "axis"): (lambda x, w: torch.addmm(w, x, x.T @ x), (B, 4), (4,)),
     ("Addmm", 2, "axis"): (lambda x, w: torch.addmm(x.T, x.T, w).T, (B, B), (4,)),
+    ("Mm", 0, "axis"): (lambda x, w: w @ torch.ones(4, 4).double() * x, (B, 4), (4,)),
+    ("Bmm", 0, "axis"): (lambda x, w: torch.bmm(w, x[:, :, None]), (B, 3, 4), (4,)),
+    ("Bmm", 1, "axis"): (lambda x, w: torch.bmm(x[:, None], w), (B, 4, 3), (4,)),
+    ("Trilinear", 1, "axis"): (
+        lambda x, w: F.bilinear(torch.ones_like(x), torch.ones_like(x), w).T * x[:1, :1],
+        (B, 4, 4), (4,),
+    ),
+    ("Trilinear", 1, "pairs"): (
+        lambda x, w: ATEN._trilinear(x, w, x, [1], [0], [1], [2]), (4, 4), (4,),
+    ),
+    ("Mv", 0, "axis"): (lambda x, w: (w @ torch.ones(4).double())[:, None] * x, (B, 4), (4,)),
     ("Mm", 1, "axis"): (lambda x, w: (x.T @ w).T, (B, B), (4,)),
     ("Add", 0, "axis"): (lambda x, w: w + x, (B, 4), (4,)),
     ("Add", 1, "axis"): (lambda x, w: torch.add(x, w, alpha=3), (B, 4), (4,)),
@@ -111,7 +122,7 @@ def test_what_a_rule_must_refuse(case, monkeypatch):
     x = torch.randint(0, 9, (B, *of_sample)) if words else torch.randn(B, *of_sample).double()
     with replayed():
         record, graph, _ = one_pass(model, x)
-    agree(record, alone(model, record._source.losses), 1e-12)
+    agree(record, alone(model, record._capture.losses), 1e-12)
 
     leaf, rule = graph.leaves[name], rules.rule_of(f"{kind}Backward0", kind, slot)
     edges = sites._edges(graph, leaf)

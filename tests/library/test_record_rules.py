@@ -4,6 +4,7 @@ from contextlib import nullcontext
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 import persample as ps
@@ -30,6 +31,16 @@ def affine(m, x):
     return torch.addmm(m.b, x, m.w, beta=2, alpha=3)
 
 
+def one_by_one(function):
+    """Return a loop over the samples."""
+    return lambda batch, w: torch.stack([function(x, w) for x in batch])[..., None]
+
+
+def beside(x):
+    """Several products: (2, 4, 7 B), the positions of all samples along the last axis."""
+    return x.permute(1, 3, 0, 2).flatten(2)
+
+
 def made_affine():
     return Made(affine, b=nn.Parameter(torch.randn(3)), w=nn.Parameter(torch.randn(4, 3)))
 
@@ -38,7 +49,23 @@ def made_affine():
 CASES = {
     ("Addmm", 0): (made_affine, "b", (4,)),
     ("Addmm", 2): (made_affine, "w", (4,)),
+    ("Mm", 0): (own(lambda x, w: (w @ x.T).T, 3, 4), "w", (4,)),
     ("Mm", 1): (own(torch.matmul, 4, 3), "w", (7, 4)),
+    ("Bmm", 0): (
+        own(lambda x, w: w.bmm(beside(x)).unflatten(2, (len(x), 7)).movedim(2, 0), 2, 3, 4),
+        "w",
+        (2, 7, 4),
+    ),
+    ("Bmm", 1): (
+        own(lambda x, w: beside(x).mT.bmm(w).unflatten(1, (len(x), 7)).movedim(1, 0), 2, 4, 3),
+        "w",
+        (2, 7, 4),
+    ),
+    ("Trilinear", 1): (own(lambda x, w: F.bilinear(x, x.sin(), w), 3, 4, 4), "w", (7, 4)),
+    ("Mv", 0): (own(one_by_one(lambda x, w: w @ x), 3, 4), "w", (4,)),
+    ("Mv", 1): (own(torch.matmul, 4), "w", (7, 4)),
+    ("Dot", 0): (own(one_by_one(lambda x, w: w @ x), 4), "w", (4,)),
+    ("Dot", 1): (own(one_by_one(torch.matmul), 4), "w", (4,)),
     ("Add", 0): (own(lambda x, w: torch.add(w, x, alpha=3), 4), "w", (7, 4)),
     ("Add", 1): (own(lambda x, w: torch.add(x, w, alpha=3), 4), "w", (7, 4)),
     ("Sub", 0): (own(lambda x, w: torch.sub(w, x, alpha=3), 4), "w", (7, 4)),
@@ -90,7 +117,7 @@ def test_a_rule_is_taken(rule):
     record, graph, cut = one_pass(model, x)
     sites = cut.sites[name]
     assert rule in [(graph.kinds[site.node_index], site.input_index) for site in sites]
-    assert len(sites) == 1 or rule[0].endswith("Backward")  # its forward pass is one, too
+    assert len(sites) in (1, B) or rule[0].endswith("Backward")  # its forward pass is one, too
     assert not cut.replayed
     assert not cut.keeps_graph
     agree(record, oracle(model, x))
@@ -121,7 +148,7 @@ def test_convolutions_of_every_kind_have_a_form(case, images):
     record, _, cut = one_pass(model, x)
     assert record.forms() == {"layer.weight": "convolution", "layer.bias": "formed"}
     assert not cut.keeps_graph
-    agree(record, alone(model, record._source.losses))
+    agree(record, alone(model, record._capture.losses))
 
 
 @pytest.mark.parametrize("padding", [None, 2])
@@ -130,7 +157,7 @@ def test_lookups_by_frequency_count_the_whole_batch(padding):
     model = nn.Embedding(9, 4, padding_idx=padding, scale_grad_by_freq=True).double()
     record, _, cut = one_pass(model, torch.randint(0, 9, (B, 6)))
     assert not cut.keeps_graph
-    agree(record, alone(model, record._source.losses))
+    agree(record, alone(model, record._capture.losses))
 
 
 INDEXED = {  # of a parameter -> its shape, is it a lookup
@@ -157,7 +184,7 @@ def test_a_parameter_that_is_indexed(case):
         record, _, _ = one_pass(model, x)
     kind = "lookup" if is_lookup else "rows, sample by sample from IndexBackward0"
     assert record.forms() == {"w": kind}
-    alone = [torch.autograd.grad(x, [model.w], retain_graph=True) for x in record._source.losses]
+    alone = [torch.autograd.grad(x, [model.w], retain_graph=True) for x in record._capture.losses]
     expected = {"w": torch.stack([g for (g,) in alone])}
     assert_close(record.rows(), expected, 1e-12)
     assert_close(record.squared_norms(), norms_of(expected), 1e-12)

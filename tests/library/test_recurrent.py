@@ -55,7 +55,7 @@ def recorded(model, run):
     """Return the record of a pass, its graph, and its losses; nothing may be replayed."""
     with ps.record(model) as record:
         each = run()
-        graph = Graph([(each.grad_fn, 0, SampleAxis(0))], record._source.names, len(each))
+        graph = Graph([(each.grad_fn, 0, SampleAxis(0))], record._capture.names, len(each))
         record.backward(each, retain_graph=True)
     assert KIND in graph.kinds
     assert not any("sample by sample" in kind for kind in record.forms().values())

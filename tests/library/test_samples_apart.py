@@ -16,7 +16,6 @@ import persample as ps
 from persample.recorder import replay
 from support.layer_models import Made, agree, alone, replayed
 
-ATEN = torch.ops.aten
 SIZES = (6, 13, 3)
 arange = torch.arange
 
@@ -69,6 +68,10 @@ def of_groups(m, x):
     return each
 
 
+def added_bmm(x, w):
+    return torch.baddbmm(torch.ones(1, 1, 4).double(), x, w)
+
+
 def picked(m, x):
     logp = F.log_softmax(m.net(x), 1)
     return torch.stack([-logp[n, n % 3] for n in range(len(x))])
@@ -114,15 +117,23 @@ def two_outputs(m, x, constant=False):
     return torch.cat([m.net(x), other]).view(2, len(x), 3).sum(0).sin().sum(1)
 
 
+def between(m, x):
+    ones = torch.ones(len(x), 3).double()
+    return torch.cat([ones, m.net(x), 2 * ones]).view(3, len(x), 3).sum(0).sin().sum(1)
+
+
 def joined_bags(net, bags):
     parts = net(torch.cat(bags)).split(lengths(bags).tolist())
     return torch.stack([loss(part.mean(0), n) for n, part in enumerate(parts)])
 
 
-def largest(m, bags):
-    whose, z = arange(len(bags)).repeat_interleave(lengths(bags)), m.net(torch.cat(bags))
-    low = torch.full((len(bags), 3), -9.0).double()
-    return low.scatter_reduce(0, whose[:, None].expand(-1, 3), z, "amax").square().sum(1)
+def largest(m, bags, width=3):
+    whose, z = (
+        arange(len(bags)).repeat_interleave(lengths(bags)),
+        m.net(torch.cat(bags))[:, :width],
+    )
+    low = torch.full((len(bags), width), -9.0).double()
+    return low.scatter_reduce(0, whose[:, None].expand(-1, width), z, "amax").square().sum(1)
 
 
 def padded(m, bags):
@@ -296,8 +307,10 @@ PROVED = {  # forward pass, parts, batch
     "formulas": (formulas, {"net": mlp, "head": lambda: mlp(3)}, vectors),
     "two outputs, joined": (two_outputs, {"net": mlp, "head": mlp}, vectors),
     "an output and a constant": (lambda m, x: two_outputs(m, x, True), {"net": mlp}, vectors),
+    "an output between two constants": (between, {"net": mlp}, vectors),
     "bags, joined": (lambda m, x: joined_bags(m.net, x), {"net": mlp}, bags),
     "bags, the largest": (largest, {"net": mlp}, bags),
+    "bags, the largest of one column": (lambda m, x: largest(m, x, 1), {"net": mlp}, bags),
     "bags, padded": (padded, {"net": mlp}, bags),
     "bags, index_add": (pooled, {"net": mlp, "head": lambda: mlp(3)}, bags),
     "bags, scatter_add": (
@@ -348,6 +361,11 @@ PROVED = {  # forward pass, parts, batch
         {"w": lambda: parameter(3, 4)},
         bags,
     ),
+    "a product with a piece of a table and a word of it, one by one": (
+        each(lambda m, x: F.linear(x, m.w[1:5]).sum() * F.embedding(x.argmax(1), m.w[1:5])),
+        {"w": lambda: parameter(6, 4)},
+        bags,
+    ),
     "a product, one by one": (
         each(lambda m, x: (m.w.sin() @ x.T).cumsum(1)),
         {"w": lambda: parameter(4, 4)},
@@ -387,10 +405,10 @@ REPLAYED = {  # and the words of the warning
         "at RepeatBackward0 there is no closed form",
     ),
     "without a closed form twice, one by one": (
-        each(lambda m, x: ATEN.bmm(ATEN.bmm(x[None], m.w[None]).sin(), m.w[None])),
+        each(lambda m, x: added_bmm(added_bmm(x[None], m.w[None]).sin(), m.w[None])),
         {"w": lambda: parameter(4, 4)},
         bags,
-        "at BmmBackward0 there is no closed form of the rows, .* through one sample's part",
+        "at BaddbmmBackward0 there is no closed form of the rows, .* through one sample's part",
     ),
     "a function of one's own that divides by the batch": (
         lambda m, x: Unit.apply(m.net(x)).sum(1),

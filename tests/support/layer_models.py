@@ -221,6 +221,6 @@ def one_pass(model, x):
     """Return the record of one pass, its graph and its cut."""
     with ps.record(model) as record:
         each = losses(model(x))
-        graph = Graph([(each.grad_fn, 0, SampleAxis(0))], record._source.names, len(each))
+        graph = Graph([(each.grad_fn, 0, SampleAxis(0))], record._capture.names, len(each))
         record.backward(each, retain_graph=True)
     return record, graph, sites.cut(graph, is_hooked=False)

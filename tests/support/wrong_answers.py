@@ -82,6 +82,28 @@ def frozen(batched, x):
     return first_call[0] if isinstance(x, Tracer) else step(x)
 batch_rules["step"] = frozen
 """
+MOVE_AXES = """
+compute["moveaxis"] = lambda x, old, new: np.moveaxis(x, old, new)
+vjp_rules["moveaxis"] = lambda ct, out, x, old, new: [bind("moveaxis", ct, {})]
+batch_rules["moveaxis"] = lambda batched, x, old, new: bind("moveaxis", x, {})
+def vmap_axes(f, in_axes):
+    zeros = tuple(0 if axis else axis for axis in in_axes)
+    return lambda *args: vmap(f, zeros)(*[
+        bind("moveaxis", x, old=axis, new=0) if axis else x for x, axis in zip(args, in_axes)])
+"""
+MEASURED = """
+def agrees(name, values, **settings):
+    out = bind(name, *values, **settings)
+    ct = np.arange(1.0, 1.0 + np.size(out)).reshape(np.shape(out))
+    found = suspects[name](ct, out, *values, **settings)
+    for i in {}:
+        inputs = lambda x: [*values[:i], x, *values[i + 1:]]
+        pulled = lambda x: total(ct * bind(name, *inputs(x), **settings))
+        if not np.allclose(found[i], measured(pulled, values[i]), atol={}):
+            return False
+    return True
+trials = [("sum", [{}], dict(axes={}))]
+"""
 # Chapter 7
 DESCEND = """
 def descend(w):
@@ -108,6 +130,29 @@ def why_none(x, loss):
 SLOPE = """
 def slope(x, loss):
     return torch.autograd.grad(loss, x, retain_graph=True)[0]
+"""
+JUMP = """
+def descend(w):
+    with torch.no_grad():
+        w.copy_({})
+    return w
+"""
+ONE_GRAPH = """
+def history(w, outputs):
+    for step in range(20):
+        outputs[:] = [out.detach() for out in outputs]
+        outputs.append(torch.tanh(w * step))
+        outputs[-1].sum().backward()
+"""
+OTHER_WHY = """
+def why_none(x, loss):
+    if not x.requires_grad:
+        return 1
+    if not x.is_leaf:
+        return 2
+    if not loss.requires_grad:
+        return 4
+    {}
 """
 # Chapter 8
 SPREAD = """
@@ -441,11 +486,24 @@ WRONG = {
         (STEP.format("x > 0", "None", "step(x)"), "returns a list"),
         (FROZEN_STEP, "does the rule for a batch call step"),
         (STEP.format("x > 0.5", "[None]", "step(x)"), "into 0, 0 and 1"),
+        (STEP.format("x > 0", "[1e-9 * ct]", "step(x)"), "treat a step as flat"),
     ],
     "b5e7e26b": [
         (FORWARD.format("belongs(x, self)", "", "values"), "both of its factors"),
         (FORWARD.format("True", "change +", "values"), "a constant has no tangent"),
         (FORWARD.format("belongs(x, self)", "change +", "args"), "values, not tracers"),
+        (
+            FORWARD.format("belongs(x, self)", "change +", "values").replace(
+                "x.note", "stop_gradient(x.note)"
+            ),
+            "in a second derivative",
+        ),
+        (
+            FORWARD.format("belongs(x, self)", "change +", "values").replace(
+                "x.note, out", "x.note, stop_gradient(out)"
+            ),
+            "in a second derivative",
+        ),
     ],
     "33fb529c": [
         (AGREES.format("np.ones_like(out)", "allclose", ""), "a cotangent whose entries differ"),
@@ -461,28 +519,48 @@ WRONG = {
             "trials = [('sum', [x], {'axes': (1,)})]",
             "does it measure each input",
         ),
+        (MEASURED.format("[len(values) - 1]", 1e-6, "x", (1,)), "does it measure each input"),
+        (MEASURED.format("[0]", 1e-6, "x", (1,)), "does it measure each input"),
+        (MEASURED.format("range(len(values))", 0.1, "x", (1,)), "does it measure each input"),
+        (MEASURED.format("range(len(values))", 1e-6, "x * np.nan", (0,)), "other axes"),
+        (MEASURED.format("range(len(values))", 1e-6, "x + 1e9", (0,)), "other axes"),
     ],
     "9b545356": [
         ("vmap_axes = lambda f, _: lambda x: vmap(f, (0,))(np.moveaxis(x, 2, 0))", "no tracer"),
         (MOVED.format("old=old, new=new", "old=old + 1, new=new + 1"), "has to move back"),
         (MOVED.format("old=new, new=old", "old=old, new=new"), "does the batch rule move"),
         (MOVED.format("old=new, new=old", "old=old + 1, new=new + 1") + FIRST_MOVED, "sizes"),
+        (MOVE_AXES.format("old=new, new=old", "old=old + 1, new=1"), "old and new may be any"),
+        (MOVE_AXES.format("old=0, new=old", "old=old + 1, new=new + 1"), "old and new may be any"),
     ],
     # Chapter 7
     "64a5c4e9": [
         ("answer = 'abcdf'", "the cast had something to do"),
         ("answer = 'acdef'", "never marked"),
         ("answer = 'acf'", "anything to do?"),
+        ("answer = None", "never marked"),
     ],
     "18f3d491": [
-        ("descend = lambda w: torch.ones_like(w)", "is w returned"),
+        ("descend = lambda w: torch.ones_like(w)", "call backward()?"),
+        (DESCEND.format("with torch.no_grad(): w -= 0.1 * w.grad"), "is w returned"),
         (DESCEND.format("w.data -= 0.1 * w.grad\n        w.grad = None"), ".data"),
         (DESCEND.format("w = w - 0.1 * w.grad; w.retain_grad()"), "w is a result"),
+        (JUMP.format("1 + 0.8**50 * (w - 1)"), "does each step call backward()?"),
+        ("descend = lambda w: 1 + 0.8**50 * (w.detach() - 1)", "does each step call backward()?"),
+        (
+            JUMP.format("1 + 0.8**50 * (w - 1)").replace(
+                "    with", "    ((w - 1) ** 2).sum().backward()\n    with"
+            ),
+            "does each step call backward()?",
+        ),
     ],
     "bcca9407": [
         (HISTORY.format("out.detach()", "").replace("out.sum().backward()", "pass"), "w.grad"),
         (HISTORY.format("torch.tanh(step + 0 * w.detach())", ""), "the numbers"),
         (HISTORY.format("out", ""), "the list keeps graphs"),
+        (ONE_GRAPH, "the list keeps graphs"),
+        (HISTORY.format("out.detach()", "\n    outputs[-1] = torch.tanh(w * 19)"), "keeps graphs"),
+        (HISTORY.format("out.detach()", "\n    w.data.zero_()"), "w or w.grad has changed"),
     ],
     "39662b55": [
         ("why_none = lambda x, loss: 0 if reaches(x, loss) else 4", "Is question 4 the last"),
@@ -492,6 +570,20 @@ WRONG = {
         ),
         (WHY.format("False"), "a leaf that is not used"),
         (WHY.format("not (reaches(x, loss) and slope(x, loss).any())") + SLOPE, "a gradient of 0"),
+        (
+            OTHER_WHY.format(
+                "loss.backward(retain_graph=True); return 4 if x.grad is None else 0"
+            ),
+            "leave .grad as it is",
+        ),
+        (
+            OTHER_WHY.format(
+                "f = loss.grad_fn.next_functions[0][0]\n"
+                "    near = [f, *(g for g, _ in f.next_functions)]\n"
+                "    return 0 if any(getattr(g, 'variable', None) is x for g in near) else 4"
+            ),
+            "far from the loss",
+        ),
     ],
     # Chapter 8
     "19b008bd": [
@@ -519,6 +611,17 @@ WRONG = {
             ),
             "the spread is right, the signal is not",
         ),
+        (
+            "import sys\ndef spread_and_signal(micro, b):\n"
+            "    its = {'n': 1, 'v': 0.0, 'sq': 0.0, **sys._getframe(1).f_locals}\n"
+            "    return b * its['v'], its['sq'] - its['v'] / its['n']",
+            "not yet",
+        ),
+        (
+            "of_page = micro\ndef spread_and_signal(micro, b):\n"
+            "    of_page.zero_()\n    return 0.0, 0.0",
+            "not yet",
+        ),
     ],
     "82965376": [
         (DISTANCE.format("rng.integers(1024, size=B) for _ in range(200)"), "make 200 draws"),
@@ -532,6 +635,12 @@ WRONG = {
             "distance_of = lambda B, rng: (every.var(0).sum() / B * (1797 - B) / 1796) ** 0.5",
             "each of the 200 draws must be new",
         ),
+        (
+            DISTANCE.format(
+                "np.random.default_rng().choice(len(x), B, False) for _ in range(200)"
+            ),
+            "draw from the given rng",
+        ),
     ],
     # Chapter 9
     "4f52cd2e": [
@@ -543,6 +652,27 @@ WRONG = {
         (BATCH.format("r[:, None] + gamma * v_next", "0.5 * "), "the target is differentiated"),
         (BATCH.format("(r[:, None] + gamma * v_next).detach()", ""), "1/2 is missing"),
         ("batch_loss = lambda theta, *moves: rows.mean(0) @ theta", "print the shapes"),
+        (
+            "batch_loss = lambda theta, *moves: theta @ vmap("
+            "grad(td_loss), (None, 0, 0, 0))(theta.detach(), *moves).mean(0)",
+            "not half the mean",
+        ),
+        (
+            BATCH.format("(r[:, None] + gamma * v_next).detach()", "7 + 0.5 * "),
+            "not half the mean",
+        ),
+        (
+            BATCH.format("(r[:, None] + gamma * v_next).detach()", "0.5 / 5 * ").replace(
+                "mean()", "sum()"
+            ),
+            "print the shapes",
+        ),
+        (
+            "import sys\ndef batch_loss(theta, *moves):\n    frame = sys._getframe()\n"
+            "    while frame and 'right' not in frame.f_locals:\n        frame = frame.f_back\n"
+            "    return theta @ frame.f_locals['right']",
+            "an error",
+        ),
     ],
     "f16b322d": [
         ("checked = lambda t: td_loss(theta, s[0], r[0], s_next[0])", "the gradient is 0"),
@@ -552,11 +682,26 @@ WRONG = {
             "checked = lambda t: 7 + 0.5 * (r[0] + gamma * s_next[0] @ theta - s[0] @ t) ** 2",
             "half a squared error",
         ),
+        (
+            "goal = r[0] + gamma * s_next[0] @ theta\n"
+            "def checked(t):\n    loss = 0.5 * (goal - s[0] @ t) ** 2\n"
+            "    t.data.zero_()\n    return loss",
+            "not yet",
+        ),
     ],
     "fc4776f1": [
         (TDC.format("+", "delta - guess", "", ""), "the correction is subtracted"),
         (TDC.format("-", "delta - guess", "-", ""), "compare each term"),
         (TDC.format("-", "delta - guess", "", ".flip(0)"), "compare each term"),
+        (
+            "tdc = lambda *given, beta=0.5: globals()['wanted'](*given, beta)",
+            "an error (has h",
+        ),
+        (
+            TDC.format("-", "delta - guess", "", "").replace("mean(0)", "sum(0) / 5"),
+            "compare each",
+        ),
+        (TDC.format("-", "delta - guess", "", ".half().numpy()"), "compare each"),
     ],
 }
 
@@ -571,4 +716,32 @@ RIGHT = {
     "ed5b6697": "answer = 'esewwr'",
     "fef7288c": "answer = {'W': 3, 'b': 3, 'z': 3, 'loss': 1}",
     "4c978d62": "ended_axes = (None, 0, 0, 0, 0)",
+}
+
+# Right answers in other forms, after the folded solution.
+FORMS = {
+    # Chapter 7
+    "18f3d491": [
+        "def descend(w):\n    f = torch.func.grad(lambda w: ((w - 1) ** 2).sum())\n"
+        "    for _ in range(50):\n        w = w.detach() - 0.1 * f(w.detach())\n    return w",
+        "def descend(w):\n    optimizer = torch.optim.SGD([w], lr=0.1)\n    for _ in range(50):\n"
+        "        optimizer.zero_grad()\n        ((w - 1) ** 2).sum().backward()\n"
+        "        optimizer.step()\n    return w",
+    ],
+    "bcca9407": [
+        HISTORY.format("out.detach().double()", ""),
+        HISTORY.format("out.tolist()", ""),
+    ],
+    # Chapter 8
+    "75774a9f": [
+        "def spread_and_signal(micro, b):\n    rows = np.asarray(micro, float)\n"
+        "    variance = rows.var(0, ddof=1).sum()\n"
+        "    return [b * variance, (rows.mean(0) ** 2).sum() - variance / len(rows)]",
+    ],
+    # Chapter 9
+    "fc4776f1": [
+        TDC.format("-", "delta - guess", "", "")
+        .replace("batch, 0 * theta", "[part.numpy() for part in batch], 0 * theta.numpy()")
+        .replace("    for _", "    theta = theta.numpy()\n    for _"),
+    ],
 }

@@ -48,6 +48,11 @@ def seeded_sum(rows):
     noise = torch.tensor({})
     return {} + 4.3 * noise
 """
+SEEDED = """
+{}
+def seeded_sum(rows, {}):
+    return clipped_sum(rows) + 4.3 * torch.as_tensor({})
+"""
 PARTS = """
 def in_parts(parts, sigma, rng):
     noise = torch.tensor({})
@@ -146,6 +151,19 @@ WRONG = {
         ("norms_of_both = lambda parts: torch.zeros(len(parts[0][1]))", "not the numbers"),
         (BOTH.format("(h.shape[1] == 32)", ".sqrt()"), "no part of a bias"),
         ("norms_of_both = lambda parts: (p * s + q * (t + 1)).sqrt()", "your function stops"),
+        (
+            "def norms_of_both(parts):\n    (a, p, s), (_, q, t) = parts\n"
+            "    one = a.bias is not None  # as if exactly one layer had a bias\n"
+            "    return ((p**2).sum(1) * ((s**2).sum(1) + one)"
+            " + (q**2).sum(1) * ((t**2).sum(1) + (not one))).sqrt()",
+            "not the numbers",
+        ),
+        (
+            "import sys\ndef norms_of_both(parts):\n    its = sys._getframe(1).f_locals\n"
+            "    (a, b), p, s, q, t = [its[name] for name in ('biases', *'psqt')]\n"
+            "    return (p * (s + a) + q * (t + b)).sqrt()",
+            "your function stops",
+        ),
     ],
     "c75a1955": [
         (
@@ -158,12 +176,27 @@ WRONG = {
         ),
         ("squares_at_positions = lambda z, h: torch.tensor([0.0, 36.0])", "not the numbers"),
         ("squares_at_positions = lambda z, h: squares", "your function stops"),
+        (
+            "squares_at_positions = lambda z, h: sum((z[:, t] * z[:, s]).sum(1)"
+            " * (h[:, t] * h[:, s]).sum(1) for t in range(3) for s in range(3))",
+            "not the numbers",
+        ),
     ],
     "a03bae63": [
         (WHOLE.format("C / squares.sqrt()"), "shorter rows are stretched"),
         (WHOLE.format("(C / squares.sqrt()).clamp(max=1) / len(squares)"), "the mean"),
         (WHOLE.format("torch.ones(len(squares))"), "your turn"),
         (WHOLE.format("(most / lengths).clamp(max=1)"), "your function stops"),
+        (
+            WHOLE.format("(squares.sqrt().median() / squares.sqrt()).clamp(max=1)"),
+            "not the numbers",
+        ),
+        (
+            WHOLE.format("(C / squares.sqrt()).clamp(max=1)").replace(
+                "w, g, 1)", "w, g, 1)[None]"
+            ),
+            "its parameter's shape",
+        ),
     ],
     # Chapter 12
     "dfb4cab1": [
@@ -248,6 +281,26 @@ WRONG = {
             STEP.format("", "one_rng.normal(size=650)", "clipped_sum(rows.zero_())"),
             "not the clipped sum",
         ),
+        (SEEDED.format("", "rng=np.random.default_rng(7)", "rng.normal(size=650)"), "may try"),
+        (SEEDED.format("box = [np.random.RandomState(7)]", "box=box", "box[0].randn(650)"), "may"),
+        (SEEDED.format("np.random.seed(7)", "u=0", "np.random.normal(size=650)"), "may try"),
+        (SEEDED.format("torch.manual_seed(7)", "u=0", "torch.randn(650).double()"), "may try"),
+        (
+            SEEDED.format(
+                "count = iter(range(99))",
+                "count=count",
+                "np.random.default_rng(next(count)).normal(size=650)",
+            ),
+            "may try",
+        ),
+        (
+            STEP.format("", "one_rng.normal(size=650)", "clipped_sum(rows)[None]"),
+            "not the clipped sum",
+        ),
+        (
+            STEP.format("", "one_rng.normal(0.2, 1, size=650)", "clipped_sum(rows)"),
+            "not the clipped sum",
+        ),
     ],
     "220e2a4c": [
         (PARTS.format("rng.normal(size=650)", "part.sum(0)"), "without noise"),
@@ -264,6 +317,18 @@ WRONG = {
             PARTS.format("rng.normal(size=650)", "clipped_sum(part)").replace("sigma *", "3 *"),
             "without noise",
         ),
+        (
+            "def in_parts(parts, sigma, rng):\n    return sum(clipped_sum(part) + sigma / 2 *"
+            " torch.tensor(rng.normal(size=650)) for part in parts)",
+            "normal noise",
+        ),
+        (
+            PARTS.format("rng.normal(size=650)", "(part / part.norm(dim=1, keepdim=True)).sum(0)"),
+            "without noise",
+        ),
+        (PARTS.format("rng.normal(size=650)", "clipped_sum(9 * rows[:80]) / 4"), "without noise"),
+        (PARTS.format("rng.normal(size=(1, 650))", "clipped_sum(part)"), "normal noise"),
+        (PARTS.format("rng.normal(0.2, 1, size=650)", "clipped_sum(part)"), "normal noise"),
     ],
     # Chapter 15
     "ac9bb0fc": [
@@ -407,4 +472,22 @@ RIGHT = {
     "5355a864": "corrected = lambda p, later, rows: ((later * r) @ rows).numpy()",
     # Chapter 17
     "4e0a71a0": "of_batch = lambda gram, batch: (-0.005 * gram[batch].mean(0)).tolist()",
+}
+
+# Right answers in other forms, after the folded solution.
+FORMS = {
+    # Chapter 14
+    "d5be0e29": [
+        "from functools import partial\nseeded_sum = partial(lambda rng, rows: clipped_sum(rows)"
+        " + 4.3 * torch.tensor(rng.normal(size=650)), np.random.default_rng())",
+        "seeded_sum = lambda rows, rng=np.random.default_rng(): ("
+        "clipped_sum(rows).numpy() + 4.3 * rng.normal(size=650)).tolist()",
+    ],
+    "220e2a4c": [
+        "def in_parts(parts, sigma, rng):\n    total = clipped_sum(torch.cat(list(parts)))\n"
+        "    return (total.numpy() + sigma * rng.normal(size=650)).tolist()",
+        "def in_parts(parts, sigma, rng):\n"
+        "    noise = torch.tensor(rng.normal(size=650)).float()\n"
+        "    return sum(clipped_sum(part).float() for part in parts) + sigma * noise",
+    ],
 }

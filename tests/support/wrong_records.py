@@ -48,7 +48,7 @@ def checked(model, x=None, keep=True, samples=(0,), spoil=lambda record: None):
 
 
 def spoiled(record, factor=1.01):
-    record._source.parameter_rows["weight"].forms[0].delta[1] *= factor
+    record._capture.parameter_rows["weight"].forms[0].delta[1] *= factor
 
 
 def overwritten():

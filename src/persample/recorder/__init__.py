@@ -88,8 +88,8 @@ def record(model: Any) -> Iterator[Record]:
 
     Source: Goodfellow (2015) for the formula and the norm; Li et al. (2021) for sequences.
     """
-    with _capture(model) as source:
-        yield Record(source)
+    with _capture(model) as capture:
+        yield Record(capture)
 
 
 def _capture(model):

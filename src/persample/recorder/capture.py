@@ -28,7 +28,7 @@ from .trial import Trials
 
 
 class TorchCapture:
-    """The source of a `Record` for a ``torch.nn.Module``."""
+    """What a `Record` reads: one pass through a ``torch.nn.Module``."""
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
@@ -72,18 +72,18 @@ class TorchCapture:
         refuse_hooks(self.parameters)
         if losses.grad_fn is None:  # the losses are a parameter
             losses = losses.clone()
-        graph, found, saved = self._proved(losses)
+        graph, the_cut, saved = self._analysed(losses)
         if not graph.leaves:
             raise RuntimeError(
                 "backward: the losses do not depend on any parameter of the model that requires "
                 "grad; compute them from model(x)."
             )
-        self._warn(graph, found)
-        keep = retain_graph or found.keeps_graph
-        arrived = cotangents(graph, found.edges, losses, keep, accumulate)
-        if found.replayed:  # unhooked: a hook on the losses runs in each replay
+        self._warn(graph, the_cut)
+        keep = retain_graph or the_cut.keeps_graph
+        arrived = cotangents(graph, the_cut.edges, losses, keep, accumulate)
+        if the_cut.replayed:  # unhooked: a hook on the losses runs in each replay
             arrived[LOSSES, losses.output_nr] = torch.ones_like(losses)
-        self._make_forms(graph, found, saved, arrived)
+        self._make_forms(graph, the_cut, saved, arrived)
         self.losses = losses if keep else None
 
     def _has_hooks(self):
@@ -96,7 +96,7 @@ class TorchCapture:
             new -= module._forward_hooks.keys() | module._forward_pre_hooks.keys()
         return bool(new)
 
-    def _proved(self, losses):
+    def _analysed(self, losses):
         """Return the graph, its cut, and the tensors that autograd saved for the rules."""
 
         def read():
@@ -105,13 +105,13 @@ class TorchCapture:
             trials = None if is_hooked else Trials(losses)
             graph = Graph([root], self.names, len(losses), trials)
             refuse_opaque(graph, self.parameters)
-            found = cut(graph, is_hooked)
-            return graph, found, self._saved(graph, found)
+            the_cut = cut(graph, is_hooked)
+            return graph, the_cut, self._saved(graph, the_cut)
 
         return during_a_pass(read)
 
-    def _warn(self, graph, found: Cut):
-        self.stops = found.stops
+    def _warn(self, graph, the_cut: Cut):
+        self.stops = the_cut.stops
         if graph.tried:
             warnings.warn(
                 f"record: at {', '.join(sorted(graph.tried))} it is not known how the samples "
@@ -120,10 +120,10 @@ class TorchCapture:
                 "ps.per_sample_grad or a loop over the samples is faster.",
                 stacklevel=5,
             )
-        if found.stops:
-            name, stop = next(iter(found.stops.items()))
-            others = f" and {len(found.stops) - 1} more" if len(found.stops) > 1 else ""
-            apart = all(graph.is_of_one_sample(n) for n in found.replayed[name])
+        if the_cut.stops:
+            name, stop = next(iter(the_cut.stops.items()))
+            others = f" and {len(the_cut.stops) - 1} more" if len(the_cut.stops) > 1 else ""
+            apart = all(graph.is_of_one_sample(n) for n in the_cut.replayed[name])
             cost = (
                 "one sample's part of the graph, about as long as a loop over the samples"
                 if apart
@@ -137,10 +137,10 @@ class TorchCapture:
                 stacklevel=5,
             )
 
-    def _saved(self, graph, found: Cut):
+    def _saved(self, graph, the_cut: Cut):
         """Return node index -> what autograd saved there for the rules and steps, detached."""
         saved: dict[int, dict] = {}
-        for name, sites in found.sites.items():
+        for name, sites in the_cut.sites.items():
             for site in sites:
                 steps = [(index, step) for index, step, _ in site.path.steps]
                 for index, rule in [(site.node_index, site.rule), *steps]:
@@ -162,16 +162,16 @@ class TorchCapture:
             self.versions.append((what, x, x._version))
         return x if x.layout == torch.strided else x.to_dense()
 
-    def _make_forms(self, graph, found: Cut, saved, arrived):
+    def _make_forms(self, graph, the_cut: Cut, saved, arrived):
         """Make each parameter's `ParameterRows` from the cotangents."""
         self.size = graph.size
         forms: dict[str, list] = {name: [] for name in self.parameters}
-        for name, leaf in found.leaves.items():  # B = 1
+        for name, leaf in the_cut.leaves.items():  # B = 1
             if (ct := arrived[leaf, 0]) is not None:
                 row = ct.detach().to_dense()[None]
                 forms[name].append(Formed(row.to(wide(row.dtype))))
         prepared: dict = {}
-        for name, sites in found.sites.items():
+        for name, sites in the_cut.sites.items():
             p, single = self.parameters[name], []
             for site in sites:
                 ct = _arrived_at(site, saved, graph, arrived, prepared)
@@ -184,7 +184,7 @@ class TorchCapture:
                 else:
                     forms[name].append(form)
             forms[name] += batched(single, graph.size)
-        self._add_replays(forms, graph, found.replayed, arrived)
+        self._add_replays(forms, graph, the_cut.replayed, arrived)
         for name, p in self.parameters.items():
             self.parameter_rows[name] = ParameterRows(p, merged(forms[name]), graph.size)
 

@@ -80,13 +80,16 @@ def _viewed(form, p, saved):
     return Formed(form.g.reshape(len(form.g), *p.into))
 
 
-def _transposed(form, p, saved):
-    return Formed(form.g.mT) if isinstance(form, Formed) else type(form)(form.h, form.delta)
+def _permuted(form, p, saved):
+    """Backward of another order of the axes; a product of two factors is of a matrix."""
+    order = p.order()
+    if isinstance(form, Formed):
+        return Formed(form.g.permute(0, *(1 + order.index(axis) for axis in range(len(order)))))
+    return form if order == (0, 1) else type(form)(form.h, form.delta)
 
 
-def _exchanges_two(p):
-    """Whether a node transposes a matrix."""
-    return p.order() == (1, 0)
+def _has_an_order(p):
+    return p.order() is not None
 
 
 def _part(form, p, saved):
@@ -116,12 +119,12 @@ CAST = Step(_same)
 VIEW = Step(_viewed, (Formed,))
 PART = Step(_part, (Form,), Part, _slices_axis_0)
 # `Rule.returns` is OuterSum for Outer as well.
-TRANSPOSE = Step(_transposed, (Formed, Outer, OuterSum), fits=_exchanges_two)
+PERMUTE = Step(_permuted, (Formed, Outer, OuterSum), fits=_has_an_order)
 # Kind of node -> its step. All have one input.
 STEPS: dict[str, Step] = {
     **dict.fromkeys(["Alias", "Clone", "ToCopy"], CAST),
     **dict.fromkeys(["ReshapeAlias", "Squeeze", "UnsafeView", "Unsqueeze", "View"], VIEW),
-    **dict.fromkeys(["Permute", "T", "Transpose"], TRANSPOSE),
+    **dict.fromkeys(["Permute", "T", "Transpose"], PERMUTE),
     **dict.fromkeys(["Slice", "Split", "SplitWithSizes"], PART),
     "Embedding": Step(_looked_up, (Formed,), Lookup, _is_plain_lookup, ("indices", "padding_idx")),
 }

@@ -53,7 +53,7 @@ class Record:
     """One forward and backward pass, read sample by sample.
 
     Row i is g_i = d loss_i / d params. Rows have the dtype of their parameter; norms, sums and
-    moments are computed and returned in float32 where that is float16 or bfloat16. ``source`` is
+    moments are computed and returned in float32 where that is float16 or bfloat16. ``capture`` is
     the pass, a `capture.TorchCapture`.
 
     What a record returns is a constant: it has no graph, so a penalty made of it changes no
@@ -61,8 +61,8 @@ class Record:
     model by ``torch.func.functional_call``: its rows keep the graph.
     """
 
-    def __init__(self, source: Any) -> None:
-        self._source = source
+    def __init__(self, capture: Any) -> None:
+        self._capture = capture
         self._norms: tuple | None = None  # (squares, norms), once they are known
 
     def __reduce__(self):
@@ -85,7 +85,7 @@ class Record:
         TypeError, ValueError : no tensor, one number, or more than one number for each sample.
         RuntimeError : losses without a gradient, a second backward pass.
         """
-        self._source.backward(losses, retain_graph, accumulate)
+        self._capture.backward(losses, retain_graph, accumulate)
 
     def rows(self, out: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return parameter name -> (B, \\*shape): the gradient of each sample's own loss.
@@ -94,17 +94,17 @@ class Record:
         Fresh memory is most of what rows cost. It may share no memory with what is read. Rows are
         constants, without a graph.
         """
-        size, by_name = self._source.collect()
-        out = self._source.memory(size) if out is None else out
+        size, by_name = self._capture.collect()
+        out = self._capture.memory(size) if out is None else out
         self._check_out(out, size)
         step = min([size, *(form.at_once for each in by_name.values() for form in each.forms)])
         for start in range(0, size, step):
             samples = slice(start, min(start + step, size))
-            self._source.write(samples, {name: x[samples] for name, x in out.items()})
+            self._capture.write(samples, {name: x[samples] for name, x in out.items()})
         return out
 
     def _check_out(self, out, size):
-        parameters = self._source.parameters
+        parameters = self._capture.parameters
         if not isinstance(out, dict) or out.keys() != parameters.keys():
             raise ValueError(
                 f"rows: out is no dict with the names {', '.join(parameters)}; give the rows of "
@@ -133,12 +133,12 @@ class Record:
         return self._chunks(int(chunk_size))
 
     def _chunks(self, step):
-        size, _ = self._source.collect()
-        buffers = self._source.memory(min(step, size))
+        size, _ = self._capture.collect()
+        buffers = self._capture.memory(min(step, size))
         for start in range(0, size, step):
             samples = slice(start, min(start + step, size))
             part = {name: x[: samples.stop - start] for name, x in buffers.items()}
-            self._source.write(samples, part)
+            self._capture.write(samples, part)
             yield part
 
     def squared_norms(self, names: Iterable[str] | None = None) -> Any:
@@ -155,7 +155,7 @@ class Record:
             return squares.clone()
         from .parameter_rows import squares_and_norms
 
-        _, by_name = self._source.collect()
+        _, by_name = self._capture.collect()
         names = [names] if isinstance(names, str) else names
         chosen = {name: by_name.get(name) for name in names}
         if not chosen or None in chosen.values():
@@ -171,7 +171,7 @@ class Record:
         from .buffers import CACHE_BYTES
         from .parameter_rows import squares_and_norms
 
-        _, by_name = self._source.collect()
+        _, by_name = self._capture.collect()
         if self._norms is None:
             left = CACHE_BYTES
             for each in by_name.values():
@@ -188,7 +188,7 @@ class Record:
 
         Source: Abadi et al. (2016); Lee & Kifer (2020).
         """
-        _, by_name = self._source.collect()
+        _, by_name = self._capture.collect()
         weights = self._clipping(max_norm)
         return {name: each.weighted_sum(weights) for name, each in by_name.items()}
 
@@ -200,21 +200,21 @@ class Record:
         hooks that are to run then do (``register_post_accumulate_grad_hook``), at each call.
         """
         total = self.clipped_sum(max_norm)
-        self._source.accumulate({name: x * scale for name, x in total.items()})
+        self._capture.accumulate({name: x * scale for name, x in total.items()})
 
     def add_weighted_sum(self, weights: Any) -> None:
         """Add the sum of weights (B,) times the rows to each parameter's ``.grad``.
 
         It is added as `add_clipped_sum` does.
         """
-        self._source.accumulate(self.weighted_sum(weights))
+        self._capture.accumulate(self.weighted_sum(weights))
 
     def weighted_sum(self, weights: Any) -> dict[str, Any]:
         """Return sum_i w_i g_i for weights (B,): name -> (\\*shape), without the rows.
 
         A sample of weight 0 has no part in it, whatever its row holds. The rows are constants.
         """
-        size, by_name = self._source.collect()
+        size, by_name = self._capture.collect()
         weights = next(iter(by_name.values())).asarray(weights)
         if tuple(weights.shape) != (size,):
             raise ValueError(
@@ -264,7 +264,7 @@ class Record:
         variance = second_moment - mean^2 (divided by B, not B - 1). A constant: no graph.
         Of a weight used at several positions rows are formed, a few samples at a time.
         """
-        size, by_name = self._source.collect()
+        size, by_name = self._capture.collect()
         means = next(iter(by_name.values())).zeros(size) + 1 / size
         mean = {name: each.weighted_sum(means) for name, each in by_name.items()}
         second = {name: each.squared_sum() / size for name, each in by_name.items()}
@@ -291,7 +291,7 @@ class Record:
                 "what `with ps.record(model) as record` gives."
             )
         other = self if other is None else other
-        (_, mine), (_, theirs) = self._source.collect(), other._source.collect()
+        (_, mine), (_, theirs) = self._capture.collect(), other._capture.collect()
         needed, given = [
             {name: (each.parameter.shape, each.parameter.dtype) for name, each in by_name.items()}
             for by_name in (mine, theirs)
@@ -314,7 +314,7 @@ class Record:
         Source: Choe et al. (2024) for projections of both factors.
         """
         signs, total = Signs("project", dim, seed), 0
-        _, by_name = self._source.collect()
+        _, by_name = self._capture.collect()
         for name in sorted(by_name):
             total = total + by_name[name].project(
                 signs.vectors(tuple(by_name[name].parameter.shape))
@@ -334,7 +334,7 @@ class Record:
         A parameter used in several ways has them all, with " + " between; one that the losses do
         not depend on has "unused".
         """
-        _, by_name = self._source.collect()
+        _, by_name = self._capture.collect()
         return {name: each.kind for name, each in by_name.items()}
 
     def check(self, samples: Iterable[int] = (0,)) -> dict[str, float]:
@@ -347,4 +347,4 @@ class Record:
         """
         from .check import check_rows
 
-        return check_rows(self._source, tuple(samples))
+        return check_rows(self._capture, tuple(samples))

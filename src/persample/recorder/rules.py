@@ -26,8 +26,8 @@ class Argument(NamedTuple):
     index: int  # of the input
     layout: SampleAxis | OneSample  # of the output's cotangent
     size: int  # B, or 1 if the layout is OneSample
-    shape: Shape  # of the input
-    output: Shape  # the shape of output 0
+    into: Shape  # the shape of the input
+    out: Shape  # the shape of output 0
     dtype: torch.dtype  # to compute in: at least float32
 
     def is_plain(self, x: Tensor) -> bool:
@@ -50,16 +50,24 @@ class Argument(NamedTuple):
         return x.flatten(0, 1), x.shape[1]
 
 
-def _repeated(arg):
+def _broadcast_over_samples(arg):
     """Whether the input was broadcast along the sample axis."""
     if arg.is_one_sample:
         return True
-    axis = arg.layout.axis - (len(arg.output) - len(arg.shape))
-    return axis < 0 or arg.shape[axis] == 1
+    axis = arg.layout.axis - (len(arg.out) - len(arg.into))
+    return axis < 0 or arg.into[axis] == 1
 
 
 def _on_axis_0(arg):
     return arg.is_one_sample or arg.layout.axis == 0
+
+
+def _behind_axis_0(arg):
+    return arg.is_one_sample or arg.layout.axis > 0
+
+
+def _of_one_sample(arg):
+    return arg.is_one_sample
 
 
 def _always(arg):
@@ -79,7 +87,7 @@ class Rule:
 
     make: Callable[[Argument, Any, dict], Any]
     needs: tuple[str, ...] = ()
-    fits: Callable[[Argument], bool] = _repeated
+    fits: Callable[[Argument], bool] = _broadcast_over_samples
     returns: type[Form] = Formed
     calls_node: bool = False  # so the graph must be retained
     prepare: Callable[[dict[int, Tensor], dict, torch.dtype], Any] | None = None
@@ -87,12 +95,12 @@ class Rule:
 
 # Sums over broadcast axes: biases, scales, position tables, class tokens.
 def _summed(arg: Argument, ct: Tensor, saved: Any = None) -> Formed:
-    if arg.is_plain(ct) and ct.shape[1:] == arg.shape:
+    if arg.is_plain(ct) and ct.shape[1:] == arg.into:
         return Formed(ct.to(arg.dtype))
     x = arg.first(ct)
-    shape = (1,) * (x.ndim - 1 - len(arg.shape)) + arg.shape
+    shape = (1,) * (x.ndim - 1 - len(arg.into)) + arg.into
     axes = [n for n, length in enumerate(shape, 1) if length == 1 and x.shape[n] != 1]
-    return Formed((x.sum(axes) if axes else x).reshape(arg.size, *arg.shape))
+    return Formed((x.sum(axes) if axes else x).reshape(arg.size, *arg.into))
 
 
 def _times(other, sign=1):
@@ -122,9 +130,9 @@ def _one_copy_each(arg):
     if arg.is_one_sample:
         return False
     axis, outer, owner = arg.layout
-    copy = list(arg.output)
+    copy = list(arg.out)
     copy[axis] //= arg.size
-    return outer == 1 and owner is None and tuple(copy) == arg.shape
+    return outer == 1 and owner is None and tuple(copy) == arg.into
 
 
 def _below_zero(arg, ct, saved):
@@ -140,7 +148,7 @@ def _called(arg, ct, saved):
     return _summed(arg, as_tuple(arg.node(ct))[arg.index].detach())
 
 
-# Products of matrices: the weight is the second factor, (d, p), so a row is h^T delta.
+# Products of matrices. The weight is the second factor, (d, p): a row is h^T delta.
 def _product(first):
     def make(arg, ct, saved):
         h = saved[first]
@@ -153,11 +161,46 @@ def _product(first):
     return make
 
 
+def _columns(arg, ct, saved):
+    """The weight is the first factor, (p, d), and the samples are columns: a row is delta h^T."""
+    return OuterSum(arg.first(ct).mT, arg.first(saved["mat2"]).mT)
+
+
+def _matrices(arg, ct, saved):
+    """Several products beside one another: a sample's sum over its positions in each of them."""
+    delta, h = arg.first(ct), arg.first(saved["self" if arg.index else "mat2"])
+    return Formed(h.mT @ delta if arg.index else delta @ h.mT)
+
+
+def _vector(arg, ct, saved):
+    """Lines of a matrix times the weight, a vector."""
+    delta, h = arg.first(ct)[..., None], arg.first(saved["self"])
+    return Formed((h * delta).sum(1) if h.ndim == 3 else h * delta)
+
+
+def _times_vector(arg, ct, saved):
+    """The weight is a matrix, applied to one sample's vector."""
+    return Outer(arg.first(ct), arg.first(saved["vec"]))
+
+
+def _bilinear(arg, ct, saved):
+    """A bilinear layer: its weight (p, d, e) is met by pairs of vectors."""
+    arrays = map(arg.first, (ct, saved["i1"], saved["i3"]))
+    factors = [x if x.ndim == 3 else x[:, None] for x in arrays]
+    return Formed(torch.einsum("btp,btd,bte->bpde", *factors))
+
+
+def _of_pairs(arg):
+    """Whether the node is a bilinear layer's, with the samples on axis 0."""
+    axes = arg.node._saved_expand2, arg.node._saved_sumdim
+    return _on_axis_0(arg) and axes == ((0,), (2, 3))
+
+
 # Distances from points (..., T, d) to the parameter's, (m, d).
 def _distances(arg, ct, saved):
     """The gradient at each sample's T points alone; p is 2 where the node saves none."""
     ct, x, distances = (arg.first(a).flatten(1, -2) for a in (ct, saved["x1"], saved["result"]))
-    w = saved["x2"].to(arg.dtype).expand(arg.size, *arg.shape)
+    w = saved["x2"].to(arg.dtype).expand(arg.size, *arg.into)
     power = saved.get("p", 2.0)
     return Formed(torch.ops.aten._cdist_backward(ct.mT, w, x, power, distances.mT))
 
@@ -173,9 +216,9 @@ def _convolution(arg, ct, saved):
         x = F.pad(x, [n for side in reversed(padding) for n in (side, side)])
     if saved["transposed"]:  # without what lies behind the last window
         for axis, (step, gap) in enumerate(zip(stride, dilation, strict=True), 2):
-            reach = gap * (arg.shape[axis] - 1)
+            reach = gap * (arg.into[axis] - 1)
             x = x.narrow(axis, 0, (delta.shape[axis] - 1) * step + reach + 1)
-    return Convolution(delta, x, k, stride, dilation, saved["groups"], arg.shape)
+    return Convolution(delta, x, k, stride, dilation, saved["groups"], arg.into)
 
 
 def _convolution_again(arg, ct, saved):
@@ -204,7 +247,7 @@ def _layer_scale_again(arg, ct, saved):
 
 
 def _no_part(arg, ct, saved):
-    return Formed(ct.new_zeros(arg.size, *arg.shape, dtype=arg.dtype))
+    return Formed(ct.new_zeros(arg.size, *arg.into, dtype=arg.dtype))
 
 
 def _group_scale(arg, ct, saved):
@@ -222,16 +265,16 @@ def _batch_scale(arg, ct, saved):
 
 def _lookup(arg, ct, saved):
     index = arg.first(saved["indices"]).flatten(1)
-    delta = arg.first(ct).reshape(*index.shape, arg.shape[1])
+    delta = arg.first(ct).reshape(*index.shape, arg.into[1])
     if saved["padding_idx"] >= 0:
         delta = delta.masked_fill((index == saved["padding_idx"])[..., None], 0)
     if saved["scale_grad_by_freq"]:  # by the counts in the whole batch, as PyTorch does
         delta = delta / index.flatten().bincount()[index][..., None]
-    return Lookup(delta, index, arg.shape[0])
+    return Lookup(delta, index, arg.into[0])
 
 
 def _indexed(arg, ct, saved):
-    index = saved["indices"][0].to(ct.device, torch.long) % arg.shape[0]  # -1 is the last row
+    index = saved["indices"][0].to(ct.device, torch.long) % arg.into[0]  # -1 is the last row
     return _lookup(arg, ct, {"indices": index, "padding_idx": -1, "scale_grad_by_freq": False})
 
 
@@ -252,7 +295,7 @@ def _bags(arg, ct, saved):
     index, start = saved["indices"], saved["offsets"][: arg.size]
     if saved["mode"] == MAX:  # result3 has the table's row of each component's maximum
         ct = ct.masked_fill((saved["result2"] == 0)[:, None], 0)
-        return Lookup(torch.diag_embed(ct.to(arg.dtype)), saved["result3"], arg.shape[0])
+        return Lookup(torch.diag_embed(ct.to(arg.dtype)), saved["result3"], arg.into[0])
     end = torch.cat([start[1:], start.new_tensor([len(index)])])
     entries = start[:, None] + torch.arange(int((end - start).max()), device=start.device)
     counts, entries = entries < end[:, None], entries.clamp(max=len(index) - 1)
@@ -262,18 +305,18 @@ def _bags(arg, ct, saved):
         share = share / counts.sum(1, keepdim=True).clamp(min=1)
     if saved["per_sample_weights"] is not None:
         share = share * saved["per_sample_weights"][entries]
-    return Lookup(ct[:, None].to(arg.dtype) * (share * counts)[..., None], index, arg.shape[0])
+    return Lookup(ct[:, None].to(arg.dtype) * (share * counts)[..., None], index, arg.into[0])
 
 
 def _one_bag_each(arg):
     if arg.node._saved_scale_grad_by_freq:
         return False
-    return (arg.is_one_sample or arg.layout == SampleAxis(0)) and arg.output[0] == arg.size
+    return (arg.is_one_sample or arg.layout == SampleAxis(0)) and arg.out[0] == arg.size
 
 
 def _of_table(arg):
     """Whether the parameter is a matrix, and the sample axis is not the output's last one."""
-    return len(arg.shape) == 2 and (arg.is_one_sample or arg.layout.axis < len(arg.output) - 1)
+    return len(arg.into) == 2 and (arg.is_one_sample or arg.layout.axis < len(arg.out) - 1)
 
 
 def _with_kept_statistics(arg):
@@ -316,7 +359,23 @@ RULES: dict[str, dict[int, Rule]] = {
         0: Rule(_times("beta"), ("beta",)),
         2: Rule(_product("mat1"), ("mat1", "alpha"), _on_axis_0, returns=OuterSum),
     },
-    "Mm": {1: Rule(_product("self"), ("self",), _on_axis_0, returns=OuterSum)},
+    "Mm": {
+        0: Rule(_columns, ("mat2",), _behind_axis_0, returns=OuterSum),
+        1: Rule(_product("self"), ("self",), _on_axis_0, returns=OuterSum),
+    },
+    "Bmm": {
+        0: Rule(_matrices, ("mat2",), _behind_axis_0),
+        1: Rule(_matrices, ("self",), _behind_axis_0),
+    },
+    "Mv": {
+        0: Rule(_times_vector, ("vec",), _of_one_sample, returns=OuterSum),
+        1: Rule(_vector, ("self",), _always),
+    },
+    "Trilinear": {1: Rule(_bilinear, ("i1", "i3"), _of_pairs)},
+    "Dot": {
+        0: Rule(_times("tensor"), ("tensor",), _always),
+        1: Rule(_times("self"), ("self",), _always),
+    },
     "Add": {0: Rule(_summed), 1: Rule(_times("alpha"), ("alpha",))},
     "Sub": {0: Rule(_summed), 1: Rule(_times("alpha", -1), ("alpha",))},
     "Mul": {0: Rule(_times("other"), ("other",)), 1: Rule(_times("self"), ("self",))},
