@@ -6,7 +6,6 @@ any order.
 
 import importlib.util
 import itertools
-import re
 import subprocess
 import sys
 from functools import partial
@@ -209,5 +208,7 @@ def test_the_table_says_who_wrote_each_line():
     for names in ((shared[0], shared[-1]), (backwards[0], backwards[-1])):
         assert "| `{}` to `{}` |".format(*names) in table
     assert f"`{'`, `'.join(spread)}` |" in table
-    assert lines["_3"].startswith("stop_gradient") and lines["_6"].startswith("add(_3")
-    assert lines["_13"].startswith("add") and "the error `delta` is `_6`" in table
+    assert lines["_3"].startswith("stop_gradient")
+    assert lines["_6"].startswith("add(_3")
+    assert lines["_13"].startswith("add")
+    assert "the error `delta` is `_6`" in table
