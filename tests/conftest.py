@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from book_files import make_wheel
 from hypothesis import HealthCheck, settings
 
 from support import ROOT
@@ -79,6 +78,8 @@ def light_compiler(monkeypatch):
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory) -> Path:
     """Build the wheel that `pip install .` installs."""
+    from book_files import make_wheel  # what it needs is not there where packages are tried
+
     folder = tmp_path_factory.mktemp("wheel")
     make_wheel(ROOT, folder)
     (built,) = folder.glob("*.whl")
