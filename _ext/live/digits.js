@@ -3,12 +3,11 @@
    times 1/10, or 1/10 - 1 for the class of its label. */
 "use strict";
 {
-const {make, set, fixed} = live;
-const PIXELS = "007fd10008d6f400021dd000002fb1000001cc1000001a8000845e90007dd900029fe93004d89g800006ef30000be2000002fb0000002f400156dg6002ccdb0"
+const {make, set, fixed, images, pixels} = live;
+const IMAGES = images("007fd10008d6f400021dd000002fb1000001cc1000001a8000845e90007dd900029fe93004d89g800006ef30000be2000002fb0000002f400156dg6002ccdb0"
   + "0018cfe4003b88cc000002d700002fc100000d50000009d000078ef0000efb200009gd6000065gg000008f5000005e30000009f2000000bc00048bfc000bec80"
   + "001afb1000388bc000005ef10000bf2000004f2000000ca000034ag1000dgfa0000afe4000046dg200003g9000001g6000000ac0000001g4001956g7000ecfb2"
-  + "000ege600007agg300005gg100002g8000000cd1000004g700059eg7000dgga100001b00000078000001d6220007f098005ga0g6004fgdg100003fa000002g400";
-const IMAGES = Array.from({length: 8}, (_, i) => Array.from(PIXELS.slice(64 * i, 64 * i + 64), (d) => parseInt(d, 17) / 16));
+  + "000ege600007agg300005gg100002g8000000cd1000004g700059eg7000dgga100001b00000078000001d6220007f098005ga0g6004fgdg100003fa000002g400");
 const LABELS = [3, 4];
 const RANGES = [say`0 to 1`, say`0 to 16`];
 const at = (list, i, value) => list.map((old, j) => (j === i ? value : old));
@@ -17,22 +16,6 @@ const cosine = (a, b) => norm(a) && norm(b) ? a.reduce((sum, v, k) => sum + v * 
 const average = (lists, weights, count) => IMAGES[0].map((_, k) => lists.reduce((sum, one, i) => sum + weights[i] * one[k], 0) / (count || 1));
 const THREE = average(IMAGES.slice(0, 7), Array(7).fill(1), 7);
 const looks = (picture) => [cosine(picture, IMAGES[7]), cosine(picture, THREE)];
-
-/* Eight by eight pixels, ink by size: blue adds, orange takes away. */
-function pixels(parent, x, y, size) {
-  const group = make("svg:g", {transform: `translate(${x} ${y})`});
-  const cells = IMAGES[0].map((_, k) => make("svg:rect", {
-    x: (k % 8) * size / 8, y: Math.floor(k / 8) * size / 8, width: size / 8, height: size / 8, "shape-rendering": "crispEdges",
-  }));
-  const frame = make("svg:rect", {width: size, height: size, rx: 3, class: "live-frame"});
-  group.append(...cells, frame);
-  parent.append(group);
-  const draw = (picture) => {
-    const most = Math.max(...picture.map(Math.abs)) || 1;
-    picture.forEach((v, k) => set(cells[k], {class: v < 0 ? "live-minus" : "live-plus", "fill-opacity": (Math.abs(v) / most).toFixed(3)}));
-  };
-  return {group, draw};
-}
 
 live.figure("digits", {
   start: {chosen: 7, label: Array(8).fill(3), scale: [...Array(7).fill(1), 16], keep: Array(8).fill(1), bound: 4},

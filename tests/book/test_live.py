@@ -4,10 +4,13 @@ What they compute is compared with Python on a hundred random states; how they a
 tried with mouse, finger and keyboard.
 """
 
+import functools
 import json
 import re
+import warnings
 
 import book_live
+import nbformat
 import numpy as np
 import pytest
 import torch
@@ -280,6 +283,91 @@ def digits_in_python(label, scale, keep, bound):
     means = [-np.mean(many, 0)[3] for many in (kept, [clip(row, bound) for row in kept])]
     norms = [np.linalg.norm(row) for row in rows]
     return {"norms": norms, "mean": means[0], "clipped": means[1]}
+
+
+def influence_state(rng):
+    return {"chosen": int(rng.integers(0, 18)), "step": round(rng.uniform(0.01, 0.3), 3)}
+
+
+@functools.cache
+def program_of_chapter_15() -> dict:
+    """What chapter 15 computes: its cells up to the images that weigh on a misread 3."""
+    page = nbformat.read(ROOT / "chapters/15_influence.ipynb", as_version=4)
+    cells = [cell.source for cell in page.cells if cell.cell_type == "code"]
+    first = next(i for i, cell in enumerate(cells) if "load_digits" in cell)
+    last = next(i for i, cell in enumerate(cells) if cell.startswith("ranked ="))
+    ranked = "\n".join(cells[last].splitlines()[:2])
+    made, dtype = {}, torch.get_default_dtype()
+    try:
+        torch.set_default_dtype(torch.float64)
+        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+            exec("\n".join(["import torch", *cells[first:last], ranked]), made)
+    finally:
+        torch.set_default_dtype(dtype)
+    return made
+
+
+def influence_in_python(chosen, step):
+    """By steps on the weights of the chapter, which the figure has rounded to 1/250."""
+    page, entropy = program_of_chapter_15(), torch.nn.functional.cross_entropy
+    theta = (page["theta"] * 250).round() / 250
+    i = int([*page["opponents"], *page["proponents"], 235, 368][chosen])
+    tests = [int(page["j"]), 587, 273, 268, 645, 283]
+    x, y = page["x_test"][tests], page["y_test"][tests]
+    row = page["rows_of"](theta, page["x"][[i]], page["y"][[i]])[0]
+    before, after = (
+        entropy(x @ w.T, y, reduction="none").numpy() for w in (theta, theta - step * row)
+    )
+    products = page["rows_of"](theta, x, y).flatten(1) @ row.flatten()
+    read = (x @ (theta - step * row).T).argmax(1)
+    found = {"norm": row.norm(), "before": before, "after": after, "read": read.numpy()}
+    return {**found, "first": -step * products.numpy(), "real": after - before}
+
+
+def test_the_answers_under_the_influence_are_right(opened):
+    """A step follows the label of its image, whatever the image has done to the training."""
+    page, made = opened("influence"), program_of_chapter_15()
+    both = [*made["opponents"], *made["proponents"]]
+    digits, labels = made["digits"][both], made["labels"][both]
+    shown = page.locator(".live-tile").all_inner_texts()
+    said_of = [f"{d}→{of}" if d != of else f"{d}" for d, of in zip(digits, labels, strict=True)]
+    assert [text.strip() for text in shown] == [*said_of, "3", "7"]
+    assert "our 3 goes from 1.25 to 1.74, to first order to 1.69." in said(page)
+    found = values(page, "influence", *[{"chosen": i, "step": 0.05} for i in range(18)])
+    ours = np.array([one["real"][0] for one in found[:16]])
+    assert ((ours < 0) == (labels == 3)).all()
+    assert (made["score"][made["opponents"], made["j"]] < 0).all()
+    assert sum(labels[:8] == 3) == 4
+    wrong = shown.index("3→7")
+    assert [np.sign(found[wrong]["real"][k]) for k in (0, 1, 3)] == [1, -1, -1]
+    assert np.argmax(found[wrong]["real"]) == 0
+    for one in found[16:]:
+        assert one["norm"] < 0.1
+        assert np.abs(one["real"]).max() < 0.01
+    assert max(abs(one["real"][5]) for one in found) < 0.01
+    for one in values(page, "influence", *[{"chosen": i, "step": 0.3} for i in range(18)]):
+        assert (np.array(one["real"]) >= one["first"]).all()
+    (large,) = values(page, "influence", {"chosen": 0, "step": 0.2})
+    assert large["first"][1] < 0 < large["real"][1]
+
+
+def test_a_step_is_taken_by_a_click_and_by_keys(opened):
+    page = opened("influence")
+    page.locator(".live-tile").nth(4).click()
+    assert state(page, "influence")["chosen"] == 4
+    assert said(page).startswith("A step of 0.05 on a 3 labelled 7 (opponents), whose row")
+    bars = page.locator("#live-influence svg[role=img] rect[width='24']")
+    heights = [
+        float(h) for h in bars.evaluate_all("(all) => all.map((e) => e.height.baseVal.value)")
+    ]
+    (found,) = values(page, "influence", {})
+    assert_close(np.array(heights) / heights[0], np.abs(found["real"]) / found["real"][0], 1e-5)
+    kinds = bars.evaluate_all("(all) => all.map((e) => e.getAttribute('class'))")
+    assert kinds == ["live-plus" if v < 0 else "live-minus" for v in found["real"]]
+    press(page, "radio", "3 labelled 7, opponents", "ArrowRight")
+    assert state(page, "influence")["chosen"] == 5
+    press(page, "slider", "size of the step", "End")
+    assert state(page, "influence")["step"] == 0.3
 
 
 def test_the_digits_say_what_chapter_1_prints(opened):
@@ -584,6 +672,7 @@ STOPS = {
     "batch": ["size", "again", "Draw again", "Reset"],
     "branch": ["first", "second", "where", "Reset"],
     "divergence": ["1→1", "alpha", "gamma", "steps", "Reset"],
+    "influence": ["0", "step", "Reset"],
     "trace": ["Back", "Step", "To the end", "Another walk", "Reset", "lambda"],
 }  # fmt: skip
 
