@@ -13,7 +13,8 @@
 
 A notebook shows the box as it stands. The built page drops its title and first paragraph. What
 the figure computes and draws is `live/NAME.js`, on top of `live/live.js`. Without JavaScript, and
-in print, the page shows none of it: the static figure beside it says the same.
+in print, the page shows none of it: the static figure beside it says the same, or a picture in the
+box, which is shown only then.
 """
 
 import html
@@ -57,7 +58,10 @@ class Live(SphinxTransform):
                 for answer in list(box.findall(nodes.admonition, include_self=False)):
                     answer.parent.replace(answer, folded(answer))
                 _title, _note, *words = box.children
-                box.replace_self(live_figure("", *words, name=name))
+                still = [part for part in words if part.next_node(nodes.image)]
+                live = live_figure("", *[part for part in words if part not in still], name=name)
+                shown = [nodes.container("", *still, classes=["still"])] if still else []
+                box.replace_self([*shown, live])
 
 
 def opening(name: str) -> str:

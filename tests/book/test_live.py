@@ -8,6 +8,7 @@ import functools
 import json
 import re
 import warnings
+from xml.etree import ElementTree
 
 import book_live
 import nbformat
@@ -370,6 +371,91 @@ def test_a_step_is_taken_by_a_click_and_by_keys(opened):
     assert state(page, "influence")["step"] == 0.3
 
 
+def tape_state(rng):
+    step, stops = rng.integers(0, [17, 2]).tolist()
+    return {"step": step, "stops": stops, "reward": round(rng.uniform(-3, 3), 3)}
+
+
+def small_engine() -> dict:
+    """The engine that chapter 6 builds, its loss, and three transitions."""
+    page = nbformat.read(ROOT / "chapters/06_build_your_own.ipynb", as_version=4)
+    (loss,) = (c.source for c in page.cells if "def td_loss" in c.source)
+    made = {}
+    exec((ROOT / "chapters/files/small_engine.py").read_text(encoding="utf-8"), made)
+    exec(loss, made)
+    return made
+
+
+def tape_in_python(step, stops, reward):
+    """By the engine of chapter 6, which reads only the last nodes of its tape if the others go."""
+    made = small_engine()
+    if not stops:
+        made["stop_gradient"] = lambda x: x
+    tape = made["Tape"]()
+    leaf = made["Tracer"](tape, made["theta"])
+    loss = made["td_loss"](leaf, made["s"][0], reward, made["s_next"][0])
+    nodes, places = tape.nodes, {leaf: 0, **{x: k + 1 for k, x in enumerate(tape.nodes)}}
+    reads = min(max(step - len(nodes), 0), len(nodes))
+    tape.nodes = nodes[len(nodes) - reads :]
+    cts = made["backward"](tape, {loss: 1.0}) if reads else {}
+    inputs = [x for node in nodes for x in node.note[1]]
+    return {
+        "values": [node.value for node in nodes],
+        "names": [list(made["compute"]).index(node.note[0]) for node in nodes],
+        "inputs": [places[x] if isinstance(x, made["Tracer"]) else -1 for x in inputs],
+        "written": min(step, len(nodes)),
+        "reads": reads,
+        "reached": [x in cts for x in places],
+        "cts": np.concatenate([[], *(np.atleast_1d(cts[x]) for x in places if x in cts)]),
+    }
+
+
+def place(word: str) -> int:
+    """Where a word of a node stands on the tape: 0 is the leaf, -1 a constant."""
+    return 0 if word == "theta" else int(word[1:]) if re.fullmatch(r"_\d", word) else -1
+
+
+def test_the_tape_is_stepped_and_says_what_chapter_6_computes(opened):
+    page = opened("tape")
+    assert said(page).startswith("Nothing is on the tape.")
+    press(page, "button", "Step")
+    assert "einsum(s_next, theta) is done, and node _1 keeps" in said(page)
+    press(page, "slider", "step", "ArrowRight")
+    press(page, "slider", "step", "ArrowLeft")
+    press(page, "slider", "step", "ArrowRight")
+    assert state(page, "tape")["step"] == 2
+    values(page, "tape", {"step": 8})
+    assert said(page).endswith("1.62. It is the loss, the last node. No cotangent is known.")
+    values(page, "tape", {"step": 10})
+    assert said(page).endswith("_6 gets 0.9, and now has 0.9 + 0.9 = 1.8.")
+    press(page, "slider", "step", "End")
+    step = page.get_by_role("button", name="Step")
+    assert step.get_attribute("aria-disabled") == "true"
+    assert "The gradient is what theta has, (−3.6, −1.8, 3.6)." in said(page)
+    shown = page.locator("#live-tape svg text").all_text_contents()
+    assert shown.count("passed over") == 2
+    press(page, "checkbox", "the target is held fixed (stop_gradient)", "Space")
+    assert "(−3.6, −1.8, 3.6) + (1.8, 3.6, 0) = (−1.8, 1.8, 3.6)." in said(page)
+    press(page, "button", "Back")
+    assert state(page, "tape")["step"] == 13
+    press(page, "button", "Step")
+    press(page, "button", "Step")
+    assert state(page, "tape")["step"] == 14
+
+
+def test_the_picture_of_the_tape_is_that_of_its_last_step(opened):
+    page = opened("tape", viewport={"width": 390, "height": 900})
+    values(page, "tape", {"step": 16})
+    shown = [text for text in page.locator("#live-tape svg text").all_text_contents() if text]
+    picture = ElementTree.parse(ROOT / "_static/tape.svg").getroot()
+    assert [e.text for e in picture.iter() if e.tag.endswith("}text")] == shown
+    lines = [e.get("stroke") for e in picture.iter() if e.tag.endswith("}path")]
+    assert lines.count("#35709f") == 3  # nothing came back along these
+    drawn = page.locator("#live-tape svg path")
+    colours = drawn.evaluate_all("(all) => all.map((e) => e.getAttribute('stroke'))")
+    assert [colour == "#0072B2" for colour in colours] == [c == "#35709f" for c in lines]
+
+
 def test_the_digits_say_what_chapter_1_prints(opened):
     page = opened("digits")
     assert "grad a 4 (0.96, the other 0.76)" in said(page)
@@ -394,6 +480,15 @@ def test_a_figure_computes_what_python_does(opened, name):
         if name == "divergence":  # a curve ends where it leaves the axis; against its height
             curves = [c + [0] * (given["steps"] + 1 - len(c)) for c in found["curves"]]
             found["curves"] = np.array(curves) / np.max(curves)
+        if name == "tape":
+            known = list(small_engine()["compute"])
+            nodes = found["nodes"]
+            found["values"] = [node["value"] for node in nodes]
+            found["names"] = [known.index(node["name"]) for node in nodes]
+            found["inputs"] = [place(word) for node in nodes for word in node["words"]]
+            found["reached"] = [bool(parts) for parts in found["parts"]]
+            cts = [np.atleast_1d(np.sum(parts, 0)) for parts in found["parts"] if parts]
+            found["cts"] = np.concatenate([[], *cts])
         for key, wanted in globals()[f"{name}_in_python"](**given).items():
             assert_close(np.array(found[key], float), np.asarray(wanted, float), EXACT, key)
 
@@ -673,6 +768,7 @@ STOPS = {
     "branch": ["first", "second", "where", "Reset"],
     "divergence": ["1→1", "alpha", "gamma", "steps", "Reset"],
     "influence": ["0", "step", "Reset"],
+    "tape": ["Back", "Step", "step", "stops", "reward", "Reset"],
     "trace": ["Back", "Step", "To the end", "Another walk", "Reset", "lambda"],
 }  # fmt: skip
 

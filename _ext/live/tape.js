@@ -1,0 +1,137 @@
+/* The tape of grad(td_loss), chapter 6: it is written node by node, and read from its end. */
+"use strict";
+{
+const {make, set, fixed} = live;
+const [THETA, S, S_NEXT] = [[0.2, -0.2, 0.1], [2, 1, -2], [1, 2, 0]];
+const dot = (a, b) => a.reduce((sum, v, k) => sum + v * b[k], 0);
+const plus = (a, b) => (Array.isArray(a) ? a.map((v, k) => v + b[k]) : a + b);
+const short = (v) => (Array.isArray(v) ? `(${v.map(short).join(", ")})` : fixed(v).replace(/\.?0+$/, ""));
+const sum = (parts) => parts.slice(1).reduce(plus, parts[0]);
+
+/* A primitive, as the chapter has it: what it computes, and what its rule hands to each input. */
+const COMPUTE = {einsum: dot, add: (x, y) => x + y, multiply: (x, y) => x * y, stop_gradient: (x) => x};
+const RULES = {
+  einsum: (ct, x, y) => [y.map((v) => ct * v), x.map((v) => ct * v)],
+  add: (ct) => [ct, ct],
+  multiply: (ct, x, y) => [ct * y, ct * x],
+  stop_gradient: () => [null],
+};
+
+/* The operations of the loss, in the order in which Python runs them. */
+function program(stops) {
+  const target = stops ? "_3" : "_2";
+  const after = (k) => `_${k + 2 + stops}`; // the nodes that follow the target
+  return [
+    ["einsum", "s_next", "theta"], ["add", "_1", "r"], ...(stops ? [["stop_gradient", "_2"]] : []),
+    ["einsum", "s", "theta"], ["multiply", "-1.0", after(1)], ["add", target, after(2)],
+    ["multiply", after(3), "0.5"], ["multiply", after(4), after(3)],
+  ];
+}
+const place_of = (word) => (word === "theta" ? 0 : /^_\d$/.test(word) ? Number(word[1]) : -1); // 0 is the leaf
+
+live.figure("tape", {
+  start: {step: 0, stops: 1, reward: 2},
+  limits: {step: [0, 16, 1], stops: [0, 1, 1], reward: [-3, 3]},
+
+  compute({step, stops, reward}) {
+    const known = {theta: THETA, s: S, s_next: S_NEXT, r: reward, "-1.0": -1, "0.5": 0.5};
+    const nodes = program(stops).map(([name, ...words], k) => {
+      const value = COMPUTE[name](...words.map((word) => known[word]));
+      known[`_${k + 1}`] = value;
+      return {name, words, value};
+    });
+    const [written, reads] = [Math.min(step, nodes.length), Math.min(step - nodes.length, nodes.length)];
+    const parts = [[], ...nodes.map(() => [])]; // what each place has received; 0 is the leaf
+    let handed = [];
+    for (let i = 0; i < reads; i++) {
+      const at = nodes.length - i;
+      const {name, words} = nodes[at - 1];
+      if (i === 0) parts[at].push(1);
+      const found = parts[at].length ? RULES[name](sum(parts[at]), ...words.map((word) => known[word])) : [];
+      handed = found.map((ct, k) => [place_of(words[k]), ct]).filter(([to, ct]) => to >= 0 && ct !== null);
+      for (const [to, ct] of handed) parts[to].push(ct);
+    }
+    return {nodes, written, at: reads > 0 ? nodes.length + 1 - reads : written, reads: Math.max(0, reads), parts, handed};
+  },
+
+  describe(_, {nodes, written, at, reads, parts, handed}) {
+    if (!written) return "Nothing is on the tape. theta is the leaf: no operation has made it.";
+    const {name, words, value} = nodes[at - 1];
+    if (!reads) {
+      const last = written === nodes.length ? " It is the loss, the last node." : "";
+      return `Forwards: ${name}(${words.join(", ")}) is done, and node _${at} keeps its inputs and its value, ${short(value)}.${last} No cotangent is known.`;
+    }
+    const called = (place) => (place ? `_${place}` : "theta");
+    const gets = handed.map(([to, ct]) => `${called(to)} gets ${short(ct)}`
+      + (parts[to].length > 1 ? `, and now has ${parts[to].map(short).join(" + ")} = ${short(sum(parts[to]))}` : ""));
+    const end = reads === nodes.length ? ` The gradient is what theta has, ${short(sum(parts[0]))}.` : "";
+    if (!parts[at].length) return `Backwards: node _${at} has no cotangent, and is passed over.${end}`;
+    return `Backwards: node _${at} has the cotangent ${short(sum(parts[at]))}. ${gets.join("; ") || "Its rule hands nothing on"}.${end}`;
+  },
+
+  build(figure, place, width) {
+    const wide = width >= 560;
+    const [left, high, top] = [52, wide ? 30 : 46, wide ? 30 : 8];
+    const [middle, right] = wide ? [left + 0.47 * (width - left), width - 12] : [left + 96, width - 8];
+    const y = (k) => top + (high + 6) * k;
+    const svg = make("svg:svg", {width, height: y(9) + 4, role: "img", "aria-label": "The leaf theta and the nodes of the tape, with values and cotangents; the last step is said below."});
+    const word = (x, y, text, attributes = {}) => {
+      const made = make("svg:text", {x, y, ...attributes}, text);
+      svg.append(made);
+      return made;
+    };
+    if (wide) [["node", left + 10, "start"], ["value", middle, "end"], ["cotangent", right, "end"]].forEach(([text, x, anchor]) => word(x, 18, text, {"text-anchor": anchor, class: "live-title"}));
+    const lines = make("svg:g", {fill: "none", "stroke-width": 2});
+    svg.append(lines);
+    const rows = Array.from({length: 9}, (_, k) => {
+      const box = make("svg:rect", {x: left, y: y(k), width: width - left - 1, height: high, rx: 8});
+      svg.append(box);
+      const low = y(k) + (wide ? 20 : 38);
+      return {
+        box, name: word(left + 10, y(k) + (wide ? 20 : 18), ""),
+        value: word(wide ? middle : left + 10, low, "", wide ? {"text-anchor": "end"} : {class: "live-small"}),
+        ct: word(right, low, "", {"text-anchor": "end", ...(wide ? {} : {class: "live-small"})}),
+      };
+    });
+    const move = (by) => {
+      const steps = 2 * figure.values.nodes.length;
+      figure.set({step: Math.min(steps, Math.min(steps, figure.state.step) + by)});
+    };
+    const [back, next] = [live.button("Back", () => move(-1)), live.button("Step", () => move(1))];
+    const step = live.slider(figure, "step", "step", [0, 16, 1], 0);
+    const stops = live.toggle(figure, "stops", "the target is held fixed (stop_gradient)");
+    const reward = live.slider(figure, "reward", "reward r", [-3, 3, 0.5], 1);
+    const row = (...children) => make("div", {class: "live-controls"}, ...children);
+    place.append(row(back, next, step.row), svg, row(stops.row, reward.row, live.button("Reset", figure.reset)));
+
+    return (state, {nodes, written, at, reads, parts, handed}) => {
+      const steps = 2 * nodes.length;
+      set(step.row.querySelector("input"), {max: steps});
+      step.update({step: Math.min(state.step, steps)});
+      stops.update(state);
+      reward.update(state);
+      live.allow(back, state.step > 0);
+      live.allow(next, state.step < steps);
+      rows.forEach(({box, name, value, ct}, k) => {
+        const [node, mine] = [nodes[k - 1], parts[k] ?? []];
+        const here = k > 0 && k === at;
+        const passed = node && reads > nodes.length - k && !mine.length;
+        set(box, {
+          visibility: k <= nodes.length ? "visible" : "hidden", stroke: here ? (reads ? "#D55E00" : "#0072B2") : k > written ? "#88888844" : "#88888899",
+          "stroke-width": here ? 3 : 1, "stroke-dasharray": passed ? "5 3" : "none", fill: mine.length ? "#f7dcc8" : k && k <= written ? "#cfe3f2" : "#ffffff00",
+        });
+        name.textContent = k > written ? "" : node ? `_${k} = ${node.name}(${node.words.join(", ")})` : "theta, the leaf";
+        value.textContent = k > written ? "" : short(node ? node.value : THETA);
+        const added = !Array.isArray(mine[0]) && mine.length > 1 ? `${mine.map(short).join(" + ")} = ` : "";
+        ct.textContent = mine.length ? `${wide ? "" : "ct "}${added}${short(sum(mine))}` : passed ? "passed over" : "";
+      });
+      lines.replaceChildren(...nodes.slice(0, written).flatMap(({words, name}, i) => words.map(place_of).filter((to) => to >= 0).map((to) => {
+        const [from, end, out] = [y(i + 1) + high / 2 - 5, y(to) + high / 2 + 5, left - 8 - 8 * Math.min(5, i + 1 - to)];
+        const used = reads > nodes.length - i - 1 && parts[i + 1].length && name !== "stop_gradient";
+        const fresh = used && i + 1 === at && handed.length;
+        return make("svg:path", {d: `M${left} ${from}C${out - 6} ${from} ${out - 6} ${end} ${left} ${end}`, stroke: used ? "#D55E00" : "#0072B2", "stroke-width": fresh ? 4 : 2});
+      })));
+    };
+  },
+});
+}
