@@ -438,7 +438,8 @@ def test_every_fold_looks_the_same_and_a_click_on_its_title_unfolds_it(chromium,
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_page_works_from_a_folder(chromium, scripts):
     """Live figures are there if scripts are; nothing goes wrong that a console would show."""
-    for name in ("index.html", "chapters/04_gradient_linearity.html"):
+    build, linearity = "chapters/06_build_your_own.html", "chapters/04_gradient_linearity.html"
+    for name in ("index.html", linearity, build):
         context = chromium.new_context(java_script_enabled=scripts)
         page = context.new_page()
         errors = []
@@ -448,6 +449,12 @@ def test_a_page_works_from_a_folder(chromium, scripts):
         for box in page.locator(".live").all():
             assert box.is_visible() == scripts
             assert box.locator("svg:visible").count() == int(scripts)
+        still = page.locator("article .still")  # their pictures, if they have some, are not
+        assert still.count() == (name != linearity)
+        for media in ("screen", "print"):
+            page.emulate_media(media=media)
+            for picture in still.all():
+                assert picture.is_visible() == (media == "print" or not scripts)
         context.close()
         assert errors == []
 
