@@ -162,6 +162,15 @@
     if (pressed) setTimeout(() => pressed.focus());
   });
 
+  // The theme keeps the list of pages where it was, though the page may be out of sight there.
+  const showPage = () => {
+    const [list, page] = ["#pst-primary-sidebar", "#pst-primary-sidebar .current.active"].map((x) => document.querySelector(x));
+    if (!list || !page) return;
+    const below = page.getBoundingClientRect().bottom - list.getBoundingClientRect().bottom;
+    const above = page.getBoundingClientRect().top - list.getBoundingClientRect().top;
+    if (below > 0 || above < 0) list.scrollTop += above - list.clientHeight / 3;
+  };
+
   // On paper: light, and open.
   let before = null;
   addEventListener("beforeprint", () => {
@@ -209,6 +218,7 @@
     nameSwitches();
     hint();
     explain();
+    showPage();
   };
   // The theme adds its buttons first.
   if (document.readyState === "complete") start();

@@ -350,6 +350,16 @@ def test_the_first_screen_shows_title_sentence_figure_and_one_button(chromium, a
     page.close()
 
 
+def test_the_list_of_pages_shows_the_page_that_one_is_on(chromium, address):
+    page = chromium.new_page(viewport={"width": 1280, "height": 800})
+    for name in ("chapters/18_fisher", "chapters/01_one_gradient_per_sample", "reference/errors"):
+        page.goto(f"{address}/{name}.html")
+        settle(page)
+        entry = page.locator("#pst-primary-sidebar .current.active").bounding_box()
+        assert 0 <= entry["y"] <= 800 - entry["height"], name
+    page.close()
+
+
 def test_a_term_says_what_it_means_on_hover_with_the_keys_and_at_a_tap(chromium, address):
     context = chromium.new_context(viewport=PHONE, has_touch=True)
     page = context.new_page()
