@@ -144,16 +144,9 @@ def history(w, outputs):
         outputs.append(torch.tanh(w * step))
         outputs[-1].sum().backward()
 """
-OTHER_WHY = """
-def why_none(x, loss):
-    if not x.requires_grad:
-        return 1
-    if not x.is_leaf:
-        return 2
-    if not loss.requires_grad:
-        return 4
-    {}
-"""
+OTHER_WHY = WHY.replace(
+    "return 4 if {} else 0", "if not loss.requires_grad:\n        return 4\n    {}"
+)
 # Chapter 8
 SPREAD = """
 def spread_and_signal(micro, b):
