@@ -184,3 +184,27 @@ def test_the_losses_of_one_torch_graph_can_be_walked_together():
 def test_every_step_of_the_branch_that_where_does_not_choose_has_to_stay_finite():
     safe_derivative = jax.grad(lambda x: jnp.where(x > 5, x, jnp.exp(-jnp.exp(x))))
     assert jnp.isnan(safe_derivative(jnp.float32(200.0)))
+
+
+def test_grad_walks_back_a_fixed_number_of_rounds_and_no_open_one():
+    def squared(loop):
+        return jax.grad(lambda x: loop(lambda _, y: y * x, x))(2.0)
+
+    assert squared(lambda step, x: jax.lax.fori_loop(0, 2, step, x)) == 12.0
+    assert (
+        squared(lambda step, x: jax.lax.scan(lambda y, _: (step(0, y), 0), x, length=2)[0]) == 12
+    )
+    with pytest.raises(ValueError, match="Reverse-mode differentiation does not work"):
+        squared(lambda step, x: jax.lax.while_loop(lambda y: y < 5, lambda y: step(0, y), x))
+
+
+def test_an_argument_that_is_static_is_seen_and_each_value_is_traced():
+    seen = []
+
+    def scaled(n, x):
+        seen.append(n)
+        return n * x if n > 1 else x
+
+    compiled = jax.jit(scaled, static_argnums=0)
+    assert [compiled(n, 3.0) for n in (1, 2, 1, 2)] == [3, 6, 3, 6]
+    assert seen == [1, 2]
