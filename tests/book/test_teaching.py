@@ -1,7 +1,5 @@
 """Teaching material: exercises whose checks name mistakes, and slides that fit."""
 
-import contextlib
-import io
 import itertools
 import json
 import re
@@ -14,27 +12,10 @@ import pytest
 from teaching import CORE, ENDS, exercises, main, slides
 
 from support import ROOT
+from support.pages import run
 from support.wrong_answers import FORMS, RIGHT, WRONG
 
 CHECKED = [*sorted(ROOT.glob("chapters/0[1-9]_*.ipynb")), *ROOT.glob("chapters/*_traces.ipynb")]
-
-
-def run(source, names):
-    """Run a cell and return what it prints; a cell that is to raise may."""
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(source, "<cell>", "exec"), names)
-    return printed.getvalue().strip()
-
-
-@pytest.fixture
-def own_settings():
-    """What a page sets for its process ends with it: the default dtype, how arrays are printed."""
-    torch = pytest.importorskip("torch")
-    dtype = torch.get_default_dtype()
-    with np.printoptions():
-        yield
-    torch.set_default_dtype(dtype)
 
 
 @pytest.mark.slow
