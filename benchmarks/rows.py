@@ -31,18 +31,9 @@ CASES = {
     "4-32-32-2, B = 1024": Case((4, 32, 32, 2), 1024),
     "CNN, B = 64": Case("cnn", 64),
 }
-OURS = {
-    "record, warm",
-    "record, fresh",
-    "engine jit (NumPy)",
-}
+OURS = {"record, warm", "record, fresh", "engine jit (NumPy)"}
 PEERS = {name: ROWS[name] for name in ROWS if name not in OURS}
-GROWTH = [
-    "record, warm",
-    "torch.func vmap(grad)",
-    "jax jit(vmap(grad))",
-    "Opacus hooks",
-]
+GROWTH = ["record, warm", "torch.func vmap(grad)", "jax jit(vmap(grad))", "Opacus hooks"]
 CLIPPERS = ["Opacus ghost clipping", "optax clipped sum", "jax_privacy clipped sum"]
 # What memory is measured of: name -> builder. Those with "chunks" keep 32 rows at a time.
 MEMORY = {

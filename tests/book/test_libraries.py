@@ -85,12 +85,7 @@ SHOWN_BY = {
 }
 # No cells of the matrix: arguments that no model of the suite has, a layer with other outputs,
 # and a sum that clipping does not bound.
-BESIDE = {
-    "backpack_padding_same",
-    "opacus_attention",
-    "opacus_ghost",
-    "opacus_scale_grad_by_freq",
-}
+BESIDE = {"backpack_padding_same", "opacus_attention", "opacus_ghost", "opacus_scale_grad_by_freq"}
 KNOWN = "A documented limit"
 
 

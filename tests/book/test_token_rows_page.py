@@ -14,9 +14,7 @@ NAMES = {"before": "before", "constant": "constant", "all tokens": "all", "own t
 
 def test_the_table_is_what_was_measured():
     shown = re.findall(
-        r"^\| (before|constant|all tokens|own tokens) \| (.*) \|$",
-        text(PAGE),
-        re.M,
+        r"^\| (before|constant|all tokens|own tokens) \| (.*) \|$", text(PAGE), re.M
     )
     assert len(shown) == 4
     for name, cells in shown:

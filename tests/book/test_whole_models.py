@@ -49,10 +49,7 @@ LAYERS = {
     "LSTMCell": (lambda: nn.LSTMCell(4, 3), ((4,),)),
     "GRUCell": (lambda: nn.GRUCell(4, 3), ((4,),)),
     "MultiheadAttention": (lambda: nn.MultiheadAttention(4, 2, **FIRST), ((T, 4),) * 3),
-    "TransformerEncoderLayer": (
-        lambda: nn.TransformerEncoderLayer(4, 2, 8, **FIRST),
-        ((T, 4),),
-    ),
+    "TransformerEncoderLayer": (lambda: nn.TransformerEncoderLayer(4, 2, 8, **FIRST), ((T, 4),)),
     "TransformerEncoder": (
         lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, **FIRST), 2),
         ((T, 4),),

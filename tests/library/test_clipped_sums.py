@@ -389,16 +389,7 @@ def on_devices():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "where",
-    [
-        "batch",
-        "donated",
-        "columns",
-        "lines",
-        "map",
-    ],
-)
+@pytest.mark.parametrize("where", ["batch", "donated", "columns", "lines", "map"])
 def test_on_four_devices(on_devices, where):
     assert {right for place, right in on_devices if place == where} == {"True"}
 

@@ -228,8 +228,7 @@ def test_the_check_draws_nothing_of_what_a_loss_draws_for_other_ends(backend, wa
 
 # What is no fault.
 @pytest.mark.parametrize(
-    ("bad", "way"),
-    [*[(np.nan, way) for way in MORE_WAYS], (np.inf, "vmap"), (-np.inf, "loop")],
+    ("bad", "way"), [*[(np.nan, way) for way in MORE_WAYS], (np.inf, "vmap"), (-np.inf, "loop")]
 )
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_loss_that_is_not_finite_is_no_draw(backend, bad, way):

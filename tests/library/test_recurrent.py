@@ -124,8 +124,7 @@ def test_clipped_rows_beside_grad():
     bound = float(norms.median())
     got, expected = record.clipped_sum(bound), summed(rows, (bound / norms).clamp(max=1))
     rows_agree(
-        {name: g[None] for name, g in got.items()},
-        {name: g[None] for name, g in expected.items()},
+        {name: g[None] for name, g in got.items()}, {name: g[None] for name, g in expected.items()}
     )
 
 

@@ -350,8 +350,7 @@ def listed(theta, x):
 
 
 @pytest.mark.parametrize(
-    ("cure", "program"),
-    [(stacked, one_number), (joined, column), (listed, step_by_step)],
+    ("cure", "program"), [(stacked, one_number), (joined, column), (listed, step_by_step)]
 )
 def test_the_cures_are_right_in_every_way(cure, program):
     expected = np.stack([exact(program, x) for x in X])

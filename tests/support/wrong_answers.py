@@ -259,10 +259,7 @@ WRONG = {
         ("lengths_of_linear = lambda x, y: e * (size + 1).sqrt()", "your function stops"),
     ],
     "adb81ac7": [
-        (
-            "before = 4 * [1.0] + 4 * [9.0]\nafter = [float('inf')] + before[1:]",
-            "finite norms",
-        ),
+        ("before = 4 * [1.0] + 4 * [9.0]\nafter = [float('inf')] + before[1:]", "finite norms"),
         ("before, after = 8 * [1.0], 8 * [100.0]", "one of them changed"),
         ("before, after = 8 * [1.0], [1000.0] + 7 * [1.0]", "between two groups"),
         (
@@ -686,10 +683,7 @@ WRONG = {
         (TDC.format("+", "delta - guess", "", ""), "the correction is subtracted"),
         (TDC.format("-", "delta - guess", "-", ""), "compare each term"),
         (TDC.format("-", "delta - guess", "", ".flip(0)"), "compare each term"),
-        (
-            "tdc = lambda *given, beta=0.5: globals()['wanted'](*given, beta)",
-            "an error (has h",
-        ),
+        ("tdc = lambda *given, beta=0.5: globals()['wanted'](*given, beta)", "an error (has h"),
         (
             TDC.format("-", "delta - guess", "", "").replace("mean(0)", "sum(0) / 5"),
             "compare each",
@@ -721,20 +715,17 @@ FORMS = {
         "        optimizer.zero_grad()\n        ((w - 1) ** 2).sum().backward()\n"
         "        optimizer.step()\n    return w",
     ],
-    "bcca9407": [
-        HISTORY.format("out.detach().double()", ""),
-        HISTORY.format("out.tolist()", ""),
-    ],
+    "bcca9407": [HISTORY.format("out.detach().double()", ""), HISTORY.format("out.tolist()", "")],
     # Chapter 8
     "75774a9f": [
         "def spread_and_signal(micro, b):\n    rows = np.asarray(micro, float)\n"
         "    variance = rows.var(0, ddof=1).sum()\n"
-        "    return [b * variance, (rows.mean(0) ** 2).sum() - variance / len(rows)]",
+        "    return [b * variance, (rows.mean(0) ** 2).sum() - variance / len(rows)]"
     ],
     # Chapter 9
     "fc4776f1": [
         TDC.format("-", "delta - guess", "", "")
         .replace("batch, 0 * theta", "[part.numpy() for part in batch], 0 * theta.numpy()")
-        .replace("    for _", "    theta = theta.numpy()\n    for _"),
+        .replace("    for _", "    theta = theta.numpy()\n    for _")
     ],
 }

@@ -189,16 +189,8 @@ ERRORS = {
     "other-model": (given(of_another), RuntimeError, "do not depend on any parameter"),
     "none": (lambda: used(inside=lambda *_: None), RuntimeError, "no backward pass was"),
     "second": (lambda: used(inside=twice), RuntimeError, "one record holds one pass"),
-    "reentrant": (
-        lambda: used(REENTRANT),
-        NotImplementedError,
-        "use_reentrant=True,",
-    ),
-    "hidden": (
-        lambda: used(HIDDEN),
-        NotImplementedError,
-        "may hide a graph",
-    ),
+    "reentrant": (lambda: used(REENTRANT), NotImplementedError, "use_reentrant=True,"),
+    "hidden": (lambda: used(HIDDEN), NotImplementedError, "may hide a graph"),
     "hook": (hooked, NotImplementedError, "has a hook (register_hook)"),
     # Reading
     "overwritten": (overwritten, RuntimeError, "what weight was applied to was"),
@@ -237,11 +229,7 @@ ERRORS = {
         "of type Tensor",
     ),
     # Checking
-    "check-graph": (
-        lambda: checked(linear(), keep=False),
-        RuntimeError,
-        "the graph of the",
-    ),
+    "check-graph": (lambda: checked(linear(), keep=False), RuntimeError, "the graph of the"),
     "a check of no sample": (
         lambda: checked(linear(), samples=(B,)),
         IndexError,
