@@ -76,6 +76,18 @@ def light_compiler(monkeypatch):
 
 
 @pytest.fixture
+def double_precision():
+    """Let JAX have 64 bits where it is installed."""
+    if "jax" in MISSING:
+        yield
+        return
+    from support.precision import enable_x64
+
+    with enable_x64(True):
+        yield
+
+
+@pytest.fixture
 def own_settings(monkeypatch):
     """What a page sets for its process ends with it: default dtype, printing, figures."""
     np, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")

@@ -43,8 +43,7 @@ def test_grad_is_left_alone_unless_asked(name):
         assert (p.grad is None) == (q.grad is None)
         assert p.grad is None or torch.equal(p.grad, q.grad)
     losses(plain(x)).sum().backward()
-    with ps.record(model) as record:
-        record.backward(losses(model(x)), accumulate=True)
+    record = record_of(model, x, accumulate=True)
     for p, q in zip(model.parameters(), plain.parameters(), strict=True):
         assert (p.grad is None) == (q.grad is None)
         assert p.grad is None or torch.equal(p.grad, q.grad)
@@ -195,8 +194,7 @@ def test_a_checkpointed_block_runs_three_times(accumulate):
     forward = lambda m, x: m.o(checkpoint(m.b, m.i(x), use_reentrant=False))  # noqa: E731
     model = Made(forward, b=inner, i=nn.Linear(4, 4), o=nn.Linear(4, 2)).double()
     x = double(B, 4, 4)
-    with ps.record(model) as record:
-        record.backward(losses(model(x)), accumulate=accumulate)
+    record = record_of(model, x, accumulate=accumulate)
     assert len(count) == 3  # forward, read, backward
     rows = record.rows()
     record.squared_norms()
