@@ -125,31 +125,6 @@ HOOKS = {
 }
 
 
-def test_an_optimiser_that_steps_inside_backward_steps_on_the_clipped_sum():
-    """Its hook on each parameter runs when the sum has been added, once a call."""
-    (model, _), (plain, _) = build("MLP"), build("MLP")
-    optimisers = {p: torch.optim.SGD([p], lr=0.1, momentum=0.9) for p in model.parameters()}
-    seen = []
-
-    def step(p):
-        seen.append(p)
-        optimisers[p].step()
-        optimisers[p].zero_grad()
-
-    for p in model.parameters():
-        p.register_post_accumulate_grad_hook(step)
-    optimiser = torch.optim.SGD(plain.parameters(), lr=0.1, momentum=0.9)
-    for seed in range(3):
-        x = build("MLP", seed=seed)[1]
-        record_of(model, x).add_clipped_sum(0.5, scale=0.2)
-        record_of(plain, x).add_clipped_sum(0.5, scale=0.2)
-        assert len(seen) == (seed + 1) * len(optimisers)
-        optimiser.step()
-        optimiser.zero_grad()
-        assert all(p.grad is None for p in model.parameters())
-        assert_close(model.state_dict(), plain.state_dict())
-
-
 @pytest.mark.parametrize("where", HOOKS)
 def test_hooks_on_tensors_inside_the_block_are_exact(where):
     model, _ = build("MLP")
