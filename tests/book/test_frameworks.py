@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 import sys
 
 import frameworks as runner
@@ -12,6 +11,7 @@ import pytest
 import persample as ps
 from persample_book import frameworks
 from support import ROOT
+from support.processes import python
 
 PROGRAMS = ROOT / "benchmarks" / "frameworks"
 STORED = json.loads(runner.STORED.read_text(encoding="utf-8"))["frameworks"]
@@ -62,8 +62,7 @@ def test_every_program_is_stored():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OWN)
 def test_the_programs_of_the_books_own_frameworks_still_find_that(name, tmp_path):
-    command = [sys.executable, PROGRAMS / f"with_{name}.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = python(PROGRAMS / f"with_{name}.py", cwd=tmp_path)
     found = json.loads(done.stdout.splitlines()[-1])
     keys = "rows leaf unused vector branch twice words shared keeps_grad same_tensor_twice kept"
     for key in keys.split():
