@@ -214,6 +214,8 @@ def einsum_vjp(ct, out, x, y, letters):
     return [einsum(ct, y, f"{of_out},{of_y}->{of_x}"),
             einsum(ct, x, f"{of_out},{of_x}->{of_y}")]
 
+vjp_rules["einsum"] = einsum_vjp
+
 def einsum_batch(batched, x, y, letters):
     z = max(set("rstuvwxyz") - set(letters))  # a letter not in use
     of_x, of_y, of_out = letters.replace("->", ",").split(",")
@@ -221,7 +223,7 @@ def einsum_batch(batched, x, y, letters):
     of_y = z + of_y if batched[1] else of_y
     return einsum(x, y, f"{of_x},{of_y}->{z}{of_out}")
 
-vjp_rules["einsum"], batch_rules["einsum"] = einsum_vjp, einsum_batch
+batch_rules["einsum"] = einsum_batch
 
 def matmul(x, y):
     """x @ y for vectors and matrices; j is the axis they share."""
@@ -237,17 +239,18 @@ Tracer.__rmatmul__ = lambda x, y: matmul(y, x)
 sum_over = lambda x, axes: bind("sum", x, axes=axes) if axes else x
 compute["sum"] = lambda x, axes: np.sum(x, axis=axes)
 vjp_rules["sum"] = lambda ct, out, x, axes: [expand(ct, axes, np.shape(x))]
-batch_rules["sum"] = lambda batched, x, axes: (
-    sum_over(x, tuple(a + 1 for a in axes)))
 
 expand = lambda x, axes, shape: bind("expand", x, axes=axes, shape=shape)
 compute["expand"] = lambda x, axes, shape: np.broadcast_to(
     np.expand_dims(x, axes), shape)
 vjp_rules["expand"] = lambda ct, out, x, axes, shape: [sum_over(ct, axes)]
-batch_rules["expand"] = lambda batched, x, axes, shape: (
-    expand(x, tuple(a + 1 for a in axes), (np.shape(x)[0], *shape)))
 
 total = lambda x: sum_over(x, tuple(range(len(np.shape(x)))))  # all axes
+
+batch_rules["sum"] = lambda batched, x, axes: (
+    sum_over(x, tuple(a + 1 for a in axes)))
+batch_rules["expand"] = lambda batched, x, axes, shape: (
+    expand(x, tuple(a + 1 for a in axes), (np.shape(x)[0], *shape)))
 
 def fit(x, shape):
     """Repeat x along the axes that it lacks, so that it has this shape."""
