@@ -21,17 +21,16 @@ vjp_rules["add"] = lambda ct, out, x, y: [ct, ct]
 class Tracer:
     """Takes the place of an array, and reports what is done with it."""
 
-    __array_ufunc__ = None    # NumPy's arrays leave their operators to us
-    __add__ = __radd__ = lambda x, y: add(x, y)
-    __mul__ = __rmul__ = lambda x, y: multiply(x, y)
-    __neg__ = lambda x: multiply(-1.0, x)
-    __sub__ = lambda x, y: add(x, -y)
-    __rsub__ = lambda x, y: add(y, -x)
-    __repr__ = lambda x: f"{type(x).__name__}({x.value})"
-    shape = property(lambda x: np.shape(x.value))
-
     def __init__(self, trace, value, note=None):
         self.trace, self.value, self.note = trace, value, note
+
+    def __add__(self, other):
+        return add(self, other)
+
+    def __mul__(self, other):
+        return multiply(self, other)
+
+    __radd__, __rmul__ = __add__, __mul__
 
 class Trace:
     """A transform at work: what it has written down, and its number."""
@@ -82,6 +81,14 @@ def grad(f):
     return gradient
 
 # How can one call serve a whole batch?
+
+Tracer.__neg__ = lambda x: multiply(-1.0, x)
+Tracer.__sub__ = lambda x, y: add(x, -y)
+Tracer.__rsub__ = lambda x, y: add(y, -x)
+
+Tracer.__array_ufunc__ = None     # NumPy's arrays leave operators to us
+Tracer.shape = property(lambda x: np.shape(x.value))
+Tracer.__repr__ = lambda x: f"{type(x).__name__}({x.value})"
 
 class Batched(Tracer):
     """Looks like one sample; its value has all, along axis 0."""
