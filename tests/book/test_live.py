@@ -453,7 +453,7 @@ def test_the_picture_of_the_tape_is_that_of_its_last_step(opened):
     assert lines.count("#35709f") == 3  # nothing came back along these
     drawn = page.locator("#live-tape svg path")
     colours = drawn.evaluate_all("(all) => all.map((e) => e.getAttribute('stroke'))")
-    assert [colour == "#0072B2" for colour in colours] == [c == "#35709f" for c in lines]
+    assert [colour == "var(--l-blue)" for colour in colours] == [c == "#35709f" for c in lines]
 
 
 def test_the_digits_say_what_chapter_1_prints(opened):
@@ -769,7 +769,7 @@ STOPS = {
     "divergence": ["1→1", "Reset", "steps", "alpha", "gamma"],
     "influence": ["0", "step", "Reset"],
     "tape": ["Back", "Step", "step", "stops", "reward", "Reset"],
-    "trace": ["Back", "Step", "To the end", "Another walk", "Reset", "lambda"],
+    "trace": ["Back", "Step", "End", "New walk", "Reset", "lambda"],
 }  # fmt: skip
 
 
