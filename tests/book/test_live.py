@@ -756,13 +756,12 @@ def focused(page):
 
 RING = """(e) => [getComputedStyle(e).outlineStyle,
   getComputedStyle(e.querySelector(".live-ring") ?? e).strokeWidth]"""
-WALK = ("Back", "Step", "Episode", "10 episodes", "100 episodes", "Another walk", "Reset")
 STOPS = {
     "graph": ["the sum", "Back", "Step", "Reset", "v1 0", "v1 1", "mark_v1", "v2 0", "v2 1",
               "mark_v2"],
     "means": ["first", "second", "each sequence", "Reset"],
     "clip": ["point 1", "point 2", "point 3", "point 4", "bound", "Reset"],
-    "td": [*WALK, "alpha"],
+    "td": ["Back", "Step", "+1", "+10", "+100", "Another walk", "Reset", "alpha"],
     "digits": ["8", "3", "0 to 16", "keep", "bound", "Reset"],
     "batch": ["size", "again", "Draw again", "Reset"],
     "branch": ["first", "second", "where", "Reset"],
