@@ -79,8 +79,7 @@ live.figure("branch", {
         fill: "none", stroke: "var(--l-blue)", "stroke-width": 2.5, class: "live-moves",
       });
       const lines = [path(0), path(1)];
-      svg.append(...lines);
-      svg.append(make("svg:rect", {x: middle - 26, y: y(0) + 1, width: 52, height: high - 9, rx: high / 2, fill: "var(--l-ink)"}));
+      svg.append(...lines, make("svg:rect", {x: middle - 26, y: y(0) + 1, width: 52, height: high - 9, rx: high / 2, fill: "var(--l-ink)"}));
       word(middle, y(0) + high / 2 + 1, "x", {class: "live-small", style: "fill: var(--l-paper); font-weight: 600"});
       const asks = k ? null : word(middle, y(1) + high / 2 + 5, "", {class: "live-name live-small"});
       const boxes = ROWS.map(({road, row}, i) => {

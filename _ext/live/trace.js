@@ -78,12 +78,9 @@ live.figure("trace", {
     const back = live.button("Back", () => figure.set({steps: figure.state.steps - 1}));
     const next = live.button("Step", () => figure.set({steps: figure.state.steps + 1}));
     picture.append(svg);
-    controls.append(live.row(
-      back, next,
-      live.button("End", () => figure.set({steps: figure.values.length})),
-      live.button("New walk", () => figure.set({walk: (figure.state.walk % 999) + 1, steps: 1})),
-      live.reset(figure),
-    ), live.sliders(lambda));
+    const end = live.button("End", () => figure.set({steps: figure.values.length}));
+    const another = live.button("New walk", () => figure.set({walk: (figure.state.walk % 999) + 1, steps: 1}));
+    controls.append(live.row(back, next, end, another, live.reset(figure)), live.sliders(lambda));
 
     return (state, {places: walk, trace, weights, length}) => {
       lambda.update(state);
