@@ -85,10 +85,11 @@ live.figure("clip", {
   describe({bound}, {rows, clipped, means: [mean, , first]}) {
     const cosine = (mean[0] * first[0] + mean[1] * first[1]) / Math.hypot(...mean) / Math.hypot(...first);
     const angle = Math.acos(Math.min(1, Math.max(-1, cosine))) * (180 / Math.PI);
-    const turned = Number.isNaN(angle) ? "" : say`Clipping each row first turns the mean by ${fixed(angle, 0)}°.` + " ";
+    const turned = Number.isNaN(angle) ? "" : say`Clipping each row first turns the mean by ${fixed(angle, 0)}°.`;
     const part = (list) => list[last].map((v) => v / 4);
     const cut = part(clipped);
-    return turned + say`Point ${last + 1} puts ${pair(part(rows))} into the mean, and ${pair(cut)}, norm ${fixed(Math.hypot(...cut))}, into clipped first: never more than bound/4 = ${fixed(bound / 4, 3)}.`;
+    const put = say`Point ${last + 1} puts ${pair(part(rows))} into the mean, and ${pair(cut)}, norm ${fixed(Math.hypot(...cut))}, into clipped first: never more than bound/4 = ${fixed(bound / 4, 3)}.`;
+    return turned ? say`${turned} ${put}` : put;
   },
 
   build(figure, picture, width, controls) {
@@ -101,7 +102,7 @@ live.figure("clip", {
     const drawn = make("svg:g", {"aria-hidden": "true"});
     svg.append(drawn);
     const data = axes(drawn, {
-      left: 34, top: 50, right: wide ? width - 340 : width - 12, bottom: wide ? 330 : 170,
+      left: 34, top: 50, right: wide ? width - 340 : width - 12, bottom: wide ? 330 : 162,
       x: [-1.4, 1.4], y: [-2.3, 2.3],
       title: say`Points to drag; error: line − y`, xlabel: wide ? "t" : "", ylabel: "y",
     });

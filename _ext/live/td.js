@@ -140,6 +140,7 @@ live.figure("td", {
       });
       return {name, cells};
     });
+    const none = word(column(2), table0 + 9, say`no move yet`, {class: "live-small"});
     const alpha = live.slider(figure, "alpha", say`step size α`, [0, 1, 0.05], 2);
     const go = (moves) => figure.set({moves});
     const back = live.button(say`Back`, () => go(figure.state.moves - 1));
@@ -164,6 +165,7 @@ live.figure("td", {
       set(names[1], {y: Math.abs(learned - truth) > 15 ? learned : truth + (learned < truth ? -15 : 15)});
       const last = values.rows[0]?.ends ? values.rows[0].to : values.at;
       set(walker, {cx: column(last)});
+      set(none, {visibility: values.rows.length ? "hidden" : "visible"});
       places.forEach((shape, i) => shape.classList.toggle("live-here", i - 1 === last));
       table.forEach(({name, cells}, k) => {
         const shown = values.rows[k];

@@ -64,13 +64,10 @@ live.figure("trace", {
     const parts = Array.from({length: MOST}, () => make("svg:rect", {width: gap / 2, fill: "var(--l-blue)", stroke: "var(--l-paper)", class: "live-moves"}));
     const marks = parts.map((_, k) => make("svg:circle", {r: 4, fill: "var(--l-blue)", class: "live-moves live-press", click: () => figure.set({steps: k + 1})}));
     svg.append(...parts, ...marks);
-    const next_left = (i) => {
-      const walk = left(figure.state.walk);
-      return 1 + (walk.indexOf(i, figure.state.steps) < 0 ? walk.indexOf(i) : walk.indexOf(i, figure.state.steps));
-    };
+    const then = (walk, i) => 1 + (walk.indexOf(i, figure.state.steps) < 0 ? walk.indexOf(i) : walk.indexOf(i, figure.state.steps));
     const places = Array.from({length: PLACES}, (_, i) => {
       const ring = make("svg:circle", {cx: middle(i), cy: chain, r: 15, class: "live-place"});
-      svg.append(make("svg:g", {class: "live-press", click: () => figure.set({steps: next_left(i) || figure.state.steps})},
+      svg.append(make("svg:g", {class: "live-press", click: () => figure.set({steps: then(left(figure.state.walk), i) || figure.state.steps})},
         ring, make("svg:text", {x: middle(i), y: chain + 5, "text-anchor": "middle"}, `${i}`)));
       return {ring, name: word(middle(i), floor, "", {class: "live-name"})};
     });
