@@ -8,16 +8,9 @@ import pytest
 
 import persample as ps
 from persample import statistics
-from support.precision import enable_x64
 from support.tolerances import assert_close
 
-
-@pytest.fixture(autouse=True)
-def double_precision():
-    with enable_x64(True):
-        yield
-
-
+pytestmark = pytest.mark.usefixtures("double_precision")
 LINE = np.array([[0.0], [-2.0], [-4.0], [-6.0]])
 
 
