@@ -801,6 +801,22 @@ def test_a_figure_fits_a_phone_and_a_desk_and_keeps_the_focus_when_turned(opened
                 assert page.evaluate(INSIDE, True) == []
 
 
+@pytest.mark.parametrize("name", FIGURES)
+def test_picture_sentence_and_first_control_are_on_one_screen_of_a_phone(opened, name):
+    page = opened(name, viewport={"width": 390, "height": 844})
+    parts = "[...document.querySelector('.live').children].map((e) => e.className)"
+    assert page.evaluate(parts) == ["", "live-picture", "live-words", "live-controls"]
+    top = page.locator(".live-picture").bounding_box()["y"]
+    control = page.locator(".live-controls > *").first.bounding_box()
+    assert control["y"] + control["height"] - top <= 720
+    room = page.locator(".live-words").bounding_box()["height"]
+    for index in range(page.locator(".live-controls button").count()):
+        page.locator(".live-controls button").nth(index).dispatch_event("click")
+        again = page.locator(".live-words").bounding_box()["height"]
+        assert again >= room  # what has made room keeps it
+        room = again
+
+
 # How they are worked -------------------------------------------------------------------------
 
 
@@ -881,6 +897,21 @@ def test_a_point_follows_the_mouse_until_reset(opened):
     assert after["y"][3] == pytest.approx(before["y"][3] + 100 * 4.6 / 280, abs=0.02)
     press(page, "button", "Reset")
     assert state(page, "clip") == before
+
+
+def test_what_is_dragged_follows_at_once_and_the_bound_is_dragged_too(opened):
+    page = opened("clip")
+    wait = "getComputedStyle(document.querySelector('.live-moves')).transitionDuration"
+    assert not page.evaluate(wait).startswith("0s")
+    grip = page.locator(".live-handle:not([role]) .live-dot").bounding_box()
+    x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 50 * 0.4, y + 50 * 0.4)
+    assert page.evaluate(wait).startswith("0s")
+    page.mouse.up()
+    assert not page.evaluate(wait).startswith("0s")
+    assert state(page, "clip")["bound"] == pytest.approx(0.8 + 0.4 * 2**0.5, abs=0.02)
 
 
 def test_the_keys_of_a_slider_move_a_point(opened):
