@@ -31,18 +31,21 @@ def grey(raster: re.Match) -> str:
 def inline(drawing: str, number: int, inks: set[str], alt: str, classes: str) -> str:
     """Return a drawing as a part of a page; the number makes its names unlike those of others."""
     _, head, body = re.split(r"(<svg[^>]*>)", drawing.replace("xlink:href", "href"), maxsplit=1)
-    box = re.search(r'viewBox="([^"]*)"', head)[1]
+    # A drawing without a text of its own is an ornament, as on a card, which shows a part of it.
+    small = not alt and re.search(r'<view id="small" viewBox="([^"]*)"', body)
+    box = (small or re.search(r'viewBox="([^"]*)"', head))[1]
     scale = PLOT if 'pt"' in head else 1
     width, height = (round(float(size) * scale) for size in box.split()[2:])
     given = " ".join(re.findall(r'(?:font-size|fill)="[^"]*"', head))
-    body = re.sub(r"<(style|title)\b.*?</\1>", "", body, flags=re.S)
+    body = re.sub(r"<(style|title)\b.*?</\1>|<view[^>]*>", "", body, flags=re.S)
     body = re.sub(r'((?: id|href)="#?|url\(#)(?=n\d)', rf"\g<1>d{number}", body)
     # A formula's letters stand where the page's face puts them.
     body = re.sub(r'(?<=</tspan>)\s*<tspan x="[^"]*"', "<tspan", body)
     body = re.sub(r' ?font-family: [^;"]*;?| ?transform="rotate\(-0 [^"]*"', "", body)
     body = RASTER.sub(grey, re.sub(r"\s*\n\s*", " ", body).replace("> <", "><"))
+    said = f'role="img" aria-label="{alt}"' if alt else 'aria-hidden="true"'
     made = (
-        f'<svg class="drawing {classes}" role="img" aria-label="{alt}" viewBox="{box}"'
+        f'<svg class="drawing {classes}" {said} viewBox="{box}"'
         f' width="{width}" height="{height}" {given}>{body}'
     )
     colour = lambda found: f"var(--ink-{found[1]})" if found[1] in inks else found[0]  # noqa: E731

@@ -96,8 +96,11 @@
     const said = sentences.slice(Math.max(0, known.indexOf(Math.max(...known)))).join(" ");
     return said.length > most ? `${said.slice(0, most).replace(/ [^ \p{Script=Han}]*$/u, "")} …` : said;
   };
+  // An entry for a message has at least two neighbouring pairs of its words, or all of one or two words.
+  const isFor = (asked, {queryTerms}) => queryTerms.filter((term) => term.includes(" ")).length >= Math.min(2, pairs(asked).length);
   window.bookShow = (asked, results, most = 12, within = "") => {
-    const pages = asked.trim() ? window.bookFind(asked).filter(({places}) => places[0].id.startsWith(within)).slice(0, most) : [];
+    const pages = asked.trim() ? window.bookFind(asked).filter(({places: [best]}) =>
+      !within || best.id.startsWith(within) && isFor(asked, best)).slice(0, most) : [];
     const chinese = isChinese(asked);
     results.replaceChildren(made("ol", pages.map(({title: page, places}) => made("li", places.filter(({heading}, i) => !i || heading !== page).slice(0, within ? 5 : 3).map((place, i) => {
       const whole = place.heading === page ? page : i || within ? place.heading : say`${page}: ${place.heading}`;
@@ -105,7 +108,9 @@
       const link = made("a", title, {href: document.documentElement.dataset.content_root + place.id});
       return made("p", i ? link : [link, made("br", []), ...marked(excerpt(place.words, place.terms), place.terms)]);
     }))), {className: "search"}));
-    if (asked.trim() && !pages.length) results.replaceChildren(say`No page has any of these words.`);
+    if (asked.trim() && !pages.length) results.replaceChildren(within
+      ? say`No match: this page has no entry for it. Try a few words from the middle of the message, without names and numbers, or the search.`
+      : say`No page has any of these words.`);
   };
   const results = document.getElementById("search-results");
   const input = results && document.querySelector(".bd-article-container .bd-search input, main .bd-search input");

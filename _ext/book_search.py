@@ -5,6 +5,7 @@ as a script beside the page of results, so that a book opened from a folder is s
 """
 
 import json
+import re
 from pathlib import Path
 
 from book_sharing import settings
@@ -14,7 +15,7 @@ from sphinx import addnodes
 
 PLACES = nodes.section, nodes.definition_list_item, addnodes.desc
 HEADINGS = nodes.title, nodes.term, addnodes.desc_name
-# What nobody types: formulas, what a cell prints, and what is no text, as of a picture.
+# What nobody types: long formulas, what a cell prints, and what is no text, as of a picture.
 LEFT_OUT = nodes.math_block, nodes.raw, nodes.comment, nodes.substitution_definition, nodes.image
 LEFT_OUT += addnodes.toctree, addnodes.index, addnodes.desc_parameterlist
 
@@ -40,9 +41,11 @@ def places(doctree: nodes.document, address: str) -> list[dict]:
     """Return every place of a page: address, heading, words and code."""
     for node in list(doctree.findall(is_left_out)):
         if node.parent is not None:
-            node.parent.remove(node)
+            within = isinstance(node, addnodes.pending_xref)  # a word of a sentence
+            node.parent.replace(node, nodes.Text("…") if within else [])
     for formula in list(doctree.findall(nodes.math)):
-        formula.parent.replace(formula, nodes.Text("…"))
+        said = formula.astext()
+        formula.parent.replace(formula, nodes.Text("…" if re.search(r"[\\{^_]", said) else said))
     found: dict[str, dict] = {}
     for block in doctree.findall(nodes.TextElement):
         inside = isinstance(block.parent, nodes.TextElement | addnodes.desc_signature)

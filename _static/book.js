@@ -202,6 +202,16 @@
     input.addEventListener("input", () => search(input, results, most, within));
     return results;
   };
+  // The arrow keys go through what is found, there and on the page of results; Enter opens it.
+  addEventListener("keydown", (event) => {
+    const step = {ArrowDown: 1, ArrowUp: -1}[event.key];
+    const stops = step ? [...document.querySelectorAll(
+      ":is(#pst-search-dialog[open], main .bd-search) input, #pst-search-dialog[open] .found a, #search-results a")] : [];
+    const next = stops[stops.indexOf(document.activeElement) + step];
+    if (!next || !stops.includes(document.activeElement)) return;
+    event.preventDefault();
+    next.focus();
+  });
   const dialog = document.querySelector("#pst-search-dialog input[type=search]");
   if (dialog) dialog.form.after(searchIn(dialog, 6));
   const index = document.querySelector("#error-index > h1");

@@ -350,6 +350,34 @@ def test_the_first_screen_shows_title_sentence_figure_and_one_button(chromium, a
     page.close()
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_card_of_the_first_page_leads_to_its_chapter_wherever_it_is_pressed(
+    chromium, address, width
+):
+    page = chromium.new_page(viewport={"width": width, "height": 800})
+    page.goto(f"{address}/index.html")
+    settle(page)
+    cards = page.locator("li:has(> .drawing)")
+    names = sorted(path.stem for path in (HTML / "chapters").glob("*.html"))
+    found = [link.get_attribute("href") for link in cards.locator("a").all()]
+    assert found == [f"chapters/{name}.html" for name in names]
+    for i, card in enumerate(cards.all()):
+        assert card.locator("a").evaluate("(e) => getComputedStyle(e, '::before').content")
+        assert card.locator("svg[aria-hidden]").bounding_box()["width"] > 90
+        box = card.bounding_box()
+        assert (box["width"] < 250) == (width > 600 and i > 0)
+        assert box["height"] < (330 if width > 600 else 190)
+    last = cards.last
+    last.scroll_into_view_if_needed()
+    last.locator("a").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    assert last.evaluate("(e) => getComputedStyle(e).outlineStyle") == "solid"
+    last.click(position={"x": 20, "y": 20})  # on its picture
+    page.wait_for_url(f"**/{names[-1]}.html")
+    page.close()
+
+
 def test_the_list_of_pages_shows_the_page_that_one_is_on(chromium, address):
     page = chromium.new_page(viewport={"width": 1280, "height": 800})
     for name in ("chapters/18_fisher", "chapters/01_one_gradient_per_sample", "reference/errors"):

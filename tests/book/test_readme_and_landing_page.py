@@ -71,11 +71,19 @@ def test_every_file_that_the_readme_links_is_there_and_both_pages_show_the_pictu
 
 def test_both_pages_list_every_chapter_in_order_by_its_title():
     listed = re.findall(r"^\d+\. \[(.*?)\]\(chapters/(\w+)\.ipynb\)", README, re.MULTILINE)
-    assert [stem for _, stem in listed] == CHAPTERS
-    assert re.findall(r"^\d+\. \{doc\}`chapters/(\w+)`", LANDING, re.MULTILINE) == CHAPTERS
-    for title, stem in listed:
+    cards = re.findall(
+        r'^(\d+)\. <img src="_static/([\w-]+\.svg)" width="160" alt="">\n\n'
+        r" +\[(.*?)\]\(chapters/(\w+)\.ipynb\)\n\n +\S.*\?$",
+        LANDING,
+        re.MULTILINE,
+    )
+    assert [stem for _, stem in listed] == [stem for *_, stem in cards] == CHAPTERS
+    assert [int(number) for number, *_ in cards] == list(range(1, len(CHAPTERS) + 1))
+    for (short, stem), (_, drawing, title, _) in zip(listed, cards, strict=True):
         first = nbformat.read(ROOT / f"chapters/{stem}.ipynb", as_version=4).cells[0].source
-        assert re.search(r"^# (.*)$", first, re.MULTILINE)[1].startswith(title), stem
+        assert re.search(r"^# (.*)$", first, re.MULTILINE)[1] == title
+        assert title.startswith(short)
+        assert drawing == re.search(r"!\[[^]]+\]\(\.\./_static/([\w-]+\.svg)\)", first)[1]
 
 
 def test_the_commands_and_the_install_lines_name_what_there_is():

@@ -1,5 +1,6 @@
 """Plain questions find their page and place; a pasted error message opens its entry first."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -127,6 +128,68 @@ def test_every_message_finds_its_entry_first(find):
     assert wrong == {}
     for text, (((_, heading), *_), *_) in zip(PASTED, find(PASTED), strict=True):
         assert PASTED[text] in heading
+
+
+UNKNOWN = [
+    "RuntimeError: flux capacitor overheated",
+    "FileNotFoundError: [Errno 2] No such file or directory: 'train.csv'",
+    "IndexError: list index out of range",
+    "TypeError: 'int' object is not callable",
+    "KeyError: 'loss'",
+]
+
+
+def test_a_message_without_an_entry_is_told_so_and_each_with_one_is_not(chromium, address):
+    page = chromium.new_page()
+    page.goto(f"{address}/reference/errors.html")
+    box, found = page.get_by_label("Paste your message"), page.locator(".paste .found")
+    known = [": ".join(message(name)) for name in TRIGGERS]
+    box.fill("CUDA")
+    found.get_by_role("link").first.wait_for()
+    for texts, no_match in ((UNKNOWN, True), ([*known, *PASTED, "out of memory", "vmap"], False)):
+        for text in texts:
+            box.fill(text)
+            page.wait_for_timeout(5)
+            assert found.inner_text().startswith("No match: ") == no_match, text
+            assert bool(found.locator("a").count()) != no_match, text
+    page.close()
+
+
+def test_the_arrow_keys_go_through_what_is_found_and_enter_opens_it(chromium, address):
+    page = chromium.new_page(viewport={"width": 1280, "height": 800})
+    focus = "() => document.activeElement.textContent"
+    page.goto(f"{address}/chapters/05_td0.html")
+    settle(page)
+    page.keyboard.press("Control+k")
+    page.keyboard.type("clipped sum")
+    links = page.locator("#pst-search-dialog .found a")
+    links.nth(2).wait_for()
+    for key, at in (("Down", 0), ("Down", 1), ("Down", 2), ("Up", 1)):
+        page.keyboard.press(f"Arrow{key}")
+        assert page.evaluate(focus) == links.nth(at).text_content()
+    target = links.nth(1).get_attribute("href").rpartition("/")[2]
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("() => document.activeElement.value") == "clipped sum"
+    for key in ("ArrowDown", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_url(f"**/{target}")
+    page.goto(f"{address}/search.html?q=clipped+sum")
+    page.locator("main input[type=search]").press("ArrowDown")
+    assert page.evaluate(focus) == page.locator("#search-results a").first.text_content()
+    page.close()
+
+
+def test_what_is_said_of_a_place_has_no_holes():
+    said = (HTML / "_static/book_search.js").read_text("utf-8").partition(";\n")[0]
+    places = json.loads(said.removeprefix("const bookPlaces = "))
+    words = {place["place"]: place.get("words", "") for place in places if "/errors" not in place}
+    assert "the A-split of …" in words[next(p for p in words if "not-held-fixed" in p)]
+    cost = words[
+        "chapters/01_one_gradient_per_sample.html#what-do-they-cost-and-where-is-the-trap"
+    ]
+    assert "Rows need B times the memory" in cost
+    assert "\\" not in re.sub(r"\\n", "", cost)
 
 
 @pytest.mark.parametrize("served", [True, False])
