@@ -11,10 +11,10 @@
     >
     > </details>
 
-A notebook shows the box as it stands. The built page drops its title and first paragraph. What
-the figure computes and draws is `live/NAME.js`, on top of `live/live.js`. Without JavaScript, and
-in print, the page shows none of it: the static figure beside it says the same, or a picture in the
-box, which is shown only then.
+A notebook shows the box as it stands. The built page drops its title and first paragraph. The
+figure comes after the second; what follows stays below it. What it computes and draws is
+`live/NAME.js`, on top of `live/live.js`. Without JavaScript, and in print, the page shows none of
+it: the static figure beside it says the same, or a picture in the box, which is shown only then.
 """
 
 import html
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 class live_figure(nodes.General, nodes.Element):
-    """A live figure; its children are the words above it."""
+    """A live figure; its children are the words above and below it."""
 
 
 def folded(box: nodes.admonition) -> list[nodes.Node]:
@@ -59,7 +59,9 @@ class Live(SphinxTransform):
                     answer.parent.replace(answer, folded(answer))
                 _title, _note, *words = box.children
                 still = [part for part in words if part.next_node(nodes.image)]
-                live = live_figure("", *[part for part in words if part not in still], name=name)
+                said = [part for part in words if part not in still]
+                said.insert(1, nodes.raw("", "</div>", format="html"))
+                live = live_figure("", *said, name=name)
                 shown = [nodes.container("", *still, classes=["still"])] if still else []
                 box.replace_self([*shown, live])
 
@@ -80,7 +82,7 @@ def visit_html(translator, node):
 
 def depart_html(translator, node):
     """Close the box."""
-    translator.body.append("</div></div>\n")
+    translator.body.append("</div>\n")
 
 
 def add_scripts(app, pagename, templatename, context, doctree):

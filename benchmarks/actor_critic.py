@@ -20,12 +20,12 @@ import datetime
 import functools
 import itertools
 
+import common
 import jax
 import jax.numpy as jnp
 import numpy as np
-import shared
 
-RESULT = shared.RESULTS / "actor_critic.json"
+RESULT = common.RESULTS / "actor_critic.json"
 CARTS, STEPS, PART, GAMMA, LONGEST, HIDDEN = 16, 4_800, 8, 0.99, 500, 64
 SCALE = jnp.array([0.5, 0.5, 5.0, 0.5])  # of what the network reads
 LAMBDAS = (0.0, 0.5, 0.8, 0.9, 0.95, 1.0)
@@ -167,7 +167,7 @@ def run(method, reward, lam, rate, seed):
 
 
 def main() -> None:
-    options = shared.parser(__doc__).parse_args()
+    options = common.parser(__doc__).parse_args()
     table: dict = {}
     for method, reward in itertools.product(("traces", "gae"), ("late", "soon")):
         train = jax.jit(jax.vmap(functools.partial(run, method, reward), (None, None, 0)))
@@ -186,7 +186,7 @@ def main() -> None:
         "steps": CARTS * STEPS,
         "lambda": table,
     }
-    shared.finish(result, RESULT, options.save)
+    common.finish(result, RESULT, options.save)
 
 
 if __name__ == "__main__":

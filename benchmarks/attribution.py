@@ -15,15 +15,15 @@ import datetime
 import json
 from functools import partial
 
+import common
 import numpy as np
-import shared
 import torch
 from sklearn.datasets import load_digits
 from torch import nn
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy, interpolate, pad
 
-RESULT = shared.RESULTS / "attribution.json"
+RESULT = common.RESULTS / "attribution.json"
 SEEN, COPIES, ASKED, HALVES, TRAININGS, STARTS = 1400, 3, 100, 32, 2, 5
 
 
@@ -104,7 +104,7 @@ def correlations(predicted, real) -> torch.Tensor:
 
 
 def main() -> None:
-    options = shared.parser(__doc__).parse_args()
+    options = common.parser(__doc__).parse_args()
     torch.set_num_threads(1)
     x, y, x_test, y_test = data()
     x_test, y_test, rng = x_test[:ASKED], y_test[:ASKED], np.random.default_rng(1)
@@ -135,7 +135,7 @@ def main() -> None:
     }
     print(json.dumps(stored, indent=1))
     if options.save:
-        shared.store(stored, RESULT)
+        common.store(stored, RESULT)
 
 
 if __name__ == "__main__":

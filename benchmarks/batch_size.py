@@ -17,15 +17,15 @@ S, b, how many steps of a run raised the loss, and the mean noise scale just aft
 
 import datetime
 
+import common
 import numpy as np
-import shared
 import torch
 from sklearn.datasets import load_digits
 from torch import nn
 from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.nn.functional import cross_entropy
 
-RESULT = shared.RESULTS / "batch_size.json"
+RESULT = common.RESULTS / "batch_size.json"
 SIZES, TARGET, MOST, ALL = (8, 16, 32, 64, 128, 256, 512), 0.25, 600, 0
 TUNING, REPORTED = range(8), range(100, 124)
 RATES = [2 ** (k / 2) for k in range(-6, 8)]
@@ -108,7 +108,7 @@ def without_noise(network: str, rate: float) -> dict:
 
 
 def main() -> None:
-    parser = shared.parser(__doc__)
+    parser = common.parser(__doc__)
     options, found = parser.parse_args(), {}
     for network in NORMS:
         runs = {}
@@ -125,7 +125,7 @@ def main() -> None:
         stored = {"what": f"steps until the mean loss over all images is {TARGET}",
                   "date": datetime.date.today().isoformat(), "starts": len(REPORTED),
                   "torch": torch.__version__.partition("+")[0], "networks": found}  # fmt: skip
-        shared.store(stored, RESULT)
+        common.store(stored, RESULT)
 
 
 if __name__ == "__main__":

@@ -19,15 +19,15 @@ draws, and its standard error.
 
 import datetime
 
+import common
 import numpy as np
-import shared
 import torch
 from sklearn.datasets import load_digits
 from torch import nn
 from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.nn.functional import cross_entropy
 
-RESULT = shared.RESULTS / "broken_inputs.json"
+RESULT = common.RESULTS / "broken_inputs.json"
 SHARES, DRAWS, EPOCHS = (0.0, 0.1), 12, (10, 30, 100)
 NETWORKS = {
     "linear": lambda: nn.Linear(64, 10),
@@ -122,7 +122,7 @@ def recognised(network: str, way: str, optimiser: str, share: float, draws: int)
 
 
 def main() -> None:
-    parser = shared.parser(__doc__)
+    parser = common.parser(__doc__)
     parser.add_argument("--draws", type=int, default=DRAWS)
     options = parser.parse_args()
     networks: dict = {}
@@ -147,7 +147,7 @@ def main() -> None:
             "torch": torch.__version__.partition("+")[0],
             "networks": networks,
         }
-        shared.store(stored, RESULT)
+        common.store(stored, RESULT)
 
 
 if __name__ == "__main__":

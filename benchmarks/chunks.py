@@ -8,20 +8,18 @@ on the way to them. Stored: MiB by which the peak of a process of its own grows 
 call, once freed memory has been given back (Linux), and MiB of the rows.
 """
 
-import ctypes
-import datetime
 import json
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import common
 import numpy as np
-import shared
 
 import persample as ps
 
-RESULT, CHUNK = shared.RESULTS / "chunks.json", 16
+RESULT, CHUNK = common.RESULTS / "chunks.json", 16
 
 
 def by_vmap(loss, chunk_size, jit):
@@ -58,11 +56,6 @@ def network(name: str) -> tuple:
     return [draw(16, 16) for _ in range(20)], draw(128, 16, 1024)
 
 
-def memory(field: str) -> float:
-    """Return MiB of this process: VmRSS has it now, VmHWM at its peak."""
-    return int(Path("/proc/self/status").read_text().partition(field + ":")[2].split()[0]) / 1024
-
-
 def grown(way: str, name: str, chunk_size: int | None) -> tuple[float, float]:
     """Return MiB by which the peak of this process grows, and MiB of the rows."""
     backend, make, jit = WAYS[way]
@@ -71,13 +64,11 @@ def grown(way: str, name: str, chunk_size: int | None) -> tuple[float, float]:
     rows_of = make(loss_of_one, chunk_size=chunk_size, jit=jit)
     own.to_numpy(rows_of(*given)[0][0])  # compiles, and waits
     time.sleep(0.5)  # until JAX has let these rows go
-    ctypes.CDLL("libc.so.6").malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-    before = memory("VmRSS")
+    before = common.peak_anew()
     rows = rows_of(*given)
     own.to_numpy(rows[0][0])
-    peak, size = memory("VmHWM") - before, sum(4 * np.prod(g.shape) for g in rows) / 2**20
-    return round(peak, 1), round(size, 1)
+    peak, size = common.peak() - before, sum(4 * np.prod(g.shape) for g in rows)
+    return round(peak / 1024, 1), round(size / 2**20, 1)
 
 
 def apart(*arguments) -> tuple[float, float]:
@@ -90,14 +81,8 @@ def apart(*arguments) -> tuple[float, float]:
 
 
 def main() -> None:
-    from timing import installed, machine
-
-    save = shared.parser(__doc__).parse_args().save
-    stored: dict = {
-        "date": datetime.date.today().isoformat(),
-        "machine": machine(),
-        "versions": {name: installed(name) for name in ("numpy", "torch", "jax")},
-    }
+    save = common.parser(__doc__).parse_args().save
+    stored = common.head("peak memory of rows, whole and in chunks: MiB", "numpy", "torch", "jax")
     for name in ("large rows", "large activations"):
         stored[name] = {}
         for way in WAYS:
@@ -106,7 +91,7 @@ def main() -> None:
             stored[name] |= {"rows": rows, way: {"whole": whole, "in chunks": parts}}
             print(f"{name:18} {way:10} rows {rows:6}   whole {whole:7}   in chunks {parts:7}")
     if save:
-        shared.store(stored, RESULT)
+        common.store(stored, RESULT)
 
 
 if __name__ == "__main__":

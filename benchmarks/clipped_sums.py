@@ -28,14 +28,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 if hasattr(os, "sched_setaffinity"):  # before JAX counts the cores
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
+import common
 import jax
 import jax.numpy as jnp
 import numpy as np
-import shared
 
 import persample as ps
 
-RESULT = shared.RESULTS / "clipped_sums.json"
+RESULT = common.RESULTS / "clipped_sums.json"
 MICROBATCHES = (1, 2, 4, 8, 16, 32)
 SECONDS = 1.5  # of repeats, at most
 MAX_NORM = 1.0
@@ -290,14 +290,14 @@ def measure(make: Callable) -> dict:
 
 def by_opacus(python: str) -> tuple[dict, dict]:
     """Return case -> passes of PyTorch that Opacus takes, and versions."""
-    command = [python, str(shared.RESULTS.with_name("clipped_sums_opacus.py"))]
+    command = [python, str(common.RESULTS.with_name("clipped_sums_opacus.py"))]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     found = json.loads(printed)
     return found["cases"], found["versions"]
 
 
 def main() -> None:
-    parser = shared.parser(__doc__)
+    parser = common.parser(__doc__)
     parser.add_argument("--only", default="", help="the cases whose name begins so")
     parser.add_argument("--opacus", metavar="PYTHON", help="a Python that has Opacus")
     arguments = parser.parse_args()
@@ -324,7 +324,7 @@ def main() -> None:
         "versions": {p: v for p, v in versions.items() if v},
         "cases": cases,
     }
-    shared.finish(stored, RESULT, arguments.save)
+    common.finish(stored, RESULT, arguments.save)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The programs that rows.py compares: each builds a call that does one whole batch.
+"""The programs that are compared: each builds a call that does one whole batch.
 
 A builder takes a `Case` and returns a function without arguments: ordinary pass included, rows,
 norms or a clipped sum returned. A peer that is not installed raises ImportError here. Where the
@@ -251,20 +251,6 @@ def jax_jit(case: Case) -> Callable:
     return lambda: jax.block_until_ready(rows(params, x, y))
 
 
-def package_jax(case: Case) -> Callable:
-    """Compiled rows in JAX, written where those of the call before were."""
-    jax, loss, (params, x, y) = _jax_problem(case)
-    rows_of = ps.per_sample_grad(loss, jit=True)
-    state: dict = {}
-
-    def call():
-        rows = rows_of(params, x, y, out=state.get("rows"))
-        state["rows"] = jax.block_until_ready(rows)
-        return state["rows"]
-
-    return call
-
-
 def engine_jit(case: Case) -> Callable:
     if case.widths == "cnn":
         raise NotImplementedError
@@ -403,7 +389,6 @@ ROWS = {
     "record, warm": warm,
     "record, fresh": fresh,
     "engine jit (NumPy)": engine_jit,
-    "per_sample_grad out=, JAX": package_jax,
     "torch loop": torch_loop,
     "torch is_grads_batched": torch_grads_batched,
     "torch.func vmap(grad)": torch_vmap,
@@ -423,3 +408,39 @@ SUMS = {
     "optax clipped sum": optax_clip,
     "jax_privacy clipped sum": jax_privacy_clip,
 }
+PACKAGES = ["numpy", "torch", "jax", "opacus", "backpack-for-pytorch", "autograd"]
+PACKAGES += ["optax", "jax-privacy"]
+
+
+def build(builders: dict, case: Case) -> tuple[dict, dict]:
+    """Return name -> call of those that can run, and name -> why of those that cannot."""
+    calls, absent = {}, {}
+    for name, builder in builders.items():
+        try:
+            calls[name] = builder(case)
+        except ImportError as error:
+            absent[name] = f"not installed ({error.name})"
+        except NotImplementedError:
+            absent[name] = "no such layers"
+    return calls, absent
+
+
+def agree(case: Case, parts: dict[str, dict]) -> None:
+    """Raise if two contenders' rows differ on a few samples, or two clipped sums."""
+    few = case.of_size(5)
+    for builders in parts.values():
+        calls, _ = build({name: builders[name] for name in builders if "norms" not in name}, few)
+        calls = {name: call for name, call in calls.items() if "moments" not in name}
+        answers = {name: call() for name, call in calls.items()}
+        first = {key: _on_cpu(x) for key, x in next(iter(answers.values())).items()}
+        for name, answer in answers.items():
+            scale = few.size if name.startswith("BackPACK") else 1  # its rows are over B
+            for key, expected in first.items():
+                # A parameter is compared by its largest number: of 124 million some are tiny.
+                error = np.abs(_on_cpu(answer[key]) * scale - expected).max()
+                if not error <= 1e-3 * max(np.abs(expected).max(), 0.1):
+                    raise AssertionError(f"{name}: {key} differs by {error:.2g}")
+
+
+def _on_cpu(x) -> np.ndarray:
+    return x.detach().float().cpu().numpy() if isinstance(x, torch.Tensor) else np.asarray(x)

@@ -5,9 +5,9 @@
 The page's network (784-256-10, ReLU), 256 samples, float32, two threads. Each way does its whole
 step, forward and backward pass included, and returns norms, one clipped sum (C = 1) or all rows.
 
-- passes: in each round every way runs once unmeasured, then measured (`medians` in rows.py);
+- passes: in each round every way runs once unmeasured, then measured (`medians` in common.py);
   medians over the rounds, in ordinary passes. "memory kept" is `vmap` once more, in a process
-  whose C library keeps freed memory (SETTINGS in rows.py).
+  whose C library keeps freed memory (SETTINGS in common.py).
 - memory (Linux): MiB by which the peak of a process of its own grows at the whole batch, after a
   call with two samples, once freed memory has been given back.
 
@@ -15,8 +15,6 @@ What the page defines is run from the page. Peers are listed in requirements.txt
 """
 
 import contextlib
-import ctypes
-import datetime
 import io
 import json
 import os
@@ -26,14 +24,14 @@ import warnings
 from functools import cache
 from pathlib import Path
 
+import common
 import contenders
-import shared
 import torch
+from common import SETTINGS, medians, peak, peak_anew
 from contenders import MAX_NORM, Case
-from timing import SETTINGS, installed, machine, medians, peak
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, RESULT = ROOT / "chapters/11_cost.ipynb", ROOT / "benchmarks/results/cost.json"
+PAGE, RESULT = ROOT / "chapters/11_cost.ipynb", common.RESULTS / "cost.json"
 CASE = Case((784, 256, 10), 256)
 
 
@@ -131,9 +129,7 @@ def grown(name: str) -> float:
     call = WAYS[name](CASE)
     if "JAX" in name:
         call()  # compiles
-    ctypes.CDLL("libc.so.6").malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-    before = peak()
+    before = peak_anew()
     call()
     call()
     return round((peak() - before) / 1024, 1)
@@ -149,21 +145,17 @@ def apart(expression: str, **environment: str):
 
 
 def main() -> None:
-    save = shared.parser(__doc__).parse_args().save
+    save = common.parser(__doc__).parse_args().save
     warnings.simplefilter("ignore")  # the peers' own
-    stored = {
-        "date": datetime.date.today().isoformat(),
-        "machine": machine(),
-        "versions": {name: installed(name) for name in ("torch", "jax", "opacus")},
-        "passes": passes(list(WAYS)),
-    }
+    stored = common.head("norms, clipped sums and rows: passes, MiB", "torch", "jax", "opacus")
+    stored["passes"] = passes(list(WAYS))
     kept = apart("passes(['ordinary', 'rows, vmap'])", **SETTINGS["kept memory"])
     stored["passes"]["rows, vmap, memory kept"] = kept["rows, vmap"]
     stored["memory"] = {name: apart(f"grown({name!r})") for name in WAYS if "written" not in name}
     for name, of in stored["passes"].items():
         print(f"{name:24} {of:7.2f} passes {stored['memory'].get(name, ''):>7} MiB")
     if save:
-        shared.store(stored, RESULT)
+        common.store(stored, RESULT)
 
 
 if __name__ == "__main__":

@@ -20,16 +20,16 @@ import platform  # noqa: E402
 import statistics  # noqa: E402
 import time  # noqa: E402
 
+import common  # noqa: E402
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
-import shared  # noqa: E402
 import torch  # noqa: E402
 from optree import tree_map  # noqa: E402
 
 import persample as ps  # noqa: E402
 
-RESULTS = shared.RESULTS / "engine.json"
+RESULTS = common.RESULTS / "engine.json"
 SLICE = 5e-4  # seconds that one turn lasts at least
 
 
@@ -87,12 +87,7 @@ ROWS = {
     "MLP 1024-1024-1024-10 B=32": mlp(32, 1024, 1024, 1024, 10),
 }
 COMPILED = {"engine.jit", "per_sample_grad", "jax.jit", "per_sample_grad, JAX", "torch.compile"}
-OVER = {
-    "per_sample_grad": "engine.jit",
-    "per_sample_grad out=": "engine.jit",
-    "per_sample_grad, JAX": "jax.jit",
-    "per_sample_grad out=, JAX": "jax.jit",
-}
+OVER = {"per_sample_grad": "engine.jit", "per_sample_grad, JAX": "jax.jit"}
 
 
 def contenders(loss, by_hand, in_axes, arrays):
@@ -111,24 +106,11 @@ def contenders(loss, by_hand, in_axes, arrays):
         "engine": lambda: engine(*arrays),
         "engine.jit": lambda: compiled(*arrays),
         "per_sample_grad": lambda: rows_of(*arrays),
-        "per_sample_grad out=": overwriting(rows_of, arrays),
         "jax.jit": lambda: jax.block_until_ready(jax_rows(*to_jax)),
         "per_sample_grad, JAX": lambda: jax.block_until_ready(rows_of(*to_jax)),
-        "per_sample_grad out=, JAX": overwriting(rows_of, to_jax, jax.block_until_ready),
         "torch.func": lambda: torch_rows(*to_torch),
         "torch.compile": lambda: inductor(*to_torch),
     }
-
-
-def overwriting(rows_of, arguments, wait=lambda rows: rows):
-    """Return a function that computes the rows in the memory of its last rows."""
-    last = [None]
-
-    def run():
-        last[0] = wait(rows_of(*arguments, out=last[0]))
-        return last[0]
-
-    return run
 
 
 def seconds(f, repeats=1):
@@ -201,7 +183,7 @@ def machine():
 
 
 def main():
-    parser = shared.parser(__doc__)
+    parser = common.parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="few rounds, no torch.compile")
     parser.add_argument("--only", default="", help="rows whose name contains this")
     arguments = parser.parse_args()
@@ -220,7 +202,7 @@ def main():
             report["rows"].append({"row": row, "dtype": dtype, **times})
     if arguments.save:
         RESULTS.parent.mkdir(exist_ok=True)
-        shared.store(report, RESULTS)
+        common.store(report, RESULTS)
 
 
 if __name__ == "__main__":

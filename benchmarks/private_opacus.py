@@ -9,13 +9,13 @@ time is measured. It also asks what Opacus reads from the number of samples.
 import datetime
 from importlib.metadata import version
 
-import shared
+import common
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
-RESULT = shared.RESULTS / "private_opacus.json"
+RESULT = common.RESULTS / "private_opacus.json"
 
 
 def given(count: int = 1000) -> tuple[nn.Module, DataLoader]:
@@ -77,7 +77,7 @@ def of_the_number_of_samples(counts: tuple[int, ...] = (999, 1000, 1001)) -> dic
 
 
 def main() -> None:
-    parser = shared.parser(__doc__)
+    parser = common.parser(__doc__)
     save = parser.parse_args().save
     stored = {
         "what": "the private loop of the page, run with Opacus",
@@ -85,7 +85,7 @@ def main() -> None:
         "versions": {name: version(name).partition("+")[0] for name in ("opacus", "torch")},
         "found": run() | {"by number of samples": of_the_number_of_samples()},
     }
-    shared.finish(stored, RESULT, save)
+    common.finish(stored, RESULT, save)
 
 
 if __name__ == "__main__":

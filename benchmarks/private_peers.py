@@ -9,11 +9,11 @@ import datetime
 import math
 from importlib.metadata import version
 
+import common
 import dp_accounting
 import jax
 import numpy as np
 import optax
-import shared
 import torch
 from dp_accounting import pld, rdp
 from opacus import GradSampleModule
@@ -24,7 +24,7 @@ from torch.nn.functional import cross_entropy
 
 import persample as ps
 
-RESULT = shared.RESULTS / "private_peers.json"
+RESULT = common.RESULTS / "private_peers.json"
 DELTA = 1e-5
 # name -> (rate, noise multiplier, steps)
 SETTINGS = {"full batch": (1.0, 20.0, 100), "sampled": (256 / 60_000, 1.1, 14_062)}
@@ -108,7 +108,7 @@ def _apart(sums, ours):
 
 
 def main() -> None:
-    parser = shared.parser(__doc__)
+    parser = common.parser(__doc__)
     save = parser.parse_args().save
     packages = "dp-accounting", "prv-accountant", "opacus", "optax", "numpy", "torch", "jax"
     stored = {
@@ -123,7 +123,7 @@ def main() -> None:
         "epsilon": {name: epsilons(*setting) for name, setting in SETTINGS.items()},
         "clipped sums": clipped_sums(),
     }
-    shared.finish(stored, RESULT, save)
+    common.finish(stored, RESULT, save)
 
 
 if __name__ == "__main__":

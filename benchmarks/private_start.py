@@ -13,12 +13,12 @@ each. And twelve seeds on the page's split, beside the same steps without noise,
 
 import datetime
 
+import common
 import numpy as np
-import shared
 import torch
 from sklearn.datasets import load_digits
 
-RESULT = shared.RESULTS / "private_start.json"
+RESULT = common.RESULTS / "private_start.json"
 images, digits = load_digits(return_X_y=True)
 ZERO = torch.zeros(650, dtype=torch.float64)
 
@@ -94,7 +94,7 @@ def price() -> dict:
 
 
 def main() -> None:
-    parser = shared.parser(__doc__)
+    parser = common.parser(__doc__)
     save = parser.parse_args().save
     stored = {
         "what": "share of new digits read right after public, private and both trainings",
@@ -105,7 +105,7 @@ def main() -> None:
         "eight other splits, 57 public images": three(list(range(1, 9)), 57, range(2)),
         "price": price(),
     }
-    shared.finish(stored, RESULT, save)
+    common.finish(stored, RESULT, save)
 
 
 if __name__ == "__main__":

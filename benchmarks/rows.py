@@ -13,43 +13,27 @@ one after the other, each in a process that starts with its environment variable
 """
 
 import argparse
-import datetime
 import gc
 import json
 import subprocess
 import sys
 import warnings
 
+import common
 import contenders
-import numpy as np
-import shared
-import torch
-from contenders import LIMITS, ROWS, SUMS, Case
-from timing import SETTINGS, build, in_settings, installed, machine, medians, peak
+from common import SETTINGS, medians, peak
+from contenders import LIMITS, PACKAGES, ROWS, SUMS, Case, agree, build
 
-RESULTS = shared.RESULTS
+RESULT = common.RESULTS / "rows.json"
 CASES = {
     "784-256-10, B = 256": Case((784, 256, 10), 256),
     "1024-1024-1024-10, B = 32": Case((1024, 1024, 1024, 10), 32),
     "4-32-32-2, B = 1024": Case((4, 32, 32, 2), 1024),
     "CNN, B = 64": Case("cnn", 64),
 }
-OURS = {
-    "record, warm",
-    "record, fresh",
-    "engine jit (NumPy)",
-    "per_sample_grad out=, JAX",
-}
+OURS = {"record, warm", "record, fresh", "engine jit (NumPy)"}
 PEERS = {name: ROWS[name] for name in ROWS if name not in OURS}
-GROWTH = [
-    "record, warm",
-    "per_sample_grad out=, JAX",
-    "torch.func vmap(grad)",
-    "jax jit(vmap(grad))",
-    "Opacus hooks",
-]
-PACKAGES = ["numpy", "torch", "jax", "opacus", "backpack-for-pytorch", "autograd"]
-PACKAGES += ["optax", "jax-privacy"]
+GROWTH = ["record, warm", "torch.func vmap(grad)", "jax jit(vmap(grad))", "Opacus hooks"]
 CLIPPERS = ["Opacus ghost clipping", "optax clipped sum", "jax_privacy clipped sum"]
 # What memory is measured of: name -> builder. Those with "chunks" keep 32 rows at a time.
 MEMORY = {
@@ -64,27 +48,6 @@ MEMORY = {
     "BackPACK BatchGrad": contenders.backpack_batch_grad,
 }
 GIB = 1024  # MiB
-
-
-def agree(case: Case, parts: dict[str, dict]) -> None:
-    """Raise if two contenders' rows differ on a few samples, or two clipped sums."""
-    few = case.of_size(5)
-    for builders in parts.values():
-        calls, _ = build({name: builders[name] for name in builders if "norms" not in name}, few)
-        calls = {name: call for name, call in calls.items() if "moments" not in name}
-        answers = {name: call() for name, call in calls.items()}
-        first = {key: _on_cpu(x) for key, x in next(iter(answers.values())).items()}
-        for name, answer in answers.items():
-            scale = few.size if name.startswith("BackPACK") else 1  # its rows are over B
-            for key, expected in first.items():
-                # A parameter is compared by its largest number: of 124 million some are tiny.
-                error = np.abs(_on_cpu(answer[key]) * scale - expected).max()
-                if not error <= 1e-3 * max(np.abs(expected).max(), 0.1):
-                    raise AssertionError(f"{name}: {key} differs by {error:.2g}")
-
-
-def _on_cpu(x) -> np.ndarray:
-    return x.detach().float().cpu().numpy() if isinstance(x, torch.Tensor) else np.asarray(x)
 
 
 def measure(case: Case, rounds: int) -> dict:
@@ -176,15 +139,10 @@ def show_rest(result: dict) -> None:
 
 def measure_all(options: argparse.Namespace) -> None:
     """Measure, print and store in the setting that this process was started in."""
-    result: dict = {
-        "what": "rows, norms and clipped sums, float32; medians in ms; peak memory in MiB",
-        "date": datetime.date.today().isoformat(),
-        "machine": machine(),
-        "versions": {package: installed(package) for package in PACKAGES},
-        "rounds": options.rounds,
-        "setting": options.inside,
-        "cases": {},
-    }
+    result = common.head(
+        "rows, norms and clipped sums, float32; medians in ms; peak memory in MiB", *PACKAGES
+    )
+    result |= {"rounds": options.rounds, "setting": options.inside, "cases": {}}
     print(f"\nsetting: {options.inside}")
     for name, case in CASES.items():
         if options.only in name:
@@ -196,12 +154,11 @@ def measure_all(options: argparse.Namespace) -> None:
         result |= {"growth": growth(options.rounds), "memory": memory()}
         show_rest(result)
     if options.save:
-        ending = "" if options.inside == "default" else f"_{options.inside.replace(' ', '_')}"
-        shared.store(result, RESULTS / f"rows{ending}.json")
+        common.store(result, common.in_setting(RESULT, options.inside))
 
 
 def main() -> None:
-    parser = shared.parser(__doc__)
+    parser = common.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--only", default="", help="cases whose name has this, and nothing else")
     parser.add_argument("--setting", choices=SETTINGS, help="this setting of memory only")
@@ -214,7 +171,7 @@ def main() -> None:
     elif options.inside:
         measure_all(options)
     else:
-        in_settings(__file__, options.setting)
+        common.in_settings(__file__, options.setting)
 
 
 if __name__ == "__main__":

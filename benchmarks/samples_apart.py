@@ -19,7 +19,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 
-import shared
+import common
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -28,7 +28,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_sequence
 
 import persample as ps
 
-RESULT = shared.RESULTS / "samples_apart.json"
+RESULT = common.RESULTS / "samples_apart.json"
 SIZES = (32, 128, 512)
 SECONDS = 4.0  # of repeats, at most
 
@@ -301,7 +301,7 @@ def measure(name: str, size: int) -> dict[str, float]:
 
 
 def main() -> None:
-    arguments = shared.parser(__doc__)
+    arguments = common.parser(__doc__)
     arguments.add_argument("--only", default="")
     given = arguments.parse_args()
     torch.set_num_threads(1)
@@ -312,7 +312,7 @@ def main() -> None:
         if given.only in name
     }
     about = {"date": time.strftime("%Y-%m-%d"), "torch": torch.__version__, "threads": 1}
-    shared.finish(about | {"unit": "ordinary passes", "passes": passes}, RESULT, given.save)
+    common.finish(about | {"unit": "ordinary passes", "passes": passes}, RESULT, given.save)
 
 
 if __name__ == "__main__":

@@ -16,42 +16,33 @@ Everybody does the whole step, forward and backward pass included, one after the
 batch, in an order drawn at each step. The times are in ordinary passes, which fill `.grad`: the
 sum of a contender's times over the sum of the ordinary ones at the same steps. A contender that
 has used up its seconds stops after ten steps or more; how many it did is stored. Two steps before
-the first measured one are compared with the floor (floor.py), and rows with one backward pass of
-the losses' weighted sum. Peers come from requirements.txt beside this file.
+the first measured one are compared with the floor (whole_steps.py), and rows with one backward
+pass of the losses' weighted sum. Peers come from requirements.txt beside this file.
 
 Whoever makes fresh rows at every step pays for fresh memory, up to five times what the rest costs
 by default (Linux, glibc); `--setting "kept memory"` measures, and stores apart, without that.
 """
 
 import argparse
-import gc
-import itertools
 import time
 import warnings
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-import contenders
+import common
 import numpy as np
-import shared
 import torch
+from common import SETTINGS
 from contenders import Case
-from floor import MODELS, clipped, compare, floor, head, squared_norms, weighted
-from timing import SETTINGS, build, in_settings
+from networks import MODELS
 from torch import Tensor
+from whole_steps import CONTENDERS, ORDINARY, Batches, fixed, head, measured
 
 import persample as ps
 
-RESULT = shared.RESULTS / "steps.json"
-ORDINARY = "ordinary pass"
+RESULT = common.RESULTS / "steps.json"
 POOL = 16  # a Poisson batch is drawn from as many times its mean size
 CHOSEN = [name for name in MODELS if not name.startswith("1024") and "T = 16" not in name]
-Batches = Iterator[tuple[Tensor, Tensor]]
-
-
-def fixed(case: Case, rng: np.random.Generator) -> Batches:
-    return itertools.repeat(case.batch())
 
 
 def poisson(case: Case, rng: np.random.Generator) -> Batches:
@@ -114,126 +105,15 @@ SCENARIOS = {
 }
 
 
-def of_rows(read: Callable, builder: Callable) -> Callable:
-    """Return a builder of what ``read`` makes of a contender's rows."""
-
-    def built(case: Case) -> Callable:
-        call = builder(case)
-        return lambda x, y: read(call(x, y))
-
-    return built
-
-
-def fill(case: Case) -> Callable:
-    """Write the rows' numbers once, without a pass: with the ordinary pass the limit of rows."""
-    call = contenders.fill(case)
-
-    def write(x: Tensor, y: Tensor) -> None:
-        call()
-
-    return write
-
-
-# Quantity -> contender -> builder. Opacus' backward passes fill `.grad` too (ghost clipping puts
-# the clipped sum there); torch.func's has no `.grad`.
-CONTENDERS = {
-    "squared norms": {
-        "floor": partial(floor, clip=False, grad=False),
-        "floor, .grad too": partial(floor, clip=False, grad=True),
-        "persample": contenders.norms,
-        "persample, .grad too": contenders.norms_and_grad,
-        "Opacus hooks, .grad too": of_rows(squared_norms, contenders.opacus_hooks),
-        "torch.func vmap(grad)": of_rows(squared_norms, contenders.torch_vmap),
-    },
-    "clipped sum": {
-        "floor": partial(floor, clip=True, grad=False),
-        "floor, .grad too": partial(floor, clip=True, grad=True),
-        "persample": contenders.clipped,
-        "persample, .grad too": contenders.clipped_and_grad,
-        "Opacus ghost clipping": contenders.opacus_ghost,
-        "Opacus hooks, .grad too": of_rows(clipped, contenders.opacus_hooks),
-        "torch.func vmap(grad)": of_rows(clipped, contenders.torch_vmap),
-    },
-    "rows": {
-        "writing them, no pass": fill,
-        "persample, warm": contenders.warm,
-        "persample, fresh": contenders.fresh,
-        "Opacus hooks, .grad too": contenders.opacus_hooks,
-        "torch.func vmap(grad)": contenders.torch_vmap,
-    },
-}
-
-
-def warm_up(case: Case, quantity: str, calls: dict, batches: Batches) -> None:
-    """Let everybody do two batches, and compare what is found.
-
-    Norms and clipped sums are compared with the floor. Rows are summed with weights that differ
-    from sample to sample: one backward pass of the losses' weighted sum gives the same.
-    """
-    expected_of = (
-        weighted_sum if quantity == "rows" else floor(case, quantity == "clipped sum", False)
-    )
-    for x, y in itertools.islice(batches, 2):
-        expected = expected_of(case, x, y) if quantity == "rows" else expected_of(x, y)
-        for name, call in calls.items():
-            answer = call(x, y)
-            if isinstance(answer, dict) and quantity == "rows":
-                answer = weighted(answer, weights_of(len(x)))
-            if answer is not None:  # what only writes
-                compare(f"{quantity}: {name}", answer, expected, 1e-3)
-
-
-def weights_of(count: int) -> Tensor:
-    return torch.arange(1.0, count + 1) / count
-
-
-def weighted_sum(case: Case, x: Tensor, y: Tensor) -> dict[str, Tensor]:
-    """Return name -> sum_i w_i g_i, from one backward pass."""
-    model = case.model()
-    (weights_of(len(x)) * case.losses(model(x), y)).sum().backward()
-    return {name: p.grad for name, p in model.named_parameters()}
-
-
-def measure(
-    calls: dict, batches: Batches, steps: int, seconds: float, clock: Callable = time.perf_counter
-) -> dict:
-    """Return contender -> its mean step in ordinary passes and ms, and its number of steps."""
-    names, times, order = list(calls), {name: [] for name in calls}, np.random.default_rng(1)
-    for x, y in itertools.islice(batches, steps):
-        running = [name for name in names if sum(times[name]) < seconds or len(times[name]) < 10]
-        if not running or running == [ORDINARY]:
-            break
-        for name in order.permutation(names):
-            if name in running or name == ORDINARY:
-                start = clock()
-                calls[name](x, y)
-                times[name].append(clock() - start)
-    ordinary, found = times[ORDINARY], {}
-    for name, own in times.items():
-        found[name] = {
-            "passes": round(sum(own) / sum(ordinary[: len(own)]), 3),
-            "ms": round(1e3 * sum(own) / len(own), 3),
-            "steps": len(own),
-        }
-    return found
-
-
 def measure_scenario(case: Case, scenario: str, options: argparse.Namespace) -> dict:
-    """Return quantity -> contender -> what `measure` found, in one scenario."""
+    """Return quantity -> contender -> what `measured` found, in one scenario."""
     batches_of, written = SCENARIOS[scenario]
     found = {}
     for quantity, builders in CONTENDERS.items():
         if quantity == "rows" and scenario != "fixed":
             continue
-        written_case = written(case)
-        calls, absent = build(builders, written_case)
         batches = batches_of(case, np.random.default_rng(0))
-        warm_up(written_case, quantity, calls, batches)
-        calls = {ORDINARY: contenders.ordinary(written_case)} | calls
-        calls[ORDINARY](*next(batches))
-        found[quantity] = measure(calls, batches, options.steps, options.seconds) | absent
-        del calls
-        gc.collect()  # hooks make cycles, which would keep rows
+        found[quantity] = measured(written(case), quantity, builders, batches, options)
     return found
 
 
@@ -286,13 +166,11 @@ def measure_all(options: argparse.Namespace) -> None:
         show(name, found, options.steps)
         print(f"  {time.perf_counter() - start:.0f} s so far")
     if options.save and not options.only:
-        ending = "" if options.setting == "default" else f"_{options.setting.replace(' ', '_')}"
-        where = RESULT.with_stem(RESULT.stem + ending)
-        shared.store(stored, where)
+        common.store(stored, common.in_setting(RESULT, options.setting))
 
 
 def main() -> None:
-    parser = shared.parser(__doc__)
+    parser = common.parser(__doc__)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each contender, at most")
     parser.add_argument("--only", default="", help="models whose name has this; nothing is stored")
@@ -302,7 +180,7 @@ def main() -> None:
     if options.inside or options.setting == "default":
         measure_all(options)
     else:
-        in_settings(__file__, options.setting)
+        common.in_settings(__file__, options.setting)
 
 
 if __name__ == "__main__":

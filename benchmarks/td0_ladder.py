@@ -10,21 +10,18 @@ counted by tracemalloc. Run it from the root:
     python benchmarks/td0_ladder.py --save
 """
 
-import datetime
-import os
-import platform
 import statistics
 import time
 import tracemalloc
-from importlib.metadata import version
 
+import common
 import numpy as np
-import shared
 
 import persample as ps
 from persample_book.notebook import setup
 
-RESULT = shared.RESULTS / "td0_ladder.json"
+RESULT = common.RESULTS / "td0_ladder.json"
+NAMES = ("numpy", "torch", "jax")
 SIZES = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536]
 LOOP_LIMIT = {"numpy": 4096, "torch": 1024, "jax": 256}  # one call beyond takes seconds:
 LOOP_ONCE = {"numpy": 65536, "torch": 65536, "jax": 4096}  # it is timed once, up to here
@@ -108,24 +105,20 @@ def memory() -> dict:
 
 
 def main() -> None:
-    parser = shared.parser(__doc__)
+    parser = common.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
     setup()
-    result = {
-        "what": f"TD(0) rows, float64, d = {D}, one thread",
-        "date": datetime.date.today().isoformat(),
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        "versions": {p: version(p).split("+")[0] for p in ("numpy", "torch", "jax")},
+    result = common.head(f"TD(0) rows, float64, d = {D}, one thread", *NAMES) | {
         "rounds": options.rounds,
-        "times": {name: measure(name, options.rounds) for name in ("numpy", "torch", "jax")},
+        "times": {name: measure(name, options.rounds) for name in NAMES},
     }
     result["memory"] = memory()
     for name, rungs in {**result["times"], "memory": result["memory"]}.items():
         for rung, values in rungs.items():
             print(f"{name:6} {rung:5}", *[f"{size}: {x:.4g}" for size, x in values.items()])
     if options.save:
-        shared.store(result, RESULT)
+        common.store(result, RESULT)
 
 
 if __name__ == "__main__":

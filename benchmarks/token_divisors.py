@@ -18,13 +18,13 @@ and after. All three are exact for the model: its prompts, digits and lengths ar
 
 import datetime
 
+import common
 import numpy as np
-import shared
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, scaled_dot_product_attention
 
-RESULT = shared.RESULTS / "token_divisors.json"
+RESULT = common.RESULTS / "token_divisors.json"
 SEEDS, STEPS, PROMPTS, G, LIMIT, WIDTH = range(8), 100, 16, 8, 8, 32
 UM, END, PASS, FAIL, NOTHING = 10, 11, 12, 13, 14  # after the ten digits
 SUMS = torch.cartesian_prod(torch.arange(10), torch.arange(10))  # (100, 2)
@@ -135,7 +135,7 @@ def train(model, told, loss_of, seed):
 
 
 def main():
-    parser = shared.parser(__doc__)
+    parser = common.parser(__doc__)
     options, runs = parser.parse_args(), {}
     for task, told in (("told", True), ("not told", False)):
         found = {name: [] for name in ("before", *LOSSES)}
@@ -154,7 +154,7 @@ def main():
         stored = {"what": "for each seed: share right, tokens of right, tokens of wrong answers",
                   "date": datetime.date.today().isoformat(), "seeds": len(SEEDS),
                   "torch": torch.__version__.partition("+")[0], "runs": runs}  # fmt: skip
-        shared.store(stored, RESULT)
+        common.store(stored, RESULT)
 
 
 if __name__ == "__main__":

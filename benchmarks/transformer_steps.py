@@ -4,11 +4,11 @@
 
 The models are those of whole_models.py. Everybody does the forward and the backward pass as well;
 the unit is an ordinary pass on the same batch, which fills `.grad`. The floor is what a person
-would write by hand who knows the model's layers (floor.py), and `torch.func` makes all rows
-first. They run in turn. Times are processor times, which other programs on the machine disturb
-less, of one thread, medians over all rounds. Before that, what they find is compared, and the
-floor with a loop over single samples. Peak memory is that of a process of its own, without what
-it held before the model came.
+would write who knows the model's layers (whole_steps.py), and `torch.func` makes all rows first.
+They run in turn. Times are processor times, which other programs on the machine disturb less, of
+one thread, medians over all rounds. Before that, what they find is compared, and the floor with a
+loop over single samples. Peak memory is that of a process of its own, without what it held before
+the model came.
 """
 
 import itertools
@@ -19,15 +19,14 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+import common
 import contenders
-import shared
 import torch
 from contenders import Case
-from floor import check, clipped, floor, head, squared_norms
-from steps import of_rows, warm_up
-from whole_models import CPU as MODELS
+from networks import CPU as MODELS
+from whole_steps import ORDINARY, check, clipped, floor, head, of_rows, squared_norms, warm_up
 
-RESULT = shared.RESULTS / "transformer_steps.json"
+RESULT = common.RESULTS / "transformer_steps.json"
 CONTENDERS = {
     "squared norms": {
         "floor": partial(floor, clip=False, grad=False),
@@ -40,7 +39,7 @@ CONTENDERS = {
         "torch.func": of_rows(clipped, contenders.torch_vmap),
     },
 }
-WAYS = ("ordinary pass", "record norms", "record clipped sum", "record, fresh")
+WAYS = (ORDINARY, "record norms", "record clipped sum", "record, fresh")
 
 
 def measured(case: Case, rounds: int) -> dict:
@@ -49,8 +48,8 @@ def measured(case: Case, rounds: int) -> dict:
     for quantity, builders in CONTENDERS.items():
         calls, batches = {name: f(case) for name, f in builders.items()}, [case.batch()]
         warm_up(case, quantity, calls, itertools.cycle(batches))
-        calls = {"ordinary pass": contenders.ordinary(case)} | calls
-        calls["ordinary pass"](*batches[0])
+        calls = {ORDINARY: contenders.ordinary(case)} | calls
+        calls[ORDINARY](*batches[0])
         times: dict[str, list[float]] = {name: [] for name in calls}
         for _ in range(rounds):
             for name, call in calls.items():
@@ -59,7 +58,7 @@ def measured(case: Case, rounds: int) -> dict:
                 times[name].append(1e3 * (time.process_time() - start))
         ms = {name: median(own) for name, own in times.items()}
         found[quantity] = {
-            name: {"passes": round(own / ms["ordinary pass"], 3), "ms": round(own, 2)}
+            name: {"passes": round(own / ms[ORDINARY], 3), "ms": round(own, 2)}
             for name, own in ms.items()
         }
     return found
@@ -76,7 +75,7 @@ def peaks(name: str) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = shared.parser(__doc__)
+    parser = common.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
     if torch.get_num_threads() != 1:
@@ -90,7 +89,7 @@ def main() -> None:
         stored["cases"][name]["peaks, MiB"] = peaks(name)
         print(f"{name:12} peaks, MiB    ", stored["cases"][name]["peaks, MiB"])
     if options.save:
-        shared.store(stored, RESULT)
+        common.store(stored, RESULT)
 
 
 if __name__ == "__main__":

@@ -11,50 +11,21 @@ peak of a second call and less what was held before, each contender in a process
 """
 
 import argparse
-import ctypes
-import datetime
 import functools
 import gc
 import json
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 
+import common
 import contenders
-import shared
 import torch
-from contenders import LIMITS, ROWS, SUMS, Case
-from networks import WholeModel
-from timing import (
-    PACKAGES,
-    SETTINGS,
-    agree,
-    build,
-    in_settings,
-    installed,
-    machine,
-    medians,
-    peak,
-)
+from common import SETTINGS, medians, peak, peak_anew
+from contenders import LIMITS, PACKAGES, ROWS, SUMS, Case, agree, build
+from networks import CPU, GPU
 
-RESULTS = shared.RESULTS
-# Name -> the model and its batch. A GPT's sizes: words, tokens, width, heads, blocks; a ViT's:
-# side and patch in pixels, width, heads, blocks.
-CPU = {
-    "GPT, small": WholeModel("GPT", 16, "cpu", (65, 64, 64, 4, 2)),
-    "GPT, medium": WholeModel("GPT", 8, "cpu", (1000, 128, 256, 8, 4)),
-    "ViT": WholeModel("ViT", 32, "cpu", (32, 4, 128, 4, 4)),
-    "CNN": Case("cnn", 64),
-    "MLP": Case((784, 256, 10), 256),
-}
-GPU = {
-    "GPT, 124 million": WholeModel("GPT", 8, "cuda", (50_257, 1024, 768, 12, 12)),
-    "GPT, medium": WholeModel("GPT", 64, "cuda", (1000, 128, 256, 8, 4)),
-    "ViT": WholeModel("ViT", 256, "cuda", (224, 16, 384, 6, 12)),
-    "CNN": Case("cnn", 1024, "cuda"),
-    "MLP": Case((784, 256, 10), 4096, "cuda"),
-}
+RESULT = common.RESULTS / "whole_models.json"
 CHOSEN_ROWS = {
     name: ROWS[name]
     for name in (
@@ -99,6 +70,7 @@ def peak_of(case: Case, name: str) -> float | None:
         return None
     calls[name]()  # what the libraries load at their first call, and find out about the model
     del calls
+    gc.collect()
     start = peak_anew()
     calls, _ = build({name: builder}, case)
     if case.device == "cuda":
@@ -107,17 +79,10 @@ def peak_of(case: Case, name: str) -> float | None:
         calls[name]()
         return round((torch.cuda.max_memory_allocated() - start) / 2**20, 1)
     calls[name]()  # finds out about the new shape
+    gc.collect()
     peak_anew()
     calls[name]()
     return round((peak() - start) / 1024, 1)
-
-
-def peak_anew() -> int:
-    """Give freed memory back, let the peak of this process begin anew, and return it in KiB."""
-    gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5")
-    return peak()
 
 
 def memory(model: str, device: str) -> dict:
@@ -160,18 +125,7 @@ def show(name: str, result: dict) -> None:
 
 def head(what: str, options: argparse.Namespace) -> dict:
     """Return what every stored record begins with."""
-    return {
-        "what": what,
-        "date": datetime.date.today().isoformat(),
-        "machine": machine(options.device),
-        "versions": {package: installed(package) for package in PACKAGES},
-        "cases": {},
-    }
-
-
-def store(record: dict, ending: str) -> None:
-    where = RESULTS / f"whole_models{ending}.json"
-    shared.store(record, where)
+    return common.head(what, *PACKAGES, device=options.device) | {"cases": {}}
 
 
 def measure_memory(options: argparse.Namespace, cases: dict[str, Case]) -> None:
@@ -186,7 +140,8 @@ def measure_memory(options: argparse.Namespace, cases: dict[str, Case]) -> None:
                 name, *(f"  {way}: {mib}" for way, mib in record["cases"][name].items()), sep="\n"
             )
     if options.save and not options.only:
-        store(record, "_memory" if options.device == "cpu" else "_memory_cuda")
+        setting = "memory" if options.device == "cpu" else "memory cuda"
+        common.store(record, common.in_setting(RESULT, setting))
 
 
 def measure_all(options: argparse.Namespace, setting: str, cases: dict[str, Case]) -> None:
@@ -202,11 +157,11 @@ def measure_all(options: argparse.Namespace, setting: str, cases: dict[str, Case
             record["cases"][name] = result
             show(name, result)
     if options.save and not options.only:
-        store(record, "" if setting == "default" else f"_{setting.replace(' ', '_')}")
+        common.store(record, common.in_setting(RESULT, setting))
 
 
 def main() -> None:
-    parser = shared.parser(__doc__)
+    parser = common.parser(__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", default="", help="models whose name has this; nothing is stored")
@@ -229,7 +184,7 @@ def main() -> None:
     elif options.inside:
         measure_all(options, options.inside, cases)
     else:
-        in_settings(__file__, options.setting)
+        common.in_settings(__file__, options.setting)
 
 
 if __name__ == "__main__":

@@ -144,7 +144,7 @@ def save(lines: list[dict], libraries: list, seconds: float) -> None:
         f"{head['date']}, {head['machine']}, Python {head['python']}, {versions}. "
         f"One thread, {head['seconds']} s. Written by `make conformance SAVE=yes`; "
         "`README.md` says what is tested and what the verdicts mean. Batches are counted. "
-        "A library may document as a limit what is wrong here; `findings/README.md` says where "
+        "A library may document as a limit what is wrong here; `reports/README.md` says where "
         "it does.\n"
     )
     rest = "A cell is the worst verdict over the model's losses and batches; a dot: no twin."

@@ -24,14 +24,7 @@ COLUMNS = {
     "persample": "persample*",
 }
 NORMS = ("Opacus, ghost", "BackPACK", "persample")  # who answers with norms, not only with rows
-SYMBOLS = {
-    "right": "●",
-    "part": "◐",
-    "raised": "○",
-    "failed": "△",
-    "limit": "◇",
-    "wrong": "✖",
-}
+SYMBOLS = {"right": "●", "part": "◐", "raised": "○", "failed": "△", "limit": "◇", "wrong": "✖"}
 COUNTED = ("limit", "wrong")  # their cells say how many batches differ, of how many tried
 WHOLE = "†"  # torch.func was asked for jacrev, at least in part
 SINGLE = "‡"  # right in float32, but not in all of float64

@@ -75,6 +75,31 @@ def light_compiler(monkeypatch):
     monkeypatch.setattr(torch_backend.BACKEND, "compiler", lambda: "aot_eager")
 
 
+@pytest.fixture
+def double_precision():
+    """Let JAX have 64 bits where it is installed."""
+    if "jax" in MISSING:
+        yield
+        return
+    from support.precision import enable_x64
+
+    with enable_x64(True):
+        yield
+
+
+@pytest.fixture
+def own_settings(monkeypatch):
+    """What a page sets for its process ends with it: default dtype, printing, figures."""
+    np, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")
+    plt = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.setattr(plt, "show", plt.close)
+    dtype = torch.get_default_dtype()
+    with np.printoptions():
+        yield
+    torch.set_default_dtype(dtype)
+    plt.close("all")
+
+
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory) -> Path:
     """Build the wheel that `pip install .` installs."""

@@ -2,7 +2,7 @@
 "use strict";
 {
 const {make, set, fixed} = live;
-const [ROWS, MEANS, REACH] = [64, 200, 2.7];
+const [ROWS, MEANS, REACH] = [64, 200, 2.75];
 
 /* Numbers that look random, from whole numbers only, so that each machine draws alike: 0 to n - 1. */
 function drawer(seed) {
@@ -34,14 +34,26 @@ function batch(draw, size, again) {
   });
 }
 
+function draws(size, again, seed) {
+  const draw = drawer(seed);
+  return Array.from({length: MEANS}, () => mean(batch(draw, size, again)));
+}
+
+/* The distances at sizes that are drawn as a curve, for the draws seen last. */
+const SIZES = [1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64];
+let [drawn, curve] = ["", []];
+function distances(again, seed) {
+  if (drawn !== `${again} ${seed}`) [drawn, curve] = [`${again} ${seed}`, SIZES.map((size) => [size, off(draws(size, again, seed), exact)])];
+  return curve;
+}
+
 live.figure("batch", {
   start: {size: 4, again: 1, seed: 1},
   limits: {size: [1, ROWS, 1], again: [0, 1, 1], seed: [1, 999, 1]},
 
   compute({size, again, seed}) {
-    const draw = drawer(seed);
-    const means = Array.from({length: MEANS}, () => mean(batch(draw, size, again)));
-    return {means, exact, distance: off(means, exact), spread: off(all, exact)};
+    const means = draws(size, again, seed);
+    return {means, exact, distance: off(means, exact), spread: off(all, exact), curve: distances(again, seed)};
   },
 
   describe({size, again}, {distance, spread}) {
@@ -49,31 +61,63 @@ live.figure("batch", {
     return `${MEANS} batches of ${size}${drawn}: their means lie ${fixed(distance)} from the mean of all rows (root mean square). A single row lies ${fixed(spread)} from it.`;
   },
 
-  build(figure, place, width) {
+  build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const height = wide ? 330 : Math.min(width, 330);
-    const scale = height / 2 / REACH;
-    const at = ([x, y]) => ({cx: width / 2 + scale * (x - exact[0]), cy: height / 2 - scale * (y - exact[1])});
-    const svg = make("svg:svg", {width, height: height + 24, role: "img", "aria-label": `${ROWS} rows, and the means of ${MEANS} batches of them; how far these lie from the mean of all is said below.`});
-    svg.append(...all.map((row) => make("svg:circle", {...at(row), r: 4, fill: "none", stroke: "#777", "stroke-width": 1.5})));
-    const dots = Array.from({length: MEANS}, () => make("svg:circle", {r: 3, fill: "#0072B2", "fill-opacity": 0.6}));
-    const ring = make("svg:circle", {...at(exact), fill: "none", stroke: "#B34700", "stroke-width": 2, "stroke-dasharray": "6 4"});
+    const [high, across, top0] = wide ? [300, Math.min(330, width / 2), 0] : [244, width, 18];
+    const scale = high / 2 / REACH;
+    const at = ([x, y]) => ({cx: across / 2 + scale * (x - exact[0]), cy: top0 + high / 2 - scale * (y - exact[1])});
     const {cx, cy} = at(exact);
-    svg.append(...dots, ring, make("svg:path", {d: `M${cx - 8} ${cy}h16M${cx} ${cy - 8}v16`, stroke: "#22262b", "stroke-width": 2.5}));
-    const names = [["#4a535d", "rows"], ["#0072B2", "means of batches"], ["#B34700", "their distance"]];
-    const starts = wide ? [0, 60, 210] : [0, 46, 170];
-    names.forEach(([fill, text], i) => svg.append(make("svg:text", {x: starts[i], y: height + 18, fill, class: "live-name"}, text)));
+    const [left, right, top, floor] = wide ? [across + 52, width - 14, 34, high - 40] : [40, width - 14, high + 48, high + 132];
+    const svg = make("svg:svg", {width, height: floor + 38, role: "img", "aria-label": `${ROWS} rows, and the means of ${MEANS} batches of them; the distance of these from the mean of all, which is said below, for each size.`});
+    const word = (x, y, text, attributes = {}) => {
+      const made = make("svg:text", {x, y, class: "live-name", ...attributes}, text);
+      svg.append(made);
+      return made;
+    };
+    svg.append(...all.map((row) => make("svg:circle", {...at(row), r: 4, fill: "none", stroke: "var(--l-grey)", "stroke-width": 1.5})));
+    const dots = Array.from({length: MEANS}, () => make("svg:circle", {r: 3, fill: "var(--l-blue)", "fill-opacity": 0.6, class: "live-moves"}));
+    const ring = make("svg:circle", {cx, cy, fill: "none", stroke: "var(--l-orange)", "stroke-width": 2.5, "stroke-dasharray": "6 4", class: "live-moves"});
+    svg.append(...dots, ring, make("svg:path", {d: `M${cx - 8} ${cy}h16M${cx} ${cy - 8}v16`, stroke: "var(--l-ink)", "stroke-width": 2.5}));
+    const names = [["var(--l-muted)", wide ? "a row" : "row", "none", "var(--l-grey)"], ["var(--l-blue)", "mean of a batch", "var(--l-blue)", "none"], ["var(--l-orange)", wide ? "their distance" : "distance", "none", "var(--l-orange)"]];
+    names.forEach(([ink, text, fill, stroke], i) => {
+      const [x, y] = wide ? [7, 12 + 20 * i] : [[7, 58, 186][i], 9];
+      svg.append(make("svg:circle", {cx: x, cy: y, r: i === 1 ? 4 : 5, fill, stroke, "stroke-width": 2, "stroke-dasharray": i === 2 ? "3 2" : "none"}));
+      word(x + 12, y + 5, text, {fill: ink});
+    });
+
+    /* The distance at each size: drag along the curve. */
+    const px = (size) => left + (right - left) * Math.log2(size) / 6;
+    const py = (v) => floor - (floor - top) * v / 1.5;
+    for (const v of [0, 0.5, 1, 1.5]) {
+      svg.append(make("svg:line", {x1: left, x2: right, y1: py(v), y2: py(v), class: v ? "live-grid" : "live-zero"}));
+      word(left - 8, py(v) + 5, `${v}`, {class: "live-small", "text-anchor": "end"});
+    }
+    for (const size of [1, 4, 16, 64]) word(px(size), floor + 17, `${size}`, {class: "live-small", "text-anchor": "middle"});
+    word((left + right) / 2, floor + 33, "rows in a batch", {class: "live-small", "text-anchor": "middle"});
+    word(left - 32, top - 14, "their distance", {fill: "var(--l-orange)"});
+    const line = make("svg:path", {fill: "none", stroke: "var(--l-orange)", "stroke-width": 2.5, class: "live-moves"});
+    const here = make("svg:g", {class: "live-handle", ...live.drag((x) => figure.set({size: 2 ** (6 * (x - left) / (right - left))}))},
+      make("svg:circle", {r: 22, class: "live-ring"}), make("svg:circle", {r: 8, class: "live-dot"}));
+    svg.append(line, here);
+    const value = word(0, 0, "", {"text-anchor": "middle"});
 
     const size = live.slider(figure, "size", "rows in a batch", [1, ROWS, 1], 0);
     const again = live.toggle(figure, "again", "a row can come twice");
     const more = live.button("Draw again", () => figure.set({seed: (figure.state.seed % 999) + 1}));
-    place.append(svg, make("div", {class: "live-controls"}, size.row, again.row, more, live.button("Reset", figure.reset)));
+    picture.append(svg);
+    controls.append(live.sliders(size), live.row(again.row, more, live.reset(figure)));
 
-    return (state, {means, distance}) => {
+    return (state, {means, distance, curve}) => {
       size.update(state);
       again.update(state);
       dots.forEach((dot, i) => set(dot, at(means[i])));
       set(ring, {r: scale * distance});
+      const points = curve.map(([n, v]) => [n, n === state.size ? distance : v]);
+      if (points.every(([n]) => n !== state.size)) points.push([state.size, distance]);
+      set(line, {d: `M${points.sort(([a], [b]) => a - b).map(([size, v]) => `${px(size)} ${py(v)}`).join("L")}`});
+      set(here, {transform: `translate(${px(state.size)} ${py(distance)})`});
+      set(value, {x: Math.max(left + 16, Math.min(right - 12, px(state.size) + 8)), y: py(distance) - 14});
+      value.textContent = fixed(distance);
     };
   },
 });

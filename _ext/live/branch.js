@@ -1,27 +1,27 @@
 /* A loss with an `if`, for one sample: what a run in PyTorch records, and what JAX traced before. */
 "use strict";
 {
-const {make, set, fixed, pair} = live;
+const {make, set, fixed} = live;
 const [W, Y] = [[[0.5, -1], [1, 0.5]], [1, 1]];
 const WAYS = ["where", "cond"];
 const product = (v) => W.map((row) => row[0] * v[0] + row[1] * v[1]);
 const tanh = (v) => v.map(Math.tanh);
 
-/* The operations: as the program has them, in PyTorch, in JAX, and on which road (1: yes, 0: no). */
+/* The operations: in PyTorch, in JAX, on which road (1: yes, 0: no), and in which row they stand. */
 const ROWS = [
-  {text: "x[0] > 0", jax: "gt"},
-  {text: "yes: W @ x", torch: "Mv", jax: "dot_general", road: 1},
-  {text: "tanh", torch: "Tanh", jax: "tanh", road: 1},
-  {text: "W @ h", torch: "Mv", jax: "dot_general", road: 1},
-  {text: "tanh", torch: "Tanh", jax: "tanh", road: 1},
-  {text: "no: W @ x", torch: "Mv", jax: "dot_general", road: 0},
-  {text: "choose", jax: ["select_n", "cond"]},
-  {text: "h \u2212 y", torch: "Sub", jax: "sub"},
-  {text: "** 2", torch: "Pow", jax: "integer_pow"},
-  {text: ".sum()", torch: "Sum", jax: "reduce_sum"},
-  {text: "0.5 *", torch: "Mul", jax: "mul"},
+  {jax: "gt", row: 1},
+  {torch: "Mv", jax: "dot_general", road: 1, row: 2},
+  {torch: "Tanh", jax: "tanh", road: 1, row: 3},
+  {torch: "Mv", jax: "dot_general", road: 1, row: 4},
+  {torch: "Tanh", jax: "tanh", road: 1, row: 5},
+  {torch: "Mv", jax: "dot_general", road: 0, row: 2},
+  {jax: ["select_n", "cond"], row: 6},
+  {torch: "Sub", jax: "sub", row: 7},
+  {torch: "Pow", jax: "integer_pow", row: 8},
+  {torch: "Sum", jax: "reduce_sum", row: 9},
+  {torch: "Mul", jax: "mul", row: 10},
 ];
-const written = (v) => (typeof v === "boolean" ? `${v}` : Array.isArray(v) ? pair(v) : fixed(v, 3));
+const written = (v) => (typeof v === "boolean" ? `${v}` : Array.isArray(v) ? `(${v.map((one) => fixed(one, 1)).join(", ")})` : fixed(v, 3));
 
 live.figure("branch", {
   start: {first: 1, second: 2, way: 0},
@@ -53,54 +53,71 @@ live.figure("branch", {
       + `JAX has ${ROWS.length} for every x, and computed ${count(computed)}, ${nothing || "none"} of them for nothing. Loss ${fixed(values.at(-1), 3)}.`;
   },
 
-  build(figure, place, width) {
+  build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const [left, step, high] = wide ? [110, 34, 26] : [78, 48, 42];
-    const top = 30;
-    const gap = wide ? 24 : 6;
-    const column = (width - left - gap - 1) / 2; // a line has a width
-    const svg = make("svg:svg", {width, height: top + step * ROWS.length, role: "img", "aria-label": "The operations of the program, those that PyTorch recorded, and those in the graph of JAX; their numbers are said below."});
+    const [step, high, top, gap] = wide ? [34, 26, 46, 26] : [43, 35, 64, 10];
+    const panel = (width - gap) / 2;
+    const box = (panel - 8) / 2;
+    const y = (row) => top + step * row - (row ? 8 : 0);
+    const svg = make("svg:svg", {width, height: y(10) + high + 2, role: "img", "aria-label": "The operations that PyTorch recorded, and those in the graph of JAX, where a road for yes and one for no meet again; their numbers are said below."});
     const word = (x, y, text, attributes = {}) => {
-      const made = make("svg:text", {x, y, ...attributes}, text);
+      const made = make("svg:text", {x, y, "text-anchor": "middle", ...attributes}, text);
       svg.append(made);
       return made;
     };
-    const [one, other] = wide ? ["recorded in this run (PyTorch)", "traced before any run (JAX)"] : ["PyTorch", "JAX"];
-    const columns = [[left, one], [left + column + gap, other]].map(([x, title]) => {
-      word(x + column / 2, 16, title, {"text-anchor": "middle", class: "live-title"});
-      const middle = x + column / 2;
-      svg.append(make("svg:line", {x1: middle, x2: middle, y1: top + (title === one ? step : 0), y2: top + step * ROWS.length - 12, class: "live-zero"}));
-      return ROWS.map((_, i) => {
-        const y = top + step * i;
-        const box = make("svg:rect", {x, y, width: column, height: high, rx: 8});
-        svg.append(box);
-        const name = wide ? word(x + 12, y + 18, "") : word(middle, y + 17, "", {"text-anchor": "middle"});
-        const value = word(wide ? x + column - 12 : middle, y + (wide ? 18 : 34), "", {"text-anchor": wide ? "end" : "middle", class: "live-small"});
-        return {box, name, value};
+    const code = ["h = tanh(W @ tanh(W @ x)) if x[0] > 0 else W @ x;", "loss = 0.5 * ((h \u2212 y) ** 2).sum()"];
+    if (wide) word(width / 2, 14, code.join("  "), {class: "live-small"});
+    else code.forEach((text, i) => word(width / 2, 12 + 17 * i, text, {class: "live-small"}));
+    const titles = wide ? ["recorded in this run (PyTorch)", "traced before any run (JAX)"] : ["PyTorch", "JAX"];
+    const columns = titles.map((title, k) => {
+      const middle = panel / 2 + k * (panel + gap);
+      const across = (road) => middle + (road === undefined ? 0 : (road ? -1 : 1) * (box + 8) / 2);
+      word(middle, top - 6, title, {class: "live-title"});
+      const path = (road) => make("svg:path", {
+        d: `M${middle} ${y(0) + high - 8}V${y(1)}${k ? `v${high}` : ""}C${middle} ${y(2) - 5} ${across(road)} ${y(1) + high} ${across(road)} ${y(2)}`
+          + `V${y(road ? 5 : 2) + high}${road ? "" : `V${y(5) + high}`}C${across(road)} ${y(6) + 3} ${middle} ${y(5) + high} ${middle} ${k ? y(6) : y(7)}V${y(10)}`,
+        fill: "none", stroke: "var(--l-blue)", "stroke-width": 2.5, class: "live-moves",
       });
+      const lines = [path(0), path(1)];
+      svg.append(...lines, make("svg:rect", {x: middle - 26, y: y(0) + 1, width: 52, height: high - 9, rx: high / 2, fill: "var(--l-ink)"}));
+      word(middle, y(0) + high / 2 + 1, "x", {class: "live-small", style: "fill: var(--l-paper); font-weight: 600"});
+      const asks = k ? null : word(middle, y(1) + high / 2 + 5, "", {class: "live-name live-small"});
+      const boxes = ROWS.map(({road, row}, i) => {
+        const [x, above] = [across(road), y(row)];
+        const press = k && i === 6 ? () => figure.set({way: 1 - figure.state.way})
+          : k && road !== undefined ? () => figure.set({first: (Math.abs(figure.state.first) || 1) * (road ? 1 : -1)}) : null;
+        const frame = make("svg:rect", {x: x - box / 2, y: above, width: box, height: high, rx: 7, class: "live-moves"});
+        const group = make("svg:g", {class: `live-moves${press ? " live-press" : ""}`, ...(press ? {click: press} : {})}, frame);
+        const [at, anchor] = wide && box > 150 ? [[x - box / 2 + 9, x + box / 2 - 9], ["start", "end"]] : [[x, x], ["middle", "middle"]];
+        const name = make("svg:text", {x: at[0], y: above + (wide ? 17 : 15), "text-anchor": anchor[0], style: "font-size: 13px"});
+        const value = make("svg:text", {x: at[1], y: above + (wide ? 17 : 30), "text-anchor": anchor[1], class: "live-small", style: "font-size: 12px"});
+        group.append(name, value);
+        svg.append(group);
+        return {frame, group, name, value};
+      });
+      return {boxes, lines, asks};
     });
-    ROWS.forEach(({text, road}, i) => {
-      const indent = road === undefined || text.includes(":") ? 0 : wide ? 30 : 26;
-      word(indent, top + step * i + (wide ? 18 : 25), text, {class: "live-small"});
-    });
+    for (const road of [1, 0]) word(width - panel / 2 - (road ? 1 : -1) * (box / 2 + 18), y(1) + high - 6, road ? "yes" : "no", {class: "live-small live-name"});
     const choice = live.choice(figure, "way", "choose in JAX with", WAYS);
     const sliders = [["first", "x[0]"], ["second", "x[1]"]].map(([key, label]) => live.slider(figure, key, label, [-2, 2, 0.1], 1));
-    const row = (...children) => make("div", {class: "live-controls"}, ...children);
-    place.append(row(...sliders.map((s) => s.row)), svg, row(choice.row, live.button("Reset", figure.reset)));
+    picture.append(svg);
+    controls.append(live.sliders(...sliders), live.row(choice.row, live.reset(figure)));
 
-    return (state, {values, wanted, recorded, computed}) => {
+    return (state, {yes, values, wanted, recorded, computed}) => {
       sliders.forEach((slider) => slider.update(state));
       choice.update(state);
-      columns.forEach((boxes, k) => boxes.forEach(({box, name, value}, i) => {
-        const {torch, jax} = ROWS[i];
-        const there = k === 1 || recorded[i];
-        set(box, {
-          visibility: there ? "visible" : "hidden", fill: wanted[i] ? "#cfe3f2" : "#f7f8f9",
-          stroke: "#22262b", "stroke-dasharray": wanted[i] ? "none" : "5 3",
+      columns.forEach(({boxes, lines, asks}, k) => {
+        lines.forEach((line, road) => set(line, {opacity: Number(yes) === road ? 1 : k ? 0.35 : 0, "stroke-dasharray": Number(yes) === road ? "none" : "4 4"}));
+        if (asks) asks.textContent = yes ? "if: yes" : "if: no";
+        boxes.forEach(({frame, group, name, value}, i) => {
+          const {torch, jax} = ROWS[i];
+          const there = k === 1 || recorded[i];
+          set(group, {opacity: Number(there)});
+          set(frame, {fill: wanted[i] ? "var(--l-tint)" : "var(--l-paper)", stroke: "var(--l-ink)", "stroke-dasharray": wanted[i] ? "none" : "5 3"});
+          name.textContent = !there ? "" : k === 0 ? torch : [jax].flat()[Array.isArray(jax) ? state.way : 0];
+          value.textContent = !there ? "" : k === 1 && !computed[i] ? "not run" : written(values[i]);
         });
-        name.textContent = !there ? "" : k === 0 ? torch : [jax].flat()[Array.isArray(jax) ? state.way : 0];
-        value.textContent = !there ? "" : k === 1 && !computed[i] ? "not run" : written(values[i]);
-      }));
+      });
     };
   },
 });

@@ -4,14 +4,14 @@
 const {make, set, fixed, pair} = live;
 const LINE = [0, 0.5];
 const MEANS = [
-  [say`mean`, "#0072B2", 2],
-  [say`clipped last`, "#D55E00", 6],
-  [say`clipped first`, "#009E73", 2.5],
+  [say`mean`, "var(--l-blue)", 2],
+  [say`clipped last`, "var(--l-red)", 6],
+  [say`clipped first`, "var(--l-green)", 2.5],
 ];
 const OTHERS = [
-  [say`row`, "#767676", 1],
-  [say`clipped row`, "#333", 2],
-  [say`bound`, "#666", 1, "2 3"],
+  [say`row`, "var(--l-grey)", 1],
+  [say`clipped row`, "var(--l-ink)", 2],
+  [say`bound`, "var(--l-muted)", 1.5, "2 3"],
 ];
 let last = 3; // the point that was moved last
 const shorten = (row, bound) => row.map((v) => v * Math.min(1, bound / Math.hypot(...row)));
@@ -23,30 +23,15 @@ const at = (list, i, value) => list.map((old, j) => (j === i ? value : old));
 function handle(parent, key, label, {moved, nudged}) {
   const steps = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1],
     PageUp: [0, 5], PageDown: [0, -5], Home: [0, -99], End: [0, 99]};  // as of any slider: least, most
-  const drag = (event) => {
-    const frame = group.ownerSVGElement.getBoundingClientRect();
-    moved(event.clientX - frame.left, event.clientY - frame.top);
-  };
   const group = make("svg:g", {
-    class: "live-handle", tabindex: 0, role: "slider", "data-key": key, "aria-label": label,
-    touchstart: (event) => event.preventDefault(),  // or the page would scroll
-    pointerdown: (event) => {
-      group.setPointerCapture(event.pointerId);
-      group.focus({preventScroll: true});
-      event.preventDefault();
-    },
-    pointermove: (event) => {
-      if (group.hasPointerCapture(event.pointerId)) drag(event);
-    },
+    class: "live-handle", tabindex: 0, role: "slider", "data-key": key, "aria-label": label, ...live.drag(moved),
     keydown: (event) => {
       if (!(event.key in steps)) return;
       const [right, up] = steps[event.key].map((n) => n * (event.shiftKey ? 5 : 1));
       nudged(right, up);
       event.preventDefault();
     },
-  });
-  const ring = make("svg:circle", {r: 22, class: "live-ring"});
-  group.append(ring, make("svg:circle", {r: 11, class: "live-dot"}));
+  }, make("svg:circle", {r: 22, class: "live-ring"}), make("svg:circle", {r: 11, class: "live-dot"}));
   parent.append(group);
   return group;
 }
@@ -67,7 +52,7 @@ function axes(parent, {left, top, right, bottom, x, y, title, xlabel, ylabel}) {
   }
   parent.append(
     make("svg:text", {x: left - 20, y: top - 32, class: "live-title"}, title),
-    word((left + right) / 2, bottom + 32, xlabel),
+    word((left + right) / 2, bottom + 31, xlabel),
     word(left - 20, top - 9, ylabel, "start"),
   );
   const back = (u, v) => [
@@ -77,14 +62,12 @@ function axes(parent, {left, top, right, bottom, x, y, title, xlabel, ylabel}) {
   return {px, py, back};
 }
 
-/* Names beside samples of their lines: [name, colour, width, dashes], one below the other. */
-function key(parent, x, y, entries) {
-  entries.forEach(([name, stroke, thick, dashes = "none"], i) => {
-    parent.append(
-      make("svg:line", {x1: x, x2: x + 18, y1: y + 20 * i, y2: y + 20 * i, stroke, "stroke-width": thick, "stroke-dasharray": dashes}),
-      make("svg:text", {x: x + 25, y: y + 20 * i + 5, fill: stroke, class: "live-name"}, name),
-    );
-  });
+/* A name beside a sample of its line: [name, colour, width, dashes]. */
+function key([name, stroke, thick, dashes = "none"]) {
+  const word = make("span", {}, name);
+  const sample = make("svg:svg", {width: 20, height: 10, "aria-hidden": "true"},
+    make("svg:path", {d: "M0 5H20", stroke, "stroke-width": thick, "stroke-dasharray": dashes}));
+  return {word, element: make("span", {style: `color: ${stroke}`}, sample, word)};
 }
 
 live.figure("clip", {
@@ -99,49 +82,51 @@ live.figure("clip", {
     return {rows, clipped, means: [mean, shorten(mean, bound), average(clipped)]};
   },
 
-  describe({bound}, {rows, clipped, means: [mean, final, first]}) {
+  describe({bound}, {rows, clipped, means: [mean, , first]}) {
     const cosine = (mean[0] * first[0] + mean[1] * first[1]) / Math.hypot(...mean) / Math.hypot(...first);
     const angle = Math.acos(Math.min(1, Math.max(-1, cosine))) * (180 / Math.PI);
-    const turned = Number.isNaN(angle) ? "" : " " + say`Clipping each row first turns the mean by ${fixed(angle, 0)}°.`;
+    const turned = Number.isNaN(angle) ? "" : say`Clipping each row first turns the mean by ${fixed(angle, 0)}°.`;
     const part = (list) => list[last].map((v) => v / 4);
     const cut = part(clipped);
-    const means = say`Mean ${pair(mean)}, clipped last ${pair(final)}, clipped first ${pair(first)}.`;
-    return `${means}${turned} ` + say`Point ${last + 1} puts ${pair(part(rows))} into the mean, and ${pair(cut)}, norm ${fixed(Math.hypot(...cut))}, into clipped first: never more than bound/4 = ${fixed(bound / 4, 3)}.`;
+    const put = say`Point ${last + 1} puts ${pair(part(rows))} into the mean, and ${pair(cut)}, norm ${fixed(Math.hypot(...cut))}, into clipped first: never more than bound/4 = ${fixed(bound / 4, 3)}.`;
+    return turned ? say`${turned} ${put}` : put;
   },
 
-  build(figure, place, width) {
+  build(figure, picture, width, controls) {
     const wide = width >= 560;
     const room = wide ? 290 : Math.min(width - 46, 300);
-    const unit = Math.min(50, room / 5.8);
-    const top = wide ? 50 : 322;
+    const unit = Math.min(wide ? 50 : 40, room / 5.8);
+    const top = wide ? 50 : 230;
     const bottom = top + 5.6 * unit;
-    const svg = make("svg:svg", {width, height: bottom + 40, role: "group", "aria-label": say`Points to move, and their rows`});
+    const svg = make("svg:svg", {width, height: bottom + 36, role: "group", "aria-label": say`Points to move, and their rows`});
     const drawn = make("svg:g", {"aria-hidden": "true"});
     svg.append(drawn);
     const data = axes(drawn, {
-      left: 34, top: 50, right: wide ? width - 330 : width - 12, bottom: wide ? 330 : 238,
+      left: 34, top: 50, right: wide ? width - 340 : width - 12, bottom: wide ? 330 : 162,
       x: [-1.4, 1.4], y: [-2.3, 2.3],
-      title: say`Points: drag them`, xlabel: "t", ylabel: "y",
+      title: say`Points to drag; error: line − y`, xlabel: wide ? "t" : "", ylabel: "y",
     });
     const left = wide ? width - room : 34;
     const plane = axes(drawn, {
       left, top, right: left + room, bottom,
       x: [-room / 2 / unit, room / 2 / unit], y: [-2.8, 2.8],
-      title: say`Their rows`, xlabel: say`with respect to ${"\u03b8\u2081"}`, ylabel: say`with respect to ${"\u03b8\u2082"}`,
+      title: say`Their rows: error × (1, t)`, xlabel: say`with respect to ${"\u03b8\u2081"}`, ylabel: say`with respect to ${"\u03b8\u2082"}`,
     });
     const frame = make("svg:clipPath", {id: "live-clip-frame"},
       make("svg:rect", {x: left, y: top, width: room, height: bottom - top}));
     const inside = make("svg:g", {"clip-path": "url(#live-clip-frame)"});
     const ends = [-1.4, 1.4].map((v) => [data.px(v), data.py(LINE[0] + LINE[1] * v)]);
-    drawn.append(frame, inside, make("svg:path", {d: `M${ends[0]}L${ends[1]}`, stroke: "#22262b", "stroke-width": 2}));
-    const circle = make("svg:circle", {cx: plane.px(0), cy: plane.py(0), fill: "none", stroke: "#666", "stroke-dasharray": "2 3"});
+    drawn.append(frame, inside, make("svg:path", {d: `M${ends[0]}L${ends[1]}`, stroke: "var(--l-ink)", "stroke-width": 2}));
+    const circle = make("svg:circle", {cx: plane.px(0), cy: plane.py(0), fill: "none", stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "2 3", class: "live-moves"});
     inside.append(circle);
+    const grip = make("svg:g", {class: "live-handle", ...live.drag((u, v) => figure.set({bound: Math.hypot(u - ox, v - oy) / unit}))},
+      make("svg:circle", {r: 18, class: "live-ring"}), make("svg:circle", {r: 6, class: "live-dot"}), make("svg:text", {x: 11, y: 5, class: "live-small live-name"}, say`bound`));
 
     const points = figure.state.t.map((_, i) => {
-      const error = make("svg:path", {stroke: "#777", "stroke-dasharray": "4 3"});
+      const error = make("svg:path", {stroke: "var(--l-grey)", "stroke-dasharray": "4 3", class: "live-moves"});
       drawn.append(error);
-      const row = live.arrow(inside, {stroke: "#767676", "stroke-width": 1});
-      const clipped = live.arrow(inside, {stroke: "#333", "stroke-width": 2});
+      const row = live.arrow(inside, {stroke: "var(--l-grey)", "stroke-width": 1});
+      const clipped = live.arrow(inside, {stroke: "var(--l-ink)", "stroke-width": 2});
       const name = make("svg:text", {"text-anchor": "middle"}, `${i + 1}`);
       inside.append(name);
       const put = (t, y) => {
@@ -160,19 +145,23 @@ live.figure("clip", {
     for (const k of [1, 0, 2]) { // the thick arrow below the thin one
       means[k] = live.arrow(inside, {stroke: MEANS[k][1], "stroke-width": MEANS[k][2]});
     }
-    key(inside, left + 12, bottom - 56, MEANS);
-    key(inside, left + room - 112, bottom - 56, OTHERS);
+    drawn.append(grip);
+    const [keys, others] = [MEANS, OTHERS].map((all) => all.map(key));
     const bound = live.slider(figure, "bound", say`bound`, [0.1, 4, 0.1], 1);
     const reset = () => {
       last = 3;
       figure.reset();
     };
-    place.append(svg, make("div", {class: "live-controls"}, bound.row, live.button(say`Reset`, reset)));
+    picture.append(svg, make("div", {class: "live-keys", "aria-hidden": "true"}, ...keys.flatMap((one, i) => [one.element, others[i].element])));
+    controls.append(live.row(live.sliders(bound), live.reset(figure, reset)));
 
     const [ox, oy] = [plane.px(0), plane.py(0)];
     return (state, values) => {
       bound.update(state);
-      set(circle, {r: plane.px(state.bound) - ox});
+      set(circle, {r: unit * state.bound});
+      const aside = unit * Math.min(2.6, state.bound * Math.SQRT1_2);
+      set(grip, {transform: `translate(${ox + aside} ${oy + aside})`});
+      keys.forEach(({word}, k) => (word.textContent = `${MEANS[k][0]} ${pair(values.means[k])}`));
       points.forEach(({error, row, clipped, name, dot}, i) => {
         const [t, y] = [state.t[i], state.y[i]];
         const [u, v] = [data.px(t), data.py(y)];

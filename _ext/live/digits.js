@@ -36,15 +36,15 @@ live.figure("digits", {
     return say`Most like, by cosine: .grad ${like(last)}, clipped first at ${fixed(bound, 1)} ${like(first)}.`;
   },
 
-  build(figure, place, width) {
+  build(figure, picture, width, controls) {
     const wide = width >= 560;
     const size = wide ? 64 : 8 * Math.floor((width - 30) / 33.6);
     const gap = wide ? 12 : (width - 4 * size) / 3;
     const rows = [16, 16 + size + 38];
-    const large = wide ? 136 : 8 * Math.floor((width - 16) / 16);
-    const left = wide ? width - 2 * large - 16 : 0;
+    const large = wide ? 144 : 8 * Math.min(18, Math.floor((width - 16) / 16));
+    const left = wide ? width - 2 * large - 16 : (width - 2 * large - 16) / 2;
     const top = wide ? 30 : rows[1] + size + 46;
-    const svg = make("svg:svg", {width, height: wide ? rows[1] + size + 20 : top + large + 6, role: "img", class: "live-digits",
+    const svg = make("svg:svg", {width, height: wide ? rows[1] + size + 20 : top + large + 6, role: "img",
       "aria-label": say`What each image adds to the weights of class 3, and the two means; what they show is said below.`});
     const small = IMAGES.map((_, i) => {
       const [x, y] = [(i % 4) * (size + gap), rows[Math.floor(i / 4)]];
@@ -66,7 +66,8 @@ live.figure("digits", {
     const scale = live.choice(mine("scale", (i) => [1, 16][i]), "scale", say`its pixels`, RANGES);
     const keep = live.toggle(mine("keep", (v) => v), "keep", say`in the batch`);
     const bound = live.slider(figure, "bound", say`bound`, [0.5, 60, 0.5], 1);
-    place.append(svg, make("div", {class: "live-controls"}, chosen.row, label.row, scale.row, keep.row, bound.row, live.button(say`Reset`, figure.reset)));
+    picture.append(svg);
+    controls.append(live.row(chosen.row, label.row, scale.row), live.row(keep.row, live.sliders(bound), live.reset(figure)));
 
     return (state, values) => {
       const i = state.chosen;

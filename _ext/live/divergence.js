@@ -49,17 +49,16 @@ live.figure("divergence", {
   },
 
   describe(state, {curves, radii, bound}) {
-    const [curve, small] = curves.map((c) => (c.at(-1) > HIGH ? "above a million" : written(c.at(-1))));
+    const [curve, small] = curves.map((c) => (c.at(-1) > HIGH ? `above a million after ${c.length - 1} steps` : written(c.at(-1))));
     const [rate, smaller] = radii.map((r) => fixed(r, 4));
-    return `Largest value after ${curves[0].length - 1} steps: ${curve}; with a tenth of the step size, after ${curves[1].length - 1}: ${small}. `
-      + `Bound of the true values: ${written(bound)}. Spectral radius: ${rate}; with a tenth of the step size ${smaller}.`;
+    return `Largest value after ${state.steps} steps: ${curve}; with a tenth of the step size: ${small}. Spectral radius: ${rate}; with a tenth: ${smaller}. No true value is above ${written(bound)}.`;
   },
 
-  build(figure, place, width) {
-    const [left, top, floor] = [46, 44, 234];
-    const right = width - 8;
+  build(figure, picture, width, controls) {
+    const [left, top, floor, height] = [40, 28, 248, 270];
+    const right = width - 88; // the names stand at the ends of their lines
     const up = (v) => floor - (floor - top) * Math.log(Math.max(v, LOW) / LOW) / Math.log(HIGH / LOW);
-    const svg = make("svg:svg", {width, height: floor + 30, role: "img", "aria-label": "The largest value over the steps, on a logarithmic axis, for two step sizes, and the bound; the numbers are said below."});
+    const svg = make("svg:svg", {width, height, role: "img", "aria-label": "The largest value over the steps, on a logarithmic axis, for two step sizes, and the bound; the numbers are said below."});
     const word = (x, y, text, attributes = {}) => {
       const made = make("svg:text", {x, y, class: "live-small", ...attributes}, text);
       svg.append(made);
@@ -69,40 +68,52 @@ live.figure("divergence", {
       svg.append(make("svg:line", {x1: left, x2: right, y1: up(v), y2: up(v), class: v === LOW ? "live-zero" : "live-grid"}));
       word(left - 6, up(v) + 4, text, {"text-anchor": "end"});
     }
-    word(0, 14, "largest value");
-    word(left, floor + 20, "0");
-    const end = word(right, floor + 20, "", {"text-anchor": "end"});
-    const line = make("svg:line", {x1: left, x2: right, stroke: "#22262b", "stroke-width": 2, "stroke-dasharray": "6 4"});
-    const colours = ["#0072B2", "#B34700"];
-    const paths = colours.map((stroke, i) => make("svg:path", {fill: "none", stroke, "stroke-width": 3 - i}));
-    svg.append(line, ...paths);
-    const names = colours.map((fill, i) => word(right - 130 * (1 - i), 34, "", {class: "live-name", fill, "text-anchor": "end"}));
-    const bound = word(right - 4, 0, "", {class: "live-name", "text-anchor": "end"});
+    word(0, 12, "largest value");
+    word(left, floor + 18, "0");
+    const end = word(right, floor + 18, "", {"text-anchor": "end"});
+    const lifted = (y) => LOW * (HIGH / LOW) ** ((floor - y) / (floor - top));
+    const bound = make("svg:g", {class: "live-handle", ...live.drag((_, y) => figure.set({gamma: 1 - 1 / Math.max(1, lifted(y))}))},
+      make("svg:rect", {x: left, y: -12, width: width - left, height: 24, fill: "transparent"}),
+      make("svg:line", {x1: left, x2: right, stroke: "var(--l-ink)", "stroke-width": 2, "stroke-dasharray": "6 4"}),
+      make("svg:circle", {cx: right, r: 6, class: "live-dot"}));
+    const colours = ["var(--l-blue)", "var(--l-orange)"];
+    const paths = colours.map((stroke, i) => make("svg:path", {fill: "none", stroke, "stroke-width": 3 - i, "stroke-linejoin": "round"}));
+    svg.append(bound, ...paths);
+    const names = ["var(--l-ink)", ...colours].map((fill) => word(0, 0, "", {class: "live-name", fill, "pointer-events": "none"}));
 
-    const choice = live.choice(figure, "use", "transitions", PROBLEMS.map(({name}) => name));
+    const choice = live.choice(figure, "use", "states", PROBLEMS.map(({name}) => name));
     const sliders = [
+      live.slider(figure, "steps", "steps", [50, 5000, 50], 0),
       live.slider(figure, "alpha", "step size \u03b1", [0.01, 1.5, 0.01], 2),
       live.slider(figure, "gamma", "discount \u03b3", [0, 0.99, 0.01], 2),
-      live.slider(figure, "steps", "steps", [50, 5000, 50], 0),
     ];
-    const row = (...children) => make("div", {class: "live-controls"}, ...children);
-    place.append(row(choice.row), svg, row(...sliders.map((s) => s.row), live.button("Reset", figure.reset)));
+    picture.append(svg);
+    controls.append(live.row(choice.row, live.reset(figure)), live.sliders(...sliders));
 
     return (state, values) => {
       choice.update(state);
       sliders.forEach((slider) => slider.update(state));
+      const ends = [[right, up(values.bound), `bound ${written(values.bound).replace(/\.0$/, "")}`]];
       paths.forEach((path, i) => {
         const curve = values.curves[i];
         const each = Math.ceil(curve.length / 600); // as many points as can be seen
         const points = curve.map((v, n) => [n, v]).filter(([n]) => n % each === 0 || n === curve.length - 1);
         const [[before, v], [n, beyond]] = points.slice(-2);
         if (beyond > HIGH) points[points.length - 1] = [before + (n - before) * Math.log(HIGH / v) / Math.log(beyond / v), HIGH];
-        set(path, {d: `M${points.map(([n, v]) => `${left + (right - left) * n / state.steps} ${up(v)}`).join("L")}`});
+        const drawn = points.map(([n, v]) => [left + (right - left) * n / state.steps, up(v)]);
+        set(path, {d: `M${drawn.map((point) => point.join(" ")).join("L")}`});
+        ends.push([...drawn.at(-1), `\u03b1 = ${fixed(state.alpha / 10 ** i, 2 + i)}`]);
       });
-      names.forEach((name, i) => (name.textContent = `step ${fixed(state.alpha / 10 ** i, 2 + i)}`));
-      set(line, {y1: up(values.bound), y2: up(values.bound)});
-      set(bound, {y: up(values.bound) - 6});
-      bound.textContent = `bound ${written(values.bound)}`;
+      const placed = [];
+      for (const k of [0, 1, 2].sort((a, b) => ends[a][1] - ends[b][1])) { // each below what is there
+        const x = ends[k][0] + (k ? 6 : 11);
+        let y = Math.max(top + 4, ends[k][1] + 4);
+        for (const [u, v] of placed) if (Math.abs(x - u) < 90 && y < v + 15) y = v + 15;
+        placed.push([x, y]);
+        set(names[k], {x, y});
+        names[k].textContent = ends[k][2];
+      }
+      set(bound, {transform: `translate(0 ${up(values.bound)})`});
       end.textContent = `${state.steps} steps`;
     };
   },

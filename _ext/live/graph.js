@@ -9,13 +9,13 @@ const each = (f, ...args) => (args.some(Array.isArray)
   : f(...args));
 
 /* A leaf has a value and a mark; a result its formula, as text and as a function, and so its
-   derivative for each box that it reads. `at` is column and row. */
+   derivative for each box that it reads. `at` is column and row, and the row if it is another on a desk. */
 const GRAPHS = [
   {
     title: "the sum",
     limits: [-99, 99, 1],
     moral: "Change the numbers: v_res changes, .grad stays [2, 2], as the slope is 2 in each element.",
-    leaves: {v1: {start: [1, 1], mark: 1, at: [0, -0.5]}, v2: {start: [2, 2], mark: 0, at: [0, 0.5]}},
+    leaves: {v1: {start: [1, 1], mark: 1, at: [0, -0.5, -1]}, v2: {start: [2, 2], mark: 0, at: [0, 0.5, 1]}},
     results: {
       v_sum: {at: [1, 0], formula: "v1 + v2", f: ({v1, v2}) => each((a, b) => a + b, v1, v2),
         slopes: {v1: ["1", () => 1], v2: ["1", () => 1]}},
@@ -31,7 +31,7 @@ const GRAPHS = [
     moral: "A marked weight's .grad is the derivative at the box that it leads to, times its input there: x for w1, h for w2, 1 for b1.",
     leaves: {
       x: {start: 2, mark: 0, at: [0, -1]}, w1: {start: 1, mark: 1, at: [0, 0]}, b1: {start: -1, mark: 1, at: [0, 1]},
-      w2: {start: 2, mark: 1, at: [2, -1]}, y: {start: 1, mark: 0, at: [3, -1]},
+      w2: {start: 2, mark: 1, at: [2, -1, 1]}, y: {start: 1, mark: 0, at: [3, -1]},
     },
     results: {
       z: {at: [1, 0], formula: "w1 * x + b1", f: ({w1, x, b1}) => w1 * x + b1,
@@ -90,11 +90,12 @@ live.figure("graph", {
     for (const {leaf, name, reads} of boxes) needs.push(leaf ? state[`mark_${name}`] > 0 : reads.some((i) => needs[i]));
     const step = Math.min(state.step, last);
     const refused = step >= boxes.at(-1).back && !needs.at(-1);
+    const here = boxes.findIndex(({ready}) => step > 0 && ready === (step < boxes.at(-1).back ? step : Math.min(last + 1 - step, boxes.at(-1).ready)));
     const reached = boxes.map(({back}, i) => !refused && needs[i] && step >= back);
-    return {step, values: Object.values(known), cotangents, needs, refused, reached, boxes};
+    return {step, values: Object.values(known), cotangents, needs, refused, reached, boxes, here};
   },
 
-  describe(state, {step, values, cotangents, needs, refused, boxes}) {
+  describe(state, {step, values, cotangents, needs, refused, boxes, here}) {
     const {last, moral} = GRAPHS[state.graph];
     const root = boxes.at(-1);
     const turn = root.back;
@@ -102,7 +103,6 @@ live.figure("graph", {
     const marked = (yes) => named(boxes.filter(({leaf}, i) => leaf && needs[i] === yes));
     if (!step) return `Parameters: ${marked(true)}. Data: ${marked(false)}.`;
     if (step === turn) return `Backward: the derivative of ${root.name} with respect to itself is 1.`;
-    const here = boxes.findIndex(({ready}) => ready === (step < turn ? step : last + 1 - step));
     const {name, formula, reads, slopes} = boxes[here];
     if (step < turn) {
       const recorded = needs[here] ? "Recorded, for an input requires grad." : "Not recorded: no input requires grad.";
@@ -117,17 +117,15 @@ live.figure("graph", {
     return `Backward${said}.${step === last ? ` ${moral}` : ""}`;
   },
 
-  build(figure, place, width) {
+  build(figure, picture, width, controls) {
     const choice = live.choice(figure, "graph", "graph", GRAPHS.map(({title}) => title), {step: 0});
     const go = (change) => figure.set({step: figure.values.step + change});
     const back = live.button("Back", () => go(-1));
     const next = live.button("Step", () => go(+!figure.values.refused));
-    const parts = GRAPHS.map((graph) => [draw(graph, width), fields(figure, graph)]);
-    const row = (...children) => make("div", {class: "live-controls"}, ...children);
-    place.append(
-      row(choice.row),
-      ...parts.map(([drawing]) => drawing.element),
-      row(back, next, live.button("Reset", () => figure.set({...start, graph: figure.state.graph}))),
+    const parts = GRAPHS.map((graph) => [draw(figure, graph, width), fields(figure, graph)]);
+    picture.append(...parts.map(([drawing]) => drawing.element));
+    controls.append(
+      live.row(back, next, choice.row, live.reset(figure, () => figure.set({...start, graph: figure.state.graph}))),
       ...parts.map(([, fields]) => fields.element),
     );
     return (state, values) => {
@@ -144,7 +142,7 @@ live.figure("graph", {
 
 /* For each leaf its numbers, and a box to tick. */
 function fields(figure, {boxes, limits: [low, high, step]}) {
-  const element = make("div", {class: "live-controls"});
+  const element = live.row();
   const updates = boxes.filter(({leaf}) => leaf).map(({name}) => {
     const one = typeof start[name] === "number";
     const list = () => [figure.state[name]].flat();
@@ -156,7 +154,7 @@ function fields(figure, {boxes, limits: [low, high, step]}) {
         if (Number.isFinite(value)) figure.set({[name]: one ? value : list().map((old, j) => (j === i ? value : old))}, note);
       },
     }));
-    const toggle = live.toggle(figure, `mark_${name}`, "requires grad", `${name} requires grad`);
+    const toggle = live.toggle(figure, `mark_${name}`, one ? "grad" : "requires grad", `${name} requires grad`);
     const label = make("span", {class: "live-value"}, `${name} =`);
     element.append(make("span", {class: "live-numbers"}, label, ...inputs, toggle.row));
     return (state) => {
@@ -169,54 +167,56 @@ function fields(figure, {boxes, limits: [low, high, step]}) {
   return {element, update: (_, state) => updates.forEach((update) => update(state))};
 }
 
-/* A graph, from top to bottom. */
-function draw({boxes, results, last}, width) {
-  const rows = boxes.map(({at}) => at[1]);
+/* A graph, from left to right; from top to bottom on a phone. */
+function draw(figure, {boxes, results, last}, width) {
+  const wide = width >= 560;
+  const rows = boxes.map(({at}) => at[wide && at.length > 2 ? 2 : 1]);
   const [levels, lanes] = [boxes.at(-1).at[0], Math.max(...rows) - Math.min(...rows)];
-  const [w, h] = [Math.min(104, width / (lanes + 1) - 8), 62];
-  const lane = Math.min(220, (width - w - 4) / lanes);
-  const places = boxes.map(({at: [level, row]}) => [(width - w) / 2 + row * lane, 22 + level * (h + 56)]);
+  const [w, h] = wide ? [levels > 3 ? 88 : 110, 60] : [Math.min(104, width / (lanes + 1) - 8), 52];
+  const [lane, apart] = wide ? [104, (width - w - 2) / levels] : [Math.min(220, (width - w - 4) / lanes), h + 56];
+  const places = boxes.map(({at: [level]}, i) => (
+    wide ? [1 + level * apart, 22 + (rows[i] + 1) * lane] : [(width - w) / 2 + rows[i] * lane, 22 + level * apart]));
   const program = Object.entries(results).map(([name, {formula}]) => `${name} = ${formula}`).join(", ");
-  const element = make("svg:svg", {
-    width, height: levels * (h + 56) + 88, role: "img", "aria-label": `The graph of ${program}; its state is said below.`,
-  });
+  const element = make("svg:svg", {width, height: Math.max(...places.map(([, y]) => y)) + h + (wide ? 20 : 2), role: "img", "aria-label": `The graph of ${program}; its state is said below.`});
 
   const edges = boxes.flatMap(({ready, reads}, to) => reads.map((from) => {
     const side = Math.sign(rows[from]);
     const inside = rows[from] > 0 ? -1 : 1; // where derivatives are written
-    const [sx, sy] = [places[from][0] + w / 2, places[from][1] + h];
-    const [ex, ey] = [places[to][0] + w / 2 + 22 * side, places[to][1]];
-    const part = (way, stroke, dashes) => {
+    const [[fx, fy], [tx, ty]] = [places[from], places[to]];
+    const [sx, sy, ex, ey] = wide ? [fx + w, fy + h / 2, tx, ty + h / 2 + 16 * side] : [fx + w / 2, fy + h, tx + w / 2 + 22 * side, ty];
+    const part = (way, stroke, dashes) => { // forward (-1), backward (1)
       const right = way * inside;
-      const ends = [[sx + 5 * right, sy], [ex + 5 * right, ey]];
+      const [dx, dy] = wide ? (side ? [-3.5 * way, -2.5 * way * side] : [0, 5 * way]) : [5 * right, 0];
+      const ends = [[sx + dx, sy + dy], [ex + dx, ey + dy]];
       const group = make("svg:g");
-      live.arrow(group, {stroke, "stroke-width": 1.5, "stroke-dasharray": dashes})(...(way < 0 ? ends : ends.reverse()).flat());
-      const t = side ? 0.35 : 0.5;
+      live.arrow(group, {stroke, "stroke-width": 1.75, "stroke-dasharray": dashes})(...(way < 0 ? ends : ends.reverse()).flat());
+      const t = wide ? (side ? (way < 0 ? 0.25 : 0.6) : 0.5) : side ? 0.35 : 0.5;
       const word = make("svg:text", {
-        x: sx + t * (ex - sx) + 12 * right, y: sy + t * (ey - sy) + (!side ? 5 : way < 0 ? 14 : -3),
-        "text-anchor": right < 0 ? "end" : "start", fill: stroke, class: "live-name",
+        x: sx + t * (ex - sx) + (wide ? (side ? 13 : 0) : 12 * right),
+        y: sy + t * (ey - sy) + (wide ? (side ? 4 + 6 * side : way < 0 ? -10 : 20) : !side ? 5 : way < 0 ? 14 : -3),
+        "text-anchor": wide ? (side ? "start" : "middle") : right < 0 ? "end" : "start", fill: stroke, class: "live-name",
       });
       group.append(word);
       element.append(group);
       return [group, word];
     };
-    return {from, ready, parts: [part(-1, "#0072B2", "none"), part(1, "#B34700", "5 3")]};
+    return {from, ready, parts: [part(-1, "var(--l-blue)", "none"), part(1, "var(--l-orange)", "5 3")]};
   }));
 
   const frames = boxes.map(({name, formula, leaf}, i) => {
     const [x, y] = places[i];
-    const frame = make("svg:rect", {x, y, width: w, height: h, rx: leaf ? 0 : 10});
-    const word = (dy, text, attributes) =>
-      make("svg:text", {x: x + w / 2, y: y + dy, "text-anchor": "middle", ...attributes}, text);
+    const frame = make("svg:rect", {x, y, width: w, height: h, rx: leaf ? 2 : 12, class: "live-moves"});
+    const word = (dy, text, attributes) => make("svg:text", {x: x + w / 2, y: y + dy, "text-anchor": "middle", ...attributes}, text);
     const small = {class: "live-small"};
-    const kind = word(36, formula ?? "", small);
-    const value = word(54, "");
-    const grad = leaf ? word(-8, "", small) : word(36, "", {...small, x: x + w + 8, "text-anchor": "start"});
-    element.append(frame, word(18, name, {"font-weight": 600}), kind, value, grad);
+    const kind = word(h / 2 + 4, formula ?? "", small);
+    const value = word(h - 8, "");
+    const grad = leaf ? word(-8, "", small) : wide ? word(h + 15, "", small) : word(h / 2 + 4, "", {...small, x: x + w + 8, "text-anchor": "start"});
+    const press = () => figure.set(leaf ? {[`mark_${name}`]: 1 - figure.state[`mark_${name}`]} : {step: boxes[i].ready});
+    element.append(make("svg:g", {class: "live-press", click: press}, frame, word(17, name, {"font-weight": 600}), kind, value), grad);
     return {frame, kind, value, grad};
   });
 
-  const update = ({step, values, cotangents, needs, refused, reached}) => {
+  const update = ({step, values, cotangents, needs, refused, reached, here}) => {
     frames.forEach(({frame, kind, value, grad}, i) => {
       const {leaf, ready} = boxes[i];
       const kept = leaf && reached[i];
@@ -224,9 +224,9 @@ function draw({boxes, results, last}, width) {
       value.textContent = step >= ready ? shown(values[i]) : "";
       grad.textContent = step === last && !refused ? `.grad ${kept ? shown(cotangents[i]) : "None"}` : "";
       set(frame, {
-        fill: kept ? "#cfe3f2" : "#ffffff00",
-        stroke: needs[i] ? "#22262b" : "#777",
-        "stroke-width": leaf && needs[i] ? 3 : 1.3,
+        fill: kept ? "var(--l-warm)" : step >= ready && needs[i] ? "var(--l-tint)" : "var(--l-paper)",
+        stroke: i === here ? (step > boxes.at(-1).ready ? "var(--l-orange)" : "var(--l-blue)") : needs[i] ? "var(--l-ink)" : "var(--l-grey)",
+        "stroke-width": i === here || (leaf && needs[i]) ? 3 : 1.3,
         "stroke-dasharray": needs[i] ? "none" : "5 3",
       });
     });

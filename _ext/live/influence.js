@@ -68,14 +68,14 @@ live.figure("influence", {
       + `The step helps ${count((v) => v < -0.005)} of the six and harms ${count((v) => v > 0.005)}.`;
   },
 
-  build(figure, place, width) {
+  build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const tile = wide ? 44 : Math.floor((width - 28) / 8);
+    const tile = wide ? Math.min(40, Math.floor((width - 17 * 3 - 24) / 18)) : Math.floor((width - 28) / 8);
     let number = 0;
     const choices = [];
-    const groups = GROUPS.map(([group, texts]) => make("div", {class: "live-tiles"}, make("span", {}, group), ...texts.map((text) => {
+    const groups = GROUPS.map(([group, texts]) => make("div", {class: "live-tiles", style: `--tile: ${tile}px`}, make("span", {}, group), ...texts.map((text) => {
       const i = number++;
-      const picture = make("svg:svg", {width: tile, height: tile, class: "live-digits", "aria-hidden": "true"});
+      const picture = make("svg:svg", {width: tile, height: tile, "aria-hidden": "true"});
       pixels(picture, 0, 0, tile).draw(INK[i]);
       choices[i] = make("input", {
         type: "radio", name: `${figure.id}-chosen`, "data-key": `${i}`, "aria-label": `${text.replace("→", " labelled ")}, ${group}`,
@@ -84,13 +84,13 @@ live.figure("influence", {
       return make("label", {class: "live-tile"}, choices[i], picture, text);
     })));
 
-    const left = wide ? 104 : 0;
+    const left = wide ? 78 : 0;
     const gap = (width - left) / TESTS.length;
     const size = Math.min(56, 8 * Math.floor((gap - 6) / 8));
-    const [top, half] = [44, 62];
-    const zero = top + size + half + 16;
-    const foot = zero + half + 26;
-    const svg = make("svg:svg", {width, height: foot + (wide ? 22 : 40), role: "img", class: "live-digits",
+    const [top, half] = [38, wide ? 62 : 50];
+    const zero = top + size + half + 10;
+    const foot = zero + half + 20;
+    const svg = make("svg:svg", {width, height: foot + (wide ? 18 : 36), role: "img",
       "aria-label": "Six test images, and below each the change of its loss; it is said below."});
     const word = (x, y, text, attributes = {}) => {
       const made = make("svg:text", {x, y, class: "live-small", ...attributes}, text);
@@ -99,20 +99,21 @@ live.figure("influence", {
     };
     svg.append(make("svg:line", {x1: left, x2: width, y1: zero, y2: zero, class: "live-zero"}));
     if (wide) [["test images", top + size / 2], ["harmed", zero - half / 2], ["helped", zero + half / 2]].forEach(([text, y]) => word(0, y, text));
-    word(left, foot + 16, "bars: change of the loss (up: harmed)");
-    word(wide ? left + 250 : 0, foot + (wide ? 16 : 34), "lines: to first order");
+    svg.append(make("svg:path", {d: `M${wide ? left + 260 : 0} ${foot + (wide ? 7 : 25)}h24`, class: "live-first"}));
+    word(left, foot + 12, "bar: change of the loss, up is harmed");
+    word((wide ? left + 260 : 0) + 32, foot + (wide ? 12 : 30), "the change to first order");
     const columns = TESTS.map((digit, k) => {
       const middle = left + gap * (k + 0.5);
       pixels(svg, middle - size / 2, top, size).draw(INK[TRAIN.length + k]);
-      word(middle, 14, k ? `${digit === 8 ? "an" : "a"} ${digit}` : "our 3", {"text-anchor": "middle", class: k ? "live-small" : "live-title"});
+      word(middle, 13, k ? `${digit === 8 ? "an" : "a"} ${digit}` : "our 3", {"text-anchor": "middle", class: k ? "live-small" : "live-title"});
       const bar = make("svg:rect", {x: middle - 12, width: 24});
-      const line = make("svg:line", {x1: middle - 18, x2: middle + 18, class: "live-first"});
+      const line = make("svg:path", {d: `M${middle - 18} 0h36`, class: "live-first live-moves"});
       svg.append(bar, line);
-      return {bar, line, name: word(middle, 34, "", {"text-anchor": "middle"}), value: word(middle, foot - 6, "", {"text-anchor": "middle"})};
+      return {bar, line, name: word(middle, 30, "", {"text-anchor": "middle"}), value: word(middle, foot - 5, "", {"text-anchor": "middle"})};
     });
     const step = live.slider(figure, "step", "size of the step", [0.01, 0.3, 0.01], 2);
-    place.append(make("div", {role: "radiogroup", "aria-label": "a step on"}, ...groups), svg,
-      make("div", {class: "live-controls"}, step.row, live.button("Reset", figure.reset)));
+    picture.append(make("div", {role: "radiogroup", class: "live-train", "aria-label": "a step on"}, ...groups), svg);
+    controls.append(live.row(live.sliders(step), live.reset(figure)));
 
     return (state, {first, real, read: now}) => {
       step.update(state);
@@ -121,7 +122,7 @@ live.figure("influence", {
       columns.forEach(({bar, line, name, value}, k) => {
         const [y, level] = [zero - high(real[k]), zero - high(first[k])];
         set(bar, {y: Math.min(zero, y), height: Math.abs(y - zero), class: real[k] < 0 ? "live-plus" : "live-minus"});
-        set(line, {y1: level, y2: level});
+        set(line, {transform: `translate(0 ${level})`});
         name.textContent = `${now[k] === read(ASKED[k].z) ? "read" : "now"} ${now[k]}`;
         value.textContent = signed(real[k]);
       });

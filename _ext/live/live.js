@@ -33,14 +33,16 @@ const live = (() => {
   /* A figure: `start` is its state, numbers and lists of numbers; `limits` the range of each
      and, if it is not 0.001, its step.
      `compute(state)` returns what is drawn, `describe(state, values)` says it in a sentence, and
-     `build(figure, place, width)` draws and returns a function that updates the drawing. */
+     `build(figure, picture, width, controls)` draws, and returns a function that updates the drawing.
+     A reader sees the words of the page first, then picture, sentence, controls, and the answer. */
   function figure(name, {start, limits, compute, describe, build}) {
     const box = document.getElementById(`live-${name}`);
-    const place = make("div");
+    const picture = make("div", {class: "live-picture"});
+    const controls = make("div", {class: "live-controls"});
     const words = make("p", {class: "live-words", role: "status"});
     const self = {id: box.id, state: {...start}, values: null, set: change, reset};
     let update = () => {};
-    let width = 0;
+    let [width, tall] = [0, 0];
 
     function tidy(key, value) {
       const [low, high, step = 0.001] = limits[key];
@@ -63,22 +65,30 @@ const live = (() => {
       update(self.state, self.values);
       const said = note + describe(self.state, self.values);
       words.classList.toggle("live-error", /^\w+Error:/.test(said));
-      if (words.textContent !== said) words.textContent = said;
+      if (words.textContent === said) return;
+      words.textContent = said;
+      tall = Math.max(tall, words.offsetHeight); // what has made room keeps it: no control jumps away
+      words.style.minHeight = `${tall}px`;
     }
 
     function rebuild() {
-      const focused = place.contains(document.activeElement) && document.activeElement.dataset.key;
-      width = place.clientWidth;
-      place.replaceChildren();
-      update = build(self, place, width || 640);
+      const focused = box.contains(document.activeElement) && document.activeElement.dataset.key;
+      [width, tall, words.style.minHeight] = [picture.clientWidth, 0, ""];
+      picture.replaceChildren();
+      controls.replaceChildren();
+      update = build(self, picture, width || 640, controls);
+      words.textContent = "";
       refresh();
-      if (focused) place.querySelector(`[data-key="${focused}"]`)?.focus();
+      if (focused) box.querySelector(`[data-key="${focused}"]`)?.focus();
     }
 
-    box.append(place, words);
+    /* What follows a pointer does so at once; else it glides (book.css). */
+    box.addEventListener("pointerdown", () => box.classList.add("live-dragged"));
+    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => box.classList.remove("live-dragged"));
+    box.firstElementChild.after(picture, words, controls);
     box.hidden = false;
     rebuild();
-    new ResizeObserver(() => place.clientWidth !== width && rebuild()).observe(place);
+    new ResizeObserver(() => picture.clientWidth !== width && rebuild()).observe(picture);
     figures[name] = self;
   }
 
@@ -93,6 +103,7 @@ const live = (() => {
     const row = make("div", {class: "live-slider"}, make("label", {for: id}, label), input, output);
     const update = (state) => {
       input.value = state[key];
+      input.style.setProperty("--at", (input.value - input.min) / (input.max - input.min));
       input.ariaValueText = output.textContent = fixed(state[key], digits);
     };
     return {row, update};
@@ -113,8 +124,8 @@ const live = (() => {
     const inputs = texts.map((text, i) => make("input", {
       type: "radio", name: `${figure.id}-${key}`, "data-key": text, change: () => figure.set({...also, [key]: i}),
     }));
-    const labels = inputs.map((input, i) => make("label", {class: "live-toggle"}, input, texts[i]));
-    const row = make("div", {class: "live-toggle", role: "radiogroup", "aria-label": label}, say`${label}:`, ...labels);
+    const labels = inputs.map((input, i) => make("label", {}, input, texts[i]));
+    const row = make("div", {class: "live-choice", role: "radiogroup", "aria-label": label}, make("span", {}, label), ...labels);
     return {row, update: (state) => inputs.forEach((input, i) => (input.checked = i === state[key]))};
   }
 
@@ -122,13 +133,36 @@ const live = (() => {
     return make("button", {type: "button", "data-key": label, click, ...attributes}, label);
   }
 
+  /* The way back to the start, at the end of a row. */
+  const reset = (figure, click = figure.reset) => button(say`Reset`, click, {class: "live-reset", "data-key": "Reset"});
+
+  /* Controls side by side; sliders, one below the other where there is no room. */
+  const row = (...children) => make("div", {class: "live-row"}, ...children);
+  const sliders = (...all) => make("div", {class: "live-sliders"}, ...all.map((one) => one.row));
+
+  /* The attributes of a part of a drawing that is dragged; `moved` gets the pixels of the drawing. */
+  function drag(moved) {
+    return {
+      touchstart: (event) => event.preventDefault(), // or the page would scroll
+      pointerdown: ({currentTarget, pointerId}) => {
+        currentTarget.setPointerCapture(pointerId);
+        currentTarget.focus({preventScroll: true});
+      },
+      pointermove: ({currentTarget, pointerId, clientX, clientY}) => {
+        if (!currentTarget.hasPointerCapture(pointerId)) return;
+        const frame = currentTarget.ownerSVGElement.getBoundingClientRect();
+        moved(clientX - frame.left, clientY - frame.top);
+      },
+    };
+  }
+
   /* A button that can do nothing now says so, and keeps the focus. */
   const allow = (button, can) => set(button, {"aria-disabled": !can});
 
   /* An arrow; the function returned moves it. */
   function arrow(parent, attributes) {
-    const shaft = make("svg:path", {fill: "none", ...attributes});
-    const head = make("svg:path", {fill: attributes.stroke, stroke: "none"});
+    const shaft = make("svg:path", {fill: "none", class: "live-moves", ...attributes});
+    const head = make("svg:path", {fill: attributes.stroke, stroke: "none", class: "live-moves"});
     parent.append(shaft, head);
     return (x0, y0, x1, y1) => {
       const length = Math.hypot(x1 - x0, y1 - y0);
@@ -162,5 +196,5 @@ const live = (() => {
     return {group, draw};
   }
 
-  return {figures, figure, make, set, fixed, pair, slider, toggle, choice, button, allow, arrow, images, pixels};
+  return {figures, figure, make, set, fixed, pair, slider, toggle, choice, button, reset, row, sliders, drag, allow, arrow, images, pixels};
 })();

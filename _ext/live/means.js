@@ -3,7 +3,7 @@
 {
 const {make, set, fixed} = live;
 const MOST = 12;
-const COLOURS = ["#D55E00", "#0072B2"];
+const COLOURS = ["var(--l-orange)", "var(--l-blue)"];
 const DIVISORS = ["each sequence", "all tokens"];
 
 live.figure("means", {
@@ -26,53 +26,70 @@ live.figure("means", {
     return `Weights ${fixed(a, 3)} and ${fixed(b, 3)}; each token should have ${each}. ${compared}`;
   },
 
-  build(figure, place, width) {
+  build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const [left, top, floor] = [40, 26, 146];
-    const least = wide ? 150 : 84; // the room that a name needs
-    const gap = (width - left - 4) / (2 * MOST + 1);
+    const [left, top, floor] = [36, 40, wide ? 200 : 190];
+    const gap = (width - left - 8) / (2 * MOST + 2);
     const up = (v) => floor - 2 * (floor - top) * v;
-    const svg = make("svg:svg", {width, height: floor + 30, role: "img", "aria-label": "The weights of the tokens; they are said below."});
+    const svg = make("svg:svg", {width, height: floor + 40, role: "img", "aria-label": "The weights of the tokens; they are said below."});
+    const word = (x, y, text, attributes = {}) => {
+      const made = make("svg:text", {x, y, ...attributes}, text);
+      svg.append(made);
+      return made;
+    };
     for (const v of [0, 0.1, 0.2, 0.3, 0.4, 0.5]) {
-      svg.append(
-        make("svg:line", {x1: left, x2: width, y1: up(v), y2: up(v), class: v ? "live-grid" : "live-zero"}),
-        make("svg:text", {x: left - 6, y: up(v) + 4, "text-anchor": "end", class: "live-small"}, `${v}`),
-      );
+      svg.append(make("svg:line", {x1: left, x2: width, y1: up(v), y2: up(v), class: v ? "live-grid" : "live-zero"}));
+      word(left - 6, up(v) + 4, `${v}`, {"text-anchor": "end", class: "live-small"});
     }
-    svg.append(make("svg:text", {x: 0, y: 14, class: "live-small"}, "weight of a token"));
-    const bars = Array.from({length: 2 * MOST}, () => make("svg:rect", {width: Math.max(2, gap - 3)}));
-    const names = [1, 2].map((n) => make("svg:text", {y: floor + 20, "text-anchor": "middle"}, `${wide ? "tokens in " : ""}sequence ${n}`));
-    const line = make("svg:line", {x1: left, x2: width, stroke: "#22262b", "stroke-width": 2, "stroke-dasharray": "6 4"});
-    const word = make("svg:text", {x: width - 2, "text-anchor": "end", class: "live-name", fill: "#22262b"});
-    svg.append(...bars, ...names, line, word);
+    word(0, 14, "weight of a token", {class: "live-small"});
+    const bars = Array.from({length: 2 * MOST}, () => make("svg:rect", {width: Math.max(2, gap - 2), rx: 2, class: "live-moves"}));
+    const line = make("svg:path", {d: `M${left} 0H${width}`, stroke: "var(--l-ink)", "stroke-width": 2, "stroke-dasharray": "6 4", class: "live-moves"});
+    svg.append(...bars, line);
+    const each = word(width - 2, 0, "", {"text-anchor": "end", class: "live-name"});
+    const weighs = COLOURS.map((fill) => word(0, 0, "", {fill, "text-anchor": "middle", class: "live-name"}));
+    const names = COLOURS.map((fill) => word(0, floor + 34, "", {fill, class: "live-name"}));
+    const ends = ["first", "second"].map((key, k) => {
+      const start = () => left + 6 + k * gap * (figure.state.first + 1.5);
+      const end = make("svg:g", {class: "live-handle", ...live.drag((x) => figure.set({[key]: (x - start()) / gap}))},
+        make("svg:rect", {x: -22, y: top - floor, width: 44, height: floor - top + 24, fill: "transparent"}),
+        make("svg:rect", {x: -4, y: 3, width: 8, height: 16, rx: 4, class: "live-dot"}));
+      svg.append(end);
+      return {end, start};
+    });
     const sliders = [
       live.slider(figure, "first", "tokens in sequence 1", [1, MOST, 1], 0),
       live.slider(figure, "second", "tokens in sequence 2", [1, MOST, 1], 0),
     ];
     const choice = live.choice(figure, "by", "divide by", DIVISORS);
-    place.append(svg, make("div", {class: "live-controls"}, ...sliders.map((s) => s.row), choice.row, live.button("Reset", figure.reset)));
+    picture.append(svg);
+    controls.append(live.sliders(...sliders), live.row(choice.row, live.reset(figure)));
 
     return (state, {weights, right}) => {
       sliders.forEach((slider) => slider.update(state));
       choice.update(state);
-      const lengths = [state.first, state.second];
-      const rooms = lengths.map((n) => Math.max(n * gap, least));
-      const middles = [left + rooms[0] / 2, left + rooms[0] + gap + rooms[1] / 2];
-      const starts = middles.map((middle, k) => middle - (lengths[k] * gap) / 2);
       const drawn = state.by ? right : weights;
-      bars.forEach((bar, i) => {
-        const [sequence, token] = [Math.floor(i / MOST), i % MOST];
-        const top = up(drawn[i]);
-        set(bar, {
-          x: starts[sequence] + gap * token + 1.5, y: top, height: floor - top,
-          fill: COLOURS[sequence],
-        });
-      });
-      names.forEach((name, k) => set(name, {x: middles[k]}));
       const level = up(right[0]);
-      set(line, {y1: level, y2: level});
-      set(word, {y: level - 7});
-      word.textContent = `correct: 1/${state.first + state.second}`;
+      let above = 7;
+      bars.forEach((bar, i) => {
+        const [k, token] = [Math.floor(i / MOST), i % MOST];
+        const y = up(drawn[i]);
+        set(bar, {x: ends[k].start() + gap * token + 1, y, height: floor - y, fill: COLOURS[k]});
+      });
+      ends.forEach(({end, start}, k) => {
+        const [n, weight] = [[state.first, state.second][k], drawn[k * MOST]];
+        set(end, {transform: `translate(${start() + n * gap} ${floor})`});
+        const x = Math.max(left + 22, start() + n * gap / 2);
+        const near = Math.abs(up(weight) - 10 - level) < 14; // the line is in the way
+        set(weighs[k], {x, y: near ? level - 7 : up(weight) - 6});
+        weighs[k].textContent = state.by || weight === right[0] ? "" : fixed(weight, 3);
+        if (near && weighs[k].textContent && x > width - 130) above = 24;
+        const low = k && start() < left + 110; // the other name is in the way
+        set(names[k], {x: low ? left + 110 : start(), y: floor + 35});
+        names[k].textContent = `sequence ${k + 1}`;
+      });
+      set(line, {transform: `translate(0 ${level})`});
+      set(each, {y: level - above});
+      each.textContent = `correct: 1/${state.first + state.second}`;
     };
   },
 });

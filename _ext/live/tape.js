@@ -69,67 +69,69 @@ live.figure("tape", {
     return `Backwards: node _${at} has the cotangent ${short(sum(parts[at]))}. ${gets.join("; ") || "Its rule hands nothing on"}.${end}`;
   },
 
-  build(figure, place, width) {
+  build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const [left, high, top] = [52, wide ? 30 : 46, wide ? 30 : 8];
-    const [middle, right] = wide ? [left + 0.47 * (width - left), width - 12] : [left + 96, width - 8];
-    const y = (k) => top + (high + 6) * k;
-    const svg = make("svg:svg", {width, height: y(9) + 4, role: "img", "aria-label": "The leaf theta and the nodes of the tape, with values and cotangents; the last step is said below."});
-    const word = (x, y, text, attributes = {}) => {
-      const made = make("svg:text", {x, y, ...attributes}, text);
-      svg.append(made);
-      return made;
-    };
-    if (wide) [["node", left + 10, "start"], ["value", middle, "end"], ["cotangent", right, "end"]].forEach(([text, x, anchor]) => word(x, 18, text, {"text-anchor": anchor, class: "live-title"}));
-    const lines = make("svg:g", {fill: "none", "stroke-width": 2});
+    const [left, high, top, bow] = wide ? [88, 30, 26, 12] : [52, 39, 4, 8];
+    const [middle, right] = wide ? [left + 0.5 * (width - left), width - 12] : [left + 96, width - 8];
+    const y = (k) => top + (high + 5) * k;
+    const svg = make("svg:svg", {width, height: y(9), role: "img", "aria-label": "The leaf theta and the nodes of the tape, with values and cotangents; the last step is said below."});
+    if (wide) [["node", left + 10, "start"], ["value", middle, "end"], ["cotangent", right, "end"]].forEach(([text, x, anchor]) => (
+      svg.append(make("svg:text", {x, y: 16, "text-anchor": anchor, class: "live-small"}, text))));
+    const lines = make("svg:g", {fill: "none", "stroke-linecap": "round"});
     svg.append(lines);
+    const steps = () => 2 * figure.values.nodes.length;
     const rows = Array.from({length: 9}, (_, k) => {
-      const box = make("svg:rect", {x: left, y: y(k), width: width - left - 1, height: high, rx: 8});
-      svg.append(box);
-      const low = y(k) + (wide ? 20 : 38);
-      return {
-        box, name: word(left + 10, y(k) + (wide ? 20 : 18), ""),
-        value: word(wide ? middle : left + 10, low, "", wide ? {"text-anchor": "end"} : {class: "live-small"}),
-        ct: word(right, low, "", {"text-anchor": "end", ...(wide ? {} : {class: "live-small"})}),
-      };
+      const word = (x, low, attributes = {}) => make("svg:text", {x, y: y(k) + low, ...attributes});
+      const low = wide ? 20 : 33;
+      const box = make("svg:rect", {x: left, y: y(k), width: width - left - 1, height: high, rx: 8, class: "live-moves"});
+      const name = word(left + 10, wide ? 20 : 16);
+      const value = word(wide ? middle : left + 10, low, wide ? {"text-anchor": "end"} : {class: "live-small"});
+      const ct = word(right, low, {"text-anchor": "end", ...(wide ? {"font-weight": 600} : {class: "live-small"})});
+      // a node that is pressed is written, or, if it is there, read
+      const press = () => figure.set({step: k && figure.state.step !== k ? k : steps() + 1 - Math.max(1, k)});
+      const group = make("svg:g", {class: "live-moves live-press", click: press}, box, name, value, ct);
+      svg.append(group);
+      return {group, box, name, value, ct};
     });
-    const move = (by) => {
-      const steps = 2 * figure.values.nodes.length;
-      figure.set({step: Math.min(steps, Math.min(steps, figure.state.step) + by)});
-    };
+    const move = (by) => figure.set({step: Math.min(steps(), Math.min(steps(), figure.state.step) + by)});
     const [back, next] = [live.button("Back", () => move(-1)), live.button("Step", () => move(1))];
     const step = live.slider(figure, "step", "step", [0, 16, 1], 0);
     const stops = live.toggle(figure, "stops", "the target is held fixed (stop_gradient)");
     const reward = live.slider(figure, "reward", "reward r", [-3, 3, 0.5], 1);
-    const row = (...children) => make("div", {class: "live-controls"}, ...children);
-    place.append(row(back, next, step.row), svg, row(stops.row, reward.row, live.button("Reset", figure.reset)));
+    picture.append(svg);
+    controls.append(live.row(back, next, live.sliders(step)), live.row(stops.row, live.sliders(reward), live.reset(figure)));
 
     return (state, {nodes, written, at, reads, parts, handed}) => {
-      const steps = 2 * nodes.length;
-      set(step.row.querySelector("input"), {max: steps});
-      step.update({step: Math.min(state.step, steps)});
+      set(step.row.querySelector("input"), {max: steps()});
+      step.update({step: Math.min(state.step, steps())});
       stops.update(state);
       reward.update(state);
       live.allow(back, state.step > 0);
-      live.allow(next, state.step < steps);
-      rows.forEach(({box, name, value, ct}, k) => {
+      live.allow(next, state.step < steps());
+      rows.forEach(({group, box, name, value, ct}, k) => {
         const [node, mine] = [nodes[k - 1], parts[k] ?? []];
         const here = k > 0 && k === at;
         const passed = node && reads > nodes.length - k && !mine.length;
+        set(group, {visibility: k <= nodes.length ? "visible" : "hidden", opacity: k > written ? 0.4 : 1, transform: `translate(${k > written ? 14 : 0} 0)`});
         set(box, {
-          visibility: k <= nodes.length ? "visible" : "hidden", stroke: here ? (reads ? "#D55E00" : "#0072B2") : k > written ? "#88888844" : "#88888899",
-          "stroke-width": here ? 3 : 1, "stroke-dasharray": passed ? "5 3" : "none", fill: mine.length ? "#f7dcc8" : k && k <= written ? "#cfe3f2" : "#ffffff00",
+          stroke: here ? (reads ? "var(--l-red)" : "var(--l-blue)") : "#88888899", "stroke-width": here ? 3 : 1,
+          "stroke-dasharray": passed || k > written ? "5 3" : "none", fill: mine.length ? "var(--l-warm)" : k && k <= written ? "var(--l-tint)" : "#ffffff00",
         });
-        name.textContent = k > written ? "" : node ? `_${k} = ${node.name}(${node.words.join(", ")})` : "theta, the leaf";
+        name.textContent = k > nodes.length ? "" : node ? `_${k} = ${node.name}(${node.words.join(", ")})` : "theta, the leaf";
         value.textContent = k > written ? "" : short(node ? node.value : THETA);
         const added = !Array.isArray(mine[0]) && mine.length > 1 ? `${mine.map(short).join(" + ")} = ` : "";
         ct.textContent = mine.length ? `${wide ? "" : "ct "}${added}${short(sum(mine))}` : passed ? "passed over" : "";
       });
+      /* From each input to its node an arrow; the other way once a cotangent has come along it. */
       lines.replaceChildren(...nodes.slice(0, written).flatMap(({words, name}, i) => words.map(place_of).filter((to) => to >= 0).map((to) => {
-        const [from, end, out] = [y(i + 1) + high / 2 - 5, y(to) + high / 2 + 5, left - 8 - 8 * Math.min(5, i + 1 - to)];
+        const [from, end, out] = [y(i + 1) + high / 2 - 5, y(to) + high / 2 + 5, left - 8 - bow * Math.min(5, i + 1 - to)];
         const used = reads > nodes.length - i - 1 && parts[i + 1].length && name !== "stop_gradient";
-        const fresh = used && i + 1 === at && handed.length;
-        return make("svg:path", {d: `M${left} ${from}C${out - 6} ${from} ${out - 6} ${end} ${left} ${end}`, stroke: used ? "#D55E00" : "#0072B2", "stroke-width": fresh ? 4 : 2});
+        const fresh = i + 1 === at && (used || !reads);
+        const tip = used ? end : from;
+        return make("svg:path", {
+          d: `M${left - 2} ${from}C${out - 6} ${from} ${out - 6} ${end} ${left - 2} ${end}M${left - 8} ${tip - 4}L${left - 2} ${tip}L${left - 8} ${tip + 4}`,
+          stroke: used ? "var(--l-red)" : "var(--l-blue)", "stroke-width": fresh ? 3.5 : 1.75,
+        });
       })));
     };
   },

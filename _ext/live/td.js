@@ -5,7 +5,7 @@ const {make, set, fixed} = live;
 const STATES = ["A", "B", "C", "D", "E"];
 const MOST = 3000;
 const SHOWN = 3;
-const [FALLS, RISES] = ["#8073AC", "#E08214"]; // the value of a state, by minus the row
+const [FALLS, RISES] = ["var(--l-falls)", "var(--l-rises)"]; // the value of a state, by minus the row
 
 /* The moves of a walk: +1 or -1, from whole numbers only, so that each machine walks alike. */
 function* steps(walk) {
@@ -34,6 +34,12 @@ function after({walk, moves}, episodes) {
     if (n > moves && ends) episodes -= 1;
     if (!episodes || n === MOST) return n;
   }
+}
+
+/* How many moves until a state has been left once more. */
+function until({walk, moves}, state) {
+  let n = 0;
+  for (const {from} of transitions(walk)) if ((n += 1) === MOST || (n > moves && from === state)) return n;
 }
 
 live.figure("td", {
@@ -73,96 +79,93 @@ live.figure("td", {
     return say`${change} ${now} ${off}`;
   },
 
-  build(figure, place, width) {
-    const label = width >= 560 ? 110 : 62;
-    const gap = (width - label - 8) / 7;
-    const column = (i) => label + gap * (i + 1.5);
+  build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const floor = 108;
-    const header = floor + 58;
-    const table0 = header + (wide ? 20 : 40);
-    const height = table0 - 8 + 23 * SHOWN;
-    const up = (v) => floor - 96 * v;
-    const svg = make("svg:svg", {width, height, role: "img", "aria-label": say`The states, their learned and true values, and the latest rows; the last move is said below.`});
+    const label = wide ? 96 : 58;
+    const gap = (width - label - 6) / 7;
+    const column = (i) => label + gap * (i + 1.5);
+    const [top, floor] = wide ? [34, 174] : [34, 150];
+    const chain = floor + 28;
+    const table0 = chain + 52;
+    const up = (v) => floor - (floor - top) * v;
+    const svg = make("svg:svg", {width, height: table0 - 6 + 23 * SHOWN, role: "img", "aria-label": say`The states, their learned and true values, and the latest rows; the last move is said below.`});
     const word = (x, y, text, attributes = {}) => {
       const made = make("svg:text", {x, y, "text-anchor": "middle", ...attributes}, text);
       svg.append(made);
       return made;
     };
+    const aside = (y, text, small = "live-small") => word(label - 8, y, text, {"text-anchor": "end", class: small});
     for (const v of [0, 0.5, 1]) {
       svg.append(make("svg:line", {x1: label, y1: up(v), x2: width, y2: up(v), class: "live-grid"}));
-      word(label - 8, up(v) + 5, `${v}`, {"text-anchor": "end", class: "live-small"});
+      aside(up(v) + 5, `${v}`);
     }
-    word(label - 8, up(0.75) + 5, say`value`, {"text-anchor": "end"});
+    word(0, 13, say`value`, {"text-anchor": "start"});
     const dots = STATES.map((state, i) => {
       const truth = up((i + 1) / 6);
-      svg.append(make("svg:line", {x1: column(i) - 17, y1: truth, x2: column(i) + 17, y2: truth, stroke: "#22262b", "stroke-width": 2}));
-      const trail = make("svg:line", {x1: column(i), x2: column(i), stroke: "#0072B2", "stroke-width": 2});
-      const dot = make("svg:circle", {cx: column(i), r: 7, fill: "#0072B2", class: "live-moves"});
+      svg.append(make("svg:line", {x1: column(i) - 17, y1: truth, x2: column(i) + 17, y2: truth, stroke: "var(--l-ink)", "stroke-width": 2.5}));
+      const trail = make("svg:rect", {x: column(i) - 1, width: 2, fill: "var(--l-blue)", class: "live-moves"});
+      const dot = make("svg:circle", {cx: column(i), r: 7, fill: "var(--l-blue)", class: "live-moves"});
       svg.append(trail, dot);
       return {trail, dot};
     });
-    svg.append(make("svg:circle", {cx: label + 14, cy: up(0.9), r: 7, fill: "#0072B2"}));
-    word(label + 26, up(0.9) + 4, say`learned`, {"text-anchor": "start", class: "live-small"});
-    word(column(4) + 22, up(5 / 6) + 4, say`true`, {"text-anchor": "start", class: "live-small"});
+    const beside = {...(wide ? {x: column(4) + 22, "text-anchor": "start"} : {x: width, "text-anchor": "end"}), class: "live-name"};
+    const names = [word(0, 0, say`true`, {...beside, fill: "var(--l-ink)"}), word(0, 0, say`learned`, {...beside, fill: "var(--l-blue)"})];
 
-    const chain = floor + 28;
+    svg.append(make("svg:path", {d: [-1, 0, 1, 2, 3, 4].map((i) => `M${column(i) + 15} ${chain}H${column(i + 1) - 15}`).join(""), stroke: "var(--l-grey)"}));
+    const walker = make("svg:circle", {cy: chain, r: 20, fill: "none", stroke: "var(--l-blue)", "stroke-width": 3, class: "live-moves"});
     const places = [-1, 0, 1, 2, 3, 4, 5].map((i) => {
-      const ends = {x1: column(i) + 15, x2: column(i + 1) - 15, y1: chain, y2: chain};
-      if (i < 5) svg.append(make("svg:line", {...ends, stroke: "#777"}));
       const inside = i >= 0 && i < 5;
-      const shape = inside
-        ? make("svg:circle", {cx: column(i), cy: chain, r: 15})
-        : make("svg:rect", {x: column(i) - 15, y: chain - 13, width: 30, height: 26});
-      set(shape, {class: "live-place"});
-      svg.append(shape);
-      word(column(i), chain + 5, inside ? STATES[i] : i < 0 ? "0" : "1");
+      const shape = make(inside ? "svg:circle" : "svg:rect", {cx: column(i), cy: chain, r: 15, x: column(i) - 15, y: chain - 13, width: 30, height: 26, class: "live-place"});
+      svg.append(make("svg:g", inside ? {class: "live-press", click: () => go(until(figure.state, i))} : {}, shape,
+        make("svg:text", {x: column(i), y: chain + 5, "text-anchor": "middle"}, inside ? STATES[i] : i < 0 ? "0" : "1")));
       return shape;
     });
-    word(label - 8, chain + 5, say`walker`, {"text-anchor": "end"});
+    svg.append(walker);
+    aside(chain + 5, say`walker`, "");
 
-    word(0, header + 5, say`rows, newest first:`, {"text-anchor": "start", class: "live-small"});
+    const header = chain + 33;
+    word(0, header + 5, say`rows`, {"text-anchor": "start"});
     [[FALLS, say`value falls`], [RISES, say`value rises`]].forEach(([fill, text], k) => {
-      const [x, y] = [(wide ? 140 : 0) + 110 * k, header + (wide ? 0 : 20)];
-      svg.append(make("svg:rect", {x, y: y - 8, width: 16, height: 16, fill, "fill-opacity": 0.75}));
-      word(x + 22, y + 5, text, {"text-anchor": "start", class: "live-small"});
+      const x = column(wide ? 1 + 2 * k : 2 * k) - gap / 2 + 1;
+      svg.append(make("svg:rect", {x, y: header - 7, width: 14, height: 14, rx: 2, fill, "fill-opacity": 0.75}));
+      word(x + 20, header + 5, text, {"text-anchor": "start", class: "live-small"});
     });
-
     const table = Array.from({length: SHOWN}, (_, k) => {
-      const top = table0 + 4 + 23 * k;
-      const name = word(label - 8, top + 5, "", {"text-anchor": "end"});
+      const y = table0 + 4 + 23 * k;
+      const name = aside(y + 5, "", "");
       const cells = STATES.map((_, i) => {
-        const cell = make("svg:rect", {x: column(i) - gap / 2 + 1, y: top - 11, width: gap - 2, height: 21});
+        const cell = make("svg:rect", {x: column(i) - gap / 2 + 1, y: y - 11, width: gap - 2, height: 21, rx: 3, stroke: "#88888855"});
         svg.append(cell);
-        return {cell, text: word(column(i), top + 5, "")};
+        return {cell, text: word(column(i), y + 5, "")};
       });
       return {name, cells};
     });
+    const none = word(column(2), table0 + 9, say`no move yet`, {class: "live-small"});
     const alpha = live.slider(figure, "alpha", say`step size α`, [0, 1, 0.05], 2);
     const go = (moves) => figure.set({moves});
     const back = live.button(say`Back`, () => go(figure.state.moves - 1));
     const next = live.button(say`Step`, () => go(figure.state.moves + 1));
-    const buttons = [
-      back,
-      next,
-      live.button(say`Episode`, () => go(after(figure.state, 1))),
-      live.button(say`10 episodes`, () => go(after(figure.state, 10))),
-      live.button(say`100 episodes`, () => go(after(figure.state, 100))),
-      live.button(say`Another walk`, () => figure.set({walk: (figure.state.walk % 999) + 1})),
-      live.button(say`Reset`, figure.reset),
-    ];
-    place.append(svg, make("div", {class: "live-controls"}, ...buttons, alpha.row));
+    const ends = [[1, say`1 episode`], [10, say`10 episodes`], [100, say`100 episodes`]].map(([n, name]) => (
+      live.button(`+${n}`, () => go(after(figure.state, n)), {"aria-label": `+${n}: ${name}`})));
+    picture.append(svg);
+    const another = live.button(say`Another walk`, () => figure.set({walk: (figure.state.walk % 999) + 1}));
+    controls.append(live.row(back, next, make("span", {class: "live-many"}, say`episodes`, ...ends), another, live.reset(figure)), live.sliders(alpha));
 
     return (state, values) => {
       alpha.update(state);
       live.allow(back, state.moves > 0);
       live.allow(next, state.moves < MOST);
       dots.forEach(({trail, dot}, i) => {
-        const y = up(values.theta[i]);
+        const [y, before] = [up(values.theta[i]), up(values.old[i])];
         set(dot, {cy: y});
-        set(trail, {y1: up(values.old[i]), y2: y});
+        set(trail, {y: Math.min(y, before), height: Math.abs(y - before)});
       });
+      const [truth, learned] = [up(5 / 6) + 5, up(values.theta[4]) + 5];
+      set(names[0], {y: truth});
+      set(names[1], {y: Math.abs(learned - truth) > 15 ? learned : truth + (learned < truth ? -15 : 15)});
       const last = values.rows[0]?.ends ? values.rows[0].to : values.at;
+      set(walker, {cx: column(last)});
+      set(none, {visibility: values.rows.length ? "hidden" : "visible"});
       places.forEach((shape, i) => shape.classList.toggle("live-here", i - 1 === last));
       table.forEach(({name, cells}, k) => {
         const shown = values.rows[k];
@@ -171,11 +174,7 @@ live.figure("td", {
           const v = shown ? shown.row[i] : 0;
           text.textContent = !shown ? "" : v ? fixed(v) : "0";
           set(text, {class: v ? "" : "live-small"});
-          set(cell, {
-            fill: v < 0 ? RISES : FALLS,
-            "fill-opacity": Math.min(0.75, 1.5 * Math.abs(v)),
-            stroke: "#88888866",
-          });
+          set(cell, {fill: v < 0 ? RISES : FALLS, "fill-opacity": Math.min(0.75, 1.5 * Math.abs(v)), visibility: shown ? "visible" : "hidden"});
         });
       });
     };

@@ -37,60 +37,74 @@ live.figure("trace", {
     return `Step ${places.length} left place ${at}. Its TD error, times ${fixed(trace[at])}, changes place ${at}. ${further}${end}`;
   },
 
-  build(figure, place, width) {
-    const [edge, floor, tall] = [width >= 560 ? 90 : 58, 150, 120];
-    const gap = (width - edge - 6) / PLACES;
+  build(figure, picture, width, controls) {
+    const [edge, top, floor] = [width >= 560 ? 84 : 62, 22, 138];
+    const gap = (width - edge - 2) / PLACES;
     const middle = (i) => edge + gap * (i + 0.5);
-    const chain = floor + 30;
-    const svg = make("svg:svg", {width, height: chain + 74, role: "img", "aria-label": "The trace at each place, and the steps of the walk; the last step is said below."});
+    const chain = floor + 26;
+    const deep = 150;
+    const ago = (k) => chain + 32 + deep * k / Math.max(10, figure.values.length); // where the dot of a step stands that is k steps old
+    const svg = make("svg:svg", {width, height: chain + 32 + deep, role: "img", "aria-label": "The trace at each place, and below it the steps of the walk, the newest first; the last step is said below."});
     const word = (x, y, text, attributes = {}) => {
       const made = make("svg:text", {x, y, "text-anchor": "middle", ...attributes}, text);
       svg.append(made);
       return made;
     };
-    svg.append(make("svg:line", {x1: edge, x2: width, y1: floor, y2: floor, class: "live-zero"}));
-    word(edge - 8, floor - 50, "trace", {"text-anchor": "end"});
-    word(edge - 8, chain + 5, "place", {"text-anchor": "end"});
-    word(edge - 8, chain + 44, "steps", {"text-anchor": "end"});
-    const bars = Array.from({length: PLACES}, (_, i) => {
-      const bar = make("svg:rect", {x: middle(i) - gap / 4, width: gap / 2, fill: "#0072B2"});
-      const ring = make("svg:circle", {cx: middle(i), cy: chain, r: 15, class: "live-place"});
-      svg.append(bar, ring);
-      word(middle(i), chain + 5, `${i}`);
-      return {bar, ring, name: word(middle(i), floor, "", {class: "live-name"})};
+    const aside = (y, text, small = "live-small") => word(edge - 10, y, text, {"text-anchor": "end", class: small});
+    aside(floor - 50, "trace", "");
+    aside(chain + 5, "place", "");
+    const ticks = [0, 5, 10, 15, 20, 25].map((k) => {
+      const line = make("svg:line", {x1: edge, x2: width, class: "live-grid"});
+      svg.append(line);
+      return {k, line, text: aside(0, k ? `${k} ago` : "last step")};
     });
-    const marks = Array.from({length: MOST}, () => {
-      const mark = make("svg:circle", {r: 5, fill: "#0072B2"});
-      svg.append(mark);
-      return mark;
+    svg.append(make("svg:line", {x1: edge, x2: width, y1: floor, y2: floor, class: "live-zero"}));
+    const walked = make("svg:path", {fill: "none", stroke: "var(--l-grey)", "stroke-opacity": 0.5});
+    svg.append(walked);
+    const parts = Array.from({length: MOST}, () => make("svg:rect", {width: gap / 2, fill: "var(--l-blue)", stroke: "var(--l-paper)", class: "live-moves"}));
+    const marks = parts.map((_, k) => make("svg:circle", {r: 4, fill: "var(--l-blue)", class: "live-moves live-press", click: () => figure.set({steps: k + 1})}));
+    svg.append(...parts, ...marks);
+    const then = (walk, i) => 1 + (walk.indexOf(i, figure.state.steps) < 0 ? walk.indexOf(i) : walk.indexOf(i, figure.state.steps));
+    const places = Array.from({length: PLACES}, (_, i) => {
+      const ring = make("svg:circle", {cx: middle(i), cy: chain, r: 15, class: "live-place"});
+      svg.append(make("svg:g", {class: "live-press", click: () => figure.set({steps: then(left(figure.state.walk), i) || figure.state.steps})},
+        ring, make("svg:text", {x: middle(i), y: chain + 5, "text-anchor": "middle"}, `${i}`)));
+      return {ring, name: word(middle(i), floor, "", {class: "live-name"})};
     });
     const lambda = live.slider(figure, "lambda", "λ", [0, 1, 0.05], 2);
     const back = live.button("Back", () => figure.set({steps: figure.state.steps - 1}));
     const next = live.button("Step", () => figure.set({steps: figure.state.steps + 1}));
-    const buttons = [
-      back, next,
-      live.button("To the end", () => figure.set({steps: figure.values.length})),
-      live.button("Another walk", () => figure.set({walk: (figure.state.walk % 999) + 1, steps: 1})),
-      live.button("Reset", figure.reset),
-    ];
-    place.append(svg, make("div", {class: "live-controls"}, ...buttons, lambda.row));
+    picture.append(svg);
+    const end = live.button("End", () => figure.set({steps: figure.values.length}));
+    const another = live.button("New walk", () => figure.set({walk: (figure.state.walk % 999) + 1, steps: 1}));
+    controls.append(live.row(back, next, end, another, live.reset(figure)), live.sliders(lambda));
 
-    return (state, {places, trace, weights, length}) => {
+    return (state, {places: walk, trace, weights, length}) => {
       lambda.update(state);
       live.allow(back, state.steps > 1);
       live.allow(next, state.steps < length);
-      const scale = tall / Math.max(2, ...trace);
-      bars.forEach(({bar, ring, name}, i) => {
-        set(bar, {y: floor - scale * trace[i], height: scale * trace[i]});
+      for (const {k, line, text} of ticks) {
+        const [y, visibility] = [ago(Math.min(k, length - 1)), k < length && (length < 16 || k % 10 === 0) ? "visible" : "hidden"];
+        set(line, {y1: y, y2: y, visibility});
+        set(text, {y: y + 4, visibility});
+      }
+      const scale = (floor - top) / Math.max(2, ...trace);
+      places.forEach(({ring, name}, i) => {
         set(name, {y: floor - scale * trace[i] - 6});
         name.textContent = trace[i] >= 0.005 ? fixed(trace[i]) : "0";
-        ring.classList.toggle("live-here", i === places.at(-1));
+        ring.classList.toggle("live-here", i === walk.at(-1));
       });
-      const beside = (width - edge - 12) / Math.max(12, places.length);
-      marks.forEach((mark, k) => set(mark, {
-        cx: edge + beside * (k + 0.5), cy: chain + 62 - 5 * (places[k] ?? 0),
-        "fill-opacity": k < places.length ? 0.12 + 0.88 * weights[k] : 0,
-      }));
+      /* A bar has a part for each time that its place was left. */
+      const heights = Array(PLACES).fill(0);
+      parts.forEach((part, k) => {
+        const there = k < walk.length;
+        const at = there ? walk[k] : walk.at(-1);
+        const weight = there ? weights[k] : 0;
+        heights[at] += weight;
+        set(part, {x: middle(at) - gap / 4, y: floor - scale * heights[at], height: scale * weight, "stroke-width": scale * weight > 3 ? 1 : 0});
+        set(marks[k], {cx: middle(at), cy: ago(there ? walk.length - 1 - k : 0), "fill-opacity": 0.15 + 0.85 * weight, visibility: there ? "visible" : "hidden"});
+      });
+      set(walked, {d: `M${walk.map((at, k) => `${middle(at)} ${ago(walk.length - 1 - k)}`).join("L")}`});
     };
   },
 });

@@ -21,18 +21,16 @@ vjp_rules["add"] = lambda ct, out, x, y: [ct, ct]
 class Tracer:
     """Takes the place of an array, and reports what is done with it."""
 
-    __array_ufunc__ = None    # NumPy's arrays leave their operators to us
-    __add__ = __radd__ = lambda x, y: add(x, y)
-    __mul__ = __rmul__ = lambda x, y: multiply(x, y)
-    __neg__ = lambda x: multiply(-1.0, x)
-    __sub__ = lambda x, y: add(x, -y)
-    __rsub__ = lambda x, y: add(y, -x)
-
     def __init__(self, trace, value, note=None):
         self.trace, self.value, self.note = trace, value, note
 
-add = lambda x, y: bind("add", *fitted(x, y))
-multiply = lambda x, y: bind("multiply", *fitted(x, y))
+    def __add__(self, other):
+        return add(self, other)
+
+    def __mul__(self, other):
+        return multiply(self, other)
+
+    __radd__, __rmul__ = __add__, __mul__
 
 class Trace:
     """A transform at work: what it has written down, and its number."""
@@ -70,36 +68,6 @@ def backward(tape, cts):
                     cts[x] = cts[x] + ct if x in cts else ct
     return cts
 
-tanh = lambda x: bind("tanh", x)
-compute["tanh"] = np.tanh
-vjp_rules["tanh"] = lambda ct, out, x: [ct * (1.0 - out * out)]
-
-stop_gradient = lambda x: bind("stop_gradient", x)
-compute["stop_gradient"] = lambda x: x
-vjp_rules["stop_gradient"] = lambda ct, out, x: [None]
-
-einsum = lambda x, y, letters: bind("einsum", x, y, letters=letters)
-compute["einsum"] = lambda x, y, letters: np.einsum(letters, x, y)
-
-def einsum_vjp(ct, out, x, y, letters):
-    of_x, of_y, of_out = letters.replace("->", ",").split(",")
-    return [einsum(ct, y, f"{of_out},{of_y}->{of_x}"),
-            einsum(ct, x, f"{of_out},{of_x}->{of_y}")]
-
-vjp_rules["einsum"] = einsum_vjp
-
-def matmul(x, y):
-    """x @ y for vectors and matrices; j is the axis they share."""
-    if np.shape(x)[-1:] != np.shape(y)[:1]:
-        raise ValueError(f"@ of shapes {np.shape(x)} and {np.shape(y)}")
-    letters = {(1, 1): "j,j->", (2, 1): "ij,j->i",
-               (1, 2): "j,jk->k", (2, 2): "ij,jk->ik"}
-    return einsum(x, y, letters[len(np.shape(x)), len(np.shape(y))])
-
-Tracer.__matmul__ = lambda x, y: matmul(x, y)
-Tracer.__rmatmul__ = lambda x, y: matmul(y, x)
-Tracer.shape = property(lambda self: np.shape(self.value))
-
 def grad(f):
     """The gradient of f, a function to one number, by its argument 0."""
     def gradient(x, *rest):
@@ -112,34 +80,15 @@ def grad(f):
         return backward(tape, start).get(leaf, np.zeros(np.shape(x)))
     return gradient
 
-# Why has my gradient the wrong shape?
-
-sum_over = lambda x, axes: bind("sum", x, axes=axes) if axes else x
-compute["sum"] = lambda x, axes: np.sum(x, axis=axes)
-vjp_rules["sum"] = lambda ct, out, x, axes: [expand(ct, axes, np.shape(x))]
-
-expand = lambda x, axes, shape: bind("expand", x, axes=axes, shape=shape)
-compute["expand"] = lambda x, axes, shape: np.broadcast_to(
-    np.expand_dims(x, axes), shape)
-vjp_rules["expand"] = lambda ct, out, x, axes, shape: [sum_over(ct, axes)]
-
-total = lambda x: sum_over(x, tuple(range(len(np.shape(x)))))  # all axes
-
-def fit(x, shape):
-    """Repeat x along the axes that it lacks, so that it has this shape."""
-    has = np.shape(x)
-    if has == shape or isinstance(x, (int, float)):
-        return x                              # a number fits every shape
-    lacks = len(shape) - len(has)
-    if has != shape[lacks:]:
-        raise ValueError(f"shapes {has} and {shape} do not fit")
-    return expand(x, tuple(range(lacks)), shape)
-
-def fitted(x, y):
-    shape = max(np.shape(x), np.shape(y), key=len)
-    return fit(x, shape), fit(y, shape)
-
 # How can one call serve a whole batch?
+
+Tracer.__neg__ = lambda x: multiply(-1.0, x)
+Tracer.__sub__ = lambda x, y: add(x, -y)
+Tracer.__rsub__ = lambda x, y: add(y, -x)
+
+Tracer.__array_ufunc__ = None     # NumPy's arrays leave operators to us
+Tracer.shape = property(lambda x: np.shape(x.value))
+Tracer.__repr__ = lambda x: f"{type(x).__name__}({x.value})"
 
 class Batched(Tracer):
     """Looks like one sample; its value has all, along axis 0."""
@@ -154,23 +103,9 @@ class Batch(Trace):
         out = batch_rules[name](batched, *opened(args, self), **settings)
         return Batched(self, out)
 
-def einsum_batch(batched, x, y, letters):
-    z = next(z for z in "zyxwvutsr" if z not in letters)
-    of_x, of_y, of_out = letters.replace("->", ",").split(",")
-    of_x = z + of_x if batched[0] else of_x
-    of_y = z + of_y if batched[1] else of_y
-    return einsum(x, y, f"{of_x},{of_y}->{z}{of_out}")
-
-batch_rules = {
-    "add": lambda batched, x, y: add(x, y),
-    "multiply": lambda batched, x, y: multiply(x, y),
-    "einsum": einsum_batch,
-    "tanh": lambda batched, x: tanh(x),
-    "stop_gradient": lambda batched, x: stop_gradient(x),
-    "sum": lambda batched, x, axes: sum_over(x, tuple(a + 1 for a in axes)),
-    "expand": lambda batched, x, axes, shape: expand(
-        x, tuple(a + 1 for a in axes), (np.shape(x)[0], *shape)),
-}
+batch_rules = {}
+batch_rules["add"] = lambda batched, x, y: add(x, y)
+batch_rules["multiply"] = lambda batched, x, y: multiply(x, y)
 
 def vmap(f, in_axes):
     """f for a batch; in_axes says 0, or None for what all share."""
@@ -185,20 +120,6 @@ def vmap(f, in_axes):
             return out.value
         return expand(out, (0,), (*sizes, *np.shape(out)))
     return mapped
-
-def known(x):
-    """The number of a tracer of grad, for an `if`."""
-    if not isinstance(x.trace, Tape):
-        raise TypeError(f"no `if` here: {x} is not one known number")
-    return x.value
-
-Tracer.__gt__ = lambda x, y: known(x) > y
-Tracer.__lt__ = lambda x, y: known(x) < y
-Tracer.__eq__ = lambda x, y: known(x) == y    # a dict asks `is` first
-Tracer.__bool__ = lambda x: bool(known(x))
-Tracer.__repr__ = lambda x: f"{type(x).__name__}({x.value})"
-
-# What goes wrong when transforms meet?
 
 def bind(name, *args, **settings):
     """Compute a primitive, or leave it to the innermost trace."""
@@ -268,3 +189,89 @@ def jit(f):
             exec(text, scopes[shapes])
         return scopes[shapes]["program"](*args)
     return run
+
+def known(x):
+    """The number of a tracer of grad, for an `if`."""
+    if not isinstance(x.trace, Tape):
+        raise TypeError(f"no `if` here: {x} is not one known number")
+    return x.value
+
+Tracer.__gt__ = lambda x, y: known(x) > y
+Tracer.__lt__ = lambda x, y: known(x) < y
+Tracer.__eq__ = lambda x, y: known(x) == y    # a dict asks `is` first
+Tracer.__bool__ = lambda x: bool(known(x))
+
+# What changes with arrays?
+
+tanh = lambda x: bind("tanh", x)
+compute["tanh"] = np.tanh
+vjp_rules["tanh"] = lambda ct, out, x: [ct * (1.0 - out * out)]
+batch_rules["tanh"] = lambda batched, x: tanh(x)
+
+stop_gradient = lambda x: bind("stop_gradient", x)
+compute["stop_gradient"] = lambda x: x
+vjp_rules["stop_gradient"] = lambda ct, out, x: [None]
+batch_rules["stop_gradient"] = lambda batched, x: stop_gradient(x)
+
+einsum = lambda x, y, letters: bind("einsum", x, y, letters=letters)
+compute["einsum"] = lambda x, y, letters: np.einsum(letters, x, y)
+
+def einsum_vjp(ct, out, x, y, letters):
+    of_x, of_y, of_out = letters.replace("->", ",").split(",")
+    return [einsum(ct, y, f"{of_out},{of_y}->{of_x}"),
+            einsum(ct, x, f"{of_out},{of_x}->{of_y}")]
+
+vjp_rules["einsum"] = einsum_vjp
+
+def einsum_batch(batched, x, y, letters):
+    z = max(set("rstuvwxyz") - set(letters))  # a letter not in use
+    of_x, of_y, of_out = letters.replace("->", ",").split(",")
+    of_x = z + of_x if batched[0] else of_x
+    of_y = z + of_y if batched[1] else of_y
+    return einsum(x, y, f"{of_x},{of_y}->{z}{of_out}")
+
+batch_rules["einsum"] = einsum_batch
+
+def matmul(x, y):
+    """x @ y for vectors and matrices; j is the axis they share."""
+    if np.shape(x)[-1:] != np.shape(y)[:1]:
+        raise ValueError(f"@ of shapes {np.shape(x)} and {np.shape(y)}")
+    letters = {(1, 1): "j,j->", (2, 1): "ij,j->i",
+               (1, 2): "j,jk->k", (2, 2): "ij,jk->ik"}
+    return einsum(x, y, letters[len(np.shape(x)), len(np.shape(y))])
+
+Tracer.__matmul__ = lambda x, y: matmul(x, y)
+Tracer.__rmatmul__ = lambda x, y: matmul(y, x)
+
+sum_over = lambda x, axes: bind("sum", x, axes=axes) if axes else x
+compute["sum"] = lambda x, axes: np.sum(x, axis=axes)
+vjp_rules["sum"] = lambda ct, out, x, axes: [expand(ct, axes, np.shape(x))]
+
+expand = lambda x, axes, shape: bind("expand", x, axes=axes, shape=shape)
+compute["expand"] = lambda x, axes, shape: np.broadcast_to(
+    np.expand_dims(x, axes), shape)
+vjp_rules["expand"] = lambda ct, out, x, axes, shape: [sum_over(ct, axes)]
+
+total = lambda x: sum_over(x, tuple(range(len(np.shape(x)))))  # all axes
+
+batch_rules["sum"] = lambda batched, x, axes: (
+    sum_over(x, tuple(a + 1 for a in axes)))
+batch_rules["expand"] = lambda batched, x, axes, shape: (
+    expand(x, tuple(a + 1 for a in axes), (np.shape(x)[0], *shape)))
+
+def fit(x, shape):
+    """Repeat x along the axes that it lacks, so that it has this shape."""
+    has = np.shape(x)
+    if has == shape or isinstance(x, (int, float)):
+        return x                              # a number fits every shape
+    lacks = len(shape) - len(has)
+    if has != shape[lacks:]:
+        raise ValueError(f"shapes {has} and {shape} do not fit")
+    return expand(x, tuple(range(lacks)), shape)
+
+def fitted(x, y):
+    shape = max(np.shape(x), np.shape(y), key=len)
+    return fit(x, shape), fit(y, shape)
+
+add = lambda x, y: bind("add", *fitted(x, y))
+multiply = lambda x, y: bind("multiply", *fitted(x, y))

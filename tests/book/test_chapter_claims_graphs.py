@@ -1,16 +1,12 @@
 """Claims of the chapter on dynamic and static graphs that its cells do not run."""
 
-import json
-
 import jax
 import jax.numpy as jnp
 import pytest
 import torch
 from torch.func import grad, vmap
 
-from support import ROOT
-
-STORED = ROOT / "benchmarks" / "results" / "graph_costs.json"
+from support.pages import stored
 
 
 @pytest.fixture
@@ -72,7 +68,7 @@ def test_grad_alone_accepts_an_if_and_disable_jit_runs_python():
 
 
 def test_the_stored_break_even():
-    costs = json.loads(STORED.read_text())["costs"]
+    costs = stored("graph_costs")["costs"]
     assert costs["jax"]["break_even"] == 34
     assert round(costs["torch"]["break_even"], -3) == 6000
 

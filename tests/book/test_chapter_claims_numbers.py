@@ -1,36 +1,29 @@
 """Numbers that sentences of three chapters give and no cell prints: the cells are asked."""
 
-import nbformat
 import numpy as np
 import pytest
 
-from support import ROOT
+from support.pages import cells, text
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of what a page calls
 SKIPPED = {"raises-exception", "nbval-ignore-output", "hide-input"}
 
 
 @pytest.fixture
-def page(monkeypatch, capsys):
-    """Run the visible cells of a chapter up to one; return its prose and its names."""
-    torch = pytest.importorskip("torch")
+def page(own_settings, capsys):
+    """Run the visible cells of a chapter up to one; return its text and its names."""
     pytest.importorskip("sklearn")
-    monkeypatch.setattr(pytest.importorskip("matplotlib.pyplot"), "show", lambda: None)
 
     def until(name, last):
-        cells = nbformat.read(ROOT / f"chapters/{name}.ipynb", as_version=4).cells
-        prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
         names: dict = {}
-        for cell in cells:
+        for cell in cells(f"chapters/{name}"):
             if cell.cell_type == "code" and not SKIPPED & set(cell.metadata.get("tags", [])):
                 exec(compile(cell.source, cell.id, "exec"), names)
             if cell.id == last:
-                return prose, names
+                return text(f"chapters/{name}"), names
         raise ValueError(f"{name} has no cell {last}")
 
-    dtype = torch.get_default_dtype()
-    yield until
-    torch.set_default_dtype(dtype)
+    return until
 
 
 def test_the_row_of_class_3_is_the_image_times_minus_nine_tenths(page):

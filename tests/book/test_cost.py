@@ -1,17 +1,15 @@
 """The page on cost: its prices are the stored ones, and what it says of other models holds."""
 
-import json
 import re
 from datetime import date
 
 import pytest
 
-from support import ROOT
+from support.pages import cells, stored, text
 
-RESULTS = ROOT / "benchmarks/results"
-CELLS = json.loads((ROOT / "chapters/11_cost.ipynb").read_text(encoding="utf-8"))["cells"]
-TEXT = "\n".join("".join(c["source"]) for c in CELLS if c["cell_type"] == "markdown")
-COST = json.loads((RESULTS / "cost.json").read_text(encoding="utf-8"))
+SOURCES = [cell.source for cell in cells("chapters/11_cost")]
+TEXT = text("chapters/11_cost")
+COST = stored("cost")
 # The lines of the table, as the stored run names them.
 NAMES = """ordinary
 norms, page
@@ -57,7 +55,7 @@ def test_old_memory_and_new_memory_are_apart():
 
 
 def test_the_figure_draws_the_table():
-    (data,) = ["".join(c["source"]) for c in CELLS if "prices = {" in "".join(c["source"])]
+    (data,) = [source for source in SOURCES if "prices = {" in source]
     names: dict = {}
     exec(data, names)
     drawn = [(want, *point) for want, points in names["prices"].items() for point in points]
@@ -67,11 +65,11 @@ def test_the_figure_draws_the_table():
 
 @pytest.mark.parametrize("model", ["CNN, B = 64", "GPT, B = 16, T = 64"])
 def test_the_prices_of_other_networks_are_those_of_the_stored_run(model):
-    stored = json.loads((RESULTS / "steps.json").read_text(encoding="utf-8"))
-    rows = stored["cases"][model]["fixed"]["rows"]
+    steps = stored("steps")
+    rows = steps["cases"][model]["fixed"]["rows"]
     ways = ["torch.func vmap(grad)", "Opacus hooks, .grad too"]
     vmap, opacus = (f"{rows[way]['passes']:.1f}" for way in ways)
-    assert stored["date"] == COST["date"]
+    assert steps["date"] == COST["date"]
     assert re.search(rf"took {vmap}\b[^.]* and {re.escape(opacus)}", TEXT)
 
 
@@ -87,29 +85,28 @@ CLIPPED = {
 
 
 def test_the_clipped_sums_in_jax_are_what_was_measured():
-    stored = json.loads((RESULTS / "clipped_sums.json").read_text(encoding="utf-8"))
+    measured = stored("clipped_sums")
     table = TEXT.partition("| network, and how ")[2].partition("\n\n")[0].splitlines()[2:]
     wanted = []
     for case, line in CLIPPED.items():
-        passes = {way: found.get("passes") for way, found in stored["cases"][case].items()}
+        passes = {way: found.get("passes") for way, found in measured["cases"][case].items()}
         best = min(passes[way] for way in passes if way.startswith("scan"))
         cells = [passes["clipped sum"], best, passes["vmap(grad), then clip"]]
         wanted.append(" | ".join([line, *(f"{short(x):g}" for x in cells)]))
     assert [line.strip("| ") for line in table] == wanted
-    day = date.fromisoformat(stored["date"])
+    day = date.fromisoformat(measured["date"])
     assert f"float32, {day.day} {day:%B %Y}, [the program]" in TEXT
-    of_gru = stored["cases"]["GRU, T = 32, B = 32"]
+    of_gru = measured["cases"]["GRU, T = 32, B = 32"]
     scans = min(found["passes"] for way, found in of_gru.items() if way.startswith("scan"))
     ways = of_gru["clipped sum"]["passes"], scans, of_gru["vmap(grad), then clip"]["passes"]
     assert [round(x) for x in ways] == [2, 2, 2]
-    opacus = [stored["cases"][case].get("Opacus, in passes of PyTorch") for case in CLIPPED]
+    opacus = [measured["cases"][case].get("Opacus, in passes of PyTorch") for case in CLIPPED]
     first, second, third = (f"{short(found['passes']):g}" for found in opacus if found)
     assert f"ghost clipping, took {first}, {second} and {third} passes of PyTorch" in TEXT
 
 
 def test_what_chunks_save_is_what_was_measured():
-    stored = json.loads((RESULTS / "chunks.json").read_text(encoding="utf-8"))
-    memory = stored["large activations"]["torch.vmap"]
+    memory = stored("chunks")["large activations"]["torch.vmap"]
     assert f"took {memory['in chunks']:.0f} MiB in place of {memory['whole']:.0f}." in TEXT
 
 
@@ -124,8 +121,7 @@ def test_the_thirty_lines_accept_a_model_that_checkpoints_itself():
     names = {"torch": torch, "nn": torch.nn}
     exec("from torch.nn.functional import cross_entropy", names)
     for name in ("errors_and_inputs", "norms_of"):
-        cells = ["".join(c["source"]) for c in CELLS]
-        (shown,) = [s for s in cells if s.startswith(f"def {name}(")]
+        (shown,) = [s for s in SOURCES if s.startswith(f"def {name}(")]
         exec(shown.partition("\n\nnorms =")[0], names)
     torch.manual_seed(0)
     parts = torch.nn.Linear(6, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3)

@@ -86,21 +86,21 @@ def _text(value) -> str:
 
 
 @pytest.fixture
-def double_precision():
+def in_double():
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(before)
 
 
-@pytest.mark.usefixtures("double_precision")
+@pytest.mark.usefixtures("in_double")
 @pytest.mark.parametrize(("program", "observed"), LINES)
 def test_a_line_differs_where_there_is_a_reason_and_only_there(program, observed):
     theirs, ours = (answer(program, observed, library) for library in (torch, tape))
     assert (theirs != ours) == (program in REASONS), (theirs, ours)
 
 
-@pytest.mark.usefixtures("double_precision")
+@pytest.mark.usefixtures("in_double")
 def test_the_page_shows_the_lines_that_differ():
     text = "\n".join(cell.source for cell in nbformat.read(PAGE, as_version=4).cells)
     shown = re.findall(r"^\| `(.*?)` \| `(.*?)`: (.*?) \| (.*) \|$", text, re.MULTILINE)

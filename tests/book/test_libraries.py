@@ -20,6 +20,7 @@ from support import ROOT  # noqa: E402
 
 REPORTS = ROOT / "conformance" / "reports"
 PROGRAMS = sorted(REPORTS.glob("*.py"))
+REPORTED = [path for path in PROGRAMS if path.with_suffix(".md").exists()]
 PAGE = nbformat.read(ROOT / "reference" / "libraries.ipynb", as_version=4)
 TEXT = "\n\n".join(cell.source for cell in PAGE.cells if cell.cell_type == "markdown")
 BLOCKS = re.compile(r"^```python\n(.*?)^```\n.*?^```text\n(.*?)^```$", re.M | re.S)
@@ -35,9 +36,9 @@ RESULTS = [line for line in tables.lines() if line["library"] != "Opacus, functo
 
 def test_the_pages_programs_are_the_files_and_print_what_the_reports_say():
     found = dict(BLOCKS.findall(TEXT))
-    shown = [path for path in PROGRAMS if path.stem not in LINKED]
+    shown = [path for path in REPORTED if path.stem not in LINKED]
     assert sorted(found) == sorted(path.read_text() for path in shown)
-    for path in PROGRAMS:
+    for path in REPORTED:
         program = path.read_text()
         assert len([line for line in program.splitlines() if line]) <= 16
         ((reported, output),) = BLOCKS.findall(path.with_suffix(".md").read_text())
@@ -48,7 +49,12 @@ def test_the_pages_programs_are_the_files_and_print_what_the_reports_say():
         assert f"](../conformance/reports/{name}.py)" in TEXT
 
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_each_program_is_one_line_of_the_table_of_reports():
+    named = re.findall(r"^\| `(\w+)\.py` \|", (REPORTS / "README.md").read_text(), re.M)
+    assert sorted(named) == [path.stem for path in PROGRAMS]
+
+
+@pytest.mark.parametrize("path", REPORTED, ids=lambda path: path.stem)
 def test_a_program_prints_what_its_report_says_where_its_library_is_installed(path):
     pytest.importorskip(path.stem.partition("_")[0])
     ((_, printed),) = BLOCKS.findall(path.with_suffix(".md").read_text())
@@ -79,12 +85,7 @@ SHOWN_BY = {
 }
 # No cells of the matrix: arguments that no model of the suite has, a layer with other outputs,
 # and a sum that clipping does not bound.
-BESIDE = {
-    "backpack_padding_same",
-    "opacus_attention",
-    "opacus_ghost",
-    "opacus_scale_grad_by_freq",
-}
+BESIDE = {"backpack_padding_same", "opacus_attention", "opacus_ghost", "opacus_scale_grad_by_freq"}
 KNOWN = "A documented limit"
 
 
@@ -95,7 +96,7 @@ def test_whoever_is_wrong_somewhere_has_a_program_and_a_report():
         cells[kind, name.split(",")[0]].add(mark)
     wrong = {pair for pair, marks in cells.items() if marks & {"limit", "wrong"}}
     assert wrong == SHOWN_BY.keys()
-    assert {*SHOWN_BY.values(), *BESIDE} == {path.stem for path in PROGRAMS}
+    assert {*SHOWN_BY.values(), *BESIDE} == {path.stem for path in REPORTED}
     known = {(kind, name) for name, found in kinds["known"].items() for kind in found}
     reports = {pair: (REPORTS / f"{name}.md").read_text() for pair, name in SHOWN_BY.items()}
     limits = {pair for pair, report in reports.items() if KNOWN in report}

@@ -1,9 +1,7 @@
 """Claims of chapter 8 about its stored runs, and about signal and spread during training."""
 
-import json
 import re
 
-import nbformat
 import numpy as np
 import pytest
 import torch
@@ -11,16 +9,16 @@ from sklearn.datasets import load_digits
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
-from support import ROOT
+from support import pages
+from support.pages import stored
 
 
 def text():
-    cells = nbformat.read(ROOT / "chapters/08_noise.ipynb", as_version=4).cells
-    return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    return pages.text("chapters/08_noise")
 
 
 def test_the_table_is_what_was_measured_and_what_the_formula_gives():
-    found = json.loads((ROOT / "benchmarks/results/batch_size.json").read_text())
+    found = stored("batch_size")
     of, norm = found["networks"]["plain"], found["networks"]["LayerNorm"]
     assert f"(Means of {found['starts']} starts with" in text()
     assert f"until the mean loss of all images was {found['what'].split()[-1]}." in text()
@@ -39,8 +37,8 @@ def test_the_table_is_what_was_measured_and_what_the_formula_gives():
 
 
 def test_a_doubled_batch_saves_a_third_of_the_steps_at_most():
-    stored = json.loads((ROOT / "benchmarks/results/batch_size.json").read_text())["networks"]
-    for name, of in stored.items():
+    networks = stored("batch_size")["networks"]
+    for name, of in networks.items():
         steps = {int(b): run["steps"] for b, run in of["runs"].items() if b != "all"}
         saved = {b: 1 - steps[2 * b] / steps[b] for b in steps if 2 * b in steps}
         assert max(saved.values()) < 0.34
@@ -54,9 +52,9 @@ def test_a_doubled_batch_saves_a_third_of_the_steps_at_most():
 
 
 def test_a_calmer_run_without_noise_gives_another_noise_scale():
-    stored = json.loads((ROOT / "benchmarks/results/batch_size.json").read_text())["networks"]
-    tuned, _, half = stored["plain"]["without_noise"]
-    measured = stored["plain"]["runs"]["8"]["steps"]
+    networks = stored("batch_size")["networks"]
+    tuned, _, half = networks["plain"]["without_noise"]
+    measured = networks["plain"]["runs"]["8"]["steps"]
     predicted = half["steps"] * (1 + half["scale"] / 8)
     assert "{rises:.0f} of {steps:.0f} *raise* the loss".format(**tuned) in text()
     assert half["rises"] == 0
@@ -122,10 +120,10 @@ def test_the_noise_scale_goes_up_and_down_chiefly_because_the_signal_does():
 
 
 def test_the_gain_of_one_step_is_what_was_measured_at_four_points():
-    stored = json.loads((ROOT / "benchmarks/results/one_step.json").read_text())["after"]
-    assert list(stored) == ["30", "60", "200", "400"]
-    early = stored.pop("30")
-    off = {kind: [of[kind] - of["measured"] for of in stored.values()]
+    after = stored("one_step")["after"]
+    assert list(after) == ["30", "60", "200", "400"]
+    early = after.pop("30")
+    off = {kind: [of[kind] - of["measured"] for of in after.values()]
            for kind in ("simple", "full")}  # fmt: skip
     most = {kind: max(map(abs, errors)) for kind, errors in off.items()}
     assert f"by up to {most['simple']:.1f} percentage points, in both directions" in text()

@@ -1,32 +1,22 @@
 """Claims of chapter 14 that its cells do not run: stored numbers, Opacus, an attack on noise."""
 
-import json
 import math
 import re
 
-import nbformat
 import numpy as np
 import pytest
 from citations import in_brackets
 
-from support import ROOT
+from support import ROOT, pages
+from support.pages import stored
 
-RESULTS = ROOT / "benchmarks" / "results"
+PAGE = "chapters/14_privacy"
 PROMISED = 1.99309  # exact, of a hundred steps with all samples and a noise multiplier of 20
-
-
-def cells(kind):
-    page = nbformat.read(ROOT / "chapters/14_privacy.ipynb", as_version=4)
-    return [cell.source for cell in page.cells if cell.cell_type == kind]
 
 
 @pytest.fixture(scope="module")
 def text():
-    return "\n".join(cells("markdown"))
-
-
-def stored(name):
-    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    return pages.text(PAGE)
 
 
 def test_the_accountants_are_those_that_were_run(text):
@@ -93,7 +83,7 @@ def log_mean_power(order, q, sigma):
 def accountant_of_the_page():
     """Return what the page's three functions of the accountant define."""
     page = {"np": np} | vars(math)
-    for source in cells("code"):
+    for source in [cell.source for cell in pages.cells(PAGE)]:
         if source.startswith(("def log_ratio", "def log_mean_power", "def accountant")):
             exec(source.split("\nprint(")[0], page)
     return page

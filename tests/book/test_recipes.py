@@ -166,46 +166,11 @@ assert jnp.allclose(some["out"]["w"], rows["out"]["w"], atol=1e-6)
 """
 
 
-RECURRENT = """
-import warnings
-
-torch.manual_seed(0)
-
-def rows_of(name, dtype, given=False):
-    layer = getattr(nn, name)(3, 4, batch_first=True).to(dtype)
-    x = torch.randn(5, 6, 3, dtype=dtype)
-
-    def loss_of_one(parameters, one):
-        h = one.new_zeros(1, 1, 4)
-        state = () if not given else ((h, h),) if name == "LSTM" else (h,)
-        return functional_call(layer, parameters, (one[None], *state))[0].square().sum()
-
-    parameters = {k: p.detach() for k, p in layer.named_parameters()}
-    rows = vmap(grad(loss_of_one), (None, 0))(parameters, x)
-    loop = [grad(loss_of_one)(parameters, one) for one in x]
-    for k in parameters:
-        assert torch.allclose(rows[k], torch.stack([row[k] for row in loop]), atol=1e-5)
-
-failed = []
-for name in ("GRU", "RNN", "LSTM"):
-    for dtype in (torch.float32, torch.float64):
-        with warnings.catch_warnings(action="ignore"):
-            rows_of(name, dtype, given=True)
-            try:
-                rows_of(name, dtype)
-            except RuntimeError:
-                failed.append((name, dtype))
-assert {("LSTM", torch.float32), *failed} == {
-    (name, dtype) for name in ("GRU", "RNN", "LSTM") for dtype in (torch.float32, torch.float64)
-}
-"""
-
-
 def of_torch() -> dict:
     """Return further programs in PyTorch, by recipe and what it is about."""
     asked = {(name, frozen): of_another_model(name, frozen) for name in TORCH for frozen in FROZEN}
     start = RECIPES["torch-func"][0].partition("\n\n")[0] + "\n"
-    texts = {"several arguments": SEVERAL, "attention": ATTENTION, "recurrent": RECURRENT}
+    texts = {"several arguments": SEVERAL, "attention": ATTENTION}
     claims = {("torch-func", what): job("torch-func", source=start + text, check="nothing")
               for what, text in texts.items()}  # fmt: skip
     return asked | claims
@@ -237,11 +202,7 @@ def test_what_the_first_recipes_say_of_other_models_holds(name, results):
     assert results(name.partition("-")[0], name, what)["error"] == ""
 
 
-def test_what_the_pages_say_of_recurrent_layers_holds(results):
-    """`vmap` fails for them, but for a float32 LSTM where a fast kernel takes over.
-
-    With an initial state that is made from the input it does not fail.
-    """
+def test_the_pages_say_of_recurrent_layers_what_test_errors_page_finds():
     chapter = nbformat.read(ROOT / "chapters/01_one_gradient_per_sample.ipynb", as_version=4)
     for page in (nbformat.read(PAGE, as_version=4), chapter):
         said = " ".join(cell.source for cell in page.cells)
@@ -249,7 +210,6 @@ def test_what_the_pages_say_of_recurrent_layers_holds(results):
         assert "(in float32, `nn.LSTM` runs on some CPUs)" in said
     said = nbformat.read(PAGE, as_version=4).cells[1].source
     assert "unless your model hands the layer an initial state made from its input" in said
-    assert results("torch", "torch-func", "recurrent")["error"] == ""
 
 
 # Programs that the notebook shows and does not run, since it needs no more than the frameworks.

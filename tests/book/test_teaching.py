@@ -1,7 +1,5 @@
 """Teaching material: exercises whose checks name mistakes, and slides that fit."""
 
-import contextlib
-import io
 import itertools
 import json
 import re
@@ -14,27 +12,10 @@ import pytest
 from teaching import CORE, ENDS, exercises, main, slides
 
 from support import ROOT
+from support.pages import run
 from support.wrong_answers import FORMS, RIGHT, WRONG
 
 CHECKED = [*sorted(ROOT.glob("chapters/0[1-9]_*.ipynb")), *ROOT.glob("chapters/*_traces.ipynb")]
-
-
-def run(source, names):
-    """Run a cell and return what it prints; a cell that is to raise may."""
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(source, "<cell>", "exec"), names)
-    return printed.getvalue().strip()
-
-
-@pytest.fixture
-def own_settings():
-    """What a page sets for its process ends with it: the default dtype, how arrays are printed."""
-    torch = pytest.importorskip("torch")
-    dtype = torch.get_default_dtype()
-    with np.printoptions():
-        yield
-    torch.set_default_dtype(dtype)
 
 
 @pytest.mark.slow
@@ -91,19 +72,8 @@ def test_what_the_checks_share_is_the_same_on_all_pages():
     torch = pytest.importorskip("torch")
     leaf = torch.ones(2, requires_grad=True)
     assert all(same(a, [1, 1]) for a in (leaf, [leaf[0], 1.0], (1, np.float32(1)), np.ones(2)))
-    wrong = (
-        None,
-        [],
-        "1",
-        1.0,
-        [1.0, np.nan],
-        [[1.0, 1.0]],
-        [1.0],
-        [1.0, 1.001],
-        {1: 1},
-        leaf.sum,
-    )
-    assert not any(same(a, [1, 1]) for a in wrong)
+    bad = (None, [], "1", 1.0, [1.0, np.nan], [[1.0, 1.0]], [1.0], [1.0, 1.001], {1: 1}, leaf.sum)
+    assert not any(same(a, [1, 1]) for a in bad)
     assert not same(np.nan, np.nan)
     assert names["said"](leaf, {"twice": 2 * np.ones(2), "right": [1, 1]}, "no") == "right"
     assert [first_fault(t) for t in (["right"], ["right", "a", "b"])] == ["right", "a"]

@@ -1,25 +1,21 @@
 """Claims of chapter 16 about its stored run, and about token counts over many groups."""
 
 import itertools
-import json
 import re
 
-import nbformat
 import numpy as np
 
-from support import ROOT
+from support.pages import stored, text
 
-RUNS = json.loads((ROOT / "benchmarks/results/token_divisors.json").read_text())["runs"]
+PAGE = "chapters/16_token_rows"
+RUNS = stored("token_divisors")["runs"]
 NAMES = {"before": "before", "constant": "constant", "all tokens": "all", "own tokens": "own"}
 
 
-def text():
-    cells = nbformat.read(ROOT / "chapters/16_token_rows.ipynb", as_version=4).cells
-    return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-
-
 def test_the_table_is_what_was_measured():
-    shown = re.findall(r"^\| (before|constant|all tokens|own tokens) \| (.*) \|$", text(), re.M)
+    shown = re.findall(
+        r"^\| (before|constant|all tokens|own tokens) \| (.*) \|$", text(PAGE), re.M
+    )
     assert len(shown) == 4
     for name, cells in shown:
         wanted = []
@@ -62,4 +58,4 @@ def test_a_count_of_many_groups_hardly_favours_a_length():
         rest = np.convolve(rest, np.bincount(count, chance))
     shares = [f"{100 / found[m] - 100:.{places}f}" for m, places in ((1, 0), (4, 0), (32, 1))]
     said = r"paid (\S+) % more than a 42 .* this is (\S+) %, with 128 it is (\S+) %"
-    assert list(re.search(said, text()).groups()) == shares
+    assert list(re.search(said, text(PAGE)).groups()) == shares

@@ -1,25 +1,21 @@
 """What the chapter on traces says of its stored runs; its program against another route."""
 
-import json
 import re
-from pathlib import Path
 
-import nbformat
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[2]
-(PAGE,) = (ROOT / "chapters").glob("*_traces.ipynb")
-CELLS = nbformat.read(PAGE, as_version=4).cells
-TEXT = "\n".join(cell.source for cell in CELLS if cell.cell_type == "markdown")
-STORED = json.loads((ROOT / "benchmarks/results/actor_critic.json").read_text())["lambda"]
+from support.pages import cells, stored, text
+
+PAGE = "chapters/10_traces"
+STORED = stored("actor_critic")["lambda"]
 COLUMNS = ("traces, late", "gae, late", "traces, soon")
 
 
 def test_the_table_is_what_was_measured():
-    shown = re.findall(r"^\| ([\d.]+) \| (.*) \| (.*) \| (.*) \|$", TEXT, re.MULTILINE)
+    shown = re.findall(r"^\| ([\d.]+) \| (.*) \| (.*) \| (.*) \|$", text(PAGE), re.MULTILINE)
     assert [float(lam) for lam, *_ in shown] == [float(lam) for lam in STORED[COLUMNS[0]]]
-    for lam, *cells in shown:
-        for column, cell in zip(COLUMNS, cells, strict=True):
+    for lam, *found in shown:
+        for column, cell in zip(COLUMNS, found, strict=True):
             run = STORED[column][str(float(lam))]
             assert cell == f"{run['mean']:.0f} ± {run['standard error']:.0f}"
 
@@ -38,7 +34,7 @@ def test_what_the_text_reads_from_the_table_holds():
 def program(names: dict) -> dict:
     """Run the page's code as far as the update of a network; return its names."""
     with np.printoptions():  # the page sets its own
-        for cell in CELLS:
+        for cell in cells(PAGE):
             if cell.cell_type == "code" and "plt" not in cell.source:
                 exec(cell.source, names)
             if "traced_update" in names:

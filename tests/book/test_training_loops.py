@@ -20,7 +20,6 @@ from torch.nn.functional import cross_entropy
 import persample as ps
 from persample_book.devices.sharded_rows import clip_into_grad
 from support import ROOT
-from support.precision import enable_x64
 
 PAGE = ROOT / "reference" / "training_loops.ipynb"
 LOOPS = programs(PAGE)
@@ -37,10 +36,9 @@ def replaced(source: str, old: str, new: str) -> str:
 
 
 @pytest.fixture(autouse=True)
-def _in_double():
+def _in_double(double_precision):
     torch.set_default_dtype(torch.float64)
-    with enable_x64(True):
-        yield
+    yield
     torch.set_default_dtype(torch.float32)
 
 

@@ -1,7 +1,6 @@
 """Every layer of torch.nn has right rows, and the page of transformers says what was measured."""
 
 import inspect
-import json
 import re
 from functools import cache
 from statistics import mean, stdev
@@ -12,10 +11,10 @@ from notebook_rules import prose
 from torch import nn
 
 import persample as ps
-from support import ROOT
+from support import ROOT, pages
 from support.layer_models import agree, alone, losses
 
-RESULTS, PAGE = ROOT / "benchmarks" / "results", ROOT / "chapters" / "12_whole_models.ipynb"
+PAGE = ROOT / "chapters" / "12_whole_models.ipynb"
 
 B, T = 4, 5  # samples, positions
 # Layer -> (what makes it, shapes of its inputs for one sample; "i" before a shape: of indices).
@@ -50,10 +49,7 @@ LAYERS = {
     "LSTMCell": (lambda: nn.LSTMCell(4, 3), ((4,),)),
     "GRUCell": (lambda: nn.GRUCell(4, 3), ((4,),)),
     "MultiheadAttention": (lambda: nn.MultiheadAttention(4, 2, **FIRST), ((T, 4),) * 3),
-    "TransformerEncoderLayer": (
-        lambda: nn.TransformerEncoderLayer(4, 2, 8, **FIRST),
-        ((T, 4),),
-    ),
+    "TransformerEncoderLayer": (lambda: nn.TransformerEncoderLayer(4, 2, 8, **FIRST), ((T, 4),)),
     "TransformerEncoder": (
         lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, **FIRST), 2),
         ((T, 4),),
@@ -150,7 +146,7 @@ def table_below(head):
 
 
 def test_the_times_and_the_memory_of_the_page_are_those_measured():
-    stored = json.loads((RESULTS / "transformer_steps.json").read_text(encoding="utf-8"))
+    stored = pages.stored("transformer_steps")
     assert (stored["threads"], stored["rounds"], stored["date"]) == (1, 9, "2026-11-23")
     found = list(stored["cases"].values())
     shown = table_below("| time in ordinary passes ")
@@ -171,7 +167,7 @@ def test_the_times_and_the_memory_of_the_page_are_those_measured():
 
 
 def test_the_norms_in_a_pretrained_model_are_those_measured():
-    stored = json.loads((RESULTS / "pretrained_norms.json").read_text(encoding="utf-8"))["texts"]
+    stored = pages.stored("pretrained_norms")["texts"]
     shown = table_below("| text | loss | norm of the row ")
     names = {"48 different tokens": "period 48", "one": "period 1", "English": "ordinary text"}
     names |= {f"{p} in turn": f"period {p}" for p in (16, 8, 4, 2)}
@@ -187,7 +183,7 @@ def test_the_norms_in_a_pretrained_model_are_those_measured():
 
 
 def test_the_prices_of_samples_apart_are_those_measured():
-    stored = json.loads((RESULTS / "samples_apart.json").read_text(encoding="utf-8"))
+    stored = pages.stored("samples_apart")
     assert stored["threads"] == 1
     keys = {
         "losses of a loop, stacked": "stack of a list of losses",

@@ -298,16 +298,8 @@ NAMED = [
     ("MkldnnRnnLayer", lambda x, h, c: lstm(x, h, c)[0], STATES),
     ("MkldnnRnnLayer", lambda x, h, c: lstm(x, h, c)[1], STATES),
     ("MkldnnRnnLayer", lambda x, h, c: lstm(x, h, c)[0].sum() + lstm(x, h, c)[1].sum(), STATES),
-    (
-        "AdaptiveAvgPool2DBackward",
-        partial(twice, partial(F.adaptive_avg_pool2d, output_size=3)),
-        POOLED,
-    ),
-    (
-        "AdaptiveMaxPool2DBackward",
-        partial(twice, partial(F.adaptive_max_pool2d, output_size=3)),
-        POOLED,
-    ),
+    ("AdaptiveAvgPool2DBackward", partial(twice, lambda x: F.adaptive_avg_pool2d(x, 3)), POOLED),
+    ("AdaptiveMaxPool2DBackward", partial(twice, lambda x: F.adaptive_max_pool2d(x, 3)), POOLED),
 ]
 # Methods, the shapes of their arrays and the arguments.
 METHODS = {

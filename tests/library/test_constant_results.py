@@ -47,8 +47,7 @@ def test_the_index_of_errors_has_it_among_those_without_a_message():
 @pytest.mark.parametrize("name", ["MLP", "Conv2d", "tied", "called twice", "LayerNorm, T = 7"])
 def test_no_answer_has_a_graph_even_where_that_of_the_pass_is_kept(name, answer):
     model, x = build(name)
-    with ps.record(model) as record:
-        record.backward(losses(model(x)), retain_graph=True, accumulate=True)
+    record = record_of(model, x, retain_graph=True, accumulate=True)
     given = torch.utils._pytree.tree_leaves(ANSWERS[answer](record))
     assert given
     for found in given:

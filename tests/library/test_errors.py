@@ -91,16 +91,6 @@ def test_a_typed_key_is_no_weight_and_a_dtype_is_no_array():
             ps.per_sample_grad(loss)({"w": w, "k": leaf}, x)
 
 
-@pytest.mark.parametrize("backend", ["torch", "jax"])
-def test_two_real_arrays_in_place_of_a_complex_one_lose_nothing(backend):
-    z, x = np.array([1 + 2j, 0.5 - 1j]), np.array([[1.0, 2.0], [3.0, -1.0]])
-    loss = lambda p, x: abs(((p[0] + 1j * p[1]) * x).sum()) ** 2  # noqa: E731
-    total = (z * x).sum(1)  # |w . x|^2 has the slope 2 Re(w . x) x, and 2 Im(w . x) x
-    exact = [2 * total.real[:, None] * x, 2 * total.imag[:, None] * x]
-    re, im, given = arrays((z.real, z.imag, x), backend)
-    assert_close(ps.to_numpy(ps.per_sample_grad(loss)([re, im], given)), exact)
-
-
 def test_a_mask_is_shared_and_each_sample_has_a_key():
     jax = pytest.importorskip("jax")
     keys, mask = jax.random.split(jax.random.key(0), len(states)), jax.numpy.array([1, 0, 1]) > 0
@@ -119,20 +109,6 @@ def test_an_array_that_is_refused_is_named_by_its_place(backend):
     wrong = {"numpy": masked(states), "torch": torch_states.as_subclass(Image)}[backend]
     with pytest.raises(TypeError, match=r"loop_grad: argument 1\['y'\]\[1\] holds a "):
         ps.loop_grad(loss)(t, {"x": x, "y": [x, wrong]})
-
-
-@pytest.mark.parametrize("options", [{}, {"jit": True}, {"chunk_size": 2}])
-def test_an_array_deleted_after_the_first_call_is_named(options):
-    pytest.importorskip("jax")
-    rows_of = ps.per_sample_grad(ps.squared_loss, **options)
-    given = arrays((theta, states, rewards), "jax")
-    rows_of(*given)
-    for n in range(3):
-        wrong = [x + 0 for x in given]
-        wrong[n].delete()
-        with pytest.raises(TypeError, match=f"argument {n} holds a deleted JAX array"):
-            rows_of(*wrong)
-    rows_of(*given)
 
 
 def test_an_error_of_the_loss_at_a_later_call_is_left_as_it_is():

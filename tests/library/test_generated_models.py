@@ -82,8 +82,7 @@ BLOCKS = {
         lambda m, x: m.l(x.transpose(0, 1))[0].transpose(0, 1), l=nn.GRU(D, D)
     ),
     "attention": lambda t: Made(
-        lambda m, x: m.a(x, x, x)[0],
-        a=nn.MultiheadAttention(D, 2, dropout=0.2, batch_first=True),
+        lambda m, x: m.a(x, x, x)[0], a=nn.MultiheadAttention(D, 2, dropout=0.2, batch_first=True)
     ),
     "encoder": lambda t: nn.TransformerEncoderLayer(D, 2, 5, batch_first=True),
     "positions": lambda t: Made(

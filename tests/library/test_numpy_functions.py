@@ -32,6 +32,12 @@ every_call = pytest.mark.parametrize(
     ("name", "call"), CALLS, ids=[f"{name}-{i}" for i, (name, _) in enumerate(CALLS)]
 )
 
+
+def test_a_ufunc_whose_primitive_has_just_been_added_is_answered(monkeypatch):
+    monkeypatch.delitem(numpy_functions._UFUNCS, np.sinh)
+    assert_close(grad(np.sinh)(0.5), np.cosh(0.5), FLOAT64)
+
+
 # Complete ---------------------------------------------------------------------------------------
 
 

@@ -8,8 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-import persample as ps
-from support.layer_models import Made, Squared, build, losses, oracle, record_of, replayed
+from support.layer_models import Made, Squared, build, oracle, record_of, replayed
 from support.tolerances import assert_close
 
 SIZES = (2, 3, 4)  # of the batches, one after the other
@@ -17,6 +16,12 @@ SIZES = (2, 3, 4)  # of the batches, one after the other
 
 def batches(name="MLP"):
     return [build(name, size=size, seed=size)[1] for size in SIZES]
+
+
+def on_each(model, hook):
+    """Register ``hook(name, parameter)``, to run where PyTorch has added to ``.grad``."""
+    for name, p in model.named_parameters():
+        p.register_post_accumulate_grad_hook(partial(hook, name))
 
 
 def filled(model, *given):
@@ -62,12 +67,11 @@ def test_a_step_by_hand_needs_no_no_grad_as_in_a_backward_pass():
     total = filled(model, x)
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
 
-    def step(p):
+    def step(name, p):
         p -= 0.1 * p.grad
         p.grad = None
 
-    for p in model.parameters():
-        p.register_post_accumulate_grad_hook(step)
+    on_each(model, step)
     record_of(model, x).add_clipped_sum(0.5, scale=0.1)
     found = {name: p.detach() for name, p in model.named_parameters()}
     assert_close(found, {name: p - 0.1 * total[name] for name, p in before.items()})
@@ -86,12 +90,11 @@ def test_a_hook_on_one_of_two_parameters_runs_and_the_other_keeps_its_sum():
 
 def test_over_micro_batches_each_call_counts_and_sees_the_sum_so_far():
     (model, plain), seen = [build("called twice")[0] for _ in range(2)], []
-    given, names = batches("called twice"), {p: name for name, p in model.named_parameters()}
-    for p in model.parameters():
-        p.register_post_accumulate_grad_hook(lambda p: seen.append((names[p], p.grad.clone())))
+    given, names = batches("called twice"), [name for name, _ in model.named_parameters()]
+    on_each(model, lambda name, p: seen.append((name, p.grad.clone())))
     for n, x in enumerate(given, start=1):
         record_of(model, x).add_clipped_sum(0.5, scale=0.1)
-        assert sorted(name for name, _ in seen) == sorted(names.values())  # once each
+        assert sorted(name for name, _ in seen) == sorted(names)  # once each
         assert_close(dict(seen), filled(plain, *given[:n]))
         seen.clear()
 
@@ -106,8 +109,7 @@ def test_what_a_hook_moves_elsewhere_is_whole_there_and_gone_here():
         away[name] = away.get(name, 0) + p.grad.float()
         p.grad = None
 
-    for name, p in model.named_parameters():
-        p.register_post_accumulate_grad_hook(partial(move, name))
+    on_each(model, move)
     for x in given:
         record_of(model, x).add_clipped_sum(0.5, scale=0.1)
         assert all(p.grad is None for p in model.parameters())
@@ -137,8 +139,7 @@ def test_a_hook_runs_where_grad_is_written_and_nowhere_else():
     """A frozen parameter has no gradient; of one that takes no part both are left to the sum."""
     model, x = build("not used")
     ran = []
-    for name, p in model.named_parameters():
-        p.register_post_accumulate_grad_hook(lambda p, name=name: ran.append(name))
+    on_each(model, lambda name, p: ran.append(name))
     model.used.bias.requires_grad_(False)
     record_of(model, x).add_clipped_sum(0.5)
     written = {name for name, p in model.named_parameters() if p.grad is not None}
@@ -187,18 +188,15 @@ def test_a_pass_that_fills_grad_runs_the_hooks_once_and_has_the_rows_of_before_t
         p -= p.grad
         p.grad = None
 
-    for name, p in model.named_parameters():
-        p.register_post_accumulate_grad_hook(partial(step, name))
-    with ps.record(model) as record:
-        record.backward(losses(model(x)), accumulate=True)
+    on_each(model, step)
+    record = record_of(model, x, accumulate=True)
     assert_close(seen, {name: g.sum(0) for name, g in rows.items()})
     assert_close(record.rows(), rows)
 
 
 def test_a_pass_that_leaves_grad_alone_runs_no_hook():
     model, x = build("tied")
-    for p in model.parameters():
-        p.register_post_accumulate_grad_hook(lambda p: pytest.fail("nothing was written"))
+    on_each(model, lambda name, p: pytest.fail(f"{name} was written"))
     record = record_of(model, x)
     record.rows()
     record.clipped_sum(0.5)
@@ -245,8 +243,7 @@ def test_a_hook_on_a_gradient_runs_or_is_refused(register, when):
         register(p, seen)
     refused = ""
     try:
-        with ps.record(model) as record:
-            record.backward(losses(model(x)), accumulate=fills)
+        record = record_of(model, x, accumulate=fills)
         if when == "after the pass":
             register(p, seen)
         if not fills:
@@ -257,8 +254,7 @@ def test_a_hook_on_a_gradient_runs_or_is_refused(register, when):
         assert re.search("0.weight.*hook", refused)
         assert all(q.grad is None for q in model.parameters())
         return
-    with ps.record(plain) as record:
-        record.backward(losses(plain(x)), accumulate=fills)
+    record = record_of(plain, x, accumulate=fills)
     if not fills:
         record.add_clipped_sum(0.5)
     expected = plain[0].weight.grad

@@ -7,17 +7,11 @@ import pytest
 
 import persample as ps
 from persample import privacy, statistics
-from support.precision import enable_x64
 from support.tolerances import assert_close
 
+pytestmark = pytest.mark.usefixtures("double_precision")
 BACKENDS = ["numpy", "torch", "jax"]
 GOOD = {"max_norm": 1.0, "noise_multiplier": 1.0, "divisor": 2.0}
-
-
-@pytest.fixture(autouse=True)
-def double_precision():
-    with enable_x64(True):
-        yield
 
 
 def tree(count, seed=0):

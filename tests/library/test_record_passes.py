@@ -43,8 +43,7 @@ def test_grad_is_left_alone_unless_asked(name):
         assert (p.grad is None) == (q.grad is None)
         assert p.grad is None or torch.equal(p.grad, q.grad)
     losses(plain(x)).sum().backward()
-    with ps.record(model) as record:
-        record.backward(losses(model(x)), accumulate=True)
+    record = record_of(model, x, accumulate=True)
     for p, q in zip(model.parameters(), plain.parameters(), strict=True):
         assert (p.grad is None) == (q.grad is None)
         assert p.grad is None or torch.equal(p.grad, q.grad)
@@ -126,31 +125,6 @@ HOOKS = {
 }
 
 
-def test_an_optimiser_that_steps_inside_backward_steps_on_the_clipped_sum():
-    """Its hook on each parameter runs when the sum has been added, once a call."""
-    (model, _), (plain, _) = build("MLP"), build("MLP")
-    optimisers = {p: torch.optim.SGD([p], lr=0.1, momentum=0.9) for p in model.parameters()}
-    seen = []
-
-    def step(p):
-        seen.append(p)
-        optimisers[p].step()
-        optimisers[p].zero_grad()
-
-    for p in model.parameters():
-        p.register_post_accumulate_grad_hook(step)
-    optimiser = torch.optim.SGD(plain.parameters(), lr=0.1, momentum=0.9)
-    for seed in range(3):
-        x = build("MLP", seed=seed)[1]
-        record_of(model, x).add_clipped_sum(0.5, scale=0.2)
-        record_of(plain, x).add_clipped_sum(0.5, scale=0.2)
-        assert len(seen) == (seed + 1) * len(optimisers)
-        optimiser.step()
-        optimiser.zero_grad()
-        assert all(p.grad is None for p in model.parameters())
-        assert_close(model.state_dict(), plain.state_dict())
-
-
 @pytest.mark.parametrize("where", HOOKS)
 def test_hooks_on_tensors_inside_the_block_are_exact(where):
     model, _ = build("MLP")
@@ -195,8 +169,7 @@ def test_a_checkpointed_block_runs_three_times(accumulate):
     forward = lambda m, x: m.o(checkpoint(m.b, m.i(x), use_reentrant=False))  # noqa: E731
     model = Made(forward, b=inner, i=nn.Linear(4, 4), o=nn.Linear(4, 2)).double()
     x = double(B, 4, 4)
-    with ps.record(model) as record:
-        record.backward(losses(model(x)), accumulate=accumulate)
+    record = record_of(model, x, accumulate=accumulate)
     assert len(count) == 3  # forward, read, backward
     rows = record.rows()
     record.squared_norms()

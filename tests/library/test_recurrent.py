@@ -124,8 +124,7 @@ def test_clipped_rows_beside_grad():
     bound = float(norms.median())
     got, expected = record.clipped_sum(bound), summed(rows, (bound / norms).clamp(max=1))
     rows_agree(
-        {name: g[None] for name, g in got.items()},
-        {name: g[None] for name, g in expected.items()},
+        {name: g[None] for name, g in got.items()}, {name: g[None] for name, g in expected.items()}
     )
 
 
@@ -166,27 +165,18 @@ def of_several_lengths(m, x):
     return torch.stack([found[i, i % T] + last[i] for i in range(len(x))])
 
 
-def shifted_state(m, x):
+def shifted(m, x):
     """The last state and the shift have one cotangent, in the same memory."""
     return (m.layer(x.transpose(0, 1))[1][0] + m.shift).transpose(0, 1)
 
 
-WAYS = [
-    with_states,
-    apart,
-    unbatched,
-    in_pairs,
-    two_views,
-    twice,
-    of_several_lengths,
-    shifted_state,
-]
+WAYS = [with_states, apart, unbatched, in_pairs, two_views, twice, of_several_lengths, shifted]
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_ways_to_call_it(way):
     torch.manual_seed(0)
-    more = {with_states: ("h", "c"), shifted_state: ("shift",)}.get(way, ())
+    more = {with_states: ("h", "c"), shifted: ("shift",)}.get(way, ())
     more = {name: nn.Parameter(torch.randn(4, 1, H)) for name in more}
     model = Made(way, layer=nn.LSTM(D, H, 2, bidirectional=True), **more)
     x = torch.randn(B, T, D)

@@ -283,6 +283,10 @@ def each(function):
     return lambda m, xs: torch.stack([function(m, x).square().sum() for x in xs])
 
 
+ONE_BY_ONE = each(lambda m, x: m.net(x))
+HEAD = {"net": mlp, "head": lambda: mlp(3)}
+
+
 PROVED = {  # forward pass, parts, batch
     "stack": (lambda m, x: torch.stack(of_bags(m, x)), {"net": mlp}, bags),
     "cat": (lambda m, x: torch.cat([one[None] for one in of_bags(m, x)]), {"net": mlp}, bags),
@@ -294,17 +298,13 @@ PROVED = {  # forward pass, parts, batch
         {"net": mlp},
         lambda size: torch.randn(size, size, 4).double(),
     ),
-    "unbind": (each(lambda m, h: m.net(h)), {"net": mlp}, vectors),
+    "unbind": (ONE_BY_ONE, {"net": mlp}, vectors),
     "unbind, again for each": (unbound, {"net": mlp}, vectors),
     "numbers picked one by one": (picked, {"net": mlp}, vectors),
     "two views, slices": (lambda m, x: two_views(m.net, x), {"net": mlp}, vectors),
     "three views, chunks": (three_views, {"net": mlp}, vectors),
-    "two views, one beside the other": (
-        interleaved,
-        {"net": mlp, "head": lambda: mlp(3)},
-        vectors,
-    ),
-    "formulas": (formulas, {"net": mlp, "head": lambda: mlp(3)}, vectors),
+    "two views, side by side": (interleaved, HEAD, vectors),
+    "formulas": (formulas, HEAD, vectors),
     "two outputs, joined": (two_outputs, {"net": mlp, "head": mlp}, vectors),
     "an output and a constant": (lambda m, x: two_outputs(m, x, True), {"net": mlp}, vectors),
     "an output between two constants": (between, {"net": mlp}, vectors),
@@ -312,12 +312,8 @@ PROVED = {  # forward pass, parts, batch
     "bags, the largest": (largest, {"net": mlp}, bags),
     "bags, the largest of one column": (lambda m, x: largest(m, x, 1), {"net": mlp}, bags),
     "bags, padded": (padded, {"net": mlp}, bags),
-    "bags, index_add": (pooled, {"net": mlp, "head": lambda: mlp(3)}, bags),
-    "bags, scatter_add": (
-        lambda m, x: pooled(m, x, scatter=True),
-        {"net": mlp, "head": lambda: mlp(3)},
-        bags,
-    ),
+    "bags, index_add": (pooled, HEAD, bags),
+    "bags, scatter_add": (lambda m, x: pooled(m, x, scatter=True), HEAD, bags),
     "packed GRU": (
         packed,
         {"net": mlp, "layer": lambda: nn.GRU(3, 5, num_layers=2, bidirectional=True)},
@@ -350,12 +346,8 @@ PROVED = {  # forward pass, parts, batch
         {"net": lambda: nn.Embedding(7, 4)},
         bags,
     ),
-    "images, one by one": (
-        each(lambda m, x: m.net(x)),
-        {"net": lambda: nn.Conv2d(1, 2, 3)},
-        images,
-    ),
-    "LayerNorm, one by one": (each(lambda m, x: m.net(x)), {"net": lambda: nn.LayerNorm(4)}, bags),
+    "images, one by one": (ONE_BY_ONE, {"net": lambda: nn.Conv2d(1, 2, 3)}, images),
+    "LayerNorm, one by one": (ONE_BY_ONE, {"net": lambda: nn.LayerNorm(4)}, bags),
     "pieces of a weight, one by one": (
         each(lambda m, x: F.linear(x, m.w[1:3]).sin() + F.linear(x, m.w[:2])),
         {"w": lambda: parameter(3, 4)},
@@ -392,7 +384,7 @@ REPLAYED = {  # and the words of the warning
         "at CopySlices samples are mixed, or moved in a way that is not known",
     ),
     "weight norm, one by one": (
-        each(lambda m, x: m.net(x)),
+        ONE_BY_ONE,
         WEIGHT_NORM,
         bags,
         "at WeightNormInterfaceBackward0 there is no closed form of the rows, .* [0-9]+ backward "

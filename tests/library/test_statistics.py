@@ -8,16 +8,9 @@ import pytest
 
 import persample as ps
 from persample import statistics
-from support.precision import enable_x64
 from support.tolerances import assert_close
 
-
-@pytest.fixture(autouse=True)
-def double_precision():
-    with enable_x64(True):
-        yield
-
-
+pytestmark = pytest.mark.usefixtures("double_precision")
 LINE = np.array([[0.0], [-2.0], [-4.0], [-6.0]])
 
 
@@ -208,7 +201,7 @@ def test_a_whole_step_is_compiled(name):
 ERRORS = [
     *[
         (lambda x=x: statistics.clip(LINE, x), "clip: max_norm=.*; give the largest norm of a row")
-        for x in (-1.0, math.nan, np.ones(4), np.ones(1))
+        for x in (-1.0, math.nan, np.ones(4), np.ones(1), [1.0])
     ],
     (lambda: statistics.clip(LINE, 0.0), "clip: max_norm=0.0; give the largest norm of a row"),
     (lambda: statistics.variance(LINE[:1]), "variance: 1 samples; at least 2 are needed"),

@@ -47,10 +47,7 @@ TREES = {
     "keys of two types": (lambda w, b: {"w": w, 1: None, "b": b}, by_key),
     "OrderedDict": (lambda w, b: OrderedDict(w=w, b=b), by_key),
     "registered dataclass": (Point, by_name),
-    "nested": (
-        lambda w, b: (Line({"w": w, "b": b}, None), {"z": {}}),
-        lambda p: by_key(p[0].w),
-    ),
+    "nested": (lambda w, b: (Line({"w": w, "b": b}, None), {"z": {}}), lambda p: by_key(p[0].w)),
 }
 
 

@@ -14,7 +14,7 @@ from torch import nn
 import persample as ps
 from persample.backends import BACKENDS
 from support.cases import arrays
-from support.layer_models import Made, alone, losses
+from support.layer_models import Made, oracle, record_of
 from support.missing import MISSING
 from support.tolerances import FLOAT32, assert_close
 
@@ -294,26 +294,18 @@ def test_a_lazy_layer_of_a_model_is_not_complex():
     text = refused(lambda: ps.record(model).__enter__(), r"1\.weight", "run", "complex")
     assert "batch" in text
     model(torch.randn(B, D))
-    with ps.record(model) as record:
-        record.backward(losses(model(torch.randn(B, D))))
-    assert record.rows()["1.weight"].shape == (B, 3, 2)
+    assert record_of(model, torch.randn(B, D)).rows()["1.weight"].shape == (B, 3, 2)
 
 
 def test_a_complex_parameter_that_is_frozen_takes_no_part():
     model, x = filter_model(True), torch.from_numpy(X)
     model.f.requires_grad_(False)
-    with ps.record(model) as record:
-        each = losses(model(x))
-        record.backward(each, retain_graph=True)
-    assert_close(record.rows(), alone(model, each))
+    assert_close(record_of(model, x).rows(), oracle(model, x))
 
 
 @pytest.mark.filterwarnings("ignore:record. at")
 def test_the_same_model_with_a_real_pair_has_rows_and_both_parts_are_in_them():
     model, x = filter_model(False), torch.from_numpy(X)
-    with ps.record(model) as record:
-        each = losses(model(x))
-        record.backward(each, retain_graph=True)
-    rows = record.rows()
-    assert_close(rows, alone(model, each))
+    rows = record_of(model, x).rows()
+    assert_close(rows, oracle(model, x))
     assert (rows["f"].abs().amax((0, 1)) > 1e-3).all()

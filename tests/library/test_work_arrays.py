@@ -273,19 +273,6 @@ def test_a_loss_that_fills_an_array_is_right_or_says_how_to_write_it(program, wa
     right_or_cured(lambda: WAYS[way](program)(THETA, X), expected)
 
 
-@pytest.mark.parametrize("transform", ["grad", "value_and_grad", "jit of grad", "grad of jit"])
-@pytest.mark.parametrize("program", [one_number, entry_of_a_matrix, flat_number, filled])
-def test_so_do_the_engines_own_transforms(program, transform):
-    f = lambda theta: program(theta, 3.0)  # noqa: E731
-    run = {
-        "grad": engine.grad(f),
-        "value_and_grad": lambda theta: engine.value_and_grad(f)(theta)[1],
-        "jit of grad": engine.jit(engine.grad(f)),
-        "grad of jit": engine.grad(engine.jit(f)),
-    }[transform]
-    right_or_cured(lambda: run(THETA), exact(program, 3.0))
-
-
 @pytest.mark.parametrize("program", [one_number, added_to, flat_number, line_from_a_list])
 def test_so_does_vmap_alone_where_no_gradient_is_asked_for(program):
     expected = np.array([program(THETA, x) for x in X])
@@ -350,8 +337,7 @@ def listed(theta, x):
 
 
 @pytest.mark.parametrize(
-    ("cure", "program"),
-    [(stacked, one_number), (joined, column), (listed, step_by_step)],
+    ("cure", "program"), [(stacked, one_number), (joined, column), (listed, step_by_step)]
 )
 def test_the_cures_are_right_in_every_way(cure, program):
     expected = np.stack([exact(program, x) for x in X])

@@ -137,10 +137,10 @@ def replayed(at=""):
     return pytest.warns(UserWarning, match=text)
 
 
-def record_of(model, x):
-    """Record one pass."""
+def record_of(model, x, **settings):
+    """Record one pass; the settings are those of ``backward``."""
     with ps.record(model) as record:
-        record.backward(losses(model(x)))
+        record.backward(losses(model(x)), **settings)
     return record
 
 

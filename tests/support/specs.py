@@ -222,10 +222,7 @@ SPECS = {
         case(real(1), shape=()),
         case(real(0, 3), shape=(3, 0)),
     ],
-    "permute_dims": [
-        case(real(2, 3), axes=(1, 0)),
-        case(real(2, 2, 3, 2), axes=(1, 3, 0, 2)),
-    ],
+    "permute_dims": [case(real(2, 3), axes=(1, 0)), case(real(2, 2, 3, 2), axes=(1, 3, 0, 2))],
     "broadcast_to": [
         case(real(3), shape=(2, 3)),
         case(real(2, 1), shape=(2, 3)),

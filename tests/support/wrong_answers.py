@@ -10,6 +10,15 @@ def lengths(rows):
     return sum(g.flatten(1).norm(dim=1) ** 2 for name, g in rows.items(){})
 """
 ONE_HOT = " - torch.nn.functional.one_hot(y, 10)"
+# Chapter 2
+ROWS_WITH = """def rows_with(b, *sample):
+    f = lambda t, x, y, b: 0.5 * ({}) ** 2
+    return jax.vmap(jax.grad(f), {})(*sample, b)"""
+SHRINK = """def shrink_fixed(w, x):
+    h = w * x
+    for _ in range({}):
+        h = {}
+    return h"""
 # Chapter 3
 CLIPPED = """
 def clipped_mean(copies):
@@ -22,6 +31,7 @@ def frozen_pass(net):
     return loss_of({})
 """
 # Chapter 4
+USES = "uses_its_sample = lambda f: "
 PADDED = """
 def padded_gradient(parts):
     policy.zero_grad()
@@ -36,6 +46,13 @@ def ended_loss(theta, s, r, s_next, gamma):
     return {} (target - s @ theta) ** 2
 ended_axes = (None, 0, 0, 0, {})
 """
+REPAIRED = """def repaired(theta, s, targets):
+    f = lambda w, s, t: {}(t - s @ w) ** 2
+    return jax.vmap(jax.grad(f), (None, 0, {}))(theta, s, {})"""
+HUBER = """def huber_td_loss(theta, s, r, s_next, c=0.6):
+    delta = {} - s @ theta
+    return {}"""
+GOAL, BENT = "r + s_next @ theta", "jnp.where({0} <= c, 0.5 * delta**2, c * {0})"
 # Chapter 6
 STEP = """
 compute["step"] = lambda x: np.where({}, 1.0, 0.0)
@@ -52,6 +69,7 @@ class Forward(Trace):
                 change = {} pushed(name, i, x.note, out, {}, settings)
         return Tracer(self, out, change)
 """
+PUSHED = FORWARD.format("belongs(x, self)", "change +", "values")
 AGREES = """
 def agrees(name, values, **settings):
     out = bind(name, *values, **settings)
@@ -131,10 +149,10 @@ SLOPE = """
 def slope(x, loss):
     return torch.autograd.grad(loss, x, retain_graph=True)[0]
 """
-JUMP = """
+JUMPED = """
 def descend(w):
     with torch.no_grad():
-        w.copy_({})
+        w.copy_(1 + 0.8**50 * (w - 1))
     return w
 """
 ONE_GRAPH = """
@@ -148,9 +166,10 @@ OTHER_WHY = WHY.replace(
     "return 4 if {} else 0", "if not loss.requires_grad:\n        return 4\n    {}"
 )
 # Chapter 8
+SIGNAL = "micro.mean(0).square().sum()"
 SPREAD = """
 def spread_and_signal(micro, b):
-    spread = {}
+    spread = {} * micro.var(0).sum()
     return spread, {}
 """
 DISTANCE = """
@@ -159,6 +178,7 @@ def distance_of(B, rng):
     return (off ** 2).sum(1).mean() ** 0.5
 """
 # Chapter 9
+TARGET = "(r[:, None] + gamma * v_next).detach()"
 BATCH = """
 def batch_loss(theta, s, r, s_next):
     v, v_next = s @ theta[:, None], s_next @ theta[:, None]
@@ -259,10 +279,7 @@ WRONG = {
         ("lengths_of_linear = lambda x, y: e * (size + 1).sqrt()", "your function stops"),
     ],
     "adb81ac7": [
-        (
-            "before = 4 * [1.0] + 4 * [9.0]\nafter = [float('inf')] + before[1:]",
-            "finite norms",
-        ),
+        ("before = 4 * [1.0] + 4 * [9.0]\nafter = [float('inf')] + before[1:]", "finite norms"),
         ("before, after = 8 * [1.0], 8 * [100.0]", "one of them changed"),
         ("before, after = 8 * [1.0], [1000.0] + 7 * [1.0]", "between two groups"),
         (
@@ -282,41 +299,17 @@ WRONG = {
             "    return compiled_rows(theta, x, y)",
             "rows are old",
         ),
-        (
-            "def rows_with(b, *sample):\n    f = lambda t, x, y, b: 0.5 * (t @ x - y + b) ** 2\n"
-            "    return jax.vmap(jax.grad(f), (None, 0, 0, 0))(*sample, b)",
-            "all samples share the baseline",
-        ),
+        (ROWS_WITH.format("t @ x - y + b", (None, 0, 0, 0)), "all samples share the baseline"),
         ("rows_with = lambda b, *s: jax.vmap(centred, (None, 0, 0, None))(*s)", "len(args)=3"),
-        (
-            "def rows_with(b, *sample):\n    f = lambda t, x, y, b: 0.5 * (t @ x - y - b) ** 2\n"
-            "    return jax.vmap(jax.grad(f), (None, 0, 0, None))(*sample, b)",
-            "not the rows of the loss",
-        ),
-        (
-            "def rows_with(b, *sample):\n    f = lambda t, x, y, b: 0.5 * (t @ x - 1 + b) ** 2\n"
-            "    return jax.vmap(jax.grad(f), (None, 0, 0, None))(*sample, b)",
-            "not the rows of the loss",
-        ),
+        (ROWS_WITH.format("t @ x - y - b", (None, 0, 0, None)), "not the rows of the loss"),
+        (ROWS_WITH.format("t @ x - 1 + b", (None, 0, 0, None)), "not the rows of the loss"),
         ("rows_with = lambda b, *s: jax.vmap(jax.grad(centred), (None, 0, 0))(*s)", "are old"),
     ],
     "edf1e748": [
         ("shrink_fixed = shrink", "boolean"),
-        (
-            "def shrink_fixed(w, x):\n    h = w * x\n    for _ in range(5):\n        h = w * h\n"
-            "    return h",
-            "must stay as it is",
-        ),
-        (
-            "def shrink_fixed(w, x):\n    h = w * x\n    for _ in range(3):\n"
-            "        h = jnp.where(h > 1, w * h, h)\n    return h",
-            "still above 1",
-        ),
-        (
-            "def shrink_fixed(w, x):\n    h = w * x\n    for _ in range(5):\n"
-            "        h = jnp.where(h > 1.2, w * h, h)\n    return h",
-            "still above 1",
-        ),
+        (SHRINK.format(5, "w * h"), "must stay as it is"),
+        (SHRINK.format(3, "jnp.where(h > 1, w * h, h)"), "still above 1"),
+        (SHRINK.format(5, "jnp.where(h > 1.2, w * h, h)"), "still above 1"),
     ],
     "66de8e91": [
         ("size_for, programs = lambda B: B, 16", "for each size"),
@@ -368,31 +361,19 @@ WRONG = {
     ],
     "7428b6ae": [
         (
-            "uses_its_sample = lambda f: torch.allclose("
-            "sum(gradient_of(f(i)) for i in range(5)), first)",
+            USES + "torch.allclose(sum(gradient_of(f(i)) for i in range(5)), first)",
             "right for both",
         ),
+        (USES + "not torch.equal(gradient_of(f(0)), gradient_of(f(1)))", "0 and 2 are the same"),
+        (USES + "False", "called wrong"),
         (
-            "uses_its_sample = lambda f: not torch.equal(gradient_of(f(0)), gradient_of(f(1)))",
-            "0 and 2 are the same",
-        ),
-        ("uses_its_sample = lambda f: False", "called wrong"),
-        (
-            "uses_its_sample = lambda f: all(not torch.equal("
+            USES + "all(not torch.equal("
             "gradient_of(f(i)), gradient_of(f(i + 1))) for i in range(4))",
             "are the same",
         ),
-        ("uses_its_sample = lambda f: len({f(i).item() for i in range(5)}) == 5", "gradients"),
-        (
-            "uses_its_sample = lambda f: len("
-            "{gradient_of(f(i)).sum().item() for i in range(5)}) == 5",
-            "called wrong",
-        ),
-        (
-            "uses_its_sample = lambda f: len("
-            "{gradient_of(f(i)).norm().item() for i in range(5)}) == 5",
-            "called wrong",
-        ),
+        (USES + "len({f(i).item() for i in range(5)}) == 5", "gradients"),
+        (USES + "len({gradient_of(f(i)).sum().item() for i in range(5)}) == 5", "called wrong"),
+        (USES + "len({gradient_of(f(i)).norm().item() for i in range(5)}) == 5", "called wrong"),
     ],
     "f5986927": [
         (PADDED.format("(losses_of(s, a, r) * m).sum() / 80"), "still in the number"),
@@ -433,38 +414,18 @@ WRONG = {
     ],
     "93d389d8": [
         ("repaired = lambda *_: loop", "third row"),
-        (
-            "def repaired(theta, s, targets):\n    f = lambda w, s, t: (t - s @ w) ** 2\n"
-            "    return jax.vmap(jax.grad(f), (None, 0, 0))(theta, s, targets)",
-            "one half is missing",
-        ),
-        (
-            "def repaired(theta, s, targets):\n    f = lambda w, s, t: 0.5 * (t - s @ w) ** 2\n"
-            "    return jax.vmap(jax.grad(f), (None, 0, None))(theta, s, targets[0])",
-            "third row",
-        ),
+        (REPAIRED.format("", 0, "targets"), "one half is missing"),
+        (REPAIRED.format("0.5 * ", None, "targets[0]"), "third row"),
         ("repaired = lambda *_: -(goals - left @ w)[:, None] * left", "your function stops"),
     ],
     "40dc56d6": [
         (
-            "def huber_td_loss(theta, s, r, s_next, c=0.6):\n"
-            "    delta = r + s_next @ theta - s @ theta\n"
-            "    return 0.5 * delta**2 if abs(delta) <= c else c * abs(delta)",
+            HUBER.format(GOAL, "0.5 * delta**2 if abs(delta) <= c else c * abs(delta)"),
             "write jnp.where",
         ),
         ("huber_td_loss = td_loss", "a row of -0.6"),
-        (
-            "def huber_td_loss(theta, s, r, s_next, c=0.6):\n"
-            "    delta = r + s_next @ theta - s @ theta\n"
-            "    return jnp.where(abs(delta) <= c, 0.5 * delta**2, c * abs(delta))",
-            "target held fixed",
-        ),
-        (
-            "def huber_td_loss(theta, s, r, s_next, c=0.6):\n"
-            "    delta = jax.lax.stop_gradient(r + s_next @ theta) - s @ theta\n"
-            "    return jnp.where(delta <= c, 0.5 * delta**2, c * delta)",
-            "Beyond c",
-        ),
+        (HUBER.format(GOAL, BENT.format("abs(delta)")), "target held fixed"),
+        (HUBER.format(f"jax.lax.stop_gradient({GOAL})", BENT.format("delta")), "Beyond c"),
     ],
     "1437920b": [
         ("derivatives = jax.jacobian(row_by_hand)", "call it with theta"),
@@ -485,18 +446,8 @@ WRONG = {
         (FORWARD.format("belongs(x, self)", "", "values"), "both of its factors"),
         (FORWARD.format("True", "change +", "values"), "a constant has no tangent"),
         (FORWARD.format("belongs(x, self)", "change +", "args"), "values, not tracers"),
-        (
-            FORWARD.format("belongs(x, self)", "change +", "values").replace(
-                "x.note", "stop_gradient(x.note)"
-            ),
-            "in a second derivative",
-        ),
-        (
-            FORWARD.format("belongs(x, self)", "change +", "values").replace(
-                "x.note, out", "x.note, stop_gradient(out)"
-            ),
-            "in a second derivative",
-        ),
+        (PUSHED.replace("x.note", "stop_gradient(x.note)"), "in a second derivative"),
+        (PUSHED.replace("x.note, out", "x.note, stop_gradient(out)"), "in a second derivative"),
     ],
     "33fb529c": [
         (AGREES.format("np.ones_like(out)", "allclose", ""), "a cotangent whose entries differ"),
@@ -538,12 +489,10 @@ WRONG = {
         (DESCEND.format("with torch.no_grad(): w -= 0.1 * w.grad"), "is w returned"),
         (DESCEND.format("w.data -= 0.1 * w.grad\n        w.grad = None"), ".data"),
         (DESCEND.format("w = w - 0.1 * w.grad; w.retain_grad()"), "w is a result"),
-        (JUMP.format("1 + 0.8**50 * (w - 1)"), "does each step call backward()?"),
+        (JUMPED, "does each step call backward()?"),
         ("descend = lambda w: 1 + 0.8**50 * (w.detach() - 1)", "does each step call backward()?"),
         (
-            JUMP.format("1 + 0.8**50 * (w - 1)").replace(
-                "    with", "    ((w - 1) ** 2).sum().backward()\n    with"
-            ),
+            JUMPED.replace("    with", "    ((w - 1) ** 2).sum().backward()\n    with"),
             "does each step call backward()?",
         ),
     ],
@@ -557,10 +506,7 @@ WRONG = {
     ],
     "39662b55": [
         ("why_none = lambda x, loss: 0 if reaches(x, loss) else 4", "Is question 4 the last"),
-        (
-            WHY.format("not torch.autograd.grad(loss, x, retain_graph=True)[0].any()"),
-            "Is question",
-        ),
+        (WHY.format("not slope(x, loss).any()") + SLOPE, "Is question"),
         (WHY.format("False"), "a leaf that is not used"),
         (WHY.format("not (reaches(x, loss) and slope(x, loss).any())") + SLOPE, "a gradient of 0"),
         (
@@ -590,18 +536,10 @@ WRONG = {
         ("combined = lambda each: sum(each)", "return one number"),
     ],
     "75774a9f": [
-        (SPREAD.format("b * micro.var(0).sum()", "micro.mean(0).square().sum()"), "all still has"),
+        (SPREAD.format("b", SIGNAL), "all still has"),
+        (SPREAD.format("64", SIGNAL + " - spread / (b * len(micro))"), "a row scatters b times"),
         (
-            SPREAD.format(
-                "64 * micro.var(0).sum()",
-                "micro.mean(0).square().sum() - spread / (b * len(micro))",
-            ),
-            "a row scatters b times",
-        ),
-        (
-            SPREAD.format(
-                "b * micro.var(0).sum()", "micro.mean(0).square().sum() - spread / (40 * b)"
-            ),
+            SPREAD.format("b", SIGNAL + " - spread / (40 * b)"),
             "the spread is right, the signal is not",
         ),
         (
@@ -643,23 +581,15 @@ WRONG = {
     ],
     "07dfded5": [
         (BATCH.format("r[:, None] + gamma * v_next", "0.5 * "), "the target is differentiated"),
-        (BATCH.format("(r[:, None] + gamma * v_next).detach()", ""), "1/2 is missing"),
+        (BATCH.format(TARGET, ""), "1/2 is missing"),
         ("batch_loss = lambda theta, *moves: rows.mean(0) @ theta", "print the shapes"),
         (
             "batch_loss = lambda theta, *moves: theta @ vmap("
             "grad(td_loss), (None, 0, 0, 0))(theta.detach(), *moves).mean(0)",
             "not half the mean",
         ),
-        (
-            BATCH.format("(r[:, None] + gamma * v_next).detach()", "7 + 0.5 * "),
-            "not half the mean",
-        ),
-        (
-            BATCH.format("(r[:, None] + gamma * v_next).detach()", "0.5 / 5 * ").replace(
-                "mean()", "sum()"
-            ),
-            "print the shapes",
-        ),
+        (BATCH.format(TARGET, "7 + 0.5 * "), "not half the mean"),
+        (BATCH.format(TARGET, "0.5 / 5 * ").replace("mean()", "sum()"), "print the shapes"),
         (
             "import sys\ndef batch_loss(theta, *moves):\n    frame = sys._getframe()\n"
             "    while frame and 'right' not in frame.f_locals:\n        frame = frame.f_back\n"
@@ -686,10 +616,7 @@ WRONG = {
         (TDC.format("+", "delta - guess", "", ""), "the correction is subtracted"),
         (TDC.format("-", "delta - guess", "-", ""), "compare each term"),
         (TDC.format("-", "delta - guess", "", ".flip(0)"), "compare each term"),
-        (
-            "tdc = lambda *given, beta=0.5: globals()['wanted'](*given, beta)",
-            "an error (has h",
-        ),
+        ("tdc = lambda *given, beta=0.5: globals()['wanted'](*given, beta)", "an error (has h"),
         (
             TDC.format("-", "delta - guess", "", "").replace("mean(0)", "sum(0) / 5"),
             "compare each",
@@ -721,20 +648,17 @@ FORMS = {
         "        optimizer.zero_grad()\n        ((w - 1) ** 2).sum().backward()\n"
         "        optimizer.step()\n    return w",
     ],
-    "bcca9407": [
-        HISTORY.format("out.detach().double()", ""),
-        HISTORY.format("out.tolist()", ""),
-    ],
+    "bcca9407": [HISTORY.format("out.detach().double()", ""), HISTORY.format("out.tolist()", "")],
     # Chapter 8
     "75774a9f": [
         "def spread_and_signal(micro, b):\n    rows = np.asarray(micro, float)\n"
         "    variance = rows.var(0, ddof=1).sum()\n"
-        "    return [b * variance, (rows.mean(0) ** 2).sum() - variance / len(rows)]",
+        "    return [b * variance, (rows.mean(0) ** 2).sum() - variance / len(rows)]"
     ],
     # Chapter 9
     "fc4776f1": [
         TDC.format("-", "delta - guess", "", "")
         .replace("batch, 0 * theta", "[part.numpy() for part in batch], 0 * theta.numpy()")
-        .replace("    for _", "    theta = theta.numpy()\n    for _"),
+        .replace("    for _", "    theta = theta.numpy()\n    for _")
     ],
 }

@@ -42,12 +42,14 @@ def clipped_columns(part):
     return {}
 """
 # Chapter 14
+DRAW = "one_rng.normal(size=650)"
 STEP = """
 one_rng = np.random.default_rng({})
 def seeded_sum(rows):
     noise = torch.tensor({})
     return {} + 4.3 * noise
 """
+STEPPED = STEP.format("", DRAW, "clipped_sum(rows)")
 SEEDED = """
 {}
 def seeded_sum(rows, {}):
@@ -58,6 +60,7 @@ def in_parts(parts, sigma, rng):
     noise = torch.tensor({})
     return sum({} for part in parts) + sigma * noise
 """
+IN_PARTS = PARTS.format("rng.normal(size=650)", "clipped_sum(part)")
 # Chapter 15
 LEFT_OUT = """
 def left_out_errors(X, heights):
@@ -263,24 +266,18 @@ WRONG = {
         ("wanted_sigma = float('inf')", "your turn"),
     ],
     "d5be0e29": [
-        (
-            STEP.format("", "one_rng.normal(size=325).repeat(2)", "clipped_sum(rows)"),
-            "comes again",
-        ),
-        (STEP.format("", "one_rng.normal(size=650)", "rows.sum(0)"), "not the clipped sum"),
-        (STEP.format("", "one_rng.normal(size=650)", "0"), "not the clipped sum"),
-        (STEP.format("7", "one_rng.normal(size=650)", "clipped_sum(rows)"), "anybody may try"),
+        (STEPPED.replace(DRAW, "one_rng.normal(size=325).repeat(2)"), "comes again"),
+        (STEP.format("", DRAW, "rows.sum(0)"), "not the clipped sum"),
+        (STEP.format("", DRAW, "0"), "not the clipped sum"),
+        (STEP.format("7", DRAW, "clipped_sum(rows)"), "anybody may try"),
         (
             "kept = []\ndef seeded_sum(rows):\n"
             "    kept.append(-kept[-1] if kept else torch.randn(650).double())\n"
             "    return clipped_sum(rows) + 4.3 * kept[-1]",
             "comes again",
         ),
-        (STEP.format("12345", "one_rng.normal(size=650)", "clipped_sum(rows)"), "anybody may try"),
-        (
-            STEP.format("", "one_rng.normal(size=650)", "clipped_sum(rows.zero_())"),
-            "not the clipped sum",
-        ),
+        (STEP.format("12345", DRAW, "clipped_sum(rows)"), "anybody may try"),
+        (STEP.format("", DRAW, "clipped_sum(rows.zero_())"), "not the clipped sum"),
         (SEEDED.format("", "rng=np.random.default_rng(7)", "rng.normal(size=650)"), "may try"),
         (SEEDED.format("box = [np.random.RandomState(7)]", "box=box", "box[0].randn(650)"), "may"),
         (SEEDED.format("np.random.seed(7)", "u=0", "np.random.normal(size=650)"), "may try"),
@@ -293,30 +290,15 @@ WRONG = {
             ),
             "may try",
         ),
-        (
-            STEP.format("", "one_rng.normal(size=650)", "clipped_sum(rows)[None]"),
-            "not the clipped sum",
-        ),
-        (
-            STEP.format("", "one_rng.normal(0.2, 1, size=650)", "clipped_sum(rows)"),
-            "not the clipped sum",
-        ),
+        (STEP.format("", DRAW, "clipped_sum(rows)[None]"), "not the clipped sum"),
+        (STEPPED.replace(DRAW, "one_rng.normal(0.2, 1, size=650)"), "not the clipped sum"),
     ],
     "220e2a4c": [
         (PARTS.format("rng.normal(size=650)", "part.sum(0)"), "without noise"),
         (PARTS.format("rng.normal(size=325).repeat(2)", "clipped_sum(part)"), "new noise"),
-        (
-            PARTS.format("np.random.default_rng(0).normal(size=650)", "clipped_sum(part)"),
-            "new noise",
-        ),
-        (
-            PARTS.format("np.random.default_rng().normal(size=650)", "clipped_sum(part)"),
-            "from the given rng",
-        ),
-        (
-            PARTS.format("rng.normal(size=650)", "clipped_sum(part)").replace("sigma *", "3 *"),
-            "without noise",
-        ),
+        (IN_PARTS.replace("rng.n", "np.random.default_rng(0).n"), "new noise"),
+        (IN_PARTS.replace("rng.n", "np.random.default_rng().n"), "from the given rng"),
+        (IN_PARTS.replace("sigma *", "3 *"), "without noise"),
         (
             "def in_parts(parts, sigma, rng):\n    return sum(clipped_sum(part) + sigma / 2 *"
             " torch.tensor(rng.normal(size=650)) for part in parts)",

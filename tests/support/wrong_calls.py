@@ -99,21 +99,9 @@ ERRORS = {
     "keywords": (lambda: td_rows(t, x, y, x, gamma=0.9), TypeError, "has the keyword arguments"),
     "list": (lambda: mean(t, x, [1.0, 2.0]), TypeError, "argument 2 is batched and holds 1.0, a"),
     "integer": (lambda: rows(np.array([1, 2, 3]), x, y), TypeError, "parameters is int64; gra"),
-    "list-parameters": (
-        lambda: rows([0.1, 0.2], x, y),
-        TypeError,
-        "parameters[0] is a Python float;",
-    ),
-    "complex-parameters": (
-        lambda: rows({"w": 1j * t}, x, y),
-        TypeError,
-        "parameters['w'] is complex",
-    ),
-    "parameter-kind": (
-        lambda: rows({"b": "text"}, x, y),
-        TypeError,
-        "parameters['b'] is a str; give",
-    ),
+    "list-parameters": (lambda: rows([0.1, 0.2], x, y), TypeError, "[0] is a Python float;"),
+    "complex-parameters": (lambda: rows({"w": 1j * t}, x, y), TypeError, "['w'] is complex"),
+    "parameter-kind": (lambda: rows({"b": "text"}, x, y), TypeError, "['b'] is a str; give"),
     # Arrays that are refused
     "foreign": (lambda: rows(t, x, Series()), TypeError, "argument 2 holds a Series of support"),
     "dataclass": (lambda: rows(Weights(t), x, y), TypeError, "argument 0 holds a Weights, a"),
@@ -140,11 +128,7 @@ ERRORS = {
     "none-batched": (lambda: with_axes((None,) * 3)(t, x, y), ValueError, "marks no array as"),
     "mean-parameters": (lambda: mean_of_each(x, x, y), ValueError, "in_axes[0] is 0, one set of"),
     # Norms and clipped sums
-    "no bound at all": (
-        lambda: clipped(t, x, y),
-        TypeError,
-        "clipped_grad_sum: the call has no max_no",
-    ),
+    "no bound": (lambda: clipped(t, x, y), TypeError, "clipped_grad_sum: the call has no max_no"),
     "weights of another number": (
         lambda: clipped(t, x, y, max_norm=1.0, weights=[1.0]),
         ValueError,

@@ -23,11 +23,7 @@ BACKENDS = {
     "numpy": Row(
         f"{__name__}.numpy_backend",
         "numpy",
-        (
-            ("numpy", "ndarray"),
-            ("numpy", "generic"),
-            ("persample.engine.tracer", "Tracer"),
-        ),
+        (("numpy", "ndarray"), ("numpy", "generic"), ("persample.engine.tracer", "Tracer")),
     ),
     "torch": Row(f"{__name__}.torch_backend", "torch", (("torch", "Tensor"),)),
     "jax": Row(f"{__name__}.jax_backend", "jax", (("jax", "Array"),)),

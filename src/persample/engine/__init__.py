@@ -14,12 +14,4 @@ from .optimise import PASSES, optimise
 from .reverse import grad, value_and_grad
 from .staging import make_graph
 
-__all__ = [
-    "PASSES",
-    "grad",
-    "jit",
-    "make_graph",
-    "optimise",
-    "value_and_grad",
-    "vmap",
-]
+__all__ = ["PASSES", "grad", "jit", "make_graph", "optimise", "value_and_grad", "vmap"]

@@ -16,12 +16,7 @@ from .numpy_calls import elementwise, products, reductions, refuse, shapes
 from .primitives import PRIMITIVES
 
 # Name of a NumPy function -> the engine's function that computes it.
-ANSWERS = {
-    **reductions.ANSWERS,
-    **shapes.ANSWERS,
-    **products.ANSWERS,
-    **elementwise.ANSWERS,
-}
+ANSWERS = {**reductions.ANSWERS, **shapes.ANSWERS, **products.ANSWERS, **elementwise.ANSWERS}
 UFUNCS = elementwise.UFUNCS
 METHODS = reductions.METHODS  # ufunc.method -> the same
 

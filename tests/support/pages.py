@@ -1,0 +1,33 @@
+"""The pages of the book: their cells and text, and the stored runs that they quote."""
+
+import contextlib
+import io
+import json
+
+import nbformat
+from notebook_rules import prose
+
+from . import ROOT
+
+
+def cells(page: str) -> list:
+    """Return the cells of a notebook, such as ``chapters/08_noise``."""
+    return nbformat.read(ROOT / f"{page}.ipynb", as_version=4).cells
+
+
+def text(page: str) -> str:
+    """Return the text of a notebook, without its programs."""
+    return prose(ROOT / f"{page}.ipynb")
+
+
+def stored(name: str) -> dict:
+    """Return what a benchmark has stored."""
+    return json.loads((ROOT / f"benchmarks/results/{name}.json").read_text(encoding="utf-8"))
+
+
+def run(source: str, names: dict) -> str:
+    """Run a cell and return what it prints; a cell that is to raise may."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(source, "<cell>", "exec"), names)
+    return printed.getvalue().strip()
