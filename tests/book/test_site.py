@@ -83,6 +83,18 @@ def test_a_page_asks_for_what_it_uses_and_every_picture_has_a_size(soups):
     assert wrong == []
 
 
+def test_the_error_index_lists_its_parts_alone_and_folds_say_what_they_hold(soups):
+    entries = soups["reference/errors.html"].select(".bd-sidebar-secondary .page-toc a")
+    assert 5 < len(entries) < 20
+    folds = [
+        (tag.select_one(".collapsed").get_text(), tag.select_one(".expanded").get_text())
+        for soup in soups.values()
+        for tag in soup.select(".hide > summary")
+    ]
+    assert {("Show the code", "Hide the code"), ("显示代码", "隐藏代码")} <= set(folds)
+    assert not re.search("code cell|content", str(folds))
+
+
 def test_every_live_figure_stands_beside_a_static_figure_or_output(soups):
     found = []
     english = {name: soup for name, soup in soups.items() if soup.html["lang"] == "en"}
