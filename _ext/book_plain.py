@@ -8,6 +8,7 @@ cell becomes MyST:
     <!-- label: NAME -->, before a heading, a paragraph    its label, for links to it
     [words](05_td0.ipynb#The-heading)                      a link to the label of that heading
     [words](05_td0.ipynb#The-heading)<!-- to: NAME -->     a link to the label NAME
+    [words](files/td0_in_mindspore.ipynb)                  a notebook to download, not a page
     [Exercise 15.3](#Make:-a-rule)                         a link with the exercise's number
     [words](../reference/glossary.md#trace)                a term, which shows what it means
     ([Abadi et al., 2016](https://...))                    a citation: the address names the work,
@@ -208,6 +209,8 @@ class Page:
             return f"{{cite:t}}`{self.works[url]}`"
         if name.endswith("glossary.md") and place in self.meanings:
             return f"{{term}}`{words} <{self.meanings[place]}>`"
+        if name.startswith("files/") and name.endswith(".ipynb"):
+            return f"[{words}](path:{name})"
         if place and not label and ":" not in name:
             page = (self.path.parent / name).resolve() if name else self.path
             self.linked.add(page)

@@ -49,7 +49,7 @@ live.figure("digits", {
     const small = IMAGES.map((_, i) => {
       const [x, y] = [(i % 4) * (size + gap), rows[Math.floor(i / 4)]];
       const one = pixels(svg, x, y, size);
-      const name = make("svg:text", {x: size / 2, y: -4, "text-anchor": "middle", class: "live-small"}, say`image ${i + 1}`);
+      const name = make("svg:text", {x: size / 2, y: -5, "text-anchor": "middle", class: "live-small"}, say`image ${i + 1}`);
       const length = make("svg:text", {x: size / 2, y: size + 14, "text-anchor": "middle", class: "live-small"});
       one.group.append(name, length);
       one.group.addEventListener("click", () => figure.set({chosen: i}));

@@ -67,7 +67,7 @@ const live = (() => {
       words.classList.toggle("live-error", /^\w+Error:/.test(said));
       if (words.textContent === said) return;
       words.textContent = said;
-      tall = Math.max(tall, words.offsetHeight); // what has made room keeps it: no control jumps away
+      tall = Math.max(tall, words.getBoundingClientRect().height); // what has made room keeps it: no control jumps away
       words.style.minHeight = `${tall}px`;
     }
 

@@ -1,5 +1,11 @@
 """MindSpore: the line of its own tutorial; and that tutorial as published and mended."""
 
+import contextlib
+import io
+import json
+import runpy
+from pathlib import Path
+
 import common
 import mindspore as ms
 import numpy as np
@@ -133,6 +139,19 @@ def cell_against_loop():
     return {"difference": max(largest), "shapes": [list(rows.shape) for rows in found]}
 
 
+def notebook_prints_what_it_stores():
+    """Run the cells of the notebook to download as one program, and compare what they print."""
+    path = Path(__file__).parents[2] / "chapters/files/td0_in_mindspore.ipynb"
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    program = Path("td0_in_mindspore.py")  # a file, as jit reads the functions' source
+    program.write_text("\n".join("".join(cell["source"]) for cell in code), encoding="utf-8")
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        runpy.run_path(str(program))
+    stored = "".join("".join(out["text"]) for cell in code for out in cell["outputs"])
+    return printed.getvalue() == stored
+
+
 measured = common.times(
     rows, mean, convert, lambda g: g.asnumpy()
 )  # first, so that first calls are
@@ -144,6 +163,7 @@ common.report(
     rows=[f(*arguments).asnumpy().tolist() for f in (rows, rows_with_sums)],
     leaf={"value": float(v_res(v1, v2).asnumpy()), "v1": g1.asnumpy().tolist(), "v2": None},
     model=cell_against_loop(),
+    notebook=notebook_prints_what_it_stores(),
     published=ms.grad(published)(weights, here, reward, there).asnumpy().tolist(),
     mended=ms.grad(mended)(weights, here, reward, there).asnumpy().tolist(),
     unused=str(ms.grad(lambda x, y: x * x, grad_position=1)(x, y).asnumpy()),

@@ -107,9 +107,8 @@ def check_repeatable(where: str, loss: "CheckedLoss", arguments: tuple, axes: tu
         first, second = [float(own.to_numpy(widened(x))) for x in values]
     except Exception:
         return  # the call itself will raise the same error
-    rounding = {8: 1e-9, 4: 1e-4}.get(
-        values[0].dtype.itemsize, 0.05
-    )  # sums may be taken in another order
+    # Sums may be taken in another order.
+    rounding = {8: 1e-9, 4: 1e-4}.get(values[0].dtype.itemsize, 0.05)
     if not np.isclose(first, second, rounding, rounding / 100, equal_nan=True):
         raise RuntimeError(
             f"{where}: the loss {loss.__name__} returned {first:.9g} and then {second:.9g} for "

@@ -243,14 +243,11 @@ class ClippedSum(WithoutRows):
 
 def _norms(parts):
     """Return the norms of the rows over all parameters, (B,)."""
-    return norms(
-        [
-            part.rows
-            if isinstance(part, Formed)
-            else (norms(part.left) * norms(part.delta))[:, None]
-            for part in parts
-        ]
-    )
+    rows = [
+        part.rows if isinstance(part, Formed) else (norms(part.left) * norms(part.delta))[:, None]
+        for part in parts
+    ]
+    return norms(rows)
 
 
 def _weighted_sum(part, parameter, weights, dropped):

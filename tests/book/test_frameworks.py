@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 import sys
 
 import frameworks as runner
@@ -12,6 +11,7 @@ import pytest
 import persample as ps
 from persample_book import frameworks
 from support import ROOT
+from support.processes import python
 
 PROGRAMS = ROOT / "benchmarks" / "frameworks"
 STORED = json.loads(runner.STORED.read_text(encoding="utf-8"))["frameworks"]
@@ -54,6 +54,29 @@ def test_what_a_program_found_is_stored(name):
         assert facts["version"] in versions
 
 
+def cells_with_outputs(name):
+    cells = json.loads((ROOT / "chapters" / name).read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in cells if cell.get("outputs")]
+
+
+def numbers_of(cell):
+    """Return the numbers that a cell prints or shows."""
+    texts = [out.get("text") or out["data"]["text/plain"] for out in cell["outputs"]]
+    return [float(x) for x in re.findall(r"-?\d+\.\d*", "".join(map("".join, texts)))]
+
+
+def test_the_notebook_in_mindspore_prints_the_numbers_of_chapter_5():
+    assert STORED["mindspore"]["notebook"] is True
+    ids = ["b89c9376", "a6c3c4ee", "de3b83d9", "c0ffee14", "b0cf4ee4", "d507f66d"]
+    of_page = {cell["id"]: numbers_of(cell) for cell in cells_with_outputs("05_td0.ipynb")}
+    found = [numbers_of(cell) for cell in cells_with_outputs("files/td0_in_mindspore.ipynb")]
+    assert len(found) == len(ids)
+    for key, numbers in zip(ids, found, strict=True):
+        wanted = of_page[key][: len(numbers)]  # the mean of the rows is the first of three lines
+        assert len(numbers) >= 3
+        np.testing.assert_allclose(numbers, wanted, atol=5e-4)
+
+
 def test_every_program_is_stored():
     programs = {path.stem.removeprefix("with_") for path in PROGRAMS.glob("with_*.py")}
     assert programs == set(runner.NAMES) == set(STORED)
@@ -62,8 +85,7 @@ def test_every_program_is_stored():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OWN)
 def test_the_programs_of_the_books_own_frameworks_still_find_that(name, tmp_path):
-    command = [sys.executable, PROGRAMS / f"with_{name}.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = python(PROGRAMS / f"with_{name}.py", cwd=tmp_path)
     found = json.loads(done.stdout.splitlines()[-1])
     keys = "rows leaf unused vector branch twice words shared keeps_grad same_tensor_twice kept"
     for key in keys.split():

@@ -3,8 +3,6 @@
 import inspect
 import json
 import re
-import subprocess
-import sys
 from collections import Counter
 
 import nbformat
@@ -17,6 +15,7 @@ from conformance import catch, check, tables  # noqa: E402
 from notebook_rules import prose  # noqa: E402
 
 from support import ROOT  # noqa: E402
+from support.processes import python  # noqa: E402
 
 REPORTS = ROOT / "conformance" / "reports"
 PROGRAMS = sorted(REPORTS.glob("*.py"))
@@ -58,8 +57,7 @@ def test_each_program_is_one_line_of_the_table_of_reports():
 def test_a_program_prints_what_its_report_says_where_its_library_is_installed(path):
     pytest.importorskip(path.stem.partition("_")[0])
     ((_, printed),) = BLOCKS.findall(path.with_suffix(".md").read_text())
-    run = [sys.executable, "-W", "ignore", path]
-    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == printed
+    assert python("-W", "ignore", path).stdout == printed
 
 
 # Who is wrong where: the program that shows it, by kind of model and library.

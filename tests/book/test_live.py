@@ -5,6 +5,7 @@ tried with mouse, finger and keyboard.
 """
 
 import functools
+import itertools
 import json
 import re
 import warnings
@@ -468,7 +469,7 @@ def test_the_digits_say_what_chapter_1_prints(opened):
     assert state(page, "digits")["keep"] == [1, 1, 0, 1, 1, 1, 1, 1]
 
 
-@pytest.mark.parametrize("name", [name for name in FIGURES if name != "graph"])
+@pytest.mark.parametrize("name", [name for name in FIGURES if name not in ("graph", "loop")])
 def test_a_figure_computes_what_python_does(opened, name):
     rng = np.random.default_rng(0)
     states = [globals()[f"{name}_state"](rng) for _ in range(STATES)]
@@ -569,6 +570,59 @@ def test_the_graph_agrees_with_pytorch(opened, number):
                     assert product == pytest.approx(found["cotangents"][place], abs=1e-9)
         kept = [f".grad {'None' if x.grad is None else short(x.grad.numpy())}" for x in leaves]
         assert texts == kept + [".grad None"] * (len(tensors) - len(leaves))
+
+
+def lines_run(lines) -> list:
+    """Run a program of three steps line by line: the line, w and .grad after it, or the error."""
+    made = {"tensor": functools.partial(torch.tensor, dtype=torch.float64)}
+    made["no_grad"] = torch.no_grad
+    found = []
+    for number in [0, *[2, 3, 4, 5] * 3]:
+        line, error = lines[number].strip(), None
+        if line.startswith("#"):
+            continue
+        with warnings.catch_warnings(action="ignore"):  # of the .grad of a result
+            try:
+                exec(line, made)
+            except (RuntimeError, TypeError) as raised:
+                error = f"{type(raised).__name__}: {raised}"
+            grad = made["w"].grad
+        found.append((number, made["w"].tolist(), None if grad is None else grad.tolist(), error))
+        if error:
+            break
+    return found
+
+
+def test_the_loop_shows_what_its_program_does_in_pytorch(opened):
+    page, errors = opened("loop"), set()
+    for clear, loss, update in itertools.product(range(2), range(3), range(3)):
+        changes = {"at": 12, "clear": clear, "loss": loss, "update": update}
+        (found,) = values(page, "loop", changes)
+        wanted = lines_run(page.locator(".live-code").all_text_contents())
+        assert len(found["frames"]) == len(wanted)
+        for frame, (number, w, grad, error) in zip(found["frames"], wanted, strict=True):
+            assert frame["line"] == number
+            assert_close(np.array(frame["w"]), np.array(w), EXACT)
+            assert (frame["grad"] is None) == (grad is None)
+            assert_close(np.array(frame["grad"] or 0.0), np.array(grad or 0.0), EXACT)
+            assert ("error" in frame) == (error is not None)
+        if error:
+            errors.add(error)
+            assert said(page).startswith(error.partition(". ")[0])
+            assert "live-error" in page.get_by_role("status").get_attribute("class")
+    assert len(errors) == 3
+
+
+def test_a_line_of_the_loop_is_changed_by_a_click_and_stepped_by_keys(opened):
+    page = opened("loop")
+    for text in ("w.grad = None", "loss = (w * w).sum()", "with no_grad"):
+        page.locator(".live-code", has_text=text).click()
+    for _ in range(2):
+        press(page, "button", "Step")
+    assert state(page, "loop") == {"at": 2, "clear": 0, "loss": 1, "update": 1}
+    assert "adds [1, 2] to nothing: [1, 2]. The gradient is 2w, [2, 4]." in said(page)
+    press(page, "button", "Step")
+    assert said(page).startswith("RuntimeError: a leaf Variable that requires grad")
 
 
 def test_the_answers_under_the_batches_are_right(opened):
@@ -747,6 +801,22 @@ def test_a_figure_fits_a_phone_and_a_desk_and_keeps_the_focus_when_turned(opened
                 assert page.evaluate(INSIDE, True) == []
 
 
+@pytest.mark.parametrize("name", FIGURES)
+def test_picture_sentence_and_first_control_are_on_one_screen_of_a_phone(opened, name):
+    page = opened(name, viewport={"width": 390, "height": 844})
+    parts = "[...document.querySelector('.live').children].map((e) => e.className)"
+    assert page.evaluate(parts) == ["", "live-picture", "live-words", "live-controls"]
+    top = page.locator(".live-picture").bounding_box()["y"]
+    control = page.locator(".live-controls > *").first.bounding_box()
+    assert control["y"] + control["height"] - top <= 720
+    room = page.locator(".live-words").bounding_box()["height"]
+    for index in range(page.locator(".live-controls button").count()):
+        page.locator(".live-controls button").nth(index).dispatch_event("click")
+        again = page.locator(".live-words").bounding_box()["height"]
+        assert again >= room  # what has made room keeps it
+        room = again
+
+
 # How they are worked -------------------------------------------------------------------------
 
 
@@ -767,6 +837,7 @@ STOPS = {
     "branch": ["first", "second", "where", "Reset"],
     "divergence": ["1→1", "Reset", "steps", "alpha", "gamma"],
     "influence": ["0", "step", "Reset"],
+    "loop": ["Back", "Step", "clear", "Reset", "no", "no_grad()"],
     "tape": ["Back", "Step", "step", "stops", "reward", "Reset"],
     "trace": ["Back", "Step", "End", "New walk", "Reset", "lambda"],
 }  # fmt: skip
@@ -826,6 +897,21 @@ def test_a_point_follows_the_mouse_until_reset(opened):
     assert after["y"][3] == pytest.approx(before["y"][3] + 100 * 4.6 / 280, abs=0.02)
     press(page, "button", "Reset")
     assert state(page, "clip") == before
+
+
+def test_what_is_dragged_follows_at_once_and_the_bound_is_dragged_too(opened):
+    page = opened("clip")
+    wait = "getComputedStyle(document.querySelector('.live-moves')).transitionDuration"
+    assert not page.evaluate(wait).startswith("0s")
+    grip = page.locator(".live-handle:not([role]) .live-dot").bounding_box()
+    x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 50 * 0.4, y + 50 * 0.4)
+    assert page.evaluate(wait).startswith("0s")
+    page.mouse.up()
+    assert not page.evaluate(wait).startswith("0s")
+    assert state(page, "clip")["bound"] == pytest.approx(0.8 + 0.4 * 2**0.5, abs=0.02)
 
 
 def test_the_keys_of_a_slider_move_a_point(opened):

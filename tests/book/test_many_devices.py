@@ -1,15 +1,13 @@
 """Rows on several devices: the programs of chapter 13 on larger networks, and the package."""
 
 import importlib.util
-import os
 import re
-import subprocess
-import sys
 
 import nbformat
 import pytest
 
 from support import ROOT
+from support.processes import python
 
 CHAPTER = ROOT / "chapters/13_many_devices.ipynb"
 PROGRAM = ROOT / "chapters/files/clip_on_two.py"
@@ -119,15 +117,8 @@ def test_two_processes_clip_as_one_and_a_divided_model_is_refused(tmp_path):
     """Also when the samples come out unevenly, or one process has none."""
     pytest.importorskip("torch")
     (tmp_path / "two.py").write_text(TWO)
-    run = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    done = subprocess.run(
-        [*run, tmp_path / "two.py", PROGRAM.parent],
-        capture_output=True,
-        text=True,
-        timeout=200,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-    assert not done.returncode, done.stderr[-3000:]
+    two = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    done = python(*two, tmp_path / "two.py", PROGRAM.parent, env={"OMP_NUM_THREADS": "1"})
     assert done.stdout.count("record: the parameter 0.weight is a DTensor") == 2
 
 
@@ -192,17 +183,5 @@ def test_four_devices_of_jax():
     if not hasattr(pytest.importorskip("jax").lax, "pcast"):
         pytest.skip("this JAX has no jax.lax.pcast")
     devices = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run(
-        [sys.executable, "-c", JAX],
-        capture_output=True,
-        text=True,
-        timeout=200,
-        env=os.environ | devices,
-    )
-    assert not done.returncode, done.stderr[-3000:]
-    assert done.stdout.splitlines() == [
-        "ShardingTypeError",
-        "False True",
-        "a False",
-        "('a', 'b') True",
-    ]
+    said = ["ShardingTypeError", "False True", "a False", "('a', 'b') True"]
+    assert python("-c", JAX, env=devices).stdout.splitlines() == said

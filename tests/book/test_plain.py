@@ -206,6 +206,7 @@ INTO = {
     "[`a` b](02_b.ipynb#How-does-a-go?)": "[`a` b](b-go)",
     "[c](#Here)<!-- to: other -->": "[c](other)",
     "[Exercise 1.1](#Recall:-it)": "{numref}`ex-it`",
+    "[steps](files/td0_in_mindspore.ipynb)": "[steps](path:files/td0_in_mindspore.ipynb)",
     "`[Abadi](x.md#y)` ![A b](../c.svg)": "`[Abadi](x.md#y)` ![A b](../c.svg)",
     "| a | ● |\n| - | - |\n| b | ● |": "| a | ● |\n| - | - |\n| b | [●]{.right} |",
     "<!-- predict -->\n> **Predict.** What?\n>\n> (a) x; (b) y.": (

@@ -1,8 +1,6 @@
 """The README and the landing page: their code, picture, numbers and install line hold."""
 
 import re
-import subprocess
-import sys
 import tomllib
 import zipfile
 from pathlib import Path
@@ -15,20 +13,12 @@ import pytest
 from PIL import Image
 
 from support import ROOT
+from support.processes import python
 
 README, LANDING = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "index.md"))
 SNIPPET = re.compile(r"^```python\n(.*?)^```$\n\n^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SNIPPETS = SNIPPET.findall(README)
 CHAPTERS = sorted(path.stem for path in ROOT.glob("chapters/*.ipynb"))
-
-
-def fresh(*arguments: str, cwd: Path) -> str:
-    """Run Python in a new process and return what it printed."""
-    done = subprocess.run(
-        [sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_both_pages_have_the_same_snippets_each_with_its_output():
@@ -38,7 +28,7 @@ def test_both_pages_have_the_same_snippets_each_with_its_output():
 
 @pytest.mark.parametrize(("code", "output"), SNIPPETS, ids=["NumPy", "PyTorch"])
 def test_a_snippet_runs_as_pasted_and_prints_what_stands_below_it(code, output, tmp_path):
-    assert fresh("-c", code, cwd=tmp_path) == output
+    assert python("-c", code, cwd=tmp_path).stdout == output
 
 
 def test_the_numbers_of_the_picture_are_those_of_chapter_1():
@@ -125,4 +115,4 @@ def test_the_wheel_runs_the_numpy_snippet_without_torch_and_jax(wheel, tmp_path)
     )
     code, output = SNIPPETS[0]
     where = "print('.whl' in ps.__file__)\n"
-    assert fresh("-c", alone + code + where, cwd=tmp_path) == output + "True\n"
+    assert python("-c", alone + code + where, cwd=tmp_path).stdout == output + "True\n"

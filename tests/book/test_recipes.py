@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pytest
 from notebook_rules import programs
 
 from support import ROOT
+from support.processes import python
 
 SUPPORT = ROOT / "tests/support"
 PAGE = ROOT / "reference" / "recipes.ipynb"
@@ -22,15 +21,8 @@ CASES = [(name.partition("-")[0], name) for name in RECIPES]
 
 def run(jobs: list[dict], folder: Path) -> list[dict]:
     """Run programs in a new interpreter, isolated, that starts in an empty folder."""
-    done = subprocess.run(
-        [sys.executable, "-I", SUPPORT / "recipe_runner.py", SUPPORT / "recipe_checks.py"],
-        input=json.dumps(jobs),
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-    )
-    assert done.returncode == 0, done.stderr
+    runner = "-I", SUPPORT / "recipe_runner.py", SUPPORT / "recipe_checks.py"
+    done = python(*runner, input=json.dumps(jobs), cwd=folder)
     assert done.stderr == ""
     return json.loads(done.stdout)
 

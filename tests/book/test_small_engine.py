@@ -6,8 +6,6 @@ any order.
 
 import importlib.util
 import itertools
-import subprocess
-import sys
 from functools import partial
 from types import SimpleNamespace
 
@@ -20,6 +18,7 @@ import persample as ps
 from persample import engine
 from persample.engine import namespace as xp
 from persample_book import sources
+from support.processes import python
 from support.tolerances import assert_close
 
 NOTEBOOK = nbformat.read(write_small_engine.CHAPTER, as_version=4)
@@ -76,8 +75,7 @@ def test_the_cells_pasted_in_order_run_with_numpy_alone(tmp_path):
     blocked = "import sys\nfor name in ('torch', 'jax', 'persample'): sys.modules[name] = None"
     pasted = tmp_path / "pasted.py"
     pasted.write_text("\n".join([blocked, *alone]), encoding="utf-8")
-    done = subprocess.run([sys.executable, pasted], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    python(pasted)
 
 
 TWO, THREE = np.array([0.7, -1.2]), np.array([0.4, -0.9, 1.3])

@@ -7,15 +7,13 @@ import numpy as np
 
 from support.pages import stored, text
 
-PAGE = "chapters/16_token_rows"
+TEXT = text("chapters/16_token_rows")
 RUNS = stored("token_divisors")["runs"]
 NAMES = {"before": "before", "constant": "constant", "all tokens": "all", "own tokens": "own"}
 
 
 def test_the_table_is_what_was_measured():
-    shown = re.findall(
-        r"^\| (before|constant|all tokens|own tokens) \| (.*) \|$", text(PAGE), re.M
-    )
+    shown = re.findall(r"^\| (before|constant|all tokens|own tokens) \| (.*) \|$", TEXT, re.M)
     assert len(shown) == 4
     for name, cells in shown:
         wanted = []
@@ -58,4 +56,4 @@ def test_a_count_of_many_groups_hardly_favours_a_length():
         rest = np.convolve(rest, np.bincount(count, chance))
     shares = [f"{100 / found[m] - 100:.{places}f}" for m, places in ((1, 0), (4, 0), (32, 1))]
     said = r"paid (\S+) % more than a 42 .* this is (\S+) %, with 128 it is (\S+) %"
-    assert list(re.search(said, text(PAGE)).groups()) == shares
+    assert list(re.search(said, TEXT).groups()) == shares

@@ -22,9 +22,7 @@ def test_the_table_is_what_was_measured():
 
 def test_what_the_text_reads_from_the_table_holds():
     mean = {column: [run["mean"] for run in STORED[column].values()] for column in COLUMNS}
-    error = {
-        column: max(r["standard error"] for r in STORED[column].values()) for column in COLUMNS
-    }
+    error = {c: max(run["standard error"] for run in STORED[c].values()) for c in COLUMNS}
     for column in COLUMNS[:2]:
         assert mean[column][0] < min(mean[column][1:]) / 2
     assert max(mean["gae, late"]) > 0.85 * max(mean["traces, late"])

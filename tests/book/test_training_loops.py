@@ -2,8 +2,6 @@
 
 import json
 import math
-import subprocess
-import sys
 from functools import cache
 
 import jax
@@ -20,6 +18,7 @@ from torch.nn.functional import cross_entropy
 import persample as ps
 from persample_book.devices.sharded_rows import clip_into_grad
 from support import ROOT
+from support.processes import python
 
 PAGE = ROOT / "reference" / "training_loops.ipynb"
 LOOPS = programs(PAGE)
@@ -320,8 +319,7 @@ def sharded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sharded")
     (folder / "processes.py").write_text(PROCESSES)
     (folder / "sources.json").write_text(json.dumps([*sources.values()]))
-    command = [sys.executable, folder / "processes.py", folder / "sources.json"]
-    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=300)
+    said = python(folder / "processes.py", folder / "sources.json")
     answers = json.loads(said.stdout.splitlines()[-1])
     return {
         key: ({k: torch.tensor(p, dtype=torch.float64) for k, p in whole.items()}, held)

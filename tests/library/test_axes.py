@@ -550,9 +550,7 @@ def missed(kind):
     """Count the layouts that are of samples along one axis, and that the table does not claim."""
     if kind in NOT_HERE or kind in ABSENT:
         return 0
-    silent = [
-        x for claim, x in found(kind) if claim is None and x.reshape(len(x), -1).any(1).all()
-    ]
+    silent = [x for c, x in found(kind) if c is None and x.reshape(len(x), -1).any(1).all()]
     return sum(any(is_true(SampleAxis(n), x) for n in range(x.ndim - 1)) for x in silent)
 
 

@@ -6,9 +6,6 @@ of one entry of a table, seen through views.
 """
 
 import functools
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -17,6 +14,7 @@ import persample as ps
 from persample import statistics
 from support.clipped_sum_cases import BOTH, JAX, KIND, WEIGHTS, B, I, X, Y, square
 from support.missing import MISSING
+from support.processes import python
 
 if "jax" not in MISSING:
     import jax
@@ -371,11 +369,7 @@ def on_devices():
     if not hasattr(pytest.importorskip("jax").lax, "pcast"):
         pytest.skip("this JAX has no jax.lax.pcast")
     env = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", DEVICES],
-        capture_output=True, text=True, timeout=200, env=os.environ | env,
-    )  # fmt: skip
-    assert not done.returncode, done.stderr[-3000:]
+    done = python("-W", "ignore", "-c", DEVICES, env=env)
     return [line.split() for line in done.stdout.splitlines()]
 
 

@@ -5,12 +5,11 @@ a process of its own then says what is loaded.
 """
 
 import ast
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
 import persample
+from support.processes import python
 
 ROOT = Path(persample.__file__).parent
 
@@ -146,9 +145,7 @@ ps.tape.tensor([1.0], requires_grad=True).sum().backward()
 def loaded_by(program):
     """Return the modules that a program has loaded at its end."""
     program = f"import sys, persample as ps\n{program}\nprint('loaded:', *sys.modules)"
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return done.stdout.partition("loaded:")[2].split()
+    return python("-c", program).stdout.partition("loaded:")[2].split()
 
 
 def test_importing_the_package_loads_no_more_than_it_needs():

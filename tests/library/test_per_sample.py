@@ -294,9 +294,8 @@ def test_a_loss_that_only_a_transform_can_run_is_taken(backend):
             raise ValueError("not outside of a transform")
         return ps.squared_loss(theta, x, y)
 
-    assert_close(
-        ps.to_numpy(ps.per_sample_grad(loss)(*arrays((theta, states, rewards), backend))), exact
-    )
+    given = arrays((theta, states, rewards), backend)
+    assert_close(ps.to_numpy(ps.per_sample_grad(loss)(*given)), exact)
 
 
 def test_a_loss_that_writes_into_its_arguments_changes_nothing():

@@ -45,6 +45,11 @@ def lengths(texts):
     return torch.tensor([len(text) for text in texts])
 
 
+def owners(bags):
+    """Return for each line of the joined bags which bag it is of."""
+    return arange(len(bags)).repeat_interleave(lengths(bags))
+
+
 def loss(scores, n):
     return F.cross_entropy(scores, torch.tensor(n % 3))
 
@@ -128,10 +133,7 @@ def joined_bags(net, bags):
 
 
 def largest(m, bags, width=3):
-    whose, z = (
-        arange(len(bags)).repeat_interleave(lengths(bags)),
-        m.net(torch.cat(bags))[:, :width],
-    )
+    whose, z = owners(bags), m.net(torch.cat(bags))[:, :width]
     low = torch.full((len(bags), width), -9.0).double()
     return low.scatter_reduce(0, whose[:, None].expand(-1, width), z, "amax").square().sum(1)
 
@@ -144,7 +146,7 @@ def padded(m, bags):
 
 def pooled(m, bags, scatter=False):
     """As graph networks do: the entries of all samples in one array, added up by an index."""
-    whose, z = arange(len(bags)).repeat_interleave(lengths(bags)), m.net(torch.cat(bags))
+    whose, z = owners(bags), m.net(torch.cat(bags))
     zeros = torch.zeros(len(bags), 3).double()
     if scatter:
         sums = zeros.scatter_add(0, whose[:, None].expand(-1, 3), z)

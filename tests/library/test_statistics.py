@@ -30,10 +30,7 @@ def test_a_tree_is_one_long_row(name):
     rng = np.random.default_rng(0)
     tree = {"w": rng.normal(size=(5, 2, 3)), "b": [rng.normal(size=5)]}
     flat = np.concatenate([tree["w"].reshape(5, 6), tree["b"][0][:, None]], axis=1)
-    given = {
-        "w": ps.backend(name).asarray(tree["w"]),
-        "b": [ps.backend(name).asarray(tree["b"][0])],
-    }
+    given = ps.backend(name).tree_map(ps.backend(name).asarray, tree)
     assert_close(ps.to_numpy(statistics.norms(given)), np.linalg.norm(flat, axis=1))
     clipped = ps.to_numpy(statistics.clip(given, 1.5))
     lengths = np.linalg.norm(flat, axis=1)

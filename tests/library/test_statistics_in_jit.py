@@ -262,9 +262,7 @@ def of_page(bound, key):
     """Return call -> a function of arrays, by the names of the page; a bound may be traced."""
     stats, given = statistics, arrays((theta, states, rewards), "jax")
     calls = {name: getattr(stats, name) for name in stats.__all__}
-    calls |= {
-        name: partial(getattr(stats, name), max_norm=bound) for name in ("clip", "clipped_sum")
-    }
+    calls |= {n: partial(getattr(stats, n), max_norm=bound) for n in ("clip", "clipped_sum")}
     calls["weighted_sum"] = lambda rows: stats.weighted_sum(rows, bound * jnp.arange(5.0))
     calls["project"] = lambda rows: stats.project(rows, dim=4, seed=1)
     norms, clipped = ps.per_sample_norms, ps.clipped_grad_sum

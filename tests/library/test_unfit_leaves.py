@@ -173,10 +173,8 @@ def test_a_leaf_that_is_a_key_is_not_to_be_made_a_float():
     w, x = arrays((W, X), "jax")
     rows = ps.per_sample_grad(lambda p, x: (p["w"] * x).sum())
     key, old = jax.random.key(0), jax.random.PRNGKey(0)
-    for one in (key, jax.random.split(key, 2)):
-        refused(
-            lambda one=one: rows({"w": w, "rng": one}, x), "(?=.*rng)(?=.*key)", OUT, "asarray"
-        )
+    for k in (key, jax.random.split(key, 2)):
+        refused(lambda k=k: rows({"w": w, "rng": k}, x), "(?=.*rng)(?=.*key)", OUT, "asarray")
     refused(lambda: rows({"w": w, "rng": old}, x), "(?=.*rng)(?=.*(key|uint32))", OUT)
 
 

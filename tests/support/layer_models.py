@@ -181,9 +181,8 @@ def _agree(record, expected, tolerance):
     assert_close(record.project(6, seed=3), ps.statistics.project(expected, 6, 3), tolerance)
     parts = [{k: g.clone() for k, g in part.items()} for part in record.chunks(2)]
     assert [len(next(iter(part.values()))) for part in parts[:-1]] == [2] * (len(parts) - 1)
-    assert_close(
-        {k: torch.cat([part[k] for part in parts]) for k in expected}, expected, tolerance
-    )
+    joined = {k: torch.cat([part[k] for part in parts]) for k in expected}
+    assert_close(joined, expected, tolerance)
 
 
 class Squared(torch.autograd.Function):

@@ -172,10 +172,10 @@ def spread_and_signal(micro, b):
     spread = {} * micro.var(0).sum()
     return spread, {}
 """
-DISTANCE = """
-def distance_of(B, rng):
-    off = torch.stack([gradient(batch) - G for batch in ({})])
-    return (off ** 2).sum(1).mean() ** 0.5
+DRAWN = """
+factor = {}
+def draw(B, rng):
+    return {}
 """
 # Chapter 9
 TARGET = "(r[:, None] + gamma * v_next).detach()"
@@ -184,6 +184,12 @@ def batch_loss(theta, s, r, s_next):
     v, v_next = s @ theta[:, None], s_next @ theta[:, None]
     target = {}
     return {}((target - v) ** 2).mean()
+"""
+CHECKED = """
+goal = r[0] + gamma * s_next[0] @ theta
+def checked(t):
+    loss = 0.5 * (goal - s[0] @ t) ** 2
+    return {}
 """
 TDC = """
 def tdc(theta, batch, steps, beta=0.5):
@@ -555,23 +561,27 @@ WRONG = {
         ),
     ],
     "82965376": [
-        (DISTANCE.format("rng.integers(1024, size=B) for _ in range(200)"), "make 200 draws"),
+        (DRAWN.format("0.656", "rng.integers(1797, size=B)"), "can still come twice"),
+        (DRAWN.format("0.656", "rng.permutation(1024)[:B]"), "not yet"),
+        (DRAWN.format("0.656", "rng.permutation(1700)[:B]"), "as often as any other"),
+        (DRAWN.format("0.656", "rng.permutation(1798)[:B]"), "as often as any other"),
+        (DRAWN.format("0.656", "np.random.permutation(1797)[:B]"), "draw from the given rng"),
         (
-            DISTANCE.format("rng.choice(len(x), B, False) for _ in range(200)").replace(
-                ".sum(1).mean()", ".sum(1)"
-            ),
-            "return one number",
+            DRAWN.format("0.656", "(np.arange(B) + rng.integers(1797)) % 1797"),
+            "as often as any other",
+        ),
+        (DRAWN.format("0.656", "np.arange(B)"), "draw each time anew"),
+        (DRAWN.format("0.656", "rng.choice(1797, (1, B), False)"), "whole numbers"),
+        (
+            DRAWN.format("0.656", "rng.integers(1797, size=B) * ((1797 - B) / 1796) ** 0.5"),
+            "whole numbers",
         ),
         (
-            "distance_of = lambda B, rng: (every.var(0).sum() / B * (1797 - B) / 1796) ** 0.5",
-            "each of the 200 draws must be new",
+            DRAWN.format("0.656", "((1797 - B) / 1796) ** 0.5 * (1 + 0.01 * rng.normal())"),
+            "whole numbers",
         ),
-        (
-            DISTANCE.format(
-                "np.random.default_rng().choice(len(x), B, False) for _ in range(200)"
-            ),
-            "draw from the given rng",
-        ),
+        (DRAWN.format("1 - 0.656", "rng.permutation(1797)[:B]"), "measure the factor"),
+        (DRAWN.format("None", "rng.permutation(1797)[:B]"), "measure the factor"),
     ],
     # Chapter 9
     "4f52cd2e": [
@@ -596,6 +606,22 @@ WRONG = {
             "    return theta @ frame.f_locals['right']",
             "an error",
         ),
+        (
+            BATCH.format("(r[:, None] + gamma * v_next).detach()", "0.5 * ").replace(
+                "((target - v) ** 2)", "((target - v).clamp(-20, 20) ** 2)"
+            ),
+            "print the shapes",
+        ),
+        (
+            BATCH.format("(r[:, None] + gamma * v_next).detach()", "0.5 * ").replace(
+                "return", "r.zero_()\n    return"
+            ),
+            "should not change",
+        ),
+        (
+            BATCH.format("(r[:, None] + gamma * v_next).detach()", "(len(s) > 2) * 0.5 * "),
+            "print the shapes",
+        ),
     ],
     "f16b322d": [
         ("checked = lambda t: td_loss(theta, s[0], r[0], s_next[0])", "the gradient is 0"),
@@ -611,6 +637,18 @@ WRONG = {
             "    t.data.zero_()\n    return loss",
             "not yet",
         ),
+        (
+            CHECKED.format("loss if (t.detach() - theta).norm() < 4 else 0 * loss"),
+            "half a squared error",
+        ),
+        (CHECKED.format("loss if t[2] < 5 else 2 * loss"), "half a squared error"),
+        (CHECKED.format("torch.where(loss < 200, loss, 20 * (2 * loss) ** 0.5 - 200)"), "half a"),
+        (
+            CHECKED.format("loss + (t - theta - (t - theta).mean()).square().sum()"),
+            "half a squared error",
+        ),
+        (CHECKED.format("loss + torch.relu((t - theta).norm() - 3) ** 2"), "half a squared error"),
+        (CHECKED.format("loss + 0 * t.data.add_(1e-9).sum()"), "should not change t"),
     ],
     "fc4776f1": [
         (TDC.format("+", "delta - guess", "", ""), "the correction is subtracted"),
@@ -622,6 +660,20 @@ WRONG = {
             "compare each",
         ),
         (TDC.format("-", "delta - guess", "", ".half().numpy()"), "compare each"),
+        (TDC.format("-", "delta - guess", "", "").replace("(steps)", "(min(steps, 20))"), "each"),
+        (TDC.format("-", "delta - guess", "", "").replace("+ beta", "+ min(beta, 1)"), "each"),
+        (
+            TDC.format("-", "delta - guess", "", "").replace(
+                "- s @ theta", "- s @ theta\n        delta = delta.clamp(-50, 50)"
+            ),
+            "compare each",
+        ),
+        (
+            TDC.format("-", "delta - guess", "", "").replace(
+                "theta, h = theta + 0.1 * update,", "h = 0 * theta.add_(0.1 * update) +"
+            ),
+            "compare each",
+        ),
     ],
 }
 
@@ -653,9 +705,29 @@ FORMS = {
     "75774a9f": [
         "def spread_and_signal(micro, b):\n    rows = np.asarray(micro, float)\n"
         "    variance = rows.var(0, ddof=1).sum()\n"
-        "    return [b * variance, (rows.mean(0) ** 2).sum() - variance / len(rows)]"
+        "    return [b * variance, (rows.mean(0) ** 2).sum() - variance / len(rows)]",
+        SPREAD.format("b", "micro.square().sum(1).mean() - spread / b"),
+    ],
+    "82965376": [
+        DRAWN.format("2 / 3 - 0.01", "rng.permutation(len(x))[:B]"),
+        DRAWN.format("torch.tensor(0.656)", "torch.tensor(rng.permutation(1797))[:B]"),
+        DRAWN.format("0.66", "rng.permuted(range(1797))[:B].tolist()"),
+        DRAWN.format("0.65", "sorted(np.argsort(rng.random(1797))[:B])"),
     ],
     # Chapter 9
+    "07dfded5": [
+        "def batch_loss(theta, s, r, s_next):\n"
+        "    return vmap(td_loss, (None, 0, 0, 0))(theta, s, r, s_next).mean()",
+        "def batch_loss(theta, s, r, s_next):\n"
+        "    target = (r + gamma * s_next @ theta).detach()\n"
+        "    return torch.nn.functional.mse_loss(s @ theta, target) / 2",
+    ],
+    "f16b322d": [
+        "def checked(t, old=theta.clone()):\n"
+        "    return 0.5 * (r[0] + gamma * value(old, s_next[0]) - value(t, s[0])) ** 2",
+        "goal = float(r[0] + gamma * value(theta, s_next[0]))\n"
+        "checked = lambda t: (goal - value(t, s[0])).square() / 2",
+    ],
     "fc4776f1": [
         TDC.format("-", "delta - guess", "", "")
         .replace("batch, 0 * theta", "[part.numpy() for part in batch], 0 * theta.numpy()")

@@ -42,18 +42,15 @@ def clipped_columns(part):
     return {}
 """
 # Chapter 14
-DRAW = "one_rng.normal(size=650)"
 STEP = """
-one_rng = np.random.default_rng({})
-def seeded_sum(rows):
-    noise = torch.tensor({})
-    return {} + 4.3 * noise
+import random
+source = {}
+def seeded_sum(rows, source=source):
+    return {} + 4.3 * torch.as_tensor({})
 """
-STEPPED = STEP.format("", DRAW, "clipped_sum(rows)")
-SEEDED = """
-{}
-def seeded_sum(rows, {}):
-    return clipped_sum(rows) + 4.3 * torch.as_tensor({})
+HALF = """
+def seeded_sum(rows, source=source):
+    return (clipped_sum(rows) + 4.3 * torch.tensor(source.normal(size=650))).half()
 """
 PARTS = """
 def in_parts(parts, sigma, rng):
@@ -266,32 +263,64 @@ WRONG = {
         ("wanted_sigma = float('inf')", "your turn"),
     ],
     "d5be0e29": [
-        (STEPPED.replace(DRAW, "one_rng.normal(size=325).repeat(2)"), "comes again"),
-        (STEP.format("", DRAW, "rows.sum(0)"), "not the clipped sum"),
-        (STEP.format("", DRAW, "0"), "not the clipped sum"),
-        (STEP.format("7", DRAW, "clipped_sum(rows)"), "anybody may try"),
-        (
-            "kept = []\ndef seeded_sum(rows):\n"
-            "    kept.append(-kept[-1] if kept else torch.randn(650).double())\n"
-            "    return clipped_sum(rows) + 4.3 * kept[-1]",
-            "comes again",
-        ),
-        (STEP.format("12345", DRAW, "clipped_sum(rows)"), "anybody may try"),
-        (STEP.format("", DRAW, "clipped_sum(rows.zero_())"), "not the clipped sum"),
-        (SEEDED.format("", "rng=np.random.default_rng(7)", "rng.normal(size=650)"), "may try"),
-        (SEEDED.format("box = [np.random.RandomState(7)]", "box=box", "box[0].randn(650)"), "may"),
-        (SEEDED.format("np.random.seed(7)", "u=0", "np.random.normal(size=650)"), "may try"),
-        (SEEDED.format("torch.manual_seed(7)", "u=0", "torch.randn(650).double()"), "may try"),
-        (
-            SEEDED.format(
-                "count = iter(range(99))",
-                "count=count",
-                "np.random.default_rng(next(count)).normal(size=650)",
-            ),
-            "may try",
-        ),
-        (STEP.format("", DRAW, "clipped_sum(rows)[None]"), "not the clipped sum"),
-        (STEPPED.replace(DRAW, "one_rng.normal(0.2, 1, size=650)"), "not the clipped sum"),
+        ("source = np.random.default_rng()" + HALF, "comes again"),
+        *[
+            (STEP.format("np.random.default_rng()", total, noise), "not the clipped sum")
+            for total, noise in {
+                "rows.sum(0)": "source.normal(size=650)",
+                "0": "source.normal(size=650)",
+                "clipped_sum(rows.zero_())": "source.normal(size=650)",
+                "clipped_sum(rows[:100])": "source.normal(size=650)",
+                "clipped_sum(rows[1:])": "source.normal(size=650)",
+                "(rows / rows.norm(dim=1, keepdim=True)).sum(0)": "source.normal(size=650)",
+                "clipped_sum(rows)[None]": "source.normal(size=650)",
+                "clipped_sum(rows)": "source.normal(0.05, 1, size=650)",
+                "clipped_sum(rows) + 0": "source.normal(0, 1.04, size=650)",
+                "clipped_sum(rows) + 1 - 1": "source.normal(0, 0.96, size=650)",
+                "0 + clipped_sum(rows)": "source.logistic(0, 0.5513, size=650)",
+                "-1 + 1 + clipped_sum(rows)": "source.normal(0, 1 - 0.9 * (np.arange(650) < 9))",
+                "1 * clipped_sum(rows)": "torch.randn(650).double()",
+                "2 * clipped_sum(rows) / 2": "np.random.default_rng().normal(size=650)",
+            }.items()
+        ],
+        *[
+            (STEP.format("np.random.default_rng()", "clipped_sum(rows)", noise), "comes again")
+            for noise in (
+                "source.normal(size=325).repeat(2)",
+                "np.multiply.outer([1, -1], source.normal(size=325)).ravel()",
+            )
+        ],
+        *[
+            (STEP.format(generator, "clipped_sum(rows)", noise), said)
+            for generator, noise, said in (
+                ("np.random.default_rng(7)", "source.normal(size=650)", "anybody may try"),
+                ("np.random.default_rng(12345)", "source.normal(size=650)", "anybody may try"),
+                ("np.random.RandomState(7)", "source.randn(650)", "no generator of NumPy"),
+                (
+                    "torch.Generator().manual_seed(7)",
+                    "torch.randn(650, generator=source).double()",
+                    "no generator of NumPy",
+                ),
+                ("random.Random(7)", "[source.gauss(0, 1) for _ in range(650)]", "no generator"),
+                ("None", "np.random.normal(size=650)", "no generator of NumPy"),
+            )
+        ],
+        *[
+            (
+                f"own = {own}\n"
+                + STEP.format("np.random.default_rng()", "clipped_sum(rows)", noise),
+                "all from source",
+            )
+            for own, noise in (
+                ("torch.Generator().manual_seed(7)", "torch.randn(650, generator=own).double()"),
+                ("__import__('random').Random(7)", "[own.gauss(0, 1) for _ in range(650)]"),
+                ("np.random.default_rng(7)", "source.normal() * 0 + own.normal(size=650)"),
+                (
+                    "iter(range(999))",
+                    "np.random.default_rng(next(own)).normal(size=650)",
+                ),
+            )
+        ],
     ],
     "220e2a4c": [
         (PARTS.format("rng.normal(size=650)", "part.sum(0)"), "without noise"),
@@ -306,11 +335,36 @@ WRONG = {
         ),
         (
             PARTS.format("rng.normal(size=650)", "(part / part.norm(dim=1, keepdim=True)).sum(0)"),
-            "without noise",
+            "not yet",
         ),
         (PARTS.format("rng.normal(size=650)", "clipped_sum(9 * rows[:80]) / 4"), "without noise"),
         (PARTS.format("rng.normal(size=(1, 650))", "clipped_sum(part)"), "normal noise"),
-        (PARTS.format("rng.normal(0.2, 1, size=650)", "clipped_sum(part)"), "normal noise"),
+        (PARTS.format("rng.normal(0.05, 1, size=650)", "clipped_sum(part)"), "normal noise"),
+        (PARTS.format("rng.normal(0, 1.04, size=650)", "clipped_sum(part)"), "normal noise"),
+        (PARTS.format("rng.logistic(0, 0.5513, size=650)", "clipped_sum(part)"), "normal noise"),
+        (
+            PARTS.format("rng.normal(size=650)", "clipped_sum(part)").replace(
+                "+ sigma *", "+ min(sigma, 9) *"
+            ),
+            "normal noise",
+        ),
+        (
+            PARTS.format("rng.normal(size=650)", "clipped_sum(part)").replace(
+                "in parts)", "in parts[:4])"
+            ),
+            "without noise",
+        ),
+        (
+            PARTS.format("rng.normal(size=650)", "clipped_sum(part)").replace(
+                "sigma * noise", "(sigma * noise).half().double()"
+            ),
+            "not yet",
+        ),
+        (
+            "own = torch.Generator().manual_seed(7)\n"
+            + PARTS.format("torch.randn(650, generator=own).double()", "clipped_sum(part)"),
+            "from the given rng",
+        ),
     ],
     # Chapter 15
     "ac9bb0fc": [
@@ -460,10 +514,13 @@ RIGHT = {
 FORMS = {
     # Chapter 14
     "d5be0e29": [
-        "from functools import partial\nseeded_sum = partial(lambda rng, rows: clipped_sum(rows)"
-        " + 4.3 * torch.tensor(rng.normal(size=650)), np.random.default_rng())",
-        "seeded_sum = lambda rows, rng=np.random.default_rng(): ("
-        "clipped_sum(rows).numpy() + 4.3 * rng.normal(size=650)).tolist()",
+        STEP.format("np.random.default_rng()", "clipped_sum(rows)", "source.normal(size=650)"),
+        "source = np.random.Generator(np.random.Philox())\n"
+        "seeded_sum = lambda rows: (clipped_sum(rows).numpy()"
+        " + source.normal(0, 4.3, size=650)).tolist()",
+        "import secrets\nsource = np.random.default_rng(secrets.randbits(128))\n"
+        "def seeded_sum(rows):\n    noise = torch.tensor(source.normal(size=650)).float()\n"
+        "    return clipped_sum(rows).float() + 4.3 * noise",
     ],
     "220e2a4c": [
         "def in_parts(parts, sigma, rng):\n    total = clipped_sum(torch.cat(list(parts)))\n"

@@ -1,9 +1,8 @@
 """What `notebook.setup` sets, and that importing sets nothing."""
 
-import subprocess
-import sys
-
 import pytest
+
+from support.processes import python
 
 PROGRAM = """
 import os, sys, warnings, numpy as np
@@ -22,11 +21,5 @@ print(torch.tensor(0.1).dtype, torch.get_num_threads(), jnp.asarray(0.1).dtype)
 def test_importing_changes_nothing_and_setup_what_is_asked_for():
     pytest.importorskip("jax")
     pytest.importorskip("torch")
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False
-    )
-    assert done.stdout.splitlines() == [
-        "True False False",
-        "False False",
-        "torch.float64 1 float64",
-    ], done.stderr
+    said = ["True False False", "False False", "torch.float64 1 float64"]
+    assert python("-c", PROGRAM).stdout.splitlines() == said

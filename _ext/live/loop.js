@@ -1,0 +1,117 @@
+/* Three training steps, line by line: what is in .grad, and which line fails. Each choice is a line. */
+"use strict";
+{
+const {make, set} = live;
+const [START, RATE, ROUNDS] = [[1, 2], 0.1, 3];
+const LOSSES = ["w * w", "w * w.detach()", "w.detach() * w.detach()"];
+const CUTS = ["no", "one", "both"];
+const UPDATES = ["no_grad()", "w -= \u2026", "w = w - \u2026"];
+const ERRORS = {
+  cut: "RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn",
+  leaf: "RuntimeError: a leaf Variable that requires grad is being used in an in-place operation.",
+  none: "TypeError: unsupported operand type(s) for *: 'float' and 'NoneType'",
+};
+const short = (v) => `${Number(v.toFixed(2))}`.replace("-", "\u2212");
+const shown = (v) => (v ? `[${v.map(short).join(", ")}]` : "None");
+
+/* The lines as they are, with the choices made. */
+const program = ({clear, loss, update}) => [
+  "w = tensor([1., 2.]).requires_grad_()",
+  "for step in range(3):",
+  clear ? "    w.grad = None" : "    # w.grad = None",
+  `    loss = (${LOSSES[loss]}).sum()`,
+  "    loss.backward()",
+  ["    with no_grad(): w -= 0.1 * w.grad", "    w -= 0.1 * w.grad", "    w = w - 0.1 * w.grad"][update],
+];
+
+/* Where the program stands after each line: from the first to the last, or to the error. */
+function run({clear, loss, update}) {
+  let [w, grad, leaf] = [START, null, true];
+  const frames = [{line: 0, round: 0, w, grad, leaf}];
+  const note = (line, round, more = {}) => frames.push({line, round, w, grad, leaf, ...more});
+  for (let round = 1; round <= ROUNDS; round++) {
+    if (clear) note(2, round, {grad: (grad = null)});
+    note(3, round, {value: w[0] ** 2 + w[1] ** 2});
+    if (loss === 2) return note(4, round, {error: "cut"}) && frames;
+    const added = w.map((v) => (loss ? 1 : 2) * v);
+    if (leaf) grad = grad ? grad.map((v, i) => v + added[i]) : added;
+    note(4, round, {added});
+    if (!leaf) return note(5, round, {error: "none"}) && frames;
+    if (update === 1) return note(5, round, {error: "leaf"}) && frames;
+    w = w.map((v, i) => v - RATE * grad[i]);
+    if (update === 2) [leaf, grad] = [false, null];
+    note(5, round);
+  }
+  return frames;
+}
+
+live.figure("loop", {
+  start: {at: 0, clear: 1, loss: 0, update: 0},
+  limits: {at: [0, 12, 1], clear: [0, 1, 1], loss: [0, 2, 1], update: [0, 2, 1]},
+
+  compute(state) {
+    const frames = run(state);
+    return {frames, at: Math.min(state.at, frames.length - 1)};
+  },
+
+  describe(state, {frames, at}) {
+    const {line, round, w, grad, leaf, value, added, error} = frames[at];
+    if (error) return `${ERRORS[error]}${error === "leaf" ? "" : "."} This is the line of step ${round}.`;
+    if (line === 0) return "w is a marked leaf. Nothing has been computed, and .grad is None.";
+    if (line === 2) return `Step ${round}: what was in .grad is gone.`;
+    if (line === 3) return `Step ${round}: the loss is ${short(value)}. ${["Both factors lead back to w.", "Only one factor leads back to w.", "Nothing leads back to w."][state.loss]}`;
+    if (line === 5) return `Step ${round}: w is ${shown(w)}${leaf ? "." : ", and a result: no leaf, and its .grad is None."}`;
+    if (!leaf) return `Step ${round}: the gradient went to the first w. This w is a result, and its .grad is None.`;
+    const old = frames.slice(0, at).reverse().find((frame) => frame.line !== 3).grad;
+    return `Step ${round}: backward() adds ${shown(added)} to ${old ? `the old .grad, ${shown(old)}` : "nothing"}: ${shown(grad)}. The gradient is 2w, ${shown(w.map((v) => 2 * v))}.`;
+  },
+
+  build(figure, picture, width, controls) {
+    const wide = width >= 560;
+    const [high, left, top] = [25, wide ? 358 : 0, wide ? 0 : 172];
+    const svg = make("svg:svg", {width, height: wide ? 158 : 290, role: "img", "aria-label": "A program of three training steps, and in each step w, .grad and the right gradient; the last line is said below."});
+    const word = (parent, x, y, attributes = {}, text = "") => {
+      const made = make("svg:text", {x, y, ...attributes}, text);
+      parent.append(made);
+      return made;
+    };
+    const mark = make("svg:rect", {x: 0, y: 1, width: wide ? 330 : width, height: high - 1, rx: 5, class: "live-moves"});
+    svg.append(mark);
+    const cycle = (key, most) => ({class: "live-press", click: () => figure.set({[key]: (figure.state[key] + 1) % most})});
+    const lines = [{}, {}, cycle("clear", 2), cycle("loss", 3), {}, cycle("update", 3)].map((press, i) => {
+      const group = make("svg:g", press);
+      svg.append(group);
+      return word(group, 6, high * i + 17, {class: "live-code"});
+    });
+    const columns = wide ? [0, 52, 142, 232] : [0, width * 0.2, width * 0.48, width * 0.76];
+    ["step", "w", ".grad", "2w, right"].forEach((text, i) => word(svg, left + columns[i], top + 17, {class: "live-small"}, text));
+    const rows = Array.from({length: ROUNDS}, (_, k) => columns.map((x) => word(svg, left + x, top + 50 + 34 * k)));
+    const go = (by) => figure.set({at: figure.values.at + by});
+    const [back, next] = [live.button("Back", () => go(-1)), live.button("Step", () => go(1))];
+    const clear = live.toggle(figure, "clear", "clear .grad");
+    const loss = live.choice(figure, "loss", "detach()", CUTS);
+    const update = live.choice(figure, "update", "update", UPDATES);
+    picture.append(svg);
+    controls.append(live.row(back, next, clear.row, live.reset(figure)), live.row(loss.row, update.row));
+
+    return (state, {frames, at}) => {
+      [clear, loss, update].forEach((control) => control.update(state));
+      live.allow(back, at > 0);
+      live.allow(next, at < frames.length - 1);
+      const {line, error} = frames[at];
+      set(mark, {transform: `translate(0 ${high * line})`, fill: error ? "var(--l-warm)" : "var(--l-tint)"});
+      program(state).forEach((text, i) => {
+        lines[i].textContent = text.replace(/^ +/, (spaces) => "\u00a0".repeat(spaces.length));
+        set(lines[i], {opacity: i === 2 && !state.clear ? 0.6 : 1});
+      });
+      rows.forEach((cells, k) => {
+        const found = frames.slice(0, at + 1).find((frame) => frame.round === k + 1 && frame.line === 4);
+        const right = found?.w.map((v) => 2 * v);
+        const fits = found && `${found.grad?.map((v) => v.toFixed(9))}` === `${right.map((v) => v.toFixed(9))}`;
+        [k + 1, found ? shown(found.w) : "", !found ? "" : found.error ? "error" : `${shown(found.grad)}${fits ? " \u2713" : " \u2717"}`, found ? shown(right) : ""].forEach((text, i) => (cells[i].textContent = text));
+        set(cells[2], {fill: fits ? "var(--l-green)" : "var(--l-orange)", "font-weight": 600});
+      });
+    };
+  },
+});
+}
