@@ -69,7 +69,7 @@ LOOK = r"""
       wrong.push(`figure without alt text: ${alt}`);
     if (!e.naturalWidth) wrong.push(`figure not loaded: ${e.src}`);
   }
-  for (const e of document.querySelectorAll("article .drawing")) {
+  for (const e of document.querySelectorAll("article .drawing:not(li > [aria-hidden])")) {
     if ((e.getAttribute("aria-label") || "").length < 20) wrong.push("drawing without alt text");
     const scale = e.getScreenCTM()?.a, face = "Source Sans 3";
     for (const t of scale ? e.querySelectorAll("text") : []) {
