@@ -31,9 +31,9 @@ live.figure("digits", {
   },
 
   describe({bound}, {looks: [last, first]}) {
-    const like = ([four, three]) => Math.max(four, three) < 0.3 ? say`neither`
-      : say`a ${four > three ? 4 : 3} (${fixed(Math.max(four, three))}, the other ${fixed(Math.min(four, three))})`;
-    return say`Most like, by cosine: .grad ${like(last)}, clipped first at ${fixed(bound, 1)} ${like(first)}.`;
+    const like = ([four, three]) => Math.max(four, three) < 0.3 ? say`neither a 3 nor a 4`
+      : say`a ${four > three ? 4 : 3} (cosine ${fixed(Math.max(four, three))}, with a ${four > three ? 3 : 4} ${fixed(Math.min(four, three))})`;
+    return say`.grad looks like ${like(last)}. Clipped at ${fixed(bound, 1)} first, the mean looks like ${like(first)}.`;
   },
 
   build(figure, picture, width, controls) {

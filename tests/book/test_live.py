@@ -459,7 +459,7 @@ def test_the_picture_of_the_tape_is_that_of_its_last_step(opened):
 
 def test_the_digits_say_what_chapter_1_prints(opened):
     page = opened("digits")
-    assert "grad a 4 (0.96, the other 0.76)" in said(page)
+    assert "grad looks like a 4 (cosine 0.96, with a 3 0.76)" in said(page)
     press(page, "radio", "0 to 1", "Space")
     assert "grad a 3" in said(page)
     press(page, "button", "Reset")
