@@ -76,7 +76,7 @@ live.figure("batch", {
     };
     svg.append(...all.map((row) => make("svg:circle", {...at(row), r: 4, fill: "none", stroke: "var(--l-grey)", "stroke-width": 1.5})));
     const dots = Array.from({length: MEANS}, () => make("svg:circle", {r: 3, fill: "var(--l-blue)", "fill-opacity": 0.6, class: "live-moves"}));
-    const ring = make("svg:circle", {cx, cy, fill: "none", stroke: "var(--l-orange)", "stroke-width": 2.5, "stroke-dasharray": "6 4", class: "live-moves"});
+    const ring = make("svg:circle", {cx, cy, fill: "none", stroke: "var(--l-orange)", "stroke-width": 3.5, "stroke-dasharray": "6 4", class: "live-moves"});
     svg.append(...dots, ring, make("svg:path", {d: `M${cx - 8} ${cy}h16M${cx} ${cy - 8}v16`, stroke: "var(--l-ink)", "stroke-width": 2.5}));
     const names = [["var(--l-muted)", wide ? "a row" : "row", "none", "var(--l-grey)"], ["var(--l-blue)", "mean of a batch", "var(--l-blue)", "none"], ["var(--l-orange)", wide ? "their distance" : "distance", "none", "var(--l-orange)"]];
     names.forEach(([ink, text, fill, stroke], i) => {

@@ -81,7 +81,7 @@ live.figure("branch", {
       const lines = [path(0), path(1)];
       svg.append(...lines, make("svg:rect", {x: middle - 26, y: y(0) + 1, width: 52, height: high - 9, rx: high / 2, fill: "var(--l-ink)"}));
       word(middle, y(0) + high / 2 + 1, "x", {class: "live-small", style: "fill: var(--l-paper); font-weight: 600"});
-      const asks = k ? null : word(middle, y(1) + high / 2 + 5, "", {class: "live-name live-small"});
+      const asks = k ? null : word(middle + 10, y(1) + 4, "", {class: "live-name live-small", "text-anchor": "start"});
       const boxes = ROWS.map(({road, row}, i) => {
         const [x, above] = [across(road), y(row)];
         const press = k && i === 6 ? () => figure.set({way: 1 - figure.state.way})
