@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import persample as ps
-from persample import statistics
+from persample import backends, statistics
 from support.clipped_sum_cases import BOTH, JAX, KIND, WEIGHTS, B, I, X, Y, square
 from support.missing import MISSING
 from support.processes import python
@@ -252,6 +252,15 @@ def test_bounds_weights_and_batches(backend):
     )(w, x, max_norm=0.7)
     assert_near(total, by_loop(rows, 0.7, np.ones(B))[1])
     assert_near([aux["w"], aux["h"]], [np.stack([ONE["w"]] * B), X @ ONE["w"].T])
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch"])
+def test_the_sample_that_stands_in_for_none_is_zero(name, monkeypatch):
+    """Whatever uninitialised memory holds, a loss of an empty batch does not meet NaN."""
+    own, nan = backends.backend(name), put(name, np.full((1, 3), np.nan))
+    monkeypatch.setattr(own, "empty", lambda shape, like: nan)
+    (found,) = own.zeros_for_none((put(name, np.zeros((0, 3))),), (0,))
+    assert_near(found, np.zeros((1, 3)))
 
 
 @pytest.mark.parametrize("bound", ["1", 1j])

@@ -164,7 +164,8 @@ class Backend:
             if axis is None:
                 return part
             one = lambda x: (*x.shape[: axis % x.ndim], 1, *x.shape[axis % x.ndim + 1 :])  # noqa: E731
-            return self.tree_map(lambda x: 0 * self.empty(one(x), x), part)
+            zeros_of = lambda x: self.namespace(x).zeros_like(self.empty(one(x), x))  # noqa: E731
+            return self.tree_map(zeros_of, part)
 
         return self.map_axes(zeros, axes, arguments)
 
