@@ -152,11 +152,6 @@ def word(x, program):
     program.scope[name] = np.array(x)
     return name
 
-def no_array(x, *how, **more):
-    raise TypeError(f"{x} is no array; jit needs it as an argument")
-
-Tracer.__array__ = no_array                   # NumPy calls this
-
 def live(nodes, result):
     """The lines on which the result depends."""
     kept, needed = [], {result}
@@ -181,7 +176,7 @@ def jit(f):
     scopes = {}
     def run(*args):
         if any(isinstance(x, Tracer) for x in args):
-            return f(*args)                   # part of another transform
+            return f(*args)     # in another transform: not compiled
         shapes = tuple(np.shape(x) for x in args)
         if shapes not in scopes:
             named = {f"x{i}": x for i, x in enumerate(args)}
@@ -189,6 +184,11 @@ def jit(f):
             exec(text, scopes[shapes])
         return scopes[shapes]["program"](*args)
     return run
+
+def no_array(x, *how, **more):
+    raise TypeError(f"{x} is no array; jit needs it as an argument")
+
+Tracer.__array__ = no_array                   # NumPy calls this
 
 def known(x):
     """The number of a tracer of grad, for an `if`."""
