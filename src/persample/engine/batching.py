@@ -114,7 +114,7 @@ batch_rules = {
 
 
 class BatchTracer(Tracer):
-    """One sample of ``value``, which has all samples along axis 0 if ``batched``, else none."""
+    """One sample of ``value``, which has the samples along axis 0 if ``batched``."""
 
     __slots__ = ("value", "batched")
 

@@ -1,7 +1,7 @@
 """Translate an einsum of two arrays into the NumPy expression that a person would write.
 
-A module of its own because `primitives` evaluates the expression and `codegen` writes it into
-programs. No other primitive has several forms in NumPy to choose from by its parameters.
+A module of its own because `primitives` evaluates the expression and `codegen` writes it into the
+generated programs.
 """
 
 from collections.abc import Callable
