@@ -1,8 +1,8 @@
 """The page of the package's names: docstrings as this package writes them, and links to them.
 
-Sphinx's autodoc reads the docstrings. Their sections are its readers' (Parameters, Returns, ...)
-but a parameter is described in the line that names it, so they are rewritten here as lists. And
-every `ps.name` in the text of a page leads to its entry.
+Sphinx's autodoc reads the docstrings. Their sections have the usual names (Parameters, Returns,
+...), but a parameter is described in the line that names it, so they are rewritten here as lists.
+Every `ps.name` in the text of a page becomes a link to its entry.
 """
 
 import re
@@ -21,7 +21,7 @@ NAME = re.compile(r"(?:ps|persample)\.([A-Za-z_][\w.]*)")
 
 
 def escaped(line: str) -> str:
-    """Escape a line of a docstring, except for its code."""
+    """Return a line of a docstring with reStructuredText escaped, except in its code."""
     if line.lstrip().startswith(">>>"):
         return line
     parts = LITERAL.split(line)
@@ -45,7 +45,7 @@ def entries(body: list[str]) -> list[str]:
 
 
 def text(lines: list[str]) -> list[str]:
-    """Return the lines of running text; a source becomes a field."""
+    """Return the lines of running text; a paragraph "Source: ..." becomes a field."""
     made: list[str] = []
     source = False
     for line in lines:
@@ -59,7 +59,7 @@ def text(lines: list[str]) -> list[str]:
 
 
 def rewritten(lines: list[str]) -> list[str]:
-    """Return a docstring with its sections as fields."""
+    """Return the lines of a docstring with its sections as reStructuredText fields."""
     start, *parts = SECTION.split("\n".join(lines))
     made = text(start.splitlines())
     for name, part in zip(parts[::2], parts[1::2], strict=True):
@@ -75,7 +75,7 @@ def rewritten(lines: list[str]) -> list[str]:
 
 
 def process(app, what, name, obj, options, lines) -> None:
-    """Rewrite a docstring that autodoc has read."""
+    """Rewrite, in place, the lines of a docstring that autodoc has read."""
     lines[:] = rewritten(lines)
 
 

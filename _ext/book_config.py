@@ -14,7 +14,7 @@ def add_files(app, config):
 def read_pages_alone(app, config):
     """Restrict Sphinx to the pages of `_toc.yml` and the top-level folders that hold them.
 
-    It would walk through all that lies beside them, such as an environment of 50,000 files.
+    Otherwise it would walk through every other folder, such as an environment of 50,000 files.
     """
     pages = list(config.external_site_map)
     config.include_patterns = [page + end for page in pages for end in ("", *config.source_suffix)]

@@ -1,6 +1,6 @@
-"""Write drawings into the pages themselves, so that they take the page's face and colours.
+"""Write SVG drawings into the pages themselves, so that they take the page's font and colours.
 
-A browser gives a drawing that is a file of its own neither. `_static/book.css` says what the
+A drawing that is a file of its own gets neither. `_static/book.css` says what the
 colours of its text, its axes and its lines become in light and in dark: `--ink-22262b` stands for
 #22262b; a colour without an entry stays as it is.
 """
@@ -22,14 +22,14 @@ RASTER = re.compile(r'<image (?=[^>]*?href="data:image/png;base64,([^"]*)")')
 
 
 def grey(raster: re.Match) -> str:
-    """Mark a picture in a drawing that has no colours: a dark page turns light and dark round."""
+    """Give a picture in a drawing the class `grey` if it has no colours: dark pages invert it."""
     with Image.open(io.BytesIO(base64.b64decode(raster[1]))) as picture:
         colours = picture.convert("RGB").getcolors(picture.width * picture.height)
     return raster[0] + 'class="grey" ' * all(min(c) == max(c) for _, c in colours)
 
 
 def inline(drawing: str, number: int, inks: set[str], alt: str, classes: str) -> str:
-    """Return a drawing as a part of a page; the number makes its names unlike those of others."""
+    """Return a drawing as HTML for a page; ``number`` makes its ids different from others'."""
     _, head, body = re.split(r"(<svg[^>]*>)", drawing.replace("xlink:href", "href"), maxsplit=1)
     # A drawing without a text of its own is an ornament, as on a card, which shows a part of it.
     small = not alt and re.search(r'<view id="small" viewBox="([^"]*)"', body)
@@ -53,7 +53,7 @@ def inline(drawing: str, number: int, inks: set[str], alt: str, classes: str) ->
 
 
 def put(app, pagename, templatename, context, doctree) -> None:
-    """Write the drawings of a page into it."""
+    """Replace the SVG images of a page by their drawings."""
     sheet = Path(app.srcdir, "_static/book.css")
     style = sheet.read_text(encoding="utf-8") if sheet.is_file() else ""
     inks = set(re.findall(r"--ink-(\w{6}):", style))

@@ -32,7 +32,7 @@ def names(number: str) -> tuple[str, str]:
 
 
 def files(root: Path) -> list[Path]:
-    """List the files of the repository: all but what `.gitignore` names, and environments."""
+    """List the files of the repository, without those in `.gitignore` and environments."""
     lines = (root / ".gitignore").read_text(encoding="utf-8").splitlines()
     built = [".git", *(line.rstrip("/") for line in lines if line and not line.startswith("#"))]
 
@@ -50,14 +50,14 @@ def files(root: Path) -> list[Path]:
 
 
 def make_archive(root: Path, target: Path) -> None:
-    """Write the repository into a zip, in one folder."""
+    """Write the files of the repository into the zip ``target``, inside one folder."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in files(root):
             archive.write(path, f"{target.stem}/{path.relative_to(root).as_posix()}")
 
 
 def make_wheel(root: Path, folder: Path) -> None:
-    """Build the package as `pip` would, from a copy, without asking any network."""
+    """Build the package's wheel into ``folder`` from a copy, without network access."""
     program = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
     with tempfile.TemporaryDirectory() as copy:
         for name in ("pyproject.toml", "README.md", "LICENSE"):
@@ -69,7 +69,7 @@ def make_wheel(root: Path, folder: Path) -> None:
 
 
 def note(number: str) -> str:
-    """Return what a downloaded notebook says first: how to run it."""
+    """Return the Markdown that tells how to run a downloaded notebook."""
     wheel, archive = names(number)
     return (
         f"**To run this notebook:** unpack `{archive}`, which its page offers in the same menu,"
@@ -79,7 +79,7 @@ def note(number: str) -> str:
 
 
 def with_note(text: str, number: str) -> str:
-    """Return a notebook that begins with how to run it."""
+    """Return the notebook (JSON text) with that note as its first cell, once."""
     notebook = json.loads(text)
     cells = [cell for cell in notebook["cells"] if cell.get("id") != NOTE]
     first = {"cell_type": "markdown", "id": NOTE, "metadata": {}, "source": [note(number)]}
@@ -88,7 +88,7 @@ def with_note(text: str, number: str) -> str:
 
 
 def finish(app, exception) -> None:
-    """Write wheel and archive beside the pages, and a note into each notebook."""
+    """Write wheel and archive beside the pages, and the note into each notebook."""
     root = Path(app.srcdir)
     number = version(root)
     if exception or not app.builder.search or number is None:
@@ -103,7 +103,7 @@ def finish(app, exception) -> None:
 
 
 def add_buttons(app, pagename, templatename, context, doctree) -> None:
-    """Add buttons for both to the download menu of a page."""
+    """Add buttons for wheel and archive to the download menu of a page."""
     number = version(Path(app.srcdir))
     for group in context.get("header_buttons", []):
         if group.get("label") == "download-buttons" and number is not None:

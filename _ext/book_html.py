@@ -1,7 +1,7 @@
-"""Mend the pages that the theme and other extensions make: scripts, icons, ids, terms, pictures.
+"""Correct the pages that theme and extensions make: scripts, icons, ids, terms, pictures.
 
-Each function mends one thing; `setup` at the end says when each runs. What is wrong in a template
-of the theme is mended in `templates/`, what screen readers are told wrongly in `_static/book.js`.
+Each function corrects one thing; `setup` at the end says when each runs. Faults in a template of
+the theme are corrected in `templates/`, those that concern screen readers in `_static/book.js`.
 """
 
 import itertools
@@ -23,10 +23,10 @@ STYLE = re.compile(r' style="width: (\d+)px; height: (\d+)px;"')
 
 
 def drop_scripts(app, pagename, templatename, context, doctree):
-    """Leave out scripts without a use: thebe's fails on every page, Sphinx's search is not used.
+    """Leave out unused scripts: thebe's, which fails on every page, and those of Sphinx's search.
 
-    Sphinx loads MathJax on a page of contents if any page below it has a formula. Those that
-    stay wait until the page has been read, but for the one that scripts in the page build on.
+    MathJax is left out of pages without a formula. The other scripts wait until the page has
+    been parsed, except for the one that scripts in the page need.
     """
     unused = ["thebe", "doctools", "sphinx_highlight"]
     if not re.search(r'class="(?:[^"]* )?math[ "]', context.get("body", "")):
@@ -71,7 +71,7 @@ def cut_icons(app, exception):
 
 
 def drop_repeated_ids(app, doctree, docname):
-    """Give the inside of exercises, solutions and proofs no id: all of a page had the same."""
+    """Remove the ids of the bodies of exercises, solutions and proofs, which repeat on a page."""
     for section in doctree.findall(nodes.section):
         if section["ids"] and re.fullmatch("(exercise|solution|proof)-content", section["ids"][0]):
             section["ids"] = []
@@ -79,7 +79,7 @@ def drop_repeated_ids(app, doctree, docname):
 
 @cache
 def meanings(env) -> dict[str, str]:
-    """Return what the glossary says, by the place of each term; nothing changes it in a build."""
+    """Return {id of a term: its definition} of the glossary."""
     if GLOSSARY not in env.all_docs:
         return {}
     return {
@@ -91,7 +91,7 @@ def meanings(env) -> dict[str, str]:
 
 
 def explain_terms(app, doctree, docname):
-    """Let a link to the glossary say what the term means, unless that takes a formula in TeX."""
+    """Give links to the glossary the definition as title, unless it contains TeX."""
     for link in doctree.findall(nodes.reference):
         text = meanings(app.env).get(link.get("refuri", "").partition("glossary.html#")[2], "\\")
         if "\\" not in text:
@@ -99,10 +99,10 @@ def explain_terms(app, doctree, docname):
 
 
 def size_pictures(app, pagename, templatename, context, doctree):
-    """Give pictures their size as attributes; load all but the first when they come near.
+    """Give pictures width and height attributes; load all but the first lazily.
 
-    The browser then knows their shape before they arrive, so that the text below does not jump,
-    and can still make them narrower, which a size as a style forbids.
+    The browser then reserves their space before they are loaded, so that text does not move,
+    and can still make them narrower, which a size in a style attribute forbids.
     """
     sources = {name: uri for uri, name in app.builder.images.items()}
     count = itertools.count()

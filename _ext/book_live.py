@@ -1,4 +1,4 @@
-"""Live figures: a box in a chapter becomes a figure that a reader can touch, without a server.
+"""Live figures: a box in a chapter becomes an interactive figure that needs no server.
 
     <!-- live-clip -->
     > **Live figure.** It runs on the built page: `make serve`, then `chapters/NAME.html`.
@@ -12,8 +12,8 @@
     > </details>
 
 A notebook shows the box as it stands. The built page drops its title and first paragraph. The
-figure comes after the second; what follows stays below it. What it computes and draws is
-`live/NAME.js`, on top of `live/live.js`. Without JavaScript, and in print, the page shows none of
+figure comes after the second; what follows stays below it. Its program is
+`live/NAME.js`, which uses `live/live.js`. Without JavaScript, and in print, the page does not show
 it: the static figure beside it says the same, or a picture in the box, which is shown only then.
 """
 
@@ -36,7 +36,7 @@ class live_figure(nodes.General, nodes.Element):
 
 
 def folded(box: nodes.admonition) -> list[nodes.Node]:
-    """Return a box as plain HTML that folds: a second frame within the figure's is too much."""
+    """Return a box as nodes of a plain <details> element, without a second frame."""
     title, *words = box.children
     start = f"<details><summary>{html.escape(title.astext())}</summary>"
     opens, closes = (nodes.raw("", text, format="html") for text in (start, "</details>"))
@@ -44,7 +44,7 @@ def folded(box: nodes.admonition) -> list[nodes.Node]:
 
 
 class Live(SphinxTransform):
-    """Puts live figures in the place of the boxes that name them."""
+    """Replaces the boxes that name a live figure by `live_figure` nodes."""
 
     default_priority = 500
 
@@ -76,7 +76,7 @@ def opening(name: str) -> str:
 
 
 def visit_html(translator, node):
-    """Write the words, in a box that stays hidden until its script runs."""
+    """Open the figure's box, which stays hidden until its script runs."""
     translator.body.append(opening(node["name"]))
 
 
@@ -86,7 +86,7 @@ def depart_html(translator, node):
 
 
 def add_scripts(app, pagename, templatename, context, doctree):
-    """Name the scripts of a page's figures; they run when the page has been read."""
+    """Add the scripts of a page's live figures; they run when the page has been parsed."""
     figures = [node["name"] for node in doctree.findall(live_figure)] if doctree else []
     for name in [COMMON, *figures] if figures else []:
         app.add_js_file(f"{name}.js", loading_method="defer")

@@ -62,17 +62,17 @@ HOST = re.compile(r"(?<![\w/.])((?:[\w-]+\.)+(?:com|org|dev|net|cn|io)/[^\s{},]+
 
 
 def anchor(heading: str) -> str:
-    """Return what Jupyter calls a heading in a link."""
+    """Return a heading as Jupyter writes it in a link: `The-heading`."""
     return re.sub(r"[`*\\]", "", heading).strip().replace(" ", "-")
 
 
 def slug(heading: str) -> str:
-    """Return what GitHub and MyST call a heading or a term in a link."""
+    """Return a heading or a term as GitHub and MyST write it in a link: `the-heading`."""
     return re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-")
 
 
 def address(key: str, fields: dict[str, str]) -> str:
-    """Return where a work is found; one without an address is found in the list of works."""
+    """Return the URL of a work, or its place in references.bib if it has none."""
     said = " ".join(fields.get(name, "") for name in ("howpublished", "note")).replace("\\", "")
     paper = fields.get("eprint") or "".join(re.findall(r"arXiv:(\d+\.\d+)", said))
     for there, url in (
@@ -88,7 +88,7 @@ def address(key: str, fields: dict[str, str]) -> str:
 
 
 def addresses(entries: dict) -> dict[str, str]:
-    """Return address -> key for the works of a bibliography; no two share one."""
+    """Return {address: key} for the works of a bibliography; equal addresses get #key added."""
     found: dict[str, str] = {}
     for key, entry in entries.items():
         url = address(key, entry.fields)
@@ -107,33 +107,33 @@ def _places(path: Path, changed: float) -> dict[str, str]:
 
 
 def places(path: Path) -> dict[str, str]:
-    """Return heading -> label of a page, headings as in links."""
+    """Return {heading, as written in links: label} of a page."""
     return _places(path, path.stat().st_mtime) if path.is_file() else {}
 
 
 def terms(glossary: str) -> dict[str, str]:
-    """Return slug -> term of the glossary."""
+    """Return {slug: term} for the text of the glossary."""
     blocks = re.findall(r"^```\{glossary\}\n(.*?)^```", glossary, re.M | re.S)
     names = [line for block in blocks for line in block.splitlines() if line and line[0] != " "]
     return {slug(name): name for name in names}
 
 
 def box(kind: str, title: str, body: str, options: tuple[str, ...] = ()) -> str:
-    """Return a directive, in a fence that is longer than those in it."""
+    """Return a MyST directive in a fence that is longer than the fences in its body."""
     fence = "`" * max([3, *(len(run) + 1 for run in re.findall(r"^`{3,}", body, re.M))])
     head = "\n".join([f"{fence}{{{kind}}} {title}".rstrip(), *options])
     return f"{head}\n{body.strip()}\n{fence}" if body.strip() else f"{head}\n{fence}"
 
 
 class Page:
-    """One notebook: turns its cells into MyST, and knows whether a solution has begun."""
+    """One notebook: turns its cells into MyST, and keeps track of exercises and solutions."""
 
     def __init__(self, path: Path, works: dict[str, str], meanings: dict[str, str]):
         self.path, self.works, self.meanings = path, works, meanings
         self.exercise, self.solving, self.linked = "", False, set()
 
     def cells(self, cells: list[dict]) -> list[dict]:
-        """Return the cells of the page; what only a notebook shows is left out."""
+        """Return the cells of the page, without those that only the notebook shows."""
         made = []
         for cell in cells:
             if cell["cell_type"] == "markdown":
@@ -148,7 +148,7 @@ class Page:
         return made
 
     def cell(self, text: str) -> str:
-        """Return a text cell, with the exercises and solutions that begin and end in it."""
+        """Return a text cell as MyST; exercises and solutions may begin or end in it."""
         if text.strip() == SOLUTION:
             self.solving = True
             return box("solution-start", self.exercise, "", (":class: dropdown",))
@@ -166,7 +166,7 @@ class Page:
         return self.blocks(text)
 
     def blocks(self, text: str) -> str:
-        """Return text with its boxes, folds, tabs and labels, and what stands in its lines."""
+        """Return text as MyST: boxes, folds, tabs, labels, links and coloured symbols."""
         text = HIDDEN.sub("", text)
         text = TABS.sub(self.tabs, text)
         text = QUOTE.sub(self.quoted, text)
@@ -197,7 +197,7 @@ class Page:
         return box("admonition", title, self.blocks(body), options)
 
     def inline(self, match: re.Match) -> str:
-        """Return a link as what it is on the page: to a label, a term or a work."""
+        """Return a link as a MyST role: to a label, a term, a work or a file."""
         if match["code"] or match["picture"]:
             return match[0]
         if match["works"]:
@@ -221,7 +221,7 @@ class Page:
 
 
 def coloured(match: re.Match) -> str:
-    """Return a symbol in its colour; the head of a table stays as it is."""
+    """Return a symbol with the class of its colour; other matches stay as they are."""
     return f"[{match[0]}]{{.{SYMBOLS[match[0]]}}}" if match[0] in SYMBOLS else match[0]
 
 

@@ -1,7 +1,7 @@
-"""The search of the built book: every place of every page, found by MiniSearch in the page.
+"""The search of the built book: an index of every place of every page, for MiniSearch.
 
-A place is a section, a term of the glossary or a name of the package. What each says is written
-as a script beside the page of results, so that a book opened from a folder is searched as well.
+A place is a section, a term of the glossary or a name of the package. The index is written as a
+script, not as data, so that the search also works in a book opened from a folder.
 """
 
 import json
@@ -30,7 +30,7 @@ def is_left_out(node: nodes.Node) -> bool:
 
 
 def name_of(node: nodes.Node) -> str:
-    """Return by which id a link leads to a place; an exercise is in the section around it."""
+    """Return the id of a place for links, empty if the node is none (as an exercise's content)."""
     if not isinstance(node, PLACES):
         return ""
     ids = node["ids"] or node[0].get("ids") or [""]
@@ -38,7 +38,7 @@ def name_of(node: nodes.Node) -> str:
 
 
 def places(doctree: nodes.document, address: str) -> list[dict]:
-    """Return every place of a page: address, heading, words and code."""
+    """Return a dict of address, heading, words and code for every place of a page."""
     for node in list(doctree.findall(is_left_out)):
         if node.parent is not None:
             within = isinstance(node, addnodes.pending_xref)  # a word of a sentence
@@ -84,14 +84,14 @@ def finish(app, exception) -> None:
 
 
 def write(folder: Path, found: list[dict]) -> None:
-    """Write the script of the search, with the places that it knows."""
+    """Write the script of the search with the places ``found`` in it."""
     code = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
     code = f"const bookPlaces = {json.dumps(found, ensure_ascii=False)};\n{code}"
     Path(folder, "_static/book_search.js").write_text(code, encoding="utf-8")
 
 
 def written(folder: Path) -> list[dict]:
-    """Return the places that a built search knows."""
+    """Return the places in the search script of a built book."""
     with Path(folder, "_static/book_search.js").open(encoding="utf-8") as script:
         return json.loads(script.readline().removeprefix("const bookPlaces = ").strip(";\n"))
 

@@ -1,4 +1,4 @@
-"""How the book is found and shared: a picture, and descriptions from `chapters/pages.toml`."""
+"""Metadata for search engines and links: a picture, descriptions from `chapters/pages.toml`."""
 
 import datetime
 import re
@@ -18,13 +18,13 @@ FIGURE, PICTURE = "chapters/images/digits-light.png", "_images/share.png"
 
 
 def settings(root: Path) -> dict[str, dict[str, str]]:
-    """Return page -> its metadata; empty without a file of them."""
+    """Return {page: its metadata}, empty if there is no `chapters/pages.toml`."""
     path = root / "chapters" / "pages.toml"
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def draw(app, exception) -> None:
-    """Draw the picture: the landing page's figure on white, as its own ground is transparent."""
+    """Draw the picture: the landing page's figure, which is transparent, on white."""
     figure = Path(app.srcdir, FIGURE)
     if exception or app.builder.format != "html" or not figure.is_file():
         return
@@ -36,7 +36,7 @@ def draw(app, exception) -> None:
 
 
 def describe(app, pagename, templatename, context, doctree) -> None:
-    """Put the hand-written words, and the address of the picture, into a page's head."""
+    """Put a page's description and the address of the picture into its head."""
     said = settings(Path(app.srcdir))
     if pagename not in said or app.builder.format != "html":
         return
@@ -63,7 +63,7 @@ def describe(app, pagename, templatename, context, doctree) -> None:
 
 
 def dated(root: Path) -> datetime.date:
-    """Return the day of the last change as git has it, or today's where there is no git."""
+    """Return the date of the last commit, or today's where there is no git."""
     known = ""
     if (root / ".git").exists() and shutil.which("git"):
         command = ["git", "log", "-1", "--format=%cs"]

@@ -5,10 +5,10 @@
 
 For each folder of `locale/`, Sphinx reads the book by its catalogs of messages, in the layout of
 sphinx-intl, and writes the pages whose catalog has more than a title: `zh/index.html` beside
-`index.html`. They share its files. A link to a page that is not among them leads to the English
-one and says so. What templates and scripts say is in `site.po`; what a script of a page says is
-written with `say` (`templates/say.js`). A paragraph without a message that is confirmed stays
-English, with the class `untranslated`.
+`index.html`. They share its static files. A link to a page that is not translated leads to the
+English one and says so. The texts of templates and scripts are in `site.po`; a script of a page
+translates its own with `say` (`templates/say.js`). A paragraph without a confirmed translation
+stays English, with the class `untranslated`.
 """
 
 import json
@@ -41,12 +41,12 @@ EXERCISE = re.compile(r"^(`{3,}\{exercise\} )(.+)$", re.M)
 
 
 def code(language: str) -> str:
-    """Return the name that a language has in addresses: zh for zh_CN."""
+    """Return the name of a language in addresses: zh for zh_CN."""
     return language.partition("_")[0]
 
 
 def catalog(root: Path, language: str, name: str) -> Path:
-    """Return where the messages of a page are."""
+    """Return the path of a page's catalog of messages."""
     return Path(root, "locale", language, "LC_MESSAGES", f"{name}.po")
 
 
@@ -58,18 +58,18 @@ def _messages(path: Path, changed: float) -> dict[str, str]:
 
 
 def messages(path: Path) -> dict[str, str]:
-    """Return English -> other language; nothing for what is marked as unsure."""
+    """Return {English: translation} of a catalog, empty where it is marked as fuzzy."""
     return _messages(path, path.stat().st_mtime) if path.is_file() else {}
 
 
 def words(root: Path, language: str) -> dict[str, str]:
-    """Return the messages of templates and scripts."""
+    """Return {English: translation} of the texts of templates and scripts."""
     found = messages(catalog(root, language, SITE))
     return {english: said for english, said in found.items() if said}
 
 
 def translated(root: Path, language: str, english: str) -> str:
-    """Return a message of `site.po`, or the English if there is none."""
+    """Return the translation of a text by `site.po`, or the English if there is none."""
     return words(root, language).get(english, english)
 
 
@@ -85,7 +85,7 @@ def _pages(folder: Path) -> list[str]:
 
 
 def pages(root: Path, language: str) -> list[str]:
-    """Return the pages that are shown in a language: all but those whose title alone is known."""
+    """Return the pages shown in a language: those with more than the title translated."""
     return [n for n in _pages(catalog(root, language, SITE).parent) if n != SITE] + [SEARCH]
 
 
@@ -93,7 +93,7 @@ def pages(root: Path, language: str) -> list[str]:
 
 
 def prepare(app, config) -> None:
-    """Say in a page's language what the settings say."""
+    """Translate the texts of the settings into the language of this build."""
     if config.language == ENGLISH:
         return
     said = words(app.srcdir, config.language)
@@ -112,7 +112,7 @@ def prepare(app, config) -> None:
 
 
 def begin(app) -> None:
-    """Compile every catalog, and share the index of the search, which has all languages."""
+    """Compile every catalog; write no search index, as the English build's is shared."""
     if app.config.language != ENGLISH:
         app.builder.compile_update_catalogs()
         app.builder.search = False
@@ -120,7 +120,7 @@ def begin(app) -> None:
 
 
 def outline(text: str) -> str:
-    """Return of a text only what links lead to: its headings, labels and exercises."""
+    """Return only the parts of a text that links lead to: headings, labels and exercises."""
     found = [match["kept"] or "" for match in PLACES.finditer(text)]
     return "\n\n".join(k + "\n```" * k.startswith("```") for k in found if k)
 
@@ -159,7 +159,7 @@ def is_shown(node: nodes.Element) -> bool:
 
 
 class Messages(SphinxTransform):
-    """Notes what a page says, before Sphinx translates it."""
+    """Stores the messages of a page before Sphinx translates them."""
 
     default_priority = 15
 
@@ -171,7 +171,7 @@ class Messages(SphinxTransform):
 
 
 class AfterTranslation(SphinxTransform):
-    """Mends two things: a picture counts as untranslated, and a term hides its English word."""
+    """Removes the mark of pictures as untranslated; adds the English word to translated terms."""
 
     default_priority = 30
 
@@ -186,7 +186,7 @@ class AfterTranslation(SphinxTransform):
 
 
 def add_links(app, pagename, templatename, context, doctree) -> None:
-    """Give a page its address in each language, and the words of its scripts."""
+    """Give a page's context its address in each language, and the texts of its scripts."""
     root, mine = app.srcdir, app.config.language
     context["words"] = words(root, mine) if mine != ENGLISH else {}
     others = [one for one in languages(root) if pagename in pages(root, one)]
@@ -224,7 +224,7 @@ def setup(app):
 
 
 def note(app, exception) -> None:
-    """Write what each page of another language says in English."""
+    """Write the English messages of each page of a translated build to messages.json."""
     if exception or app.config.language == ENGLISH:
         return
     about = {name: app.env.metadata[name] for name in app.env.found_docs}
@@ -234,7 +234,7 @@ def note(app, exception) -> None:
 
 
 def mended(html: str, page: str, here: set[str], said: dict[str, str]) -> str:
-    """Return a page beside the English ones, with its links and the words of the theme mended."""
+    """Return a translated page with its links and the texts of the theme adapted."""
     in_english = said.get(" (in English)", " (in English)")
 
     def label(match: re.Match) -> str:
@@ -292,12 +292,12 @@ def build(root: Path, language: str) -> int:
 
 
 def said(root: Path, language: str) -> dict[str, list[str]]:
-    """Return what each page says in English, as of the last build."""
+    """Return {page: its English messages} of the last build."""
     return json.loads(Path(root, "_build", language, "messages.json").read_text("utf-8"))
 
 
 def unconfirmed(root: Path) -> list[str]:
-    """List what is shown in English for want of a translation: page and message."""
+    """List the messages that translated pages show in English, as "page: message"."""
     return [
         f"{code(language)}/{name}: {message}"
         for language in languages(root)
@@ -309,7 +309,7 @@ def unconfirmed(root: Path) -> list[str]:
 
 
 def update(root: Path, language: str, name: str) -> None:
-    """Bring a catalog up to date: new messages are empty, changed ones marked as unsure."""
+    """Bring a catalog up to date: new messages are empty, changed ones marked as fuzzy."""
     path, page = catalog(root, language, name), Catalog()
     with path.open("rb") as file:
         found = read_po(file)

@@ -1,4 +1,4 @@
-"""A headless browser and the built book on a local address, for the page test and screenshots."""
+"""A headless browser and a local server of the built book, for page tests and screenshots."""
 
 import gzip
 import shutil
@@ -27,7 +27,7 @@ FLAGS = [
 
 
 class NoBrowser(Exception):
-    """No browser could be started; the message tells how to get one."""
+    """No browser could be started; the message says how to install one."""
 
 
 class _Quiet(SimpleHTTPRequestHandler):
@@ -36,7 +36,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 class Zipped(_Quiet):
-    """Serves files compressed, as a host does, except for fonts and pictures."""
+    """Serves files gzipped, as a web host does, except for woff and PNG files."""
 
     def do_GET(self) -> None:
         path = Path(self.translate_path(self.path))
@@ -54,7 +54,7 @@ class Zipped(_Quiet):
 
 @contextmanager
 def serve(folder: Path = HTML, handler: type = _Quiet) -> Iterator[str]:
-    """Serve a folder on a free port of this machine while the block runs; give its address."""
+    """Serve a folder on a free local port during a ``with`` block; yield the address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder)))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -68,7 +68,7 @@ def serve(folder: Path = HTML, handler: type = _Quiet) -> Iterator[str]:
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """Start the system's Chromium, or the one that Playwright installed for itself."""
+    """Yield a running Chromium: the system's, else the one that Playwright has installed."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     with sync_playwright() as playwright:
         try:
@@ -86,7 +86,7 @@ def browser() -> Iterator[Browser]:
 
 
 def pages(folder: Path = HTML) -> list[str]:
-    """Return the address of every page of the built book, relative to its root."""
+    """Return the path of every page of the built book, relative to its root."""
     found = (path.relative_to(folder) for path in folder.rglob("*.html"))
     return sorted(
         path.as_posix() for path in found if path.parts[0] not in {"_static", "_sources"}
@@ -94,7 +94,7 @@ def pages(folder: Path = HTML) -> list[str]:
 
 
 def settle(page) -> None:
-    """Wait until a page shows its formulas, fonts and pictures, those further down as well."""
+    """Wait until a page has loaded its formulas, fonts and all pictures."""
     page.wait_for_load_state("load")
     page.evaluate(
         """async () => {

@@ -1,4 +1,4 @@
-"""Write the words of the citations in the notebooks, as the list of works has them.
+"""Write or correct the citations in the notebooks from the bibliography.
 
 python scripts/citations.py    turns [@abadi2016] into ([Abadi et al., 2016](address)),
                                @[abadi2016] into [Abadi et al. (2016)](address), and corrects
@@ -24,7 +24,7 @@ KEYS = {url: key for key, url in ADDRESSES.items()}
 
 
 def words(entry: Entry) -> tuple[str, str]:
-    """Return the authors as they are cited, and the year."""
+    """Return the authors as they are cited ("Abadi et al."), and the year."""
     people = entry.persons["author"]
     names = [
         " ".join(str(name) for name in (*one.rich_prelast_names, *one.rich_last_names))
@@ -36,19 +36,19 @@ def words(entry: Entry) -> tuple[str, str]:
 
 
 def in_brackets(*keys: str) -> str:
-    """Return a citation that stands behind a sentence."""
+    """Return a citation of one or more works in brackets, as Markdown links."""
     links = (f"[{', '.join(words(WORKS[key]))}]({ADDRESSES[key]})" for key in keys)
     return f"({'; '.join(links)})"
 
 
 def in_text(key: str) -> str:
-    """Return a citation that is part of a sentence."""
+    """Return a citation as part of a sentence, as a Markdown link."""
     authors, year = words(WORKS[key])
     return f"[{authors} ({year})]({ADDRESSES[key]})"
 
 
 def corrected(text: str) -> str:
-    """Return text with the words of every citation as they should be."""
+    """Return text with citations by key written out, and known ones corrected."""
     text = re.sub(r"\[@(\w+(?:; ?@\w+)*)\]", lambda m: in_brackets(*re.split("; ?@", m[1])), text)
     text = re.sub(r"@\[(\w+)\]", lambda m: in_text(m[1]), text)
     known = lambda m, made: made(KEYS[m[1]]) if m[1] in KEYS else m[0]  # noqa: E731

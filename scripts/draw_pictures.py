@@ -20,7 +20,7 @@ INKS = {"light": "#22262b", "dark": "#e6edf3"}  # by the page that the picture i
 
 
 def computed() -> dict:
-    """Run chapter 1 up to the clipped mean; return its names."""
+    """Run chapter 1 up to the clipped mean; return the dict of names that it defines."""
     names: dict = {}
     for cell in nbformat.read(CHAPTER, as_version=4).cells:
         left_out = {"raises-exception", "remove-cell"} & set(cell.metadata.get("tags", []))
@@ -32,7 +32,7 @@ def computed() -> dict:
 
 
 def digits(names: dict, page: str) -> Figure:
-    """Draw what a step adds to the weights of class 3: for each image, and for all of them."""
+    """Draw the negative gradient by the weights of class 3: of each image, and both means."""
     with plt.rc_context({"text.color": INKS[page], "figure.constrained_layout.use": True}):
         figure, axes = plt.subplots(2, 5, figsize=(5.8, 2.8))
         pictures = [*-names["rows"][:, 3], -names["model"].weight.grad[3], -names["clipped"][3]]
@@ -45,7 +45,7 @@ def digits(names: dict, page: str) -> Figure:
 
 
 def draw(folder: Path) -> None:
-    """Write the picture into a folder, for both kinds of page."""
+    """Write the picture into a folder twice, for light and for dark pages."""
     folder.mkdir(exist_ok=True)
     plt.style.use(CHAPTER.with_name("matplotlibrc"))
     names = computed()

@@ -57,7 +57,7 @@ def execute(path: Path, timeout: int = 300) -> nbformat.NotebookNode:
 
 
 def run(notebook: nbformat.NotebookNode, folder: Path, timeout: int = 300) -> None:
-    """Run a notebook in a new kernel that starts in this folder; the outputs go into it."""
+    """Run a notebook in a new kernel that starts in ``folder``; store the outputs in it."""
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")
     os.environ.setdefault("PYTHONSTARTUP", str(ROOT / "scripts/kernel_startup.py"))
@@ -86,10 +86,10 @@ def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def shorten(traceback: list[str]) -> list[str]:
-    """Keep the frames in the notebook's own cells and the message: what a reader acts on.
+    """Return a traceback with only the frames of the notebook's own cells, and the message.
 
-    Frames inside a package become one line that names it. Colours go, as the book's pages
-    and the diffs show none.
+    Frames inside a package become one line that names it. Colour codes are removed, as neither
+    the book's pages nor diffs show them.
     """
     parts = [ANSI.sub("", part).strip("\n") for part in traceback]
     if len(parts) < 3 or parts[0] == TRACEBACK:  # a syntax error has no frames; done already

@@ -1,12 +1,12 @@
-"""Run the same line in every framework, each in an environment of its own.
+"""Run the programs of all frameworks, each in an environment of its own, and store the results.
 
     python scripts/frameworks.py                     all of them (make frameworks)
     python scripts/frameworks.py --only tensorflow   one, and keep what is stored of the others
-    python scripts/frameworks.py --keep-times        time nothing, which wants a quiet machine
+    python scripts/frameworks.py --keep-times        time nothing; keep the stored times
 
-A program of `benchmarks/frameworks/` is one framework's; its requirements, if the book's own
-environment lacks the framework, lie beside it. What the programs found is stored with versions
-and date. A framework that cannot be installed is stored with the reason.
+Each framework has a program in `benchmarks/frameworks/` and, if the book's own environment lacks
+it, a file of requirements beside it. Results are stored with versions and date, and a framework
+that cannot be installed with the reason. Timing needs a machine on which nothing else runs.
 """
 
 import argparse
@@ -44,12 +44,12 @@ MOST_SECONDS = 900
 
 
 def uv(*arguments: str) -> None:
-    """Run uv, which comes with the development environment."""
+    """Run uv with these arguments; raise CalledProcessError if it fails."""
     subprocess.run([sys.executable, "-m", "uv", *arguments], check=True)
 
 
 def environment(name: str, folder: Path) -> str:
-    """Return the Python to run a program with, in an environment made for it if it needs one."""
+    """Return the path of the Python to run a program with; make its environment if it has one."""
     requirements = PROGRAMS / f"requirements-{name}.txt"
     if not requirements.exists():
         return sys.executable
@@ -66,7 +66,7 @@ def environment(name: str, folder: Path) -> str:
 
 
 def run(name: str, folder: Path) -> dict:
-    """Return what one framework's program found, or why it could not be run."""
+    """Return the results of one framework's program, or why it could not be run."""
     try:
         python = environment(name, folder)
     except subprocess.CalledProcessError as error:
@@ -90,7 +90,7 @@ def today() -> str:
 
 
 def timed(name: str, found: dict, before: dict) -> dict:
-    """Return what was found with its times, which are those of before if none were measured."""
+    """Return the results ``found`` with their times, or with those of ``before`` if not timed."""
     if "times" not in found:  # a program that times nothing
         return found
     if found["times"]:

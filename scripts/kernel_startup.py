@@ -1,4 +1,4 @@
-"""What a kernel that executes or tests a notebook runs first; it leaves no name behind."""
+"""Code that a kernel runs before a notebook's cells; it leaves no name defined."""
 
 __import__("runpy").run_path(
     str(__import__("pathlib").Path(__file__).parents[1] / "src/persample_book/figures.py")

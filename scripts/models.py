@@ -42,7 +42,7 @@ def tokens(size, length):
 
 
 def losses_of_texts(logits, labels):
-    """Return the mean of each text over its own next tokens; labels are -100 where none counts."""
+    """Return the mean loss of each text over its next tokens; labels of -100 do not count."""
     each = F.cross_entropy(logits[:, :-1].mT, labels[:, 1:], reduction="none", ignore_index=-100)
     return each.sum(1) / (labels[:, 1:] != -100).sum(1)
 
@@ -53,7 +53,7 @@ def of_language(model, size, length):
 
 
 def of_padded_texts(model, size, length):
-    """Texts of several lengths, of which the first begins with a prompt that does not count.
+    """Return the losses of random padded texts; the prompt of the first one does not count.
 
     The loss of transformers is checked to be the mean over all tokens of the batch that count.
     """
@@ -76,7 +76,7 @@ def of_masked_language(model, size, length):
 
 
 def of_classes(*shape):
-    """Inputs of one shape, such as images."""
+    """Return a function computing the cross-entropies of random inputs of one shape."""
 
     def ask(model, size, length):
         out = model(torch.randn(size, *shape))
@@ -119,7 +119,7 @@ SOUND = {
 
 
 def models():
-    """Return name -> (function that makes the model, how it is asked)."""
+    """Return {name: (function that makes the model, function that computes its losses)}."""
     # Beside a PyTorch for another CUDA the operators of torchvision are missing; none is used.
     library = torch.library.Library("torchvision", "DEF")
     for name in ("nms", "qnms"):
@@ -198,7 +198,7 @@ def models():
 
 # What is said of a model.
 def verdict(name, make, ask):
-    """Return {model, parameters, result}, and the largest error and nodes, or the refusal."""
+    """Return a dict of model, parameters, result, and error and nodes or the refusal's text."""
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -227,7 +227,7 @@ def verdict(name, make, ask):
 
 
 def largest_error(model, record, losses):
-    """Return the largest difference from the oracle's rows, norms and clipped sum, relative."""
+    """Return the largest relative error of the rows, norms and clipped sum of a record."""
     parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
     alone = [
         torch.autograd.grad(
@@ -255,7 +255,7 @@ def row_norms(rows):
 
 
 def main() -> int:
-    """Judge all models and print the table; return the exit status."""
+    """Test the models and print the table; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", help="the name of one model")
     parser.add_argument("--save", action="store_true", help="keep the table of all models")

@@ -14,9 +14,9 @@ from mutmut.mutation.mutators import mutation_operators, operator_string
 
 @dataclass(frozen=True)
 class Mutant:
-    """One fault: where it is, the lines before and after, and the whole changed source.
+    """One fault: its file and function, the changed lines before and after, the whole source.
 
-    ``number`` tells apart equal changes of equal lines in one function, in reading order.
+    ``number`` counts equal changes of equal lines in one function, in reading order.
     """
 
     file: str
@@ -28,7 +28,7 @@ class Mutant:
 
     @property
     def key(self) -> tuple:
-        """An identifier that does not change when other code of the file changes."""
+        """Return an identifier that does not change when other code of the file changes."""
         return self.file, self.function, self.before, self.after, self.number
 
     def compiles(self) -> bool:
@@ -100,7 +100,7 @@ class _Finder(cst.CSTVisitor):
 
 
 def _differing_lines(source: str, changed: str) -> tuple[str, str]:
-    """Return the lines in which the two texts differ, before and after, without indentation."""
+    """Return the lines from the first to the last difference, before and after, not indented."""
     before, after = ([line.strip() for line in text.splitlines()] for text in (source, changed))
     while before and after and before[0] == after[0]:
         del before[0], after[0]

@@ -2,10 +2,10 @@
 
     python scripts/mutate.py [--only engine/reverse] [--workers 1] [--save]
 
-The mutants are those of tests/mutants.json whose lines are there still, and as many others as are
-missing. One that no test notices is either a gap in the tests or changes nothing that anybody
-sees. Each test file runs in a process of its own that sees the changed source: a fork of this
-one, which has imported the frameworks but not the package, so that it starts at once.
+The mutants are those of tests/mutants.json whose lines still exist, and others up to the intended
+number. One that no test notices shows a gap in the tests, unless it has no visible effect. Each
+test file runs with the changed source in a process of its own: a fork of this one, which has
+imported the frameworks but not the package, so that it starts at once.
 """
 
 import argparse
@@ -95,7 +95,7 @@ QUIET = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow"]
 
 
 def tests_of(name: str) -> tuple[str, list[str]]:
-    """Return the group of a module, and its test files, all of which must be there."""
+    """Return the group of a module and the paths of its test files, all of which must exist."""
     rows = [(group, row) for group in GROUPS for row in GROUPS[group] if name.startswith(row)]
     if not rows:
         raise SystemExit(f"{name} has no row in scripts/mutate.py")
@@ -111,7 +111,7 @@ def tests_of(name: str) -> tuple[str, list[str]]:
 
 
 def chosen(only: str) -> list[tuple[str, Mutant, list[str]]]:
-    """Return what to try: the group, the mutant, its tests. Others join if all of it is tried."""
+    """Return (group, mutant, test files) of each trial; new mutants only if all are tried."""
     stored = {tuple(row[:5]) for row in json.loads(STORED.read_text())["mutants"]}
     names = [path.relative_to(PACKAGE).as_posix() for path in sorted(PACKAGE.rglob("*.py"))]
     table = {name: tests_of(name) for name in names if name != "__init__.py"}
@@ -130,7 +130,7 @@ def chosen(only: str) -> list[tuple[str, Mutant, list[str]]]:
 
 
 def run(test: str, mutant: Mutant | None = None, limit: float = LONGEST) -> tuple[bool, float]:
-    """Return whether a file of tests passes, and its processor time, which has a limit."""
+    """Return whether a test file passes, and its processor time, at most ``limit`` seconds."""
     pid = os.fork()
     if not pid:
         _child(test, mutant, int(limit) + 1)
@@ -160,7 +160,7 @@ def _child(test: str, mutant: Mutant | None, limit: int) -> None:
 
 
 def _replace(path: str, source: str) -> None:
-    """Let this process import the module at a path from another source."""
+    """Make this process import ``source`` in place of the module at ``path``."""
     as_it_is = SourceFileLoader.get_code
 
     def get_code(loader, name):
@@ -172,13 +172,13 @@ def _replace(path: str, source: str) -> None:
 
 
 def noticed(took: dict[str, float], trial: tuple) -> bool:
-    """Return whether a test fails on a mutant."""
+    """Return whether a test fails on a mutant; ``took`` has the usual seconds of each file."""
     _, mutant, tests = trial
     return not all(run(test, mutant, EXTRA + LONGER * took[test])[0] for test in tests)
 
 
 def try_all(trials: list[tuple], workers: int) -> list[bool]:
-    """Try every mutant after a run on the true source, which must pass everything."""
+    """Return for each mutant whether it is noticed; first all tests must pass without any."""
     os.environ.update(dict.fromkeys(THREADS, "1"), JAX_PLATFORMS="cpu")
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # none is needed, and some load slowly
     for name in HEAVY.split():

@@ -1,4 +1,4 @@
-"""What every notebook of the book must satisfy, as one function that lists what is wrong.
+"""The rules for the notebooks of the book, and a function that lists what breaks them.
 
 `tests/tools/test_notebooks.py` applies it to every chapter, `make notebooks` to what it wrote.
 """
@@ -34,7 +34,7 @@ def prose(path: Path) -> str:
 
 
 def programs(page: Path) -> dict[str, tuple[str, str]]:
-    """Return a page's programs, name -> (source, output): `a-yours` is a cell of program `a`."""
+    """Return {name: (source, output)} of a page's programs; cell `a-yours` belongs to `a`."""
     found: dict[str, tuple[str, str]] = {}
     for cell in nbformat.read(page, as_version=4).cells:
         if cell.cell_type == "code":
@@ -100,7 +100,7 @@ def _problems_of_cell(cell: nbformat.NotebookNode) -> list[str]:
 
 
 def _small_text(cell: nbformat.NotebookNode) -> list[str]:
-    """List figures whose text a phone shows too small, by what their fingerprints say."""
+    """List figures whose text is too small on a phone, by the sizes in their text outputs."""
     found = []
     for out in cell.outputs:
         if match := SIZES.match(out.get("data", {}).get("text/plain", "")):

@@ -68,7 +68,7 @@ a {{ color: inherit; text-decoration: none; }}
 
 
 def order() -> list[tuple[str, str]]:
-    """Return the pages in the order of the contents: the part each stands in, and its address."""
+    """Return (part, address) of each page in the order of the contents."""
     contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     found = [("", f"{contents['root']}.html")]
     for part in contents.get("parts", []):
@@ -77,7 +77,7 @@ def order() -> list[tuple[str, str]]:
 
 
 def printed(page) -> PdfReader:
-    """Print the page that is open."""
+    """Return the page that is open in the browser, printed to PDF."""
     return PdfReader(io.BytesIO(page.pdf(**PAPER)))
 
 
@@ -103,7 +103,7 @@ def front(page, address: str, lines: list[tuple[str, str, int]]) -> PdfReader:
 
 
 def stamps(page, address: str, titles: list[str]) -> PdfReader:
-    """Print a sheet for each page with nothing but its number and its chapter at the foot."""
+    """Print a sheet for each page that has only its number and its chapter's title at the foot."""
     sheets = "".join(
         f'<div style="height: 297mm; position: relative; break-after: page">'
         f'<p style="position: absolute; bottom: 9mm; left: 16mm; right: 16mm; margin: 0;'
@@ -118,7 +118,7 @@ def stamps(page, address: str, titles: list[str]) -> PdfReader:
 
 
 def places(reader: PdfReader) -> dict[str, tuple[int, float]]:
-    """Return name -> page and height, for every place named in a print."""
+    """Return {name: (page, height in points)} of the named destinations of a PDF."""
     found = {}
     for name, there in reader.named_destinations.items():
         number = reader.get_destination_page_number(there)
@@ -128,7 +128,7 @@ def places(reader: PdfReader) -> dict[str, tuple[int, float]]:
 
 
 def lead(writer: PdfWriter, link: DictionaryObject, number: int, top: float) -> None:
-    """Let a link lead to a place of the joined PDF."""
+    """Change a link to lead to the height ``top`` on a page of the joined PDF."""
     for key in ("/A", "/Dest", "/PA"):
         link.pop(NameObject(key), None)
     there = [writer.pages[number].indirect_reference, NameObject("/XYZ"), NullObject(),
@@ -137,7 +137,7 @@ def lead(writer: PdfWriter, link: DictionaryObject, number: int, top: float) -> 
 
 
 def join(chapters: list[dict], cover: PdfReader, address: str) -> PdfWriter:
-    """Join the prints, behind the title page and the contents, with outline and links."""
+    """Join the PDFs of the chapters after title page and contents; add outline and links."""
     writer = PdfWriter()
     for reader in [cover, *(chapter["print"] for chapter in chapters)]:
         for sheet in reader.pages:
@@ -166,7 +166,7 @@ def join(chapters: list[dict], cover: PdfReader, address: str) -> PdfWriter:
 
 
 def place(link: DictionaryObject, here: str, known: dict, address: str):
-    """Return where a link leads inside the book: page and height; None for one that leaves it."""
+    """Return (page, height) of a link's target in the book, None for a link out of it."""
     if "/Dest" in link:
         name = str(link["/Dest"]).lstrip("/")
         return known[here].get(unquote(name), known[here][""])

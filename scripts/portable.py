@@ -3,9 +3,9 @@
     python scripts/portable.py [--only oldest] [--workers 2]
 
 A library asks the processor what it can do and chooses its kernels accordingly; the last bits of
-a result depend on the choice. Each row of `settings` forces one by environment variables. A row
-that changes nothing here is skipped by name: what the libraries say of themselves and what they
-compute is asked first, in a process of its own.
+a result depend on the choice. Each entry of `settings` forces one by environment variables. An
+entry that has no effect on this machine is skipped, by its name: the libraries' own reports and
+some results are compared first, in a process of its own.
 """
 
 import argparse
@@ -54,7 +54,7 @@ print("\\n" + json.dumps({
 
 
 def settings(features: list[str]) -> dict[str, dict[str, str]]:
-    """Return the variables of every simulated machine; NumPy's features are left out by name."""
+    """Return {machine: environment variables}; ``features`` are NumPy's, to be disabled."""
     cores = ("Haswell", "SkylakeX", "Zen", "Sandybridge", "Prescott", "ARMV8", "NEOVERSEN1")
     baseline = {"NPY_DISABLE_CPU_FEATURES": " ".join(features)} if features else {}
     oldest = {
@@ -89,14 +89,14 @@ UNSEEN = ("as it is", "large pages", "memory from the heap")
 
 
 def environment(env: dict[str, str]) -> dict[str, str]:
-    """Return this process's environment with a setting's variables in place of its own."""
+    """Return this process's environment with the variables of all settings replaced by ``env``."""
     ours = {name for row in settings(["X86_V4"]).values() for name in row}
     kept = {name: value for name, value in os.environ.items() if name not in ours}
     return kept | {"JAX_PLATFORMS": "cpu", "PYTEST_ADDOPTS": ""} | env
 
 
 def state(env: dict[str, str]) -> dict:
-    """Return what the libraries say and compute with these variables; "refused" if they do not."""
+    """Return the libraries' reports and results with these variables, or the error ("refused")."""
     command = [sys.executable, "-c", PROBE]
     done = subprocess.run(
         command, env=environment(env), capture_output=True, text=True, check=False

@@ -23,7 +23,7 @@ PLACES = {
 
 
 def versions(root: Path) -> dict[str, str]:
-    """Return what each file says of the version."""
+    """Return {file: text found in it by the version's pattern}."""
     return {
         name: re.search(pattern, (root / name).read_text("utf-8"), re.MULTILINE)[1]
         for name, pattern in PLACES.items()

@@ -1,4 +1,4 @@
-"""Tell the book at which address its repository stands.
+"""Write the address of the book's repository into its files.
 
     python scripts/repository.py https://github.com/owner/name
 
@@ -72,7 +72,7 @@ def badges(url: str) -> str:
 
 
 def edits(url: str) -> list[tuple[str, str, str]]:
-    """Return for each place its file, what is there now (a pattern), and what comes there."""
+    """Return (file, pattern of the present text, replacement) for each place of the address."""
     report = r"\[Open an issue\]\([^)]*\):|Tell those from whom you have this copy:"
     return [
         ("_config.yml", r'(?m)^(repository:\n  url: )".*"$', rf'\1"{url}"'),
@@ -102,7 +102,7 @@ def edits(url: str) -> list[tuple[str, str, str]]:
 def with_install(text: str, url: str, folder: str) -> str:
     """Return a notebook that says how to get the book; its first code cell does so in Colab.
 
-    The cells behind it are counted one further, as they are when the notebook is run.
+    The execution counts of the cells after it go up by one, as when the notebook is run.
     """
     notebook = nbformat.reads(text, as_version=4)
     said = notebook.cells[0]

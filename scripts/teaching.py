@@ -3,8 +3,8 @@
     python scripts/teaching.py slides       _build/slides/NAME.html
     python scripts/teaching.py exercises    _build/exercises/NAME.ipynb, and the wheel
 
-On the slides stand headings, the sentences in bold, code and its output, tables, lists and Predict
-boxes; all other prose is in the speaker's notes (key S).
+The slides show headings, sentences in bold, code and its output, tables, lists and Predict boxes;
+all other prose is in the speaker's notes (key S).
 """
 
 import re
@@ -37,7 +37,7 @@ marked *your turn*, and run the cell below each: it says whether your answer is 
 
 
 def boxed(match: re.Match) -> str:
-    """Return a box as a heading and text; a live figure needs the built page."""
+    """Return a box as a heading and text, but nothing for a live figure."""
     if match[1].startswith("live-"):
         return ""
     body = re.sub(r"^> ?", "", match[2], flags=re.MULTILINE)
@@ -45,7 +45,7 @@ def boxed(match: re.Match) -> str:
 
 
 def plain(text: str) -> str:
-    """Return text without citations, marks and links to pages; a box begins with a heading."""
+    """Return text without citations, comments and links to pages; boxes become headings, text."""
     text = FOLD.sub(r"### \2\n\n\3", QUOTE.sub(boxed, HIDDEN.sub("", text)))
     text = re.sub(r"<!-- .*? -->\n?", "", text)
     text = re.sub(rf" ?\({AUTHORS}(?:; {AUTHORS})*\)", "", text)
@@ -58,7 +58,7 @@ def tags(cell) -> set[str]:
 
 
 class Deck:
-    """The cells of a deck of slides; `shown` and `said` wait for the next slide."""
+    """The cells of a deck of slides; `shown` and `said` collect the next slide and its notes."""
 
     def __init__(self):
         self.cells, self.shown, self.said, self.kind = [], [], [], "slide"
@@ -68,7 +68,7 @@ class Deck:
         self.cells.append(cell)
 
     def turn(self, *more):
-        """Make a slide of what waits, and of more cells."""
+        """Finish the slide: add its text, then the cells ``more``, then its notes."""
         if self.shown or more:
             self.add(markdown("\n\n".join(self.shown)), self.kind)
             for cell in more:
@@ -102,7 +102,7 @@ class Deck:
 
 
 def shown_lines(output) -> list[str]:
-    """Return the lines of an output; a figure counts as twelve."""
+    """Return the lines of an output; for a figure, twelve empty lines."""
     data = output.get("data", {})
     if any(kind.startswith("image/") for kind in data):
         return 12 * [""]

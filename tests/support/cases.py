@@ -1,7 +1,8 @@
 """The losses under test, each with data of distinct samples and its rows in closed form.
 
-A case's data are NumPy arrays in float64; ``arrays`` carries them to a backend and a dtype. A
-closed form is written by hand from the loss's formula, so it shares no code with the package.
+A case's data are NumPy arrays; ``arrays`` converts them to a backend and the floating-point ones
+to a dtype. A closed form is written by hand from the loss's formula, so it shares no code with the
+package.
 """
 
 import os
@@ -33,14 +34,14 @@ class Case(NamedTuple):
 
 
 def arrays(tree: Any, backend: str, dtype: str = "float64") -> Any:
-    """Return the tree in a backend's arrays."""
+    """Return the tree with its arrays converted to a backend, and to ``dtype`` unless integers."""
     asarray = ps.backend(backend).asarray
     integer = lambda x: np.asarray(x).dtype.kind == "i"  # noqa: E731, labels stay integers
     return tree_map(lambda x: asarray(x, None if integer(x) else dtype), tree)
 
 
 def inputs(case: Case, backend: str, dtype: str = "float64") -> tuple:
-    """Return a case's arguments in a backend's arrays."""
+    """Return a case's (params, *sample) as arrays of a backend."""
     return arrays(case.params, backend, dtype), *arrays(case.sample, backend, dtype)
 
 
@@ -79,7 +80,7 @@ def cross_entropy_rows(scores, y):
 
 
 def network_loss(params, x, y):
-    """Half the squared error of w2 . tanh(W1 x + b1) + b2: parameters of 2, 1, 1 and 0 axes."""
+    """Return half the squared error of w2 . tanh(W1 x + b1) + b2; W1 is 2-d, b2 0-d."""
     xp = ps.array_namespace(params)
     hidden = xp.tanh(xp.matmul(params["W1"], x) + params["b1"])
     error = xp.matmul(params["w2"], hidden) + params["b2"] - y

@@ -1,6 +1,7 @@
-"""Losses that resemble others, and how the rows of each parameter must be computed.
+"""Losses, and the way in which the rows of each of their parameters must be represented.
 
-The words are written down beforehand, by what the docstring of `per_sample_norms` promises.
+The expected ways (outer product, lookup or rows) follow the docstring of `per_sample_norms`, not
+the program. Many losses resemble one that is represented in another way.
 """
 
 import numpy as np
@@ -108,7 +109,7 @@ BOTH = {
 
 
 def doubled(f):
-    """Return a JAX function with a rule of its own, which is not the derivative."""
+    """Return a JAX function f with a custom VJP that is not the derivative of f."""
     f = jax.custom_vjp(f)
     f.defvjp(lambda *a: (f(*a), a), lambda a, ct: tuple(ct.sum() * x + 1 for x in a))
     return f

@@ -9,7 +9,11 @@ import pytest
 
 
 def check_errors(table, files):
-    """Make every call, a row being (call, kind of error, words of it); look for other raises."""
+    """Check that every call raises its error, and that together they reach every ``raise``.
+
+    An entry of ``table`` is (call, exception class, part of its message); ``files`` are the source
+    files whose ``raise`` statements are counted.
+    """
     reached = set()
     for call, kind, words in table:
         with pytest.raises(kind, match=re.escape(words)) as caught:

@@ -1,4 +1,4 @@
-"""The page of errors as text, and the code of its cures."""
+"""The text of reference/errors.md, and the code that it suggests for each error."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Models of every kind of layer, their rows by the loop, and the comparison of all answers."""
+"""Models with every kind of layer, and the comparison of `record` with a loop over samples."""
 
 import copy
 
@@ -18,7 +18,7 @@ VOCABULARY = 11
 
 
 class Made(nn.Module):
-    """A module from a function (self, *inputs) and its parts."""
+    """A module whose forward pass is ``function(self, *inputs)``, with ``parts`` as attributes."""
 
     def __init__(self, function, **parts):
         super().__init__()
@@ -43,7 +43,7 @@ class Attention(nn.Module):
 
 
 class TiedLanguage(nn.Module):
-    """Words looked up in two places, and the table again as the output layer; T positions."""
+    """A model that looks words up twice in a table, which is also the output layer's weight."""
 
     def __init__(self):
         super().__init__()
@@ -55,7 +55,7 @@ class TiedLanguage(nn.Module):
 
 
 def one_ignored(m, x):
-    """One layer does not run, one runs and does not reach the loss."""
+    """Run two layers, one of them detached from the output; a third one does not run."""
     return m.used(x) + m.lost(x).detach()
 
 
@@ -68,7 +68,7 @@ def indices(*shape):
 
 
 def twice(m, x):
-    """One Linear called twice: the norm of the sum has cross terms."""
+    """Call one Linear twice, so that the norm of its gradient has cross terms."""
     return m.first(torch.tanh(m.first(x)))
 
 
@@ -97,7 +97,7 @@ SOME = ["MLP", "Linear, T = 7", "Linear, T = 2, wide", "Conv2d, groups", "tied",
 
 
 def build(name, dtype="float64", size=B, seed=0):
-    """Return model and inputs of a case."""
+    """Return (model, inputs) of a case for ``size`` samples."""
     torch.manual_seed(seed)
     model, inputs = MODELS[name][0](), MODELS[name][1]
     for p in model.parameters():
@@ -108,21 +108,21 @@ def build(name, dtype="float64", size=B, seed=0):
 
 
 def losses(output):
-    """Return the loss of each sample: (B,). Every output has a cotangent of its own."""
+    """Return the loss of each sample, (B,); all outputs have different cotangents."""
     flat = output.flatten(1)
     weights = torch.linspace(0.5, 1.5, flat.shape[1], dtype=flat.dtype)
     return (weights * torch.sin(flat)).sum(1)
 
 
 def oracle(model, x):
-    """Return the rows, one sample after the other, each in a batch of its own."""
+    """Return the rows by name, each from a pass over a batch of that sample alone."""
     model = copy.deepcopy(model)
     rows = [alone(model, losses(model(x[i : i + 1]))) for i in range(len(x))]
     return {k: torch.cat([row[k] for row in rows]) for k in rows[0]}
 
 
 def alone(model, each):
-    """Return the rows by autograd, loss by loss, on the graph of the losses."""
+    """Return the rows by name, by torch.autograd.grad of each loss in ``each``."""
     named = {k: p for k, p in model.named_parameters() if p.requires_grad}
     rows = [
         torch.autograd.grad(loss, list(named.values()), retain_graph=True, materialize_grads=True)
@@ -132,20 +132,20 @@ def alone(model, each):
 
 
 def replayed(at=""):
-    """Expect the warning that rows are replayed sample by sample from an operation on."""
+    """Return a context that expects the warning of rows replayed from an operation ``at``."""
     text = f"^record: at {at}.* are worked out sample by sample"
     return pytest.warns(UserWarning, match=text)
 
 
 def record_of(model, x, **settings):
-    """Record one pass; the settings are those of ``backward``."""
+    """Return the record of one pass; ``settings`` are passed to ``record.backward``."""
     with ps.record(model) as record:
         record.backward(losses(model(x)), **settings)
     return record
 
 
 def flat(rows):
-    """Return one long row for each sample, (B, numbers)."""
+    """Return the rows of all parameters side by side, (B, number of parameter entries)."""
     return torch.cat([g.reshape(len(g), -1) for g in rows.values()], 1)
 
 
@@ -202,12 +202,12 @@ def own_function():
 
 
 def own(function, *shape):
-    """A model with one parameter: ``function(x, w)``."""
+    """Return a function that makes a model ``function(x, w)`` with the parameter w."""
     return lambda: Made(lambda m, x: function(x, m.w), w=nn.Parameter(torch.rand(shape) + 1))
 
 
 def penalised(*layers):
-    """A model whose output is the gradient of its layers by their input."""
+    """Return a function that makes a model whose output is its layers' gradient by their input."""
 
     def gradient(m, x):
         x = x.clone().requires_grad_()
@@ -217,7 +217,7 @@ def penalised(*layers):
 
 
 def one_pass(model, x):
-    """Return the record of one pass, its graph and its cut."""
+    """Return (record of one pass, graph of the losses, its cut); see `sites.cut`."""
     with ps.record(model) as record:
         each = losses(model(x))
         graph = Graph([(each.grad_fn, 0, SampleAxis(0))], record._capture.names, len(each))

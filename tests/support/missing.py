@@ -1,4 +1,4 @@
-"""Which frameworks are not installed; pytest then leaves out the modules that need them."""
+"""The frameworks that are not installed; pytest skips test modules that need one of them."""
 
 import importlib.util
 import sys
@@ -9,7 +9,7 @@ MISSING = [name for name in ("torch", "jax") if importlib.util.find_spec(name) i
 
 
 def needed(error: BaseException | None) -> str | None:
-    """Return the missing framework that an error, or what it came from, is about."""
+    """Return the missing framework that an error or one of its causes names, else None."""
     while error is not None:
         package = (getattr(error, "name", None) or "").partition(".")[0]
         for name in MISSING:
@@ -21,7 +21,7 @@ def needed(error: BaseException | None) -> str | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector):
-    """Skip a module that cannot be imported without a framework; else the error stands."""
+    """Skip a test module whose import fails for want of a framework; keep other errors."""
     report = yield
     if report.failed and (name := needed(report.call.excinfo.value)):
         report.outcome = "skipped"

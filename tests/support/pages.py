@@ -1,4 +1,4 @@
-"""The pages of the book: their cells and text, and the stored runs that they quote."""
+"""The pages of the book: their cells and text, and the stored benchmarks that they quote."""
 
 import contextlib
 import io
@@ -16,17 +16,17 @@ def cells(page: str) -> list:
 
 
 def text(page: str) -> str:
-    """Return the text of a notebook, without its programs."""
+    """Return the Markdown of a notebook's text cells."""
     return prose(ROOT / f"{page}.ipynb")
 
 
 def stored(name: str) -> dict:
-    """Return what a benchmark has stored."""
+    """Return the stored results of the benchmark of this name."""
     return json.loads((ROOT / f"benchmarks/results/{name}.json").read_text(encoding="utf-8"))
 
 
 def run(source: str, names: dict) -> str:
-    """Run a cell and return what it prints; a cell that is to raise may."""
+    """Run a cell's source in the namespace ``names`` and return what it prints."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(source, "<cell>", "exec"), names)

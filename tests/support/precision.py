@@ -1,4 +1,4 @@
-"""JAX's switch of precision, under the name that the installed version has for it."""
+"""`enable_x64`, JAX's context for double precision, from where the installed version has it."""
 
 import jax
 from jax import experimental

@@ -1,8 +1,8 @@
 """Independent computations of every recipe's results, mostly by a loop over the samples.
 
-A function for each recipe, by its name with `_` for `-`. It gets the names that the program
-defined. `recipe_runner.py` calls it in an interpreter without persample, so frameworks are
-imported inside.
+Each recipe has a function of its name, with `_` for `-`, which takes the dict of names that its
+program defined. `recipe_runner.py` calls it in an interpreter without persample and perhaps
+without one of the frameworks, so these are imported inside the functions.
 """
 
 import numpy as np
@@ -16,19 +16,19 @@ def close(one, other) -> None:
 
 
 def nothing(names) -> None:
-    """No check beyond the program's own."""
+    """Check nothing: the program has a check of its own."""
 
 
 # PyTorch: backward() for each sample alone.
 
 
 def trained(model):
-    """Return the parameters that are not frozen, by name."""
+    """Return {name: parameter} for the parameters that are not frozen."""
     return {name: p for name, p in model.named_parameters() if p.requires_grad}
 
 
 def torch_loop(model, losses):
-    """Yield the gradients of each loss, one after the other, as arrays by parameter name."""
+    """Yield, for each loss, {parameter name: gradient as a NumPy array}."""
     names, parameters = zip(*trained(model).items(), strict=True)
     import torch
 
@@ -38,7 +38,7 @@ def torch_loop(model, losses):
 
 
 def classified(names):
-    """Yield the cross-entropy of each sample alone, written out."""
+    """Yield the cross-entropy of each sample, computed from its logits by the formula."""
     for x, y in zip(names["x"], names["y"], strict=True):
         logits = names["model"](x[None])[0]
         yield logits.exp().sum().log() - logits[y]
@@ -51,7 +51,7 @@ def stacked(rows):
 
 
 def row_norms(rows):
-    """Return the norm of each row, over all parameters together."""
+    """Return the norm of each sample's gradient over all parameters together, (B,)."""
     return np.sqrt(sum((r.reshape(len(r), -1) ** 2).sum(1) for r in rows.values()))
 
 
@@ -114,7 +114,7 @@ def torch_check(names):
 
 
 def squared_errors(names, x, y):
-    """Return the gradients of a linear model's squared errors, by hand: weight and bias."""
+    """Return the gradients of a linear model's squared errors by formula, (weight, bias)."""
     weight = names["model"].weight.detach().double().numpy()[0]
     bias = names["model"].bias.item()
     x, y = x.double().numpy(), y.double().numpy()[:, 0]
@@ -140,7 +140,7 @@ def torch_accumulate(names):
 
 
 def mean_of(names, losses):
-    """Compare `.grad` with the mean of the gradients of some losses."""
+    """Check that `.grad` is the mean of the gradients of these losses, None where frozen."""
     for name, rows in stacked(torch_loop(names["model"], losses)).items():
         close(names["model"].get_parameter(name).grad, rows.mean(0))
     frozen = [p for p in names["model"].parameters() if not p.requires_grad]
@@ -160,7 +160,7 @@ def torch_accumulate_of_any(names):
 
 
 def in_double(tree):
-    """Return a tree's arrays as NumPy's, in double precision."""
+    """Return the tree with its arrays as NumPy arrays in float64."""
     import jax
 
     return jax.tree.map(lambda a: np.asarray(a, float), tree)
@@ -209,7 +209,7 @@ def jax_td(names):
 
 
 def jax_trace(names):
-    """Compare with one walk at a time, by difference quotients of its value."""
+    """Check the TD(0) update against a loop over transitions with finite differences."""
     params = {k: np.array(v, dtype=float) for k, v in names["params"].items()}
     value = lambda s: params["out"] @ np.tanh(params["hidden"] @ s)  # noqa: E731
     update = dict.fromkeys(params, 0.0)

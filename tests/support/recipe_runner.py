@@ -2,9 +2,10 @@
 
     python -I recipe_runner.py CHECKS < jobs.json > results.json
 
-It imports nothing of the book. A job has a source, the name of a function in the file CHECKS that
-gets the names the program defined, and whether to compute in double precision; its result has what
-the program printed, and the error that it or the check raised.
+It imports nothing of the book. A job has the `source` of a program, the name (`check`) of a
+function in the file CHECKS, called with the dict of names that the program defined, and `double`,
+whether to compute in double precision. Its result has what the program printed, and the traceback
+of the program or the check.
 """
 
 import contextlib
@@ -23,7 +24,7 @@ def forbid(name: str) -> None:
 
 
 def compute_in_double(on: bool) -> None:
-    """Choose the precision of the frameworks that are loaded."""
+    """Set the default precision of the frameworks that are imported: double or single."""
     if torch := sys.modules.get("torch"):
         torch.set_default_dtype(torch.float64 if on else torch.float32)
     if jax := sys.modules.get("jax"):
@@ -31,7 +32,7 @@ def compute_in_double(on: bool) -> None:
 
 
 def run(job: dict, checks: dict) -> dict:
-    """Run one program and its check; return what was printed, and the error."""
+    """Run one program and its check; return its output and the traceback (empty: none)."""
     printed, names = io.StringIO(), {"__name__": "__main__"}
     compute_in_double(job.get("double", False))
     try:

@@ -1,6 +1,7 @@
-"""SPECS: test cases of every primitive, one row each, with one Example or more.
+"""SPECS maps each primitive to a list of test cases.
 
-A ufunc of NumPy has its row in UFUNCS, which is for the function of that name too.
+The input domains of NumPy's ufuncs are listed once, in UFUNCS, and used both for the primitive
+and for the tests of the NumPy function of that name.
 
 A case names a domain for each input, away from kinks and poles, and the parameters. The tests
 of the rules, of their mutants and of the transforms all draw from here.
@@ -32,7 +33,7 @@ class Example:
     params: dict = field(default_factory=dict)
 
     def draw(self, seed: int = 0, batch: tuple = ()) -> list:
-        """Return arrays, distinct for distinct seeds; ``batch``: leading axes for each."""
+        """Return an array for each input; ``batch`` is put before its shape."""
         rng = np.random.default_rng(seed)
         return [x.draw(rng, batch + x.shape) for x in self.inputs]
 
@@ -50,7 +51,7 @@ def nonzero(*shape):
 
 
 def spaced(offset, *shape):
-    """Numbers at least 0.05 apart, also from those of another offset: no ties, no kinks near."""
+    """Return an Input of 0, 0.1, 0.2, ... in random order, plus ``offset``: no ties."""
 
     def draw(rng, s):
         return 0.1 * rng.permutation(int(np.prod(s))).reshape(s).astype(float) + offset
@@ -63,7 +64,7 @@ def condition(*shape):
 
 
 def inside(*shape):
-    """Numbers between -0.8 and 0.8, the domain of asin and atanh."""
+    """Return an Input of numbers between -0.8 and 0.8, inside the domain of asin and atanh."""
     return Input(shape, lambda rng, s: rng.uniform(-0.8, 0.8, s))
 
 
@@ -72,18 +73,18 @@ def above_one(*shape):
 
 
 def fractional(*shape):
-    """Numbers at least 0.2 away from every integer, where the steps are."""
+    """Return an Input of numbers at least 0.2 from every integer, where step functions jump."""
     return Input(shape, lambda rng, s: rng.integers(-3, 3, s) + rng.uniform(0.2, 0.8, s))
 
 
 def extreme(*shape):
-    """Numbers, infinities and NaN in a fixed order, times a number that is drawn."""
+    """Return an Input of numbers, infinities and NaN in a fixed order, randomly scaled."""
     values = [1.5, np.nan, -np.inf, 0.5, np.inf, -2.0]
     return Input(shape, lambda rng, s: np.resize(values, s) * rng.uniform(0.5, 1.0, s))
 
 
 def remote(*shape):
-    """Numbers whose quotient by ``about_one`` is no integer, and near none."""
+    """Return an Input of numbers whose quotient by ``about_one`` is not near an integer."""
     return Input(shape, lambda rng, s: rng.integers(-3, 3, s) + rng.uniform(0.45, 0.55, s))
 
 
@@ -92,22 +93,22 @@ def about_one(*shape):
 
 
 def few(*shape):
-    """Small integers, so that many are equal."""
+    """Return an Input of integers from 0 to 3, so that many are equal."""
     return Input(shape, lambda rng, s: rng.integers(0, 4, s))
 
 
 def with_zeros(*shape):
-    """Numbers with single zeros and several zeros in a row."""
+    """Return an Input of non-negative numbers, about a third of them zero."""
     return Input(shape, lambda rng, s: rng.uniform(0.5, 1.5, s) * rng.integers(0, 3, s).clip(0, 1))
 
 
 def invertible(*shape):
-    """Square matrices far from singular."""
+    """Return an Input of square matrices far from singular."""
     return Input(shape, lambda rng, s: rng.uniform(-0.5, 0.5, s) + 2.0 * np.eye(s[-1]))
 
 
 def definite(*shape):
-    """Symmetric positive definite matrices."""
+    """Return an Input of symmetric positive definite matrices."""
 
     def draw(rng, s):
         half = rng.uniform(-1.0, 1.0, s)
@@ -129,7 +130,7 @@ def near(*shape):
 
 
 def apart(*shape):
-    """Distinct numbers, none equal to the one of ``near`` at its place."""
+    """Return an Input of distinct numbers, none equal to that of ``near`` at the same place."""
     return spaced(0.03, *shape)
 
 
@@ -138,7 +139,7 @@ def case(*inputs, **params):
 
 
 def product(subscripts, **lengths):
-    """A case for einsum: every letter gets its own length, so that no two axes can be swapped."""
+    """Return a case for einsum; most letters differ in length, so that swapped axes fail."""
     lengths = {"i": 2, "j": 3, "k": 4, "l": 5, "b": 3, "c": 2, **lengths}
     operands = subscripts.split("->")[0].split(",")
     return case(*[real(*[lengths[a] for a in o]) for o in operands], subscripts=subscripts)
@@ -180,7 +181,7 @@ DOMAINS = {name: domains for domains, names in UFUNCS.items() for name in names.
 
 
 def ufunc(name):
-    """Return the cases of a primitive that is a ufunc of NumPy, maybe by another name."""
+    """Return the cases of a primitive ``name`` whose function ``np.name`` is a ufunc."""
     domains = DOMAINS[getattr(np, name).__name__]
     return [case(*[domain(*shape) for domain in domains]) for shape in ((2, 3), (), (0, 2))]
 
@@ -275,5 +276,5 @@ def differentiable(name, xs):
 
 
 def subsets(n):
-    """Return every way to batch some of n inputs, at least one."""
+    """Return every list that says which of n inputs are batched, at least one of them."""
     return [b for b in itertools.product([True, False], repeat=n) if any(b)]

@@ -1,6 +1,6 @@
 """A fourth backend in one file: an array class that wraps the engine's arrays.
 
-The tests add it by one row of `backends.BACKENDS`, and every way to the rows must then work.
+The tests add it to `backends.BACKENDS`; every function of the package must then work with it.
 """
 
 import numpy as np
@@ -80,7 +80,7 @@ class Toy(Backend):
         return self._with(_wrapped, engine.vmap(self._with(_plain, f, _wrapped), in_axes), _plain)
 
     def _with(self, after, f, before):
-        """Return f with a conversion of the leaves of its arguments and its results."""
+        """Return f with ``before`` applied to its arguments' leaves, ``after`` to its result's."""
         return lambda *args: self.tree_map(after, f(*self.tree_map(before, args)))
 
     def jit(self, f):

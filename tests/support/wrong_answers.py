@@ -1,6 +1,6 @@
 """Wrong answers to the exercises of chapters 1 to 9, and the expected reply of each check.
 
-The key is the id of the cell with the check.
+The key is the id of the notebook cell with the check.
 """
 
 # Chapter 1

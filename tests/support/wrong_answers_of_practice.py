@@ -1,7 +1,7 @@
 """Wrong answers to the exercises of the chapters on practice, and what the check must say of each.
 
-The key is the id of the cell with the check. The last answer of each tries to cheat the check.
-RIGHT has what a folded solution calls otherwise, or answers that are right in another form.
+The key is the id of the notebook cell with the check. The last answer of each tries to cheat it.
+RIGHT has right answers: a solution under the names of the exercise, or one in another form.
 """
 
 # Chapter 11

@@ -1,6 +1,7 @@
-"""Wrong calls of the package: `ERRORS` has for each what to do, the kind of error and its words.
+"""Wrong calls of the package, in the table `ERRORS`.
 
-A row whose name has no space is quoted in reference/errors.md.
+An entry has a function that makes the call, the exception class and a part of the message. If its
+name has no space, the message is quoted in reference/errors.md.
 """
 
 import dataclasses
@@ -26,7 +27,7 @@ torch_theta, torch_states, torch_rewards = arrays((theta, states, rewards), "tor
 
 
 class Series:
-    """A column of another library, with an index of its own."""
+    """An array of another library, which NumPy can convert."""
 
     def __array__(self, dtype=None, copy=None):
         return rewards
@@ -38,7 +39,7 @@ class Weights:
 
 
 class Image(torch.Tensor):
-    """A tensor with rules of its own."""
+    """A subclass of tensors."""
 
 
 def jax_in_32_bits():
@@ -47,7 +48,7 @@ def jax_in_32_bits():
 
 
 def deleted():
-    """Call with a donated array."""
+    """Call with a JAX array that has been deleted, as by donation."""
     given = arrays((theta + states, states, rewards), "jax")
     given[0].delete()
     with_axes((0, 0, 0))(*given)
@@ -77,14 +78,14 @@ def without_torch():
 
 
 def two_values():
-    """Call with a loss whose factor is another one each time."""
+    """Call with a loss that returns another value at each evaluation."""
     count = itertools.count(1)
     rows_of = ps.per_sample_grad(lambda *given: next(count) * ps.squared_loss(*given))
     rows_of(theta, states, rewards)
 
 
 def returning(value, **options):
-    """Call with a loss that returns something else."""
+    """Return a function that calls per_sample_grad with a loss that returns ``value``."""
     return lambda: ps.per_sample_grad(lambda t, x: value, **options)(theta, states)
 
 

@@ -1,6 +1,7 @@
-"""Wrong use of `record`: `ERRORS` has for each what to do, the kind of error and its words.
+"""Wrong use of `record`, in the table `ERRORS`.
 
-A row whose name has no space is quoted in reference/errors.md.
+An entry has a function that does it, the exception class and a part of the message. If its name
+has no space, the message is quoted in reference/errors.md.
 """
 
 import copy
@@ -21,7 +22,7 @@ def linear():
 
 
 def used(model=None, x=None, *, inside=lambda record, each: record.backward(each), **options):
-    """Run a block, then ask for rows."""
+    """Record a model, call ``inside(record, losses)`` in the block, then ask for the rows."""
     model, x = model or linear(), torch.randn(B, 4) if x is None else x
     with ps.record(model, **options) as record:
         inside(record, losses(model(x)))
@@ -95,7 +96,7 @@ def divided():
 
 
 def fetched():
-    """Record a layer with its parameters fetched for a pass."""
+    """Record a layer of a class that FSDP made."""
     model = linear()
     model.__class__ = type("FSDPLinear", (FSDPModule, nn.Linear), {})
     enter(nn.Sequential(model))

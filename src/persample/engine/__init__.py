@@ -1,10 +1,10 @@
 """The NumPy backend's automatic differentiation: grad, vmap, jit.
 
-Read it from the bottom: core, contraction, primitives, operations, indexing, tracer; then vjps
-and the transforms reverse, batching, staging; then optimise, codegen, jit. For reference: the
-folder functions (the rest of the Array API), and namespace, its names; and numpy_functions with
-the folder numpy_calls, which answer ``np.sum(x)`` and the like. tracer takes its operators from
-namespace, which collects operations and functions; read ``xp.f`` there as the function f.
+Read the modules in this order: core, contraction, primitives, operations, indexing, tracer; then
+vjps and the transforms reverse, batching, staging; then optimise, codegen, jit. For reference:
+the folder functions (the rest of the Array API); namespace, which collects operations and
+functions; and numpy_functions with the folder numpy_calls, which compute ``np.sum(x)`` and the
+like for a tracer x. Wherever a module writes ``xp.f``, f is that function of the namespace.
 """
 
 # Two modules have the name of their function: from here on ``engine.jit`` is the function.

@@ -1,7 +1,7 @@
 """Batching: the rules that carry a leading sample axis through every primitive, and ``vmap``.
 
 Inside ``vmap`` the function sees one sample; behind each batched tracer stands an array with
-the samples along axis 0. A rule says how to do all samples in one go, without a loop.
+the samples along axis 0. A rule computes a primitive for all samples at once, without a loop.
 """
 
 from collections.abc import Callable
@@ -21,12 +21,12 @@ from .tracer import Tracer, is_array, unshared
 
 
 def _spread(size, x, batched):
-    """Broadcast an unbatched array along a new sample axis, without a copy."""
+    """Return x with the sample axis in front: as it is if ``batched``, else broadcast to it."""
     return x if batched else xp.broadcast_to(x, (size, *x.shape))
 
 
 def _spread_all(name):
-    """Return a rule: broadcast every array along the sample axis, then apply the primitive."""
+    """Return a rule that gives every array the sample axis and then applies the primitive."""
 
     def rule(size, batched, *xs, **params):
         pairs = zip(xs, batched, strict=True)
@@ -114,7 +114,7 @@ batch_rules = {
 
 
 class BatchTracer(Tracer):
-    """One sample's view of ``value``, which has all samples along axis 0 if ``batched``."""
+    """One sample of ``value``, which has the samples along axis 0 if ``batched``."""
 
     __slots__ = ("value", "batched")
 
@@ -140,14 +140,17 @@ class BatchTrace(Trace):
         return BatchTracer(self, constant(value), False)
 
     def argument(self, x, axis):
-        """Return an argument's leaf as the function sees it."""
+        """Return a leaf of an argument as a tracer, batched unless ``axis`` is None.
+
+        Without an axis a leaf that is not an array is returned as it is.
+        """
         if axis is None:
             return self.lift(x) if is_array(x) else x
         x = xp.asarray(x)
         return BatchTracer(self, xp.moveaxis(x, axis, 0) if axis else x, True)
 
     def output(self, x):
-        """Return a result's leaf with the sample axis, whether or not it has one already."""
+        """Return a leaf of the result as an array with the sample axis, broadcast if unbatched."""
         x = as_tracer(self, x)
         return _spread(self.size, x.value, x.batched)
 
@@ -171,7 +174,7 @@ def vmap(f: Callable, in_axes: Any = 0) -> Callable:
     ----------
     in_axes : an axis, None, or a tuple or list with one entry for each argument
         An integer: every array in that argument has the samples along this axis. None: shared by
-        all. An entry may be a tree of these that begins like the argument, as in ``jax.vmap``.
+        all. An entry may be a tree prefix of its argument that holds these, as in ``jax.vmap``.
 
     Returns
     -------

@@ -1,9 +1,9 @@
-"""Generate a NumPy program from a graph, much as a person writes it (x[0] becomes x[:1][0]).
+"""Generate a NumPy program from a graph, much as a person would write it.
 
 A value that is read once becomes part of the line that reads it. Large values get a line of their
-own, and an elementwise line writes into the memory of an operand that nobody reads afterwards.
-This keeps the bits of every element, but the result may be laid out differently in memory
-(transposed, say), and a sum over it then adds in another order and may round differently.
+own, and a large ufunc result is written into an operand that is not read afterwards. This
+keeps the bits of every element, but the result may be laid out differently in memory (transposed,
+say), and a sum over it then adds in another order and may round differently.
 """
 
 import keyword
@@ -55,7 +55,7 @@ def _reduction(name):
 
 
 def _reshape(eq, x):
-    """x[:, None] and x[:, 0] where axes of length 1 come and go, else x.reshape."""
+    """Write x[:, None] and x[:, 0] if only axes of length 1 come or go, else x.reshape."""
     old, new, index = list(eq.inputs[0].shape), list(eq.output.shape), []
     while old or new:
         if old and new and old[0] == new[0]:
@@ -154,7 +154,7 @@ def memories(graph: Graph) -> dict[Var, tuple[Var | None, bool]]:
 
 
 class Program:
-    """A program under construction."""
+    """The text of a program while it is written: its lines, constants and reserved names."""
 
     def __init__(self, graph: Graph):
         inputs = zip(graph.inputs, graph.names, strict=True)
@@ -165,7 +165,7 @@ class Program:
         self.lines: list[tuple[Equation, str, Text]] = []  # name = text, for the equation
 
     def text_of(self, x) -> Text:
-        """Return the text of a variable or a constant."""
+        """Return the text of a variable or a constant; name the constant if it is new."""
         key = x if isinstance(x, Var) else id(x)
         if key not in self.texts:
             name = free_name(f"constant_{len(self.constants)}", self.taken)
@@ -173,7 +173,7 @@ class Program:
         return self.texts[key]
 
     def operand(self, eq: Equation, x) -> Text:
-        """Return the text of an input: a literal where that keeps dtype and value."""
+        """Return the text of an input of ``eq``, a literal if that keeps its dtype and value."""
         is_number = isinstance(x, np.generic) and not isinstance(x, np.longdouble)
         if eq.primitive.kind == ELEMENTWISE and is_number:
             takes_dtype = any(isinstance(y, Var) and y.dtype == x.dtype for y in eq.inputs)
@@ -182,18 +182,18 @@ class Program:
         return self.text_of(x)
 
     def write(self, eq: Equation) -> Text:
-        """Return the text of an equation's right side."""
+        """Return the text of the expression that computes an equation's output."""
         operands = [self.operand(eq, x) for x in eq.inputs]
         text, precedence = FORMS.get(eq.primitive.name, _call)(eq, *operands)
         return Text(text, precedence, tuple([r for x in operands for r in x.reads]))
 
     def call_into(self, place: str, eq: Equation) -> str:
-        """Return the call of a ufunc with ``out=place``."""
+        """Return the call of the equation's ufunc with ``out=place``."""
         operands = ", ".join([self.operand(eq, x).text for x in eq.inputs])
         return f"np.{eq.primitive.numpy.__name__}({operands}, out={place})"
 
     def body(self, outputs: list) -> list[str]:
-        """Return the statements; large memory is reused or deleted after its last use."""
+        """Return the statements; they overwrite or delete a large array after its last use."""
         # names: owner of a memory -> the program's names for it.
         ending, names, lines = self.last_reads(outputs), {}, []
         for n, (eq, name, text) in enumerate(self.lines):
@@ -211,7 +211,7 @@ class Program:
         return [*lines, self.results(outputs)]
 
     def last_reads(self, outputs: list) -> list[list[Var]]:
-        """Return, for each line, the variables whose memory nothing reads after it."""
+        """Return, for each line, the owners of the memory that it is the last to read."""
         ending, later = [], {v for x in outputs for v in self.read_by(self.text_of(x))}
         for *_, text in reversed(self.lines):
             ending.append([v for v in self.read_by(text) if v not in later])
@@ -219,11 +219,11 @@ class Program:
         return ending[::-1]
 
     def read_by(self, text: Text) -> dict:
-        """Return the owners of the memory that a text reads, in order."""
+        """Return the owners of the memory that a text reads, as keys of a dict, in order."""
         return dict.fromkeys([self.memory[v][0] for v in text.reads])
 
     def results(self, outputs: list) -> str:
-        """Return the return statement; results share memory with nothing."""
+        """Return the return statement, which copies a result if it would share memory."""
         made_here = set(self.memory) - set(self.graph.inputs)
         texts = []
         for x in outputs:
@@ -261,7 +261,7 @@ def generate(graph: Graph) -> tuple[str, dict]:
 
 
 def _number(x: np.generic) -> Text:
-    """Return a number as a Python literal, which takes the dtype of the other operand."""
+    """Return a NumPy scalar as a Python literal."""
     number = str(x).replace("inf", "np.inf").replace("nan", "np.nan")
     return Text(number, SIGN if number.startswith("-") else ATOM)
 

@@ -1,7 +1,7 @@
 """Translate an einsum of two arrays into the NumPy expression that a person would write.
 
-Separate because the product is the one primitive whose best NumPy form depends on its
-parameters; both the eager implementation and the generated programs take it from here.
+A module of its own because `primitives` evaluates the expression and `codegen` writes it into the
+generated programs.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ import numpy as np
 def expression(subscripts: str) -> str:
     """Return a NumPy expression in ``{x}`` and ``{y}`` for a two-operand einsum.
 
-    Every letter of an operand stands in the other operand or in the output, at most once each.
+    Each letter of an operand must occur in the other or in the output, at most once in each.
 
     Example
     -------
@@ -48,7 +48,7 @@ def split(subscripts: str) -> tuple[str, str, str]:
 
 
 def _lay_out(name: str, letters: str, out: str) -> str:
-    """Transpose an operand to the order of ``out``, with new axes for missing letters."""
+    """Return an operand with its axes in the order of ``out`` and new axes for missing letters."""
     order = [letters.index(letter) for letter in out if letter in letters]
     if order != sorted(order):
         name = f"{name}.T" if order == [1, 0] else f"{name}.transpose({order})"
@@ -59,7 +59,7 @@ def _lay_out(name: str, letters: str, out: str) -> str:
 
 
 def _matmul(x: str, y: str, out: str, batch: str, row: str, summed: str, column: str) -> str:
-    """Return x @ y, or y @ x with flips where the output has columns first: (x y)^T = y^T x^T."""
+    """Return x @ y as an expression, or its transpose y^T @ x^T if ``column`` precedes ``row``."""
     flip = ".mT" if batch else ".T"
     if not (row and column):
         left = "{x}" if x == batch + row + summed else "{x}" + flip
@@ -79,6 +79,6 @@ def _matmul(x: str, y: str, out: str, batch: str, row: str, summed: str, column:
 
 @cache
 def contract(subscripts: str) -> Callable:
-    """Return the expression as a function of two arrays."""
+    """Return the `expression` of the subscripts as a function of two arrays."""
     source = expression(subscripts).format(x="x", y="y")
     return eval(f"lambda x, y: {source}", {"np": np})  # the text above, never the user's

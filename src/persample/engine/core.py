@@ -1,8 +1,8 @@
-"""What every transform shares: primitives, traces, and the one function that applies them.
+"""What every transform shares: primitives, traces, and ``bind``, which applies a primitive.
 
-A transform never looks into the user's function. It passes *tracers* in, and every operation
-on a tracer ends in ``bind``, which hands it to the tracer's *trace*: that is the whole trick.
-Separate because it knows neither the list of primitives nor any transform.
+A transform never inspects the source of the user's function. It passes *tracers* in, and every
+operation on a tracer calls ``bind``, which hands it to the tracer's *trace*. This module depends
+neither on the list of primitives nor on any transform.
 """
 
 import threading
@@ -29,7 +29,7 @@ class Primitive:
 
 
 class Trace:
-    """One running transform. ``level`` is its depth: an inner transform has a higher one."""
+    """One run of a transform. ``level`` is its nesting depth, higher for an inner transform."""
 
     name = "trace"
 
@@ -38,10 +38,10 @@ class Trace:
         self.alive = True
 
     def lift(self, value: Any) -> Any:
-        """Return ``value`` as a tracer of this trace that it treats as a constant."""
+        """Return ``value`` wrapped in a tracer of this trace, as a constant."""
 
     def process(self, primitive: Primitive, inputs: list, params: dict) -> Any:
-        """Apply ``primitive`` to tracers of this trace."""
+        """Apply ``primitive`` to tracers of this trace; return a tracer of this trace."""
 
 
 def bind(primitive: Primitive, *inputs: Any, **params: Any) -> Any:
@@ -77,7 +77,7 @@ _running = threading.local()
 
 @contextmanager
 def new_trace(kind: type, *args: Any):
-    """Run a block one level deeper than whatever runs now."""
+    """Run a ``with`` block under a new trace ``kind(level, *args)``, the innermost one."""
     level = getattr(_running, "level", 0) + 1
     trace = kind(level, *args)
     _running.level = level
@@ -99,7 +99,7 @@ def new_trace(kind: type, *args: Any):
 
 
 def transformed(original: Callable, run: Callable) -> Callable:
-    """Return ``run`` under the original's name and, for ``inspect``, with its parameters."""
+    """Return ``run`` with the name and signature of ``original``; refuse keyword arguments."""
 
     def function(*args, **keywords):
         refuse(keywords)
@@ -111,7 +111,10 @@ def transformed(original: Callable, run: Callable) -> Callable:
 
 
 def refuse(keywords: dict) -> None:
-    """Raise for keyword arguments: transforms number the positional ones."""
+    """Raise TypeError if any keyword argument was given.
+
+    Transforms refer to arguments by position (``argnums``, ``in_axes``).
+    """
     if keywords:
         raise TypeError(
             f"keyword arguments ({', '.join(keywords)}) were given to a transformed function; "

@@ -33,7 +33,7 @@ def index(x, key):
 
 
 def _per_axis(x, key):
-    """Expand ``...`` in a key: return one entry for each axis, and the Nones."""
+    """Return a key as a list with an entry for each axis of x, ``...`` expanded, and the Nones."""
     key = list(key) if isinstance(key, tuple) else [key]
     used = len([k for k in key if k is not None and k is not Ellipsis])
     if used > x.ndim:
@@ -51,7 +51,7 @@ def _per_axis(x, key):
 
 @dataclass(frozen=True, eq=False)
 class _Entry:
-    """The effect of one entry of a key: a slice of an axis of x, an axis of the result."""
+    """One entry of a key: the slice that it reads from an axis of x, the axis that it leaves."""
 
     slice: tuple | None = None  # start, stop, step; None: it reads no axis
     length: int | None = None  # None: it leaves no axis
@@ -60,7 +60,7 @@ class _Entry:
 
 
 def _entry(k, axis, n):
-    """Interpret the entry of a key for an axis of length n."""
+    """Return the `_Entry` for k, a slice, an integer or an array, and an axis of length n."""
     if isinstance(k, slice):
         return _Entry(_static(k, n), len(range(n)[k]))
     if isinstance(k, int | np.integer) and not isinstance(k, bool):
@@ -71,7 +71,11 @@ def _entry(k, axis, n):
 
 
 def _basic(x, key):
-    """Apply slices; return x, {axis: index array}, their first position, if adjacent."""
+    """Apply the slices of a key.
+
+    Return the sliced x, {axis of it: index array}, the number of its axes before the first
+    integer or array of the key, and whether the integers and arrays are adjacent.
+    """
     entries, axis = [], 0
     for k in key:
         if k is None or k is Ellipsis:
@@ -91,9 +95,9 @@ def _basic(x, key):
 
 
 def _static(k, n):
-    """Return start, stop and step of a slice of n elements as numbers.
+    """Return (start, stop, step) of a slice of n elements, with start and stop counted from 0.
 
-    stop None: down to the first element. Every empty slice is 0:0.
+    stop is None if a negative step goes down to element 0. An empty slice is (0, 0, 1).
     """
     start, stop, step = k.indices(n)
     return (0, 0, 1) if not range(n)[k] else (start, None if stop < 0 else stop, step)

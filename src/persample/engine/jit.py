@@ -17,7 +17,7 @@ from .tracer import Tracer, is_array, plain
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """What is kept for one signature.
+    """The program and the graph that `Jitted` keeps for one signature.
 
     ``program`` takes the array leaves of the arguments, in order, and returns one array if the
     function does, else a tuple of arrays.
@@ -27,16 +27,17 @@ class Compiled:
     graph: Graph
 
     def __call__(self, arrays: Iterable) -> Any:
-        """Return what the function returns."""
+        """Run the program and return its outputs in the structure of the function's result."""
         out, structure = self.program(*arrays), self.graph.structure
         return out if structure.is_leaf() else tree_unflatten(structure, out)
 
 
 class Jitted:
     """A function compiled once for each signature: the arguments' structure, shapes and dtypes,
-    and the values of those that are no arrays.
+    and the values of leaves that are not arrays.
 
-    ``traces`` counts how often the function has been traced. Results share memory with nothing.
+    ``traces`` counts how often the function has been traced. Results share no memory with the
+    arguments, with constants or with each other.
     """
 
     def __init__(self, f: Callable, passes: Iterable[str] = tuple(PASSES)):
@@ -61,27 +62,27 @@ class Jitted:
         return self._known[key]
 
     def compiled(self, args: tuple) -> Compiled:
-        """Return what runs a call with arguments of this signature."""
+        """Return the `Compiled` for the signature of ``args``; compile it if there is none."""
         key, _ = _signature(args)
         if key is None:
             raise TypeError("jit: a program was asked for with tracers; give arrays as examples.")
         return self._known.get(key) or self._compile(key, args)
 
     def graph(self, *args: Any) -> Graph:
-        """Return the optimised graph for these arguments; print it."""
+        """Return the optimised graph for these arguments; ``print`` shows its equations."""
         return self.compiled(args).graph
 
     def source(self, *args: Any) -> str:
         """Return the generated NumPy program for these arguments.
 
-        An operation that NumPy has no function for (``scatter_add``, ``pad``) stands there under
-        the name of its primitive, an array from outside as ``constant_0``.
+        An operation that NumPy has no function for (``scatter_add``, ``pad``) is called by the
+        name of its primitive; arrays from outside are named ``constant_0``, ``constant_1``, ...
         """
         return generate(self.compiled(args).graph)[0]
 
 
 def _program(graph: Graph) -> Callable:
-    """Return the program for a graph."""
+    """Return the program generated from a graph, compiled to a function of its inputs."""
     source, constants = generate(graph)
     primitives = {name: primitive.numpy for name, primitive in PRIMITIVES.items()}
     scope = {**primitives, **constants, "np": np}
@@ -95,7 +96,7 @@ def jit(f: Callable, passes: Iterable[str] = tuple(PASSES)) -> Jitted:
     ``f`` itself runs only while it is traced. What it reads besides its arguments is fixed at
     that moment, as in JAX: variables that it closes over, globals, attributes of objects, arrays
     from outside, and numbers drawn from ``np.random``. Pass as an argument what changes. Side
-    effects, a print say, happen once for each trace. ``passes`` are names of the optimiser's.
+    effects, a print say, happen once for each trace. ``passes`` names the passes of `optimise`.
 
     The program has the name of the innermost function that was transformed:
     ``jit(grad(loss)).source(...)`` prints ``def loss``, which returns the gradient of the loss.
@@ -114,7 +115,7 @@ def jit(f: Callable, passes: Iterable[str] = tuple(PASSES)) -> Jitted:
 
 
 def _signature(args: tuple) -> tuple[tuple | None, Iterable]:
-    """Return what a program depends on, hashable, and the arrays to run it on.
+    """Return the signature of ``args`` as a hashable key, and the arrays to run the program on.
 
     The key is None if an argument is a tracer.
     """

@@ -1,4 +1,4 @@
-"""The engine's Array API: what ``ps.array_namespace(x)`` is for a tracer.
+"""The engine's Array API, which ``ps.array_namespace(x)`` returns for a tracer x.
 
 Each module exports the names in its ``__all__``. ``MISSING`` has the names of the standard that
 the engine lacks, with the reason.
@@ -61,7 +61,7 @@ MISSING = {
 def __getattr__(name: str):
     """Return a unary ufunc that was added to PRIMITIVES; raise for other names.
 
-    If it has no form for integers, it is given real numbers, like ``exp``.
+    If the ufunc does not take int64, integers are converted to float64 first, as for ``exp``.
     """
     ufunc = getattr(PRIMITIVES.get(name), "numpy", None)
     if getattr(ufunc, "nin", 0) == 1:

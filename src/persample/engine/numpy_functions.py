@@ -1,9 +1,9 @@
 """Handle NumPy's own functions on tracers, or refuse them with the reason.
 
 ``np.tanh(w)`` reaches ``answer_ufunc``, ``np.sum(w)`` reaches ``answer_function``: NumPy hands
-both over, with all of their arguments. The answers are functions of the engine, so each holds in
-every transform and at any depth. A function without a row is refused by its name, and so is an
-argument that the answer does not name.
+both over, with all of their arguments. Each is answered by a function of the engine, which works
+in every transform and in nested ones. A function that ANSWERS and UFUNCS lack raises a TypeError,
+and so does an argument that the engine's function does not have.
 """
 
 import inspect
@@ -84,13 +84,13 @@ IDLE = {"kind", "stable", "optimize", "assume_unique"}
 
 
 def named(function):
-    """Return a function's name as it is written behind ``np.``."""
+    """Return the name of a NumPy function as it is written after ``np.``."""
     module = function.__module__.removeprefix("numpy").removeprefix(".")
     return f"{module}.{function.__qualname__}" if module else function.__qualname__
 
 
 def numpys(name):
-    """Return NumPy's function of this name, or None."""
+    """Return NumPy's function of this name, such as "linalg.inv", or None."""
     found = np
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -102,7 +102,7 @@ _UFUNCS = {getattr(np, name, None): function for name, function in UFUNCS.items(
 
 
 def answer_function(x, function, args, kwargs):
-    """Compute a NumPy function of arguments that include the tracer x."""
+    """Compute a NumPy function with the engine; x is the tracer that was among its arguments."""
     name = _NAMES.get(function)
     if name is None:
         _refuse(named(function), x)
@@ -110,7 +110,7 @@ def answer_function(x, function, args, kwargs):
 
 
 def answer_ufunc(x, ufunc, method, inputs, kwargs):
-    """Compute a ufunc, or one of its methods, of inputs that include the tracer x."""
+    """Compute a ufunc, or a method of it, with the engine; x is the tracer among its arguments."""
     function, name = _UFUNCS.get(ufunc), ufunc.__name__
     if function and method == "__call__" and not kwargs:
         return function(*inputs)  # ndarray * tracer comes here as well
@@ -133,7 +133,7 @@ def answer_ufunc(x, ufunc, method, inputs, kwargs):
 
 
 def _call(name, answer, like, args, kwargs):
-    """Call an answer with the arguments that differ from the defaults of NumPy's ``like``."""
+    """Call ``answer`` with those arguments that differ from the defaults of NumPy's ``like``."""
     names, leading, defaults, own = _plan(answer, like)
     given = dict(zip(names, args, strict=False)) | kwargs
     for key, value in [*given.items()]:
@@ -148,9 +148,10 @@ def _call(name, answer, like, args, kwargs):
 
 @cache
 def _plan(answer, like):
-    """Return NumPy's names (none for ``*arrays``), those given by place, defaults, and our names.
+    """Return how to pass on a call of NumPy's function ``like``: four values.
 
-    NumPy has checked the call itself: what is here has arguments that fit.
+    Its parameters (none if it takes ``*arrays``), those of them that ``answer`` takes by position,
+    its defaults, and the parameters of ``answer``. NumPy has checked the call already.
     """
     own, more = inspect.signature(answer).parameters, ()
     try:

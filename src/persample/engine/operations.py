@@ -1,8 +1,8 @@
 """The operations that rules and tracers are written with: arithmetic, shapes, sums, products.
 
 Broadcasting and type promotion happen here alone, so that the rules of the transforms see
-equal shapes and equal dtypes. Works on plain arrays and on tracers alike, by ``bind``. The rest
-of the Array API is derived from these, in ``functions``; ``namespace`` lists them all.
+equal shapes and equal dtypes. All work on arrays and on tracers, through ``bind``. The rest of
+the Array API is derived from these, in ``functions``; ``namespace`` lists them all.
 """
 
 import builtins
@@ -22,7 +22,7 @@ __all__ += ["take", "where"]
 
 
 def asarray(x, /, dtype=None, *, device=None, copy=None):
-    """Return x as an array; a tracer stays what it is."""
+    """Return x as an array of real numbers; a tracer stays a tracer."""
     if device not in (None, "cpu"):
         raise ValueError(f'asarray: no device {device!r}; the NumPy engine has "cpu" only.')
     if hasattr(x, "_trace"):
@@ -44,7 +44,7 @@ def asarray(x, /, dtype=None, *, device=None, copy=None):
 
 
 def promote(*values):
-    """Convert the inputs to a common dtype; a Python number takes that of the others."""
+    """Return the inputs as a list of arrays of their common dtype under NumPy promotion."""
     values = [x if type(x) in (int, float, builtins.bool) else asarray(x) for x in values]
     dtype = np.result_type(*[getattr(x, "dtype", x) for x in values])
     return [asarray(x, dtype) for x in values]
@@ -76,7 +76,7 @@ def only_number(x):
 
 
 def snapshot(x, before=None):
-    """Return a copy of an array that shares memory with nothing; a broadcast stays one.
+    """Return a read-only copy of x with memory of its own; axes of stride 0 stay broadcast.
 
     An earlier copy, ``before``, is returned if the values are still the same.
     """
@@ -99,13 +99,13 @@ def _common_shape(values):
 
 
 def broadcast(*values):
-    """Broadcast the inputs to a common shape."""
+    """Return the inputs as a list of arrays broadcast to their common shape."""
     shape = _common_shape(values)
     return [broadcast_to(x, shape) for x in values]
 
 
 def elementwise(name, *values):
-    """Apply an elementwise primitive to broadcast arrays; constants stay scalars."""
+    """Apply an elementwise primitive to broadcast inputs; pass uniform constants as scalars."""
     shape, numbers = _common_shape(values), [only_number(x) for x in values]
     if all(number is not None for number in numbers):
         return broadcast_to(apply(name, *numbers), shape)
@@ -121,9 +121,9 @@ def titled(function, name, doc):
 
 
 def binary(name, doc, settle=promote):
-    """Return the function of an elementwise primitive with two inputs, with its docstring.
+    """Return the function of x1 and x2 that applies an elementwise primitive; document it.
 
-    ``settle`` gives the inputs one dtype.
+    ``settle(x1, x2)`` returns the two as arrays of one dtype.
     """
 
     def function(x1, x2, /):
@@ -135,9 +135,9 @@ def binary(name, doc, settle=promote):
 add = binary("add", "Return x1 + x2 for each element.")
 subtract = binary("subtract", "Return x1 - x2 for each element.")
 multiply = binary("multiply", "Return x1 * x2 for each element.")
-divide = binary("divide", "Return x1 / x2 for each element, a real number also for integers.")
-maximum = binary("maximum", "Return the larger for each element; in a tie each has slope 1/2.")
-minimum = binary("minimum", "Return the smaller for each element; in a tie each has slope 1/2.")
+divide = binary("divide", "Return x1 / x2 for each element, in float64 for integers.")
+maximum = binary("maximum", "Return the larger of x1 and x2; in a tie both derivatives are 1/2.")
+minimum = binary("minimum", "Return the smaller of x1 and x2; in a tie both derivatives are 1/2.")
 equal = binary("equal", "Return x1 == x2 for each element.")
 not_equal = binary("not_equal", "Return x1 != x2 for each element.")
 less = binary("less", "Return x1 < x2 for each element.")
@@ -145,7 +145,7 @@ less_equal = binary("less_equal", "Return x1 <= x2 for each element.")
 
 
 def pow(x1, x2, /):
-    """Return x1 ** x2 for each element; a square is a product."""
+    """Return x1 ** x2 for each element; x1 ** 2 is computed as x1 * x1."""
     x, y = promote(x1, x2)
     if only_number(y) == 2:
         return broadcast_to(multiply(x, x), _common_shape([x, y]))
@@ -153,7 +153,7 @@ def pow(x1, x2, /):
 
 
 def where(condition, x1, x2, /):
-    """Choose from x1 where condition holds, else from x2."""
+    """Return the elements of x1 where condition holds, else those of x2."""
     return elementwise("where", asarray(condition), *promote(x1, x2))
 
 
@@ -163,7 +163,7 @@ def negative(x, /):
 
 
 def stop_gradient(x, /):
-    """Return x, with derivative zero."""
+    """Return x; its derivative is taken to be zero."""
     return apply("stop_gradient", asarray(x))
 
 
@@ -174,7 +174,7 @@ def astype(x, dtype, /, *, copy=True, device=None):
 
 
 def reshape(x, /, shape, *, copy=None):
-    """Return x in another shape; one entry may be -1."""
+    """Return x in another shape; one length may be -1, to be inferred from the size."""
     x = asarray(x)
     shape = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
     if shape.count(-1) > 1:
@@ -188,7 +188,7 @@ def reshape(x, /, shape, *, copy=None):
 
 
 def broadcast_to(x, /, shape):
-    """Repeat x to ``shape``, without copying."""
+    """Broadcast x to ``shape``, without copying."""
     x, shape = asarray(x), tuple(shape)
     if x.shape == shape:
         return x
@@ -199,7 +199,7 @@ def broadcast_to(x, /, shape):
 
 
 def permute_dims(x, /, axes):
-    """Return x with its axes in another order."""
+    """Return x with its axes in the order ``axes``."""
     x = asarray(x)
     axes, order = tuple([axis_of(x.ndim, a) for a in axes]), tuple(range(x.ndim))
     if tuple(sorted(axes)) != order:
@@ -208,7 +208,7 @@ def permute_dims(x, /, axes):
 
 
 def concat(arrays, /, *, axis=0):
-    """Join arrays along an axis that they have; ``axis=None`` flattens them first."""
+    """Join arrays along an existing axis; ``axis=None`` flattens them first."""
     if not len(arrays):
         raise ValueError("concat: there are no arrays to join; give at least one.")
     arrays = promote(*arrays)
@@ -224,7 +224,7 @@ def concat(arrays, /, *, axis=0):
 
 
 def axis_of(ndim, axis):
-    """Return an axis counted from the start."""
+    """Return ``axis``, which may be negative, as a number from 0 to ndim - 1."""
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
         raise ValueError(f"axis {axis} is out of range for an array with {ndim} axes.")
@@ -232,7 +232,7 @@ def axis_of(ndim, axis):
 
 
 def axes_named(x, axis):
-    """Return the axes that ``axis`` names, counted from the start: all for None."""
+    """Return the axes of x that ``axis`` names (None: all), as a sorted tuple from 0."""
     axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
     axes = sorted(axis_of(x.ndim, a) for a in axes)
     if len(set(axes)) < len(axes):
@@ -241,7 +241,7 @@ def axes_named(x, axis):
 
 
 def reduce(name, x, axis, keepdims):
-    """Apply a reduction to the axes named, which stay with length 1 if ``keepdims``."""
+    """Reduce x over ``axis`` with a primitive; ``keepdims`` keeps these axes with length 1."""
     x = asarray(x)
     axes = axes_named(x, axis)
     reduced = apply(name, x, axes=axes)
@@ -255,23 +255,23 @@ def sum(x, /, axis=None, keepdims=False, *, dtype=None):
 
 
 def max(x, /, axis=None, keepdims=False):
-    """Return the largest element along axes (all by default); ties share the slope."""
+    """Return the largest element along axes (all by default); ties share the derivative."""
     return reduce("max", x, axis, keepdims)
 
 
 def min(x, /, axis=None, keepdims=False):
-    """Return the smallest element along axes (all by default); ties share the slope."""
+    """Return the smallest element along axes (all by default); ties share the derivative."""
     return reduce("min", x, axis, keepdims)
 
 
 def undo_reduce(x, like, axes):
-    """Undo a reduction: put ``axes`` back with length 1 and repeat to the shape of ``like``."""
+    """Broadcast x, which was reduced over ``axes``, to the shape of ``like``."""
     kept = tuple([1 if a in axes else n for a, n in enumerate(like.shape)])
     return broadcast_to(reshape(x, kept), like.shape)
 
 
 def matmul(x1, x2, /):
-    """Multiply matrices as the Array API does: 1-d and up, leading axes broadcast."""
+    """Return the product of matrices or vectors (1-d arrays); leading axes broadcast."""
     x, y = promote(x1, x2)
     if x.ndim == 0 or y.ndim == 0 or x.shape[-1] != y.shape[-2 if y.ndim > 1 else -1]:
         raise ValueError(f"matmul: shapes {x.shape} and {y.shape} do not fit (n,k) @ (k,m).")
@@ -290,7 +290,7 @@ def matmul(x1, x2, /):
 
 
 def _batch_letters(x, batch, letters):
-    """Drop leading axes of length 1 that broadcast; return the letters of those that stay."""
+    """Return x without the leading axes that broadcast, and the letters of those that stay."""
     own, new = x.shape[:-2], len(batch) - builtins.max(x.ndim - 2, 0)
     pairs = zip(own, letters[new:], batch[new:], strict=True)
     kept = [(n, letter) for n, letter, m in pairs if n == m]
@@ -299,9 +299,9 @@ def _batch_letters(x, batch, letters):
 
 
 def product(subscripts, x1, x2):
-    """Multiply and sum: ``einsum`` of two arrays, without diagonals or letters of one alone.
+    """Return the ``einsum`` of two arrays, as one primitive.
 
-    Every letter of an operand stands in the other or in the output, at most once each.
+    Each letter of an operand must occur in the other or in the output, at most once in each.
     """
     return apply("einsum", *promote(x1, x2), subscripts=subscripts)
 
@@ -320,7 +320,7 @@ def take(x, indices, /, *, axis=None):
 
 
 def index_array(where, indices):
-    """Return indices as an array of integers."""
+    """Return indices as an array; raise TypeError, prefixed with ``where``, unless integers."""
     indices = asarray(indices)
     if indices.dtype.kind not in "iu":
         raise TypeError(f"{where}: indices are {indices.dtype}; give integers (no masks).")

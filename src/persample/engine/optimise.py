@@ -20,11 +20,11 @@ from .staging import Equation, Graph, Var
 
 
 def rewrite(graph: Graph, rule: Callable) -> Graph:
-    """Walk forward through the equations and let ``rule(equation, made_by)`` replace each.
+    """Return the graph with each equation, in order, replaced by ``rule(equation, made_by)``.
 
     The rule returns the equation itself, another equation with the same output, or an atom (Var
-    or constant) that takes the output's place from there on. ``made_by`` holds the equations
-    before it by their outputs.
+    or constant) that takes the output's place from there on. ``made_by`` maps outputs to the
+    equations before it.
     """
     replaced: dict = {}
     made_by: dict = {}
@@ -59,7 +59,7 @@ def dead_code(graph: Graph) -> Graph:
 
 
 def common_subexpressions(graph: Graph) -> Graph:
-    """Merge equations that compute the same value."""
+    """Merge equations that have the same primitive, inputs and parameters."""
     seen: dict = {}
 
     def rule(eq, made_by):
@@ -116,13 +116,13 @@ def _make(eq, name, *inputs, **params):
 
 
 def _maker(x, made_by, name):
-    """Return the equation that made x, if it is one of that name."""
+    """Return the equation whose output is x if its primitive has this name, else None."""
     eq = made_by.get(x) if isinstance(x, Var) else None
     return eq if eq is not None and eq.primitive.name == name else None
 
 
 def _number_and_rest(eq):
-    """Return (number, rest) if an equation is number * rest, else None."""
+    """Return (number, rest) if ``eq`` computes number * rest in floating point, else None."""
     if eq is None or eq.output.dtype.kind != "f":
         return None
     name, x, y = eq.primitive.name, eq.inputs[0], eq.inputs[-1]
@@ -183,7 +183,7 @@ def _stop_gradient(eq, made_by):
 
 
 def _einsum(eq, made_by):
-    """A product with a number is a scaling; a transposed operand is other letters."""
+    """Simplify a product with a number; read a transposed operand by reordering its letters."""
     if _number_and_rest(eq):
         return _scaling(eq, made_by)
     *letters, out = split(eq.params["subscripts"])

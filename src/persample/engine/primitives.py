@@ -1,7 +1,7 @@
 """The complete list of primitives, each with its NumPy implementation.
 
-To add one, say ``exp2``: a row here (a ufunc: its name in a list below), a row of VJP rules in
-``vjps``, a row in ``batching.batch_rules`` (an ELEMENTWISE primitive has one already), and test
+To add one, say ``exp2``: a row here (for a ufunc, its name in a list below), a row of VJP rules
+in ``vjps``, a row in ``batching.batch_rules`` (an ELEMENTWISE primitive has one already), and test
 cases in ``tests/support/specs.py``. One-input ufuncs are then functions of the namespace:
 ``xp.exp2(x)``.
 """
@@ -23,7 +23,7 @@ def _pad(x, shape, slices):
 
 
 def _batch_grid(indices, batch_dims):
-    """Return index arrays that pair each batch entry of ``indices`` with its own batch entry."""
+    """Return an index array for each batch axis: the position on it of each entry of indices."""
     axes = [np.arange(n) for n in indices.shape[:batch_dims]]
     return tuple([a.reshape(a.shape + (1,) * (indices.ndim - 1 - i)) for i, a in enumerate(axes)])
 
@@ -41,12 +41,12 @@ def _scatter_add(x, indices, length, batch_dims):
 
 
 def _cholesky(x):
-    """Return the factor of x with its transpose averaged in: NumPy would read one triangle."""
+    """Return the Cholesky factor of (x + x.mT) / 2; NumPy would read only one triangle of x."""
     return np.linalg.cholesky((x + x.mT) / 2)
 
 
 def _round(x):
-    """Return x rounded, halves to even. Up to NumPy 2.3 np.round returns integers themselves."""
+    """Return x rounded, halves to even. Copy integers: np.round up to NumPy 2.3 does not."""
     return np.round(x) if x.dtype.kind in "fc" else np.array(x)
 
 

@@ -1,7 +1,7 @@
 """Reverse mode: the trace that records a tape, the backward pass, and ``grad``.
 
-The forward pass runs with real values and writes one node for each operation. The backward pass
-walks the tape once, from the loss to the inputs; at each node it applies the rules of ``vjps``.
+The forward pass computes values and records a node for each operation on parameters. The
+backward pass walks the tape once, from the loss to the inputs, and applies the rules of ``vjps``.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,7 +19,7 @@ from .vjps import vjp_rules
 
 
 class Node:
-    """One operation on the tape: enough to run its rules, and the nodes of its inputs.
+    """One operation on the tape: its primitive, params, input values, output and inputs' nodes.
 
     The node of a parameter has no primitive and no parents.
     """
@@ -34,7 +34,7 @@ class Node:
         return f"<{self.primitive.name} node>" if self.primitive else "<leaf node>"
 
     def pull(self, ct: Any):
-        """Yield (parent, its cotangent) for every input that has a parent and a rule."""
+        """Yield (parent, cotangent) for each input with a node and a rule; ct is the output's."""
         rules = vjp_rules.get(self.primitive.name)
         if rules is None:
             raise NotImplementedError(
@@ -66,7 +66,7 @@ class ReverseTracer(Tracer):
 
 
 class ReverseTrace(Trace):
-    """Computes as usual, and writes a node wherever an input leads back to a parameter."""
+    """Computes as usual, and records a node if the output depends on a parameter."""
 
     name = "grad"
 
@@ -89,9 +89,9 @@ class ReverseTrace(Trace):
 
 
 def backward(nodes: Iterable[Node], cts: dict) -> dict:
-    """Carry the cotangents ``cts`` (node -> array) through nodes, each before its parents.
+    """Propagate the cotangents ``cts`` (node -> array) through nodes, each before its parents.
 
-    Returns those of the nodes that are not among ``nodes``.
+    Return ``cts``, which then holds the cotangents of the parents that are not among ``nodes``.
     """
     for node in nodes:
         ct = cts.pop(node, None)
@@ -107,8 +107,8 @@ def value_and_grad(
 ) -> Callable:
     """Return a function computing ``f`` and its gradient: ``(value, gradient)``.
 
-    ``f`` returns one 0-d real array; with ``has_aux`` a pair of it and a tree, which is returned
-    as it is: ``((value, aux), gradient)``. The gradient has the structure, shapes and dtypes of
+    ``f`` returns one real number (a 0-d array); with ``has_aux`` a pair of it and a tree, and the
+    result is ``((value, aux), gradient)``. The gradient has the structure, shapes and dtypes of
     argument ``argnums`` (a tuple of them for a tuple of argnums); zeros where ``f`` ignores it.
     """
     several = isinstance(argnums, tuple)
@@ -141,7 +141,7 @@ def value_and_grad(
 def recorded(
     trace: ReverseTrace, f: Callable, args: tuple, wanted: tuple[int, ...], has_aux: bool
 ) -> tuple:
-    """Run ``f`` on the tape of a trace: return (output, aux, leaves of each argument wanted)."""
+    """Run ``f`` under a trace; return (output, aux, [leaf tracers of each argument wanted])."""
     flat = [tree_flatten(arg) for arg in args]
     lifted = [[trace.lift(x) if is_array(x) else x for x in xs] for xs, _ in flat]
     for n in wanted:
@@ -154,13 +154,13 @@ def recorded(
 
 
 def grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
-    """Return the function that computes the gradient of the scalar ``f``; see value_and_grad."""
+    """Return a function computing the gradient of ``f``, without its value; see value_and_grad."""
     both = value_and_grad(f, argnums)
     return transformed(f, lambda *args: both(*args)[1])
 
 
 def _parameter(trace, x, n):
-    """Return a tracer that gradients are asked for."""
+    """Return x, a leaf of argument n, as a tracer with a leaf node: one to differentiate by."""
     x = xp.asarray(x)
     if x.dtype.kind != "f":
         raise TypeError(

@@ -19,7 +19,7 @@ from .tracer import Tracer, is_array, plain
 
 
 class Var:
-    """The result of one equation, or an input: a shape and a dtype, known by identity."""
+    """The output of an equation, or an input: a shape and a dtype, compared by identity."""
 
     __slots__ = ("shape", "dtype")
 
@@ -31,7 +31,7 @@ class Var:
 class Equation:
     """``output = primitive(*inputs, **params)``; an input is a Var or a constant.
 
-    A constant is an array or, if it is one number, a NumPy scalar.
+    A constant is an array or, if 0-d, a NumPy scalar.
     """
 
     primitive: Primitive
@@ -42,9 +42,10 @@ class Equation:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """Equations in an order in which they can run. ``print`` it: one equation on each line.
+    """Equations in an order in which they can run; ``print`` shows one on each line.
 
-    ``outputs`` are Vars or constants, the leaves of ``structure``.
+    ``names`` are those of the inputs. ``outputs`` are Vars or constants, the leaves of
+    ``structure``.
     """
 
     name: str
@@ -72,7 +73,7 @@ class Graph:
 
 
 def describe(x: Any) -> str:
-    """Return dtype and shape: float64[2,3]."""
+    """Return dtype and shape as text, such as "float64[2,3]"."""
     return f"{x.dtype}[{','.join(map(str, x.shape))}]"
 
 
@@ -82,7 +83,7 @@ def literal(x: np.ndarray) -> str:
 
 
 class StageTracer(Tracer):
-    """An atom of the graph (a Var or a constant), with its value in the example."""
+    """An atom of the graph (a Var or a constant), with its value for the example arguments."""
 
     __slots__ = ("value", "atom")
 

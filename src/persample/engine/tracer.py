@@ -1,7 +1,8 @@
 """Tracer: an array as a transform sees it, with Python's operators and indexing.
 
-Every operator is a call of the namespace; indexing becomes static slices and one ``take``.
-What a tracer cannot do (change in place, be a NumPy array, be a Python bool) it says here.
+An operator calls a function of the namespace; indexing becomes static slices and a ``take`` for
+each index array. What a tracer cannot do (be changed in place, become a NumPy array or, under
+vmap and jit, a Python bool) raises an error that says what to write instead.
 """
 
 import math
@@ -27,14 +28,14 @@ INSTEAD = {
 
 @cache
 def answers():
-    """Return the module that handles NumPy's own functions, imported on first use."""
+    """Return the module `numpy_functions`, which is imported on first use."""
     from . import numpy_functions
 
     return numpy_functions
 
 
 class Tracer:
-    """An array as a transform sees it. Subclasses say what ``value`` stands behind it."""
+    """An array as a transform sees it. Subclasses define ``value``, the array it stands for."""
 
     __slots__ = ("_trace",)
     __hash__ = None  # == is elementwise
@@ -94,17 +95,17 @@ class Tracer:
     device = "cpu"
 
     def reshape(self, *shape):
-        """Return the array in another shape, given as one tuple or number by number."""
+        """Return the array in another shape, given as one tuple or as separate integers."""
         return xp.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     def transpose(self, *axes):
-        """Return the array with its axes in another order, reversed by default."""
+        """Return the array with its axes in the given order, by default reversed."""
         axes = axes[0] if len(axes) == 1 and axes[0] is not None else axes
         given = axes and axes != (None,)
         return xp.permute_dims(self, axes if given else range(self.ndim)[::-1])
 
     def flatten(self):
-        """Return the elements along one axis."""
+        """Return the array reshaped to one axis."""
         return xp.reshape(self, (-1,))
 
     ravel = flatten
@@ -130,11 +131,11 @@ class Tracer:
         return (self[i] for i in range(len(self)))
 
     def concrete(self):
-        """Return the plain array inside nested tracers, if there is one."""
+        """Return the array inside nested tracers; jit and vmap may raise TypeError."""
         return self.value.concrete() if isinstance(self.value, Tracer) else self.value
 
     def no_value(self):
-        """Raise: a Python value is needed."""
+        """Raise TypeError, because a Python value was asked of a tracer that has none."""
         raise TypeError(
             f"a Python value was asked of {self!r}, which has none there: no `if`, `while`, "
             "float() or int() on it; choose with xp.where, or pass it as a Python number."
@@ -159,21 +160,21 @@ class Tracer:
 
 
 def is_array(x) -> bool:
-    """Return whether a leaf of an argument is an array (a Python number is a constant)."""
+    """Return whether x is a tracer, a NumPy array or a NumPy scalar (not a Python number)."""
     return isinstance(x, Tracer | np.ndarray | np.generic)
 
 
 def plain(x):
-    """Return x as an ndarray or a NumPy scalar.
+    """Return x, an array, as an ndarray or a NumPy scalar.
 
-    Masked arrays, matrices and what holds no numbers are refused.
+    Raise TypeError for masked arrays, np.matrix, and arrays that do not hold real numbers.
     """
     own = type(x) is np.ndarray or isinstance(x, np.generic)
     return x if own and x.dtype.kind in "fiub" else xp.asarray(x)
 
 
 def unshared(values: list, given: list = ()) -> list:
-    """Return the values; arrays that are read-only or share memory are copied.
+    """Return the list of values, with copies of arrays that are read-only or share memory.
 
     No result then shares memory with another one or with ``given``, and all are writeable. A
     NumPy scalar counts as read-only, so it becomes a 0-d array. Tracers stay as they are.
@@ -192,6 +193,6 @@ def unshared(values: list, given: list = ()) -> list:
 def _memory_ids(x):
     """Return the ids of an array and of the array that it is a view of, if it is one.
 
-    Two arrays that share memory have an id in common: of all views, ``base`` is the owner.
+    NumPy sets ``base`` of a view to the owner of the memory, which all its views have in common.
     """
     return {id(x), id(x.base)} - {id(None)}

@@ -1,7 +1,7 @@
-"""The VJP rules: what each primitive does to the cotangent of its output.
+"""The VJP rules, which turn the cotangent of a primitive's output into those of its inputs.
 
 The rules are themselves written with the functions of ``namespace``, so a gradient can be
-differentiated, batched and staged again. Those of matrices stand in ``functions.linalg``.
+differentiated, batched and staged again. The rules of linear algebra are in ``functions.linalg``.
 """
 
 import math
@@ -16,14 +16,14 @@ from .primitives import ZERO_SLOPE, ZERO_SLOPE_PAIRS, apply
 
 
 def _unbroadcast(ct, x):
-    """Sum ``ct`` over the axes along which x was repeated."""
+    """Sum ``ct`` over the axes along which x was repeated; return the sum in the shape of x."""
     new = ct.ndim - x.ndim
     repeated = [new + a for a, n in enumerate(x.shape) if n == 1 and ct.shape[new + a] != 1]
     return xp.reshape(xp.sum(ct, (*range(new), *repeated)), x.shape)
 
 
 def _wins(x, y):
-    """1 where x > y, 1/2 at a tie, 0 elsewhere: the convention of PyTorch and JAX."""
+    """Return 1 where x > y, 1/2 where they are equal, 0 elsewhere, as PyTorch and JAX do."""
     zero, half, one = x.dtype.type(0.0), x.dtype.type(0.5), x.dtype.type(1.0)
     return xp.where(x > y, one, xp.where(xp.equal(x, y), half, zero))
 
@@ -60,7 +60,7 @@ def _take_vjp(ct, out, x, i, batch_dims):
 
 
 class _Concat:
-    """A row with a rule for input i, whatever i is."""
+    """The rules of ``concat``, which has any number of inputs: item i is the rule for input i."""
 
     def __getitem__(self, i: int) -> Callable:
         def rule(ct, out, *xs, axis):
@@ -71,7 +71,7 @@ class _Concat:
 
 
 def _prod_vjp(ct, out, x, axes):
-    """Each factor's cotangent is the product of the others, also where some are zero."""
+    """Multiply ct by the product of the other factors; without division, so they may be zero."""
     order = (*[a for a in range(x.ndim) if a not in axes], *axes)
     turned = xp.permute_dims(x, order)
     many = math.prod(x.shape[a] for a in axes)
@@ -83,7 +83,7 @@ def _prod_vjp(ct, out, x, axes):
 
 
 def _product_before(x):
-    """Return for each element the product of those before it on the last axis."""
+    """Return, for each element, the product of the elements before it on the last axis."""
     return xp.cumulative_prod(x, axis=-1, include_initial=True)[..., :-1]
 
 
@@ -92,9 +92,9 @@ def _cumulative_sum_vjp(ct, out, x, axis):
 
 
 def _cumulative_prod_vjp(ct, out, x, axis):
-    """Sum ct[k] times the product of x[j] over j <= k other than i; no division, so zeros may be.
+    """For each i, sum over k >= i: ct[k] times the product of x[j] over j <= k, j != i.
 
-    A row for each i holds the products of x[j] over i < j <= k, for k >= i.
+    No division, so x may be zero. products[..., i, k] is the product of x[j] over i < j <= k.
     """
     x, ct = xp.moveaxis(x, axis, -1), xp.moveaxis(ct, axis, -1)
     later = np.tri(x.shape[-1], dtype=np.bool).T
@@ -105,7 +105,7 @@ def _cumulative_prod_vjp(ct, out, x, axis):
 
 
 def _share(x, y):
-    """exp(x) / (exp(x) + exp(y)), also where one of them overflows."""
+    """Return exp(x) / (exp(x) + exp(y)), without overflow."""
     return xp.exp(-xp.logaddexp(0.0, y - x))
 
 

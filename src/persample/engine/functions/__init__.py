@@ -1,5 +1,5 @@
 """The rest of the Array API, derived from ``operations``: one file for each part of it.
 
-Nothing here knows a transform, and nothing but ``linalg`` brings rules of its own. ``namespace``
-lists the public names.
+No module here depends on a transform, and only ``linalg`` has VJP rules. ``namespace`` lists the
+public names.
 """

@@ -46,7 +46,7 @@ def mean(x, /, axis=None, keepdims=False):
 
 
 def var(x, /, axis=None, *, correction=0.0, keepdims=False):
-    """Return the variance over axes; its divisor is the count less ``correction``."""
+    """Return the variance over axes; its divisor is the number of elements - ``correction``."""
     x = real(asarray(x))
     count = math.prod(x.shape[a] for a in axes_named(x, axis))
     off = subtract(x, mean(x, axis, keepdims=True))
@@ -55,7 +55,7 @@ def var(x, /, axis=None, *, correction=0.0, keepdims=False):
 
 
 def std(x, /, axis=None, *, correction=0.0, keepdims=False):
-    """Return the square root of the variance; it has no slope where that is 0."""
+    """Return the square root of the variance; the derivative is NaN where that is 0."""
     return sqrt(var(x, axis, correction=correction, keepdims=keepdims))
 
 
@@ -75,7 +75,7 @@ def all(x, /, axis=None, keepdims=False):
 
 
 def _one_axis(where, x, axis):
-    """Return x and the axis; an array with one axis need not name it."""
+    """Return x as an array, and ``axis`` from 0; None is allowed if x has one axis only."""
     x = asarray(x)
     if axis is None and x.ndim != 1:
         raise ValueError(f"{where}: an array of shape {x.shape} needs an axis; give axis=.")
@@ -102,7 +102,7 @@ def cumulative_prod(x, /, axis=None, *, dtype=None, include_initial=False):
 
 
 def diff(x, /, axis=-1, *, n=1, prepend=None, append=None):
-    """Return the differences of neighbours along an axis, n times."""
+    """Return the n-th differences x[i + 1] - x[i] along an axis, ends first joined to x."""
     x = asarray(x)
     axis = axis_of(x.ndim, axis)
     parts = [part for part in (prepend, x, append) if part is not None]
@@ -125,12 +125,12 @@ def _arg(name, x, axis, keepdims):
 
 
 def argmax(x, /, axis=None, *, keepdims=False):
-    """Return where the largest element is, the first of several; flattened by default."""
+    """Return the index of the first largest element along an axis, by default in flattened x."""
     return _arg("argmax", x, axis, keepdims)
 
 
 def argmin(x, /, axis=None, *, keepdims=False):
-    """Return where the smallest element is, the first of several; flattened by default."""
+    """Return the index of the first smallest element along an axis, by default in flattened x."""
     return _arg("argmin", x, axis, keepdims)
 
 
@@ -151,7 +151,11 @@ def sort(x, /, axis=-1, *, descending=False, stable=True):
 
 
 def searchsorted(x1, x2, /, *, side="left", sorter=None):
-    """Return where each element of x2 belongs in the sorted x1: before equal ones, or after."""
+    """Return the index at which to insert each element of x2 into the sorted 1-d x1.
+
+    That is before equal elements (``side="left"``) or after them ("right"); ``sorter`` holds
+    indices that sort x1.
+    """
     x1, x2 = asarray(x1), asarray(x2)
     if side not in ("left", "right"):
         raise ValueError(f'searchsorted: side is {side!r}; give "left" or "right".')

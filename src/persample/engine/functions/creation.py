@@ -1,7 +1,7 @@
 """Functions that make arrays, and functions of dtypes.
 
-An array made from numbers is a constant, so NumPy's own functions serve where no tracer can come
-in: arange, empty, eye, linspace, ones, zeros, from_dlpack.
+An array made from numbers is a constant, so ``namespace`` takes from NumPy those functions that
+get no tracer: arange, empty, eye, linspace, ones, zeros, from_dlpack.
 """
 
 import numpy as np
@@ -39,7 +39,7 @@ def ones_like(x, /, dtype=None, *, device=None):
 
 
 def empty_like(x, /, *, dtype=None, device=None):
-    """Return an array of x's shape and dtype (or another) with whatever numbers."""
+    """Return an ndarray of x's shape and dtype (or another) with arbitrary values."""
     return np.empty(x.shape, dtype or x.dtype, device=device)
 
 
@@ -56,7 +56,7 @@ def triu(x, /, *, k=0):
 
 
 def meshgrid(*arrays, indexing="xy"):
-    """Return each 1-d array as a grid of all their combinations."""
+    """Return the 1-d arrays broadcast to the grid of all their combinations, as a tuple."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f'meshgrid: indexing is {indexing!r}; give "xy" or "ij".')
     arrays = [asarray(x) for x in arrays]
@@ -72,7 +72,7 @@ def meshgrid(*arrays, indexing="xy"):
 
 
 def broadcast_arrays(*arrays):
-    """Repeat arrays to one common shape."""
+    """Return the arrays broadcast to their common shape, as a tuple."""
     return tuple(broadcast(*map(asarray, arrays)))
 
 
@@ -82,12 +82,12 @@ def _dtype(x):
 
 
 def result_type(*arrays_and_dtypes):
-    """Return the dtype that a result of these arrays, dtypes and numbers has."""
+    """Return the common dtype of arrays, dtypes and numbers under NumPy promotion."""
     return np.result_type(*map(_dtype, arrays_and_dtypes))
 
 
 def can_cast(from_, to, /):
-    """Return whether one dtype can be cast to another."""
+    """Return whether NumPy casts a dtype, or that of an array, to another one safely."""
     return np.can_cast(_dtype(from_), to)
 
 
@@ -102,19 +102,19 @@ def iinfo(type, /):
 
 
 class __array_namespace_info__(np.__array_namespace_info__):  # the standard's name
-    """What the engine has: real numbers, on the CPU, in shapes that no value decides."""
+    """What the engine supports: real dtypes, the CPU, no shapes that depend on values."""
 
     def capabilities(self):
-        """Return what the standard leaves to the library."""
+        """Return which optional features of the standard the engine has."""
         whole = super().capabilities()
         return {**whole, "boolean indexing": False, "data-dependent shapes": False}
 
     def default_dtypes(self, *, device=None):
-        """Return the dtypes that numbers without one get."""
+        """Return the default dtype of each kind of number, without the complex one."""
         dtypes = super().default_dtypes(device=device)
         return {kind: dtype for kind, dtype in dtypes.items() if kind != "complex floating"}
 
     def dtypes(self, *, device=None, kind=None):
-        """Return the dtypes of a kind by name, all by default."""
+        """Return {name: dtype} for the real dtypes of a kind (by default all)."""
         dtypes = super().dtypes(device=device, kind=kind)
         return {name: dtype for name, dtype in dtypes.items() if dtype.kind != "c"}

@@ -29,7 +29,7 @@ __all__ += ["positive", "reciprocal", "remainder", "sin", "sinh", "sqrt", "squar
 
 
 def real(x):
-    """Return x with a real dtype; a Python number stays one, and takes its partner's."""
+    """Return x in floating point: an integer or boolean array in float64, a number as a float."""
     if type(x) in (int, float, builtins.bool):
         return float(x)
     x = asarray(x)
@@ -37,15 +37,18 @@ def real(x):
 
 
 def real_pair(x1, x2):
-    """Return both with one real dtype: that of the two together, made real."""
+    """Return [x1, x2] as arrays of their common dtype, or float64 if that is not floating.
+
+    A Python number takes the dtype of a floating partner.
+    """
     pair = [float(x) if type(x) in (int, float, builtins.bool) else x for x in (x1, x2)]
     return [real(x) for x in promote(*pair)]
 
 
 def unary(name, doc, of_integers=False):
-    """Build the function of a primitive with one input.
+    """Return the function of x that applies a primitive, with docstring ``doc``.
 
-    Without ``of_integers``, integers are converted to real numbers first.
+    Without ``of_integers``, integers and booleans are converted to float64 first.
     """
 
     def function(x, /):
@@ -55,9 +58,9 @@ def unary(name, doc, of_integers=False):
 
 
 exp = unary("exp", "Return e ** x.")
-expm1 = unary("expm1", "Return e ** x - 1, exact also for small x.")
+expm1 = unary("expm1", "Return e ** x - 1, accurate also for small x.")
 log = unary("log", "Return the natural logarithm.")
-log1p = unary("log1p", "Return log(1 + x), exact also for small x.")
+log1p = unary("log1p", "Return log(1 + x), accurate also for small x.")
 log2 = unary("log2", "Return the logarithm to base 2.")
 log10 = unary("log10", "Return the logarithm to base 10.")
 sqrt = unary("sqrt", "Return the square root.")
@@ -73,7 +76,7 @@ tanh = unary("tanh", "Return the hyperbolic tangent.")
 asinh = unary("asinh", "Return the inverse of sinh.")
 acosh = unary("acosh", "Return the inverse of cosh, for x >= 1.")
 atanh = unary("atanh", "Return the inverse of tanh, for -1 < x < 1.")
-abs = unary("abs", "Return |x|; its slope at 0 is 0.", of_integers=True)
+abs = unary("abs", "Return |x|; its derivative at 0 is 0.", of_integers=True)
 atan2 = binary("atan2", "Return the angle of the point (x2, x1), from -pi to pi.", real_pair)
 hypot = binary("hypot", "Return sqrt(x1 ** 2 + x2 ** 2) without overflow.", real_pair)
 logaddexp = binary("logaddexp", "Return log(exp(x1) + exp(x2)) without overflow.", real_pair)
@@ -103,7 +106,7 @@ def copysign(x1, x2, /):
 
 
 def clip(x, /, min=None, max=None):
-    """Return x, or the bound that it crosses; on the bound the slope of x is 1."""
+    """Return x limited to [min, max]; the derivative is 1 on a bound and 0 beyond it."""
     x = asarray(x)
     if min is not None:
         x = where(less(x, min), min, x)

@@ -1,7 +1,7 @@
-"""Matrices: norms, determinants, linear systems, with the rules of their own primitives.
+"""Matrices: norms, determinants, linear systems, with the VJP rules of their primitives.
 
-All take leading axes: many matrices at once. What needs eigenvalues or singular values is missing
-(``MISSING`` says so): losses rarely use it, and its derivatives fail where values tie.
+The matrices may have leading axes, as a batch. What needs eigenvalues or singular values is
+missing (``MISSING`` says so): losses rarely use it, and its derivatives fail where values tie.
 """
 
 import builtins
@@ -42,7 +42,7 @@ MISSING = dict.fromkeys(
 
 
 def __getattr__(name: str):
-    """Raise for a missing name, with the reason."""
+    """Raise AttributeError for a missing name, with the reason."""
     reason = MISSING.get(name, "write it with those that it has")
     raise AttributeError(f"the NumPy engine has no function 'linalg.{name}': {reason}.")
 
@@ -62,7 +62,7 @@ def _square(where, x):
 
 
 def solve(x1, x2, /):
-    """Return the x with x1 @ x = x2; x2 is a vector if it has one axis, else matrices."""
+    """Return the x with x1 @ x = x2; x2 is one vector (1-d), or matrices."""
     a, b = _square("solve", x1), real(asarray(x2))
     vector = b.ndim == 1
     b = expand_dims(b, -1) if vector else b
@@ -82,7 +82,7 @@ def inv(x, /):
 
 
 def cholesky(x, /, *, upper=False):
-    """Return the lower triangular L with L @ L.mT = x, or its transpose; x is symmetric."""
+    """Return the lower triangular L with L @ L.mT = x, or L.mT if ``upper``; x is symmetric."""
     factor = apply("cholesky", _square("cholesky", x))
     return matrix_transpose(factor) if upper else factor
 
@@ -132,7 +132,7 @@ def cross(x1, x2, /, *, axis=-1):
 
 
 def matrix_power(x, n, /):
-    """Return the product of n matrices x; of -n inverses for negative n."""
+    """Return the n-th power of the square matrix x, of its inverse if n is negative."""
     x = _square("matrix_power", x)
     x, n = (inv(x), -n) if n < 0 else (x, n)
     power = broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape)
@@ -143,7 +143,7 @@ def matrix_power(x, n, /):
 
 
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
-    """Return the norm of vectors: 2, 1, inf, -inf, 0 (a count), or any p; slope 0 at zero."""
+    """Return the norm of order ``ord`` over axes (0: count of nonzeros); gradient 0 at x = 0."""
     x = real(asarray(x))
     if ord == 2:
         return _power(sum(multiply(x, x), axis, keepdims), 0.5)
@@ -158,7 +158,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
 
 
 def _power(x, exponent):
-    """Return x ** exponent for x >= 0, with slope 0 at 0: the norm's, as in PyTorch."""
+    """Return x ** exponent for x >= 0 with derivative 0 at x = 0, as in PyTorch's norms."""
     zero, exponent = equal(x, 0), float(exponent)
     positive = where(zero, 1.0, x)
     power = sqrt(positive) if exponent == 0.5 else pow(positive, exponent)
@@ -166,7 +166,10 @@ def _power(x, exponent):
 
 
 def matrix_norm(x, /, *, keepdims=False, ord="fro"):
-    """Return the norm of matrices: "fro", 1 and -1 (sums of columns), inf and -inf (of rows)."""
+    """Return a norm of matrices, "fro" or a sum of absolute values.
+
+    1 and -1: the largest and smallest sum of a column; inf and -inf: of a row.
+    """
     x = real(asarray(x))
     if x.ndim < 2:
         raise ValueError(

@@ -11,7 +11,7 @@ __all__ = ["einsum", "tensordot", "vecdot"]
 
 
 def einsum(subscripts, /, *operands):
-    """Multiply arrays and sum over the letters that are not behind the arrow.
+    """Multiply arrays and sum over the letters that do not follow the arrow.
 
     ``einsum("ij,jk->ik", x, y)`` is a product of matrices. One letter for each axis; a letter
     twice in one operand takes its diagonal; without an arrow the result has the letters that
@@ -80,7 +80,7 @@ def _check(subscripts, letters, operands):
 
 
 def _tidy(letters, x, needed):
-    """Take diagonals of letters that come twice; sum over letters that nobody else needs."""
+    """Take diagonals of repeated letters, sum over those not needed; return letters, array."""
     for a in dict.fromkeys(letters):
         while letters.count(a) > 1:
             i, j = letters.index(a), letters.rindex(a)
@@ -91,7 +91,7 @@ def _tidy(letters, x, needed):
 
 
 def _diagonal(x):
-    """Return the diagonal of the last two axes, which have one length."""
+    """Return the diagonal of the last two axes, which have equal lengths."""
     *batch, n, _ = x.shape
     return reshape(x, (*batch, n * n))[..., :: n + 1]
 
@@ -108,7 +108,10 @@ def vecdot(x1, x2, /, *, axis=-1):
 
 
 def tensordot(x1, x2, /, *, axes=2):
-    """Sum the products over pairs of axes: the last of x1 with the first of x2, or as named."""
+    """Multiply x1 and x2 and sum over pairs of axes.
+
+    The last ``axes`` axes of x1 with the first of x2, or those that two sequences list.
+    """
     x1, x2 = promote(x1, x2)
     if isinstance(axes, int):
         axes = range(x1.ndim - axes, x1.ndim), range(axes)

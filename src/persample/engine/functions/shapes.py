@@ -1,4 +1,4 @@
-"""Functions that rearrange: the same elements in other places."""
+"""Functions that insert, move and join axes, and repeat, reorder or pick elements."""
 
 import itertools
 
@@ -39,7 +39,7 @@ def matrix_transpose(x, /):
 
 
 def squeeze(x, /, axis):
-    """Drop axes of length 1."""
+    """Drop the given axes, which must have length 1."""
     x = asarray(x)
     axes = axes_named(x, axis)
     if any(x.shape[a] != 1 for a in axes):
@@ -84,7 +84,7 @@ def flip(x, /, *, axis=None):
 
 
 def roll(x, /, shift, *, axis=None):
-    """Shift the elements along axes; those that leave at the end come back at the start."""
+    """Shift the elements cyclically along axes (by default in flattened x)."""
     x = asarray(x)
     if axis is None:
         return reshape(roll(reshape(x, (-1,)), shift, axis=0), x.shape)
@@ -115,7 +115,7 @@ def repeat(x, repeats, /, *, axis=None):
 
 
 def tile(x, repetitions, /):
-    """Repeat the whole of x along each axis."""
+    """Repeat the whole of x along each axis as many times as ``repetitions`` says."""
     x = asarray(x)
     missing = len(repetitions) - x.ndim
     shape = (1,) * missing + x.shape
@@ -127,7 +127,7 @@ def tile(x, repetitions, /):
 
 
 def take_along_axis(x, indices, /, *, axis=-1):
-    """Pick along an axis with an index array that has x's other axes."""
+    """Pick elements along an axis; the other axes of x and ``indices`` broadcast."""
     x, indices = asarray(x), index_array("take_along_axis", indices)
     if x.ndim != indices.ndim:
         raise ValueError(
@@ -141,6 +141,6 @@ def take_along_axis(x, indices, /, *, axis=-1):
 
 
 def one_hot(indices, length, dtype=np.float64):
-    """Return (..., length) arrays with 1 at each index and 0 elsewhere; not in the standard."""
+    """Return an array (*indices.shape, length), 1 at each index, 0 elsewhere; not standard."""
     ones = asarray(indices)[..., None] == np.arange(length)
     return apply("astype", ones, dtype=np.dtype(dtype))

@@ -19,14 +19,14 @@ sign = unary("sign", "Return -1, 0 or 1, the sign of x; its derivative is zero."
 floor = unary("floor", "Return the largest integer not above x; its derivative is zero.", True)
 ceil = unary("ceil", "Return the smallest integer not below x; its derivative is zero.", True)
 trunc = unary("trunc", "Return x without its fraction; the derivative is zero.", True)
-round = unary("round", "Return the nearest integer, or the even one; its slope is zero.", True)
+round = unary("round", "Return the nearest integer, in a tie the even one; derivative 0.", True)
 isfinite = unary("isfinite", "Return whether each element is neither infinite nor NaN.", True)
 isinf = unary("isinf", "Return whether each element is infinite.", True)
 isnan = unary("isnan", "Return whether each element is NaN.", True)
 signbit = unary("signbit", "Return whether the sign bit of each element is set, as it is of -0.0.")
 floor_divide = binary("floor_divide", "Return the floor of x1 / x2; its derivative is zero.")
 nextafter = binary(
-    "nextafter", "Return the number next to x1 towards x2; its slope is zero.", real_pair
+    "nextafter", "Return the float next to x1 towards x2; its derivative is zero.", real_pair
 )
 
 
@@ -54,13 +54,11 @@ def _pair_of_bits(name, doc):
     return titled(function, name, doc)
 
 
-bitwise_and = _pair_of_bits("bitwise_and", "Return the bits set in both; of booleans: both hold.")
+bitwise_and = _pair_of_bits("bitwise_and", "Return the bits set in both; for booleans, x1 and x2.")
 bitwise_or = _pair_of_bits(
-    "bitwise_or", "Return the bits set in x1 or x2; of booleans: one holds."
+    "bitwise_or", "Return the bits set in x1 or x2; for booleans, x1 or x2."
 )
-bitwise_xor = _pair_of_bits(
-    "bitwise_xor", "Return the bits that differ; of booleans: just one holds."
-)
+bitwise_xor = _pair_of_bits("bitwise_xor", "Return the bits that differ; for booleans, x1 != x2.")
 bitwise_left_shift = _pair_of_bits(
     "bitwise_left_shift", "Return x1 with its bits moved to the left by x2 places."
 )
@@ -70,7 +68,7 @@ bitwise_right_shift = _pair_of_bits(
 
 
 def bitwise_invert(x, /):
-    """Return x with every bit inverted; of booleans: it does not hold."""
+    """Return x with every bit inverted; for booleans, not x."""
     return _of_bits("bitwise_invert", x)
 
 

@@ -1,11 +1,11 @@
-"""NumPy's functions for tracers, by topic: what a function does stands in NumPy's documentation.
+"""NumPy's functions for tracers, by topic; they do what NumPy documents.
 
-A row of a table is a function of the engine that computes the same, or one written here. Arrays
-come by position; any other argument comes by NumPy's name for it, and only where it differs from
-NumPy's default. What a function does not name is refused by ``numpy_functions``.
+The tables map NumPy's names to functions of the engine or to functions written here. Arrays are
+passed to them by position; any other argument by NumPy's name for it, and only if it differs from
+NumPy's default. ``numpy_functions`` refuses an argument that they do not have.
 """
 
 
 def refuse(name, what, instead, where="np."):
-    """Raise for a call of NumPy that the engine does not support."""
+    """Raise TypeError for a call of NumPy that the engine does not support: why, what to write."""
     raise TypeError(f"{where}{name}: {what}; {instead}.")

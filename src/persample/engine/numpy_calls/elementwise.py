@@ -1,4 +1,4 @@
-"""Functions of each element: the ufuncs, choices among elements."""
+"""Elementwise functions: the ufuncs, where, select, clip and round."""
 
 from .. import namespace as xp
 from . import refuse

@@ -1,10 +1,10 @@
-"""Sums, means, running sums, order."""
+"""Reductions, cumulative sums and products, sorting and searching."""
 
 from .. import namespace as xp
 
 
 def along(a, axis):
-    """Return an array and the axis to go along: all elements in a row where it is None."""
+    """Return (a, axis) or, if axis is None, the flattened array and 0."""
     return (xp.reshape(a, (-1,)), 0) if axis is None else (a, axis)
 
 
@@ -25,17 +25,17 @@ def cumprod(a, /, axis=None, dtype=None):
 
 
 def sort(a, /, axis=-1):
-    """Whatever ``kind`` is, the sort is stable, which each kind allows."""
+    """Sort stably, whatever ``kind`` is."""
     return xp.sort(*along(a, axis))
 
 
 def argsort(a, /, axis=-1):
-    """Whatever ``kind`` is, equal elements keep their order."""
+    """Return the indices of a stable sort, whatever ``kind`` is."""
     return xp.argsort(*along(a, axis))
 
 
 def logsumexp(a, /, axis=None, keepdims=False):
-    """What ``np.logaddexp.reduce`` gives: the largest element is taken out before."""
+    """Return log(sum(exp(a))), as ``np.logaddexp.reduce`` does, without overflow."""
     top = xp.stop_gradient(xp.max(a, axis, True))
     top = xp.where(xp.isfinite(top), top, 0.0)
     total = xp.log(xp.sum(xp.exp(xp.subtract(a, top)), axis, keepdims))

@@ -1,4 +1,4 @@
-"""The same elements in other places: axes, picking, joining, splitting, margins; new arrays."""
+"""Shapes and axes; picking, repeating, joining and splitting; new arrays."""
 
 import math
 
@@ -96,14 +96,14 @@ def split(ary, /, indices_or_sections, axis=0):
 
 def _making(make):
     def answer(a, /, dtype=None):
-        """A plain array: a constant, which one may write plain numbers into."""
+        """Return a new ndarray: a constant, into which plain numbers may be written."""
         return make(a.shape, dtype=a.dtype if dtype is None else dtype)
 
     return answer
 
 
 def full_like(a, fill_value, /, dtype=None):
-    """A plain array, unless ``fill_value`` is none."""
+    """Return an array filled with ``fill_value``: an ndarray, or a tracer if that is one."""
     return xp.full(a.shape, xp.asarray(fill_value, a.dtype if dtype is None else dtype))
 
 
