@@ -154,7 +154,7 @@ def habits(found: Mapping[str, dict]) -> list[list[str]]:
 
 
 def habit_table(found: Mapping[str, dict]) -> Table:
-    """Return the table of habits: orange, and called silent, where no error tells of them."""
+    """Return the table of habits; those that raise no error are orange and marked as silent."""
     head = "".join(f"<th>{word}</th>" for word in HEAD)
     lines = [
         f"<tr><td>{name}<br><small>{function.replace('.', '.<wbr>')}</small></td>"
@@ -171,7 +171,7 @@ def _cell(word):
 
 
 def short(name: str, facts: Mapping) -> str:
-    """Return a framework's name as figures have it."""
+    """Return a framework's name in the short form used in figures."""
     return SHORT.get(name, facts["name"])
 
 
@@ -256,7 +256,7 @@ def messages(found: Mapping[str, dict], of: str, where: str | None = None) -> No
 
 
 def ratios(found: Mapping[str, dict]) -> dict[str, list[float]]:
-    """Return framework -> time of the rows in batch gradients, for each batch size."""
+    """Return framework -> time of the rows / time of the batch gradient, for each batch size."""
     return {
         short(name, facts): [times["rows"] / times["mean"] for times in facts["times"].values()]
         for name, facts in found.items()
@@ -272,11 +272,11 @@ def first_calls(found: Mapping[str, dict]) -> dict[str, float]:
 
 
 def measured(found: Mapping[str, dict]) -> set[tuple[str, str]]:
-    """Return the dates and the machines of the times."""
+    """Return the (date, machine) pairs at which the times were measured."""
     return {(facts["timed"]["date"], facts["timed"]["machine"]) for facts in found.values()}
 
 
 def others(path: str | Path) -> dict[str, dict[str, Any]]:
-    """Return framework -> what was asked of those without rows."""
+    """Return framework -> stored facts, for the two that have no program for rows."""
     stored = json.loads(Path(path).read_text(encoding="utf-8"))["frameworks"]
     return {name: stored[name] for name in ("keras", "tinygrad")}

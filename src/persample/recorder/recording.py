@@ -35,7 +35,7 @@ class NoiseScale:
 
     @property
     def value(self) -> float:
-        """Return tr(Sigma) / |G|^2, in samples: there noise and signal of a mean are equal."""
+        """Return tr(Sigma) / |G|^2: the batch size at which noise and signal are equal."""
         return self.noise / self.signal
 
     def __add__(self, other: "NoiseScale") -> "NoiseScale":
@@ -144,8 +144,8 @@ class Record:
     def squared_norms(self, names: Iterable[str] | None = None) -> Any:
         """Return (B,): ||g_i||^2 over all parameters together, without the rows of all samples.
 
-        Where rows are the shortest way to the norms they are kept, up to 64 MiB in all, for the
-        sum that may be asked for next. With ``names`` over these parameters alone.
+        If the norms need rows, these are cached, up to 64 MiB in all, for a sum that is computed
+        later. With ``names`` the norm is over these parameters alone.
 
         A constant: in ``losses.mean() + lam * record.squared_norms().mean()`` the penalty has no
         gradient.
@@ -167,7 +167,7 @@ class Record:
         return squares_and_norms(chosen)[0]
 
     def _squares_and_norms(self):
-        """Return (B,) squared norms and norms; they are worked out once."""
+        """Return (B,) squared norms and norms, computed at the first call and then cached."""
         from .buffers import CACHE_BYTES
         from .parameter_rows import squares_and_norms
 
@@ -195,9 +195,9 @@ class Record:
     def add_clipped_sum(self, max_norm: float, scale: float = 1.0) -> None:
         """Add ``scale`` times the clipped sum to each parameter's ``.grad``, for any optimiser.
 
-        Once for each micro-batch; with ``scale`` = 1 / (size of the whole batch) the step has the
-        mean of the clipped rows. It is added as by ``backward()``, all parameters in one pass, so
-        hooks that are to run then do (``register_post_accumulate_grad_hook``), at each call.
+        Call it once for each micro-batch; with ``scale`` = 1 / (size of the whole batch) ``.grad``
+        then holds the mean of the clipped rows. The sum is added by one backward pass, so each
+        call runs the hooks registered with ``register_post_accumulate_grad_hook``.
         """
         total = self.clipped_sum(max_norm)
         self._capture.accumulate({name: x * scale for name, x in total.items()})
@@ -225,7 +225,7 @@ class Record:
         return {name: each.weighted_sum(weights, drops) for name, each in by_name.items()}
 
     def _clipping(self, max_norm):
-        """Return (B,) the factors that clip the rows."""
+        """Return (B,): the factors min(1, max_norm / ||g_i||)."""
         if getattr(max_norm, "shape", None) == ():
             max_norm = float(max_norm.detach() if hasattr(max_norm, "detach") else max_norm)
         if not is_number(max_norm) or not max_norm > 0:
@@ -243,9 +243,9 @@ class Record:
         return 1 / (norms / max_norm).clip(min=1)
 
     def noise_scale(self) -> NoiseScale:
-        """Return what the batch says of the noise in its mean; join several batches with +.
+        """Return this batch's `NoiseScale`; those of several batches are averaged by +.
 
-        One batch says little: ``sum(record.noise_scale() for ...)`` over many, then ``.value``.
+        One batch gives a poor estimate: take ``.value`` of the sum over many batches.
         Two Python numbers, without a graph. Needs two samples.
         Source: McCandlish et al. (2018), appendix A.
         """
