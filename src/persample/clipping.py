@@ -170,9 +170,10 @@ def clipped_grad_sum(
 
 
 class WithoutRows(BatchFunction):
-    """A function of a batch that never holds all rows.
+    """A `BatchFunction` that, with chunks, never holds the rows of the whole batch.
 
-    The transform returns a pair: (tree of sums over the samples, tree with a sample axis).
+    Its ``transform`` makes a function that returns (tree of sums over the samples, tree of arrays
+    with the samples along axis 0).
     """
 
     sums = True

@@ -25,7 +25,7 @@ _mode = threading.local()
 
 @contextmanager
 def no_grad():
-    """Compute without recording; leaf tensors may be changed in place meanwhile."""
+    """Disable recording inside the block, so that leaf tensors may be changed in place."""
     before, _mode.off = not _recording(), True
     try:
         yield
@@ -244,7 +244,7 @@ def tensor(data: Any, requires_grad: bool = False) -> Tensor:
 
 
 def _topological(root: TapeNode) -> list[TapeNode]:
-    """Return the nodes below ``root``, every node before its parents."""
+    """Return ``root`` and all its ancestors, every node before its parents."""
     order, seen, stack = [], set(), [(root, False)]
     while stack:
         node, done = stack.pop()
@@ -267,7 +267,7 @@ def _keep(node: TapeNode, ct: np.ndarray) -> None:
 
 
 def _check_saved(node: TapeNode) -> None:
-    """Refuse to run the rules of a node whose saved values were freed or changed."""
+    """Raise RuntimeError if the saved values of a node were freed or changed in place."""
     if node.values is None:
         raise RuntimeError(
             "backward: a second time through the same graph, whose saved values were freed by "

@@ -79,20 +79,20 @@ TABS = {  # the page's tabs, in their order
 
 
 class Table(str):
-    """Markdown, or HTML in it, which a notebook shows as a table."""
+    """A string of Markdown, perhaps with HTML in it, which a notebook renders."""
 
     def _repr_markdown_(self) -> str:
         return str(self)
 
 
 def load(path: str | Path) -> dict[str, dict[str, Any]]:
-    """Return framework -> what its program found, of those that ran, in the order of the page."""
+    """Return framework -> stored facts, in the page's order, without those not installed."""
     stored = json.loads(Path(path).read_text(encoding="utf-8"))["frameworks"]
     return {name: stored[name] for name in WAYS if "not had" not in stored[name]}
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
-    """Return a table with these column names, one line for each of the rows."""
+    """Return a Markdown table with the column names ``head`` and the cells ``rows``."""
     head = list(head)
     lines = [head, ["---"] * len(head), *rows]
     return Table("\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines))
@@ -154,7 +154,7 @@ def habits(found: Mapping[str, dict]) -> list[list[str]]:
 
 
 def habit_table(found: Mapping[str, dict]) -> Table:
-    """Return the table of habits; those that raise no error are orange and marked as silent."""
+    """Return the table of habits; orange cells change the gradient without raising an error."""
     head = "".join(f"<th>{word}</th>" for word in HEAD)
     lines = [
         f"<tr><td>{name}<br><small>{function.replace('.', '.<wbr>')}</small></td>"
@@ -176,7 +176,7 @@ def short(name: str, facts: Mapping) -> str:
 
 
 def _habits(facts):
-    """Say what becomes of a vector loss, an unused input, a second gradient, a tensor twice."""
+    """Return the outcome for a vector loss, an unused input, a second gradient, a tensor twice."""
     unused = {"0.0": "0", "None": "None"}.get(facts["unused"], "error")
     vector = "error; None for x + 1" if facts.get("vector_plus_one") == "None" else "error"
     same = {None: "–", 0: "correct"}.get(facts.get("same_tensor_twice"), "wrong")
@@ -234,7 +234,7 @@ def _short(name):
 
 
 def _branches(facts):
-    """Say where a Python `if` on a value runs, as it stands, compiled, and batched."""
+    """Return whether a Python `if` on a value runs or fails: eager, compiled and batched."""
     seen = facts["branch"]
     names = {"eager": "", "compiled": "compiled: ", "batched": "batched: "}
     said = {where: "error" if seen[where] else "runs" for where in names if where in seen}

@@ -63,7 +63,7 @@ class Jax(Backend):
         )
 
     def in_chunks(self, run: Callable, chunks: Chunks, jit: bool) -> Callable:
-        """Return a function that runs a batch in chunks: as one loop if it is compiled."""
+        """As in the base class, but in a compiled function the chunks are one ``fori_loop``."""
         one_by_one = super().in_chunks(run, chunks, jit)
         axes, size, chunk_size, sums = chunks
         count = -(-size // chunk_size)

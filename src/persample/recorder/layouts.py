@@ -63,7 +63,7 @@ class SampleAxis(NamedTuple):
         return kept
 
     def part(self, length: int, sample: int, size: int) -> tuple[Any, ...]:
-        """Return the index of one sample's entries; ``length`` is that of the axis."""
+        """Return an index that selects the entries of ``sample`` on an axis of this length."""
         if self.owner is None and self.outer == 1:
             inner = length // size
             mine: Any = slice(sample * inner, (sample + 1) * inner)
@@ -95,7 +95,10 @@ Layout = SampleAxis | OneSample | None  # None: unknown
 
 @lru_cache(16)
 def _ranked(owner, size):
-    """Return the owned entries: number, sample, rank within the sample; and the largest count."""
+    """Return (entries with an owner, their samples, their ranks within the sample, count).
+
+    Entries are sorted by sample; ``count`` is the most entries of one sample, or 1.
+    """
     owner = np.array(owner)
     (entries,) = np.nonzero(owner != NOBODY)
     entries = entries[np.argsort(owner[entries], kind="stable")]
