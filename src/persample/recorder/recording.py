@@ -24,7 +24,9 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True)
 class NoiseScale:
-    """Unbiased estimates of |G|^2 and tr(Sigma), each a mean over ``batches``; + joins two.
+    """Unbiased estimates of |G|^2 and tr(Sigma), each a mean over ``batches``.
+
+    ``a + b`` is the mean over the batches of both.
 
     G is the expected row, Sigma the covariance of one row; ``signal`` may come out negative.
     """
@@ -90,9 +92,9 @@ class Record:
     def rows(self, out: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return parameter name -> (B, \\*shape): the gradient of each sample's own loss.
 
-        ``out`` is the dict of an earlier call with these shapes: it is overwritten and returned.
-        Fresh memory is most of what rows cost. It may share no memory with what is read. Rows are
-        constants, without a graph.
+        ``out`` is the dict of an earlier call with these shapes: it is overwritten and returned,
+        which saves the allocation. Its arrays must share no memory with the parameters or with
+        other tensors of the pass. Rows are constants, without a graph.
         """
         size, by_name = self._capture.collect()
         out = self._capture.memory(size) if out is None else out
@@ -246,7 +248,7 @@ class Record:
         """Return this batch's `NoiseScale`; those of several batches are averaged by +.
 
         One batch gives a poor estimate: take ``.value`` of the sum over many batches.
-        Two Python numbers, without a graph. Needs two samples.
+        Its estimates are Python numbers. Raise ValueError for a batch of one sample.
         Source: McCandlish et al. (2018), appendix A.
         """
         squares = self.squared_norms()
@@ -259,10 +261,10 @@ class Record:
         return NoiseScale(of_mean - noise / size, noise)
 
     def moments(self) -> Moments:
-        """Return mean and second moment of the rows, elementwise; variance is their difference.
+        """Return mean and second moment of the rows, elementwise, as two dicts.
 
-        variance = second_moment - mean^2 (divided by B, not B - 1). A constant: no graph.
-        Of a weight used at several positions rows are formed, a few samples at a time.
+        variance = second_moment - mean^2 (divided by B, not B - 1). Constants, without a graph.
+        For a weight used at several positions rows are formed, a few samples at a time.
         """
         size, by_name = self._capture.collect()
         means = next(iter(by_name.values())).zeros(size) + 1 / size
@@ -306,10 +308,11 @@ class Record:
     def project(self, dim: int, seed: int = 0) -> Any:
         """Return (B, dim): random projections z_i of the rows, with E[z_i . z_j] = g_i . g_j.
 
-        The numbers are those of `statistics.project` of these rows: the same signs, so the
-        same error. Records of one model may be projected with one ``seed``, kept, and multiplied
-        later. For a layer p x d at T positions they cost about T (p + d) dim multiplications a
-        sample; rows are formed only where autograd works them out. A constant, without a graph.
+        The numbers are those of `statistics.project` of these rows, with the same signs. The
+        projections of several records of one model with one ``seed`` can be stored and multiplied
+        with one another later. For a layer p x d at T positions they cost about T (p + d) dim
+        multiplications a sample; rows are formed only where autograd works them out. A constant,
+        without a graph.
 
         Source: Choe et al. (2024) for projections of both factors.
         """
