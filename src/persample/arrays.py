@@ -1,4 +1,4 @@
-"""Find the backend of arrays, and call what losses and statistics need of it."""
+"""Functions on arrays and trees that find the backend and call its method."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -38,7 +38,7 @@ def backend_of(*trees: Any, where: str = "backend_of") -> str:
 def arrays_in(tree: Any) -> Iterator[tuple[str, Any]]:
     """Yield (name of its backend, array) for each array of a tree.
 
-    A leaf for optree may be a tree for a backend: JAX knows more kinds of trees.
+    What is a leaf for optree may be a tree for JAX, which has its own registry of tree types.
     """
     for x in tree_leaves(tree):
         if (kind := kind_of(x)) is not None:

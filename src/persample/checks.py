@@ -83,7 +83,7 @@ def refuse_traced(where: str, **settings: Any) -> None:
 
 
 def refuse_keywords(where: str, keywords: dict) -> None:
-    """Raise for keyword arguments."""
+    """Raise TypeError: arguments are given by position, since ``in_axes`` refers to positions."""
     raise TypeError(
         f"{where}: the call has the keyword arguments {', '.join(keywords)}; in_axes counts "
         "positional arguments only: fix a constant beforehand with functools.partial(loss, "
@@ -148,7 +148,7 @@ class CheckedLoss:
         return result
 
     def number(self, *traced: Any) -> Any:
-        """Return the value without aux."""
+        """Return the loss without aux, whether or not it has one."""
         return self(*traced)[0] if self.has_aux else self(*traced)
 
     def _value(self, result):

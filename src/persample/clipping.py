@@ -38,22 +38,23 @@ def per_sample_norms(
     |g_i| is the square root of the sum of all squares, over the whole tree, of the row g_i =
     d loss(params, sample_i) / d params. In NumPy and JAX no rows are formed for a *factored*
     parameter, one that the loss uses once, by one matrix product with one vector of each sample
-    or by one lookup of one entry of a table; ``forms`` says which are. In PyTorch all rows are
-    formed, a chunk at a time; for a whole model use `record`, which does not form them.
+    or by one lookup (one row or entry of a table per sample); ``forms`` says which are. In PyTorch
+    all rows are formed, a chunk at a time; for a whole model use `record`, which avoids forming
+    them for the layers and operations it has closed forms for.
 
     Parameters
     ----------
     loss, in_axes, jit : as in `per_sample_grad`.
     chunk_size : number of samples computed at a time; memory holds the rows and factors of one
-        chunk. "auto": as many samples as have 2**22 numbers of these, at least one, on every
-        machine the same. None: all. In a compiled call of JAX the chunks are a loop within the
-        program, elsewhere a loop of Python.
+        chunk. "auto": the largest chunk whose rows and factors hold at most 2**22 numbers in
+        total, but at least one sample; it does not depend on the machine. None: all. In a compiled
+        call of JAX the chunks are a loop within the program, elsewhere a loop of Python.
 
     Returns
     -------
-    callable ``(params, *batch)``, (B,); of 16-bit parameters float32. Its method
-    ``forms(params, *batch)`` returns a dict: path of each parameter, such as ``"['w']"``, ->
-    "outer product" or "lookup" (factored), or "rows". An empty batch gives (0,).
+    callable ``(params, *batch)`` that returns an array (B,); float32 if the parameters are 16-bit.
+    Its method ``forms(params, *batch)`` returns a dict: path of each parameter, such as
+    ``"['w']"``, -> "outer product" or "lookup" (factored), or "rows". An empty batch gives (0,).
 
     Raises
     ------
@@ -169,9 +170,10 @@ def clipped_grad_sum(
 
 
 class WithoutRows(BatchFunction):
-    """A function of a batch that never holds all rows.
+    """A `BatchFunction` that, with chunks, never holds the rows of the whole batch.
 
-    The transform returns a pair: (tree of sums over the samples, tree with a sample axis).
+    Its ``transform`` makes a function that returns (tree of sums over the samples, tree of arrays
+    with the samples along axis 0).
     """
 
     sums = True
@@ -186,7 +188,7 @@ class WithoutRows(BatchFunction):
         return dict(zip(own.paths(arguments[0]), [part.kind for part in parts], strict=True))
 
     def _parts(self, own, loss, axes, arguments):
-        """Return the factors or the row of the first sample, for each parameter."""
+        """Return the `Formed` or `Product` of each parameter for a batch of the first sample."""
         one = own.samples(arguments, axes, slice(0, 1))
         return own.factors(loss, axes, self.has_aux)(*one)[0]
 

@@ -113,10 +113,10 @@ def per_sample_value_and_grad(
 
 
 def loop_grad(loss: Callable, in_axes: Any = None) -> Callable:
-    """Return per-sample gradients the plainest way: one after the other, then stacked.
+    """Return the function of a batch that computes per-sample gradients in a Python loop.
 
-    This is the oracle: ``per_sample_grad`` must give these rows, however it is asked. Parameters
-    and errors are those of ``per_sample_grad``.
+    It differentiates one sample after the other and stacks the rows: a reference to test
+    ``per_sample_grad`` against. Parameters and errors are those of ``per_sample_grad``.
     """
 
     def loop(backend, loss, in_axes):
@@ -162,7 +162,7 @@ def mean_grad(loss: Callable, in_axes: Any = None, *, jit: bool = False) -> Call
 
 
 def refuse_batched_parameters(where: str, own: Backend, in_axes: tuple) -> None:
-    """Raise if the parameters are batched, where one gradient is asked for."""
+    """Raise ValueError if the parameters are batched, since one gradient needs one set."""
     if own.flatten(in_axes[0])[0]:  # an axis that is not None
         raise ValueError(
             f"{where}: in_axes[0] is {in_axes[0]!r}, one set of parameters for each sample; "
@@ -243,7 +243,7 @@ class BatchFunction:
         return own, loss, loss.traced(axes), size
 
     def _chunk(self, own: Backend, loss: CheckedLoss, axes: tuple, arguments: tuple) -> int | None:
-        """Return the number of samples in a chunk; None: all."""
+        """Return the number of samples in a chunk, or None for the whole batch."""
         return self.chunk_size
 
     def _make(self, own: Backend, loss: CheckedLoss, axes: tuple) -> Callable:

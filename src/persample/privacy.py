@@ -1,7 +1,8 @@
 """Private training's two steps on rows: a Poisson batch, and a noisy mean of clipped rows.
 
-Separate from `statistics` because here lies a promise, and it has conditions; each docstring says
-them. The accounting, from noise and steps to (epsilon, delta), is left to maintained libraries.
+Separate from `statistics` because these functions promise privacy, under the conditions that each
+docstring states. The accounting, from noise and steps to (epsilon, delta), is left to maintained
+libraries.
 """
 
 import math

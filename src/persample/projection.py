@@ -1,6 +1,7 @@
 """Random projections of rows: their inner products estimate those of the rows.
 
-Separate from `statistics` because the layers answer the same question without forming rows.
+A module of its own because `recorder` uses the same signs and contraction to project without
+forming rows.
 """
 
 import math
@@ -51,7 +52,7 @@ def project(rows: Any, dim: int, seed: int = 0) -> Any:
 
 
 class Signs:
-    """Draws the random signs of a projection, for one parameter after the other."""
+    """Random signs of a projection, drawn for the parameters in the order of the calls."""
 
     def __init__(self, where: str, dim: int, seed: int) -> None:
         refuse_traced(where, dim=dim, seed=seed)
@@ -64,7 +65,10 @@ class Signs:
         self._dim, self._rng = int(dim), np.random.default_rng(int(seed))
 
     def vectors(self, shape: tuple[int, ...]) -> list[np.ndarray]:
-        """Return [(p, dim)] for a vector or a number, [(p, dim), (d, dim)] for all else, int8."""
+        """Return int8 arrays of 1 and -1 for a parameter of this shape.
+
+        Their shapes are [(p, dim)] for a vector or a number, else [(p, dim), (d, dim)].
+        """
         first, *rest = shape or (1,)
         sizes = [first, math.prod(rest)] if rest else [first]
         return [
@@ -75,8 +79,8 @@ class Signs:
 def contracted(rows: Any, vectors: list, xp: Any) -> Any:
     """Return (B, dim): a_k^T G_i c_k, or a_k . g_i, from the rows of one parameter.
 
-    The longer axis is summed first. That leaves min(p, d) x dim numbers of a sample, and only as
-    many samples are worked on at a time as `SCRATCH` has room for.
+    The longer axis is summed first, which leaves min(p, d) x dim numbers for each sample; the
+    samples are taken in groups with at most `SCRATCH` such numbers, but at least one sample.
     """
     size = rows.shape[0]
     if len(vectors) == 1:

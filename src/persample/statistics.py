@@ -1,4 +1,4 @@
-"""What rows are for: norms, clipping, mean, variance, noise scale, random projections.
+"""Statistics of rows: norms, clipping, sums, products, mean, variance, noise scale, projections.
 
 Rows are what ``per_sample_grad`` returns: a tree of arrays, each with the samples along axis 0,
 without a factor 1/B. A *row* is everything one sample has, across the whole tree.
@@ -41,8 +41,8 @@ __all__ = [
 def norms(rows: Any) -> Any:
     """Return the norms of per-sample gradients, |g_i| = sqrt(sum of all squares), (B,).
 
-    No square overflows or vanishes: where one would, each row is divided by its largest entry
-    first. The norms of 16-bit rows are float32.
+    No square overflows or underflows: if one would, each row is first divided by the largest
+    absolute value in it. The norms of 16-bit rows are float32.
 
     Example
     -------
@@ -69,7 +69,7 @@ def _sum_of_squares(flat):
 
 
 def _root(x):
-    """Return the square root, with derivative 0 at 0, where that of a norm may be chosen so."""
+    """Return the square root of x, with the derivative at 0 set to 0."""
     xp = array_namespace(x)
     return xp.where(x == 0, xp.zeros_like(x), xp.sqrt(xp.where(x == 0, xp.ones_like(x), x)))
 
@@ -113,7 +113,7 @@ def clipping_factors(sizes: Any, max_norm: Any) -> Any:
 
 
 def checked_bound(where: str, max_norm: Any, rows: Any) -> Any:
-    """Return a bound on the norm as a 0-d array of the backend of rows, in float32 at least."""
+    """Return max_norm as a 0-d array `like` rows; raise unless it is one number above 0."""
     one = is_number(max_norm) or getattr(max_norm, "ndim", None) == 0
     if not one or (not is_traced(max_norm) and not max_norm > 0):
         raise ValueError(
@@ -183,8 +183,8 @@ def flatten(rows: Any) -> Any:
 def gram(rows: Any, other: Any = None) -> Any:
     """Return (B, B'): g_i . g'_j, for each row and each row of ``other``, by default the same.
 
-    The squared norms are on the diagonal then. The products are over all arrays of the tree; of
-    16-bit rows they are float32.
+    Without ``other`` the diagonal holds the squared norms. The products are over all arrays of
+    the tree; those of 16-bit rows are float32.
 
     Example
     -------
@@ -226,7 +226,10 @@ def _units(rows):
 
 
 def weighted(x: Any, weights: Any, dropped: Any = None) -> Any:
-    """Return sum_i w_i x_i of an array, in float32 at least, without dropped samples, (B,)."""
+    """Return sum_i w_i x_i over axis 0 of x; a 16-bit x becomes float32.
+
+    Samples where the mask ``dropped``, (B,), is true are left out even if x is not finite there.
+    """
     x = widened(x)
     if dropped is not None:
         x = without(x, along(dropped, x))
@@ -241,7 +244,10 @@ def without(x: Any, dropped: Any) -> Any:
 
 
 def like(x: Any, rows: Any) -> Any:
-    """Return numbers as an array of the backend, dtype (float32 at least) and device of rows."""
+    """Return x with the backend, device and dtype (16-bit: float32) of the first leaf of rows.
+
+    A traced x stays in its own backend.
+    """
     first = widened(leaves(rows)[0])
     if is_traced(x):
         return array_namespace(x).astype(x, first.dtype)
@@ -249,7 +255,11 @@ def like(x: Any, rows: Any) -> Any:
 
 
 def real_weights(where: str, weights: Any, rows: Any) -> Any:
-    """Return weights as an array of the backend of rows, in float32 at least."""
+    """Return weights as an array with the backend, device and dtype of the first leaf of ``rows``.
+
+    A 16-bit dtype becomes float32. Raise TypeError, prefixed with ``where``, if the weights are
+    complex.
+    """
     if "complex" in str(getattr(weights, "dtype", "")):
         raise TypeError(f"{where}: the weights are complex; give one real number for each sample.")
     return like(weights, rows)
@@ -325,7 +335,7 @@ def _flat(x):
 
 
 def along(factors: Any, x: Any) -> Any:
-    """Return the factors, one for each sample, with the axes they need to multiply x."""
+    """Return the factors, (B,), reshaped to (B, 1, ..., 1), so that they broadcast against x."""
     return array_namespace(x).reshape(factors, (-1,) + (1,) * (x.ndim - 1))
 
 

@@ -25,7 +25,7 @@ _mode = threading.local()
 
 @contextmanager
 def no_grad():
-    """Compute without recording; leaf tensors may be changed in place meanwhile."""
+    """Disable recording inside the block, so that leaf tensors may be changed in place."""
     before, _mode.off = not _recording(), True
     try:
         yield
@@ -116,7 +116,7 @@ class Tensor(Tracer):
         return f"tensor({text}{made or ', requires_grad=True' * self.requires_grad})"
 
     def numpy(self) -> np.ndarray:
-        """Return the data; refuse where that would leave a graph unnoticed."""
+        """Return the data, sharing memory; raise RuntimeError if the tensor requires grad."""
         if self.requires_grad:
             raise RuntimeError("numpy(): this tensor requires grad; call x.detach().numpy().")
         return self.data
@@ -176,7 +176,7 @@ class Tensor(Tracer):
         return detached
 
     def zero_grad(self) -> None:
-        """Forget the accumulated gradient: ``grad`` is None again."""
+        """Set ``grad`` to None."""
         self._grad = None
 
     def backward(self, gradient: Any = None, retain_graph: bool = False) -> None:
@@ -215,7 +215,7 @@ class Tensor(Tracer):
             node.values = None
 
     def _change(self, write: Callable, value: Any) -> "Tensor":
-        """Write into the memory, where that does not falsify a gradient."""
+        """Change the data in place; raise if that could make a recorded gradient wrong."""
         if (self.requires_grad or getattr(value, "requires_grad", False)) and _recording():
             what = "of a leaf tensor" if self.is_leaf else "of a tensor with a grad_fn,"
             what = f"{what if self.requires_grad else 'by a tensor'} that requires grad"
@@ -244,7 +244,7 @@ def tensor(data: Any, requires_grad: bool = False) -> Tensor:
 
 
 def _topological(root: TapeNode) -> list[TapeNode]:
-    """Return the nodes below ``root``, every node before its parents."""
+    """Return ``root`` and all its ancestors, every node before its parents."""
     order, seen, stack = [], set(), [(root, False)]
     while stack:
         node, done = stack.pop()
@@ -267,7 +267,7 @@ def _keep(node: TapeNode, ct: np.ndarray) -> None:
 
 
 def _check_saved(node: TapeNode) -> None:
-    """Refuse to run the rules of a node whose saved values were freed or changed."""
+    """Raise RuntimeError if the saved values of a node were freed or changed in place."""
     if node.values is None:
         raise RuntimeError(
             "backward: a second time through the same graph, whose saved values were freed by "

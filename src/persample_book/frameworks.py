@@ -79,20 +79,20 @@ TABS = {  # the page's tabs, in their order
 
 
 class Table(str):
-    """Markdown, or HTML in it, which a notebook shows as a table."""
+    """A string of Markdown, perhaps with HTML in it, which a notebook renders."""
 
     def _repr_markdown_(self) -> str:
         return str(self)
 
 
 def load(path: str | Path) -> dict[str, dict[str, Any]]:
-    """Return framework -> what its program found, of those that ran, in the order of the page."""
+    """Return framework -> stored facts, in the page's order, without those not installed."""
     stored = json.loads(Path(path).read_text(encoding="utf-8"))["frameworks"]
     return {name: stored[name] for name in WAYS if "not had" not in stored[name]}
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
-    """Return a table with these column names, one line for each of the rows."""
+    """Return a Markdown table with the column names ``head`` and the cells ``rows``."""
     head = list(head)
     lines = [head, ["---"] * len(head), *rows]
     return Table("\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines))
@@ -154,7 +154,7 @@ def habits(found: Mapping[str, dict]) -> list[list[str]]:
 
 
 def habit_table(found: Mapping[str, dict]) -> Table:
-    """Return the table of habits: orange, and called silent, where no error tells of them."""
+    """Return the table of habits; orange cells change the gradient without raising an error."""
     head = "".join(f"<th>{word}</th>" for word in HEAD)
     lines = [
         f"<tr><td>{name}<br><small>{function.replace('.', '.<wbr>')}</small></td>"
@@ -171,12 +171,12 @@ def _cell(word):
 
 
 def short(name: str, facts: Mapping) -> str:
-    """Return a framework's name as figures have it."""
+    """Return a framework's name in the short form used in figures."""
     return SHORT.get(name, facts["name"])
 
 
 def _habits(facts):
-    """Say what becomes of a vector loss, an unused input, a second gradient, a tensor twice."""
+    """Return the outcome for a vector loss, an unused input, a second gradient, a tensor twice."""
     unused = {"0.0": "0", "None": "None"}.get(facts["unused"], "error")
     vector = "error; None for x + 1" if facts.get("vector_plus_one") == "None" else "error"
     same = {None: "–", 0: "correct"}.get(facts.get("same_tensor_twice"), "wrong")
@@ -234,7 +234,7 @@ def _short(name):
 
 
 def _branches(facts):
-    """Say where a Python `if` on a value runs, as it stands, compiled, and batched."""
+    """Return whether a Python `if` on a value runs or fails: eager, compiled and batched."""
     seen = facts["branch"]
     names = {"eager": "", "compiled": "compiled: ", "batched": "batched: "}
     said = {where: "error" if seen[where] else "runs" for where in names if where in seen}
@@ -256,7 +256,7 @@ def messages(found: Mapping[str, dict], of: str, where: str | None = None) -> No
 
 
 def ratios(found: Mapping[str, dict]) -> dict[str, list[float]]:
-    """Return framework -> time of the rows in batch gradients, for each batch size."""
+    """Return framework -> time of the rows / time of the batch gradient, for each batch size."""
     return {
         short(name, facts): [times["rows"] / times["mean"] for times in facts["times"].values()]
         for name, facts in found.items()
@@ -272,11 +272,11 @@ def first_calls(found: Mapping[str, dict]) -> dict[str, float]:
 
 
 def measured(found: Mapping[str, dict]) -> set[tuple[str, str]]:
-    """Return the dates and the machines of the times."""
+    """Return the (date, machine) pairs at which the times were measured."""
     return {(facts["timed"]["date"], facts["timed"]["machine"]) for facts in found.values()}
 
 
 def others(path: str | Path) -> dict[str, dict[str, Any]]:
-    """Return framework -> what was asked of those without rows."""
+    """Return framework -> stored facts, for the two that have no program for rows."""
     stored = json.loads(Path(path).read_text(encoding="utf-8"))["frameworks"]
     return {name: stored[name] for name in ("keras", "tinygrad")}

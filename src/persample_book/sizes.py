@@ -7,7 +7,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class _Watch(TorchDispatchMode):
-    """Note how many numbers each result has."""
+    """Record in ``sizes`` the number of entries of the storage of each result."""
 
     def __init__(self):
         super().__init__()
@@ -26,7 +26,7 @@ class _Watch(TorchDispatchMode):
 
 
 def largest_array(run: Callable[[], object]) -> int:
-    """Return how many numbers the largest array has that a call makes.
+    """Return the number of entries of the largest array that ``run()`` makes.
 
     Example
     -------

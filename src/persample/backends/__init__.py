@@ -1,7 +1,7 @@
 """The three backends, each an object of the class `Backend`; ``backend(name)`` loads one.
 
-To add one, write a module with a subclass of `Backend` and its instance BACKEND, and add a row
-here. No module above asks for a backend's name.
+To add one, write a module with a subclass of `Backend` and its instance BACKEND, and add an
+entry to BACKENDS. No module above asks for a backend's name.
 """
 
 import sys
@@ -12,7 +12,7 @@ from .base import Backend
 
 
 class Row(NamedTuple):
-    """A backend's module, its package, and its array types by name (nothing is imported)."""
+    """An entry of `BACKENDS`: module, package, and array types as names (to import nothing)."""
 
     module: str
     package: str  # what pip installs

@@ -1,4 +1,4 @@
-"""Backend: what a framework must have, with the defaults that NumPy and PyTorch share.
+"""The base class of the backends, with the defaults that NumPy and PyTorch share.
 
 A subclass overrides what differs. Trees (dicts, tuples, lists, named tuples and whatever is
 registered, nested; None is an empty place) are flattened by optree here, by JAX in JAX.
@@ -20,9 +20,10 @@ STATIC = (str, bool, int, type(None))
 
 
 class Chunks(NamedTuple):
-    """How a batch is cut up: the batched axis of each argument, samples, samples in a chunk.
+    """How a batch is divided: the in_axes of the arguments, B, and the samples in a chunk.
 
-    With ``sums`` each chunk gives a pair, of which the first is added up over the chunks.
+    With ``sums`` each chunk gives a pair: its first part is summed over the chunks, its second
+    part is concatenated.
     """
 
     axes: tuple
@@ -63,7 +64,7 @@ class Backend:
         raise NotImplementedError
 
     def grad(self, f: Callable, argnums: Any = 0, has_aux: bool = False) -> Callable:
-        """Return the gradient of the scalar f, or a function computing (gradient, aux)."""
+        """Return a function computing the gradient of f, or (gradient, aux) with ``has_aux``."""
         both = self.value_and_grad(f, argnums, has_aux)
 
         def gradient(*args):
@@ -87,7 +88,11 @@ class Backend:
         return run
 
     def factors(self, loss: Callable, in_axes: Any, has_aux: bool = False) -> Callable:
-        """Return a function of a batch: ([the rows of each parameter], aux); see `factored`."""
+        """Return a function of a batch: ([`Formed` or `Product` of each parameter], aux).
+
+        See `factored`. This default forms the rows of every parameter; aux is None without
+        ``has_aux``.
+        """
         rows_of = self.vmap(self.grad(loss, has_aux=has_aux), in_axes)
 
         def of_batch(*arguments):
@@ -121,7 +126,7 @@ class Backend:
         return optree.tree_flatten(tree)
 
     def paths(self, tree: Any) -> list[str]:
-        """Return the path of each leaf as Python source: ["['w'][0]"]."""
+        """Return the path of each leaf as Python source, such as "['w'][0]"."""
         return [accessor.codify("") for accessor in optree.tree_accessors(tree)]
 
     def unflatten(self, structure: Any, leaves: Any) -> Any:
@@ -210,9 +215,11 @@ class Backend:
         raise NotImplementedError
 
     def first_right(self, x: Any, quick: Callable, always: Callable) -> Any:
-        """Return the result of ``quick()``, (result, is it right?), if it is, else ``always()``.
+        """Try the fast computation first.
 
-        Where x is traced, so that nothing can be decided, it is ``always()``.
+        ``quick()`` returns (result, valid); return its result if valid, else ``always()``, the
+        computation that is always correct. If x is traced, validity cannot be tested, and
+        ``always()`` is returned.
         """
         if self.is_traced(x):
             return always()
@@ -226,7 +233,7 @@ class Backend:
         return self.namespace(other).asarray(x, dtype=other.dtype, device=device)
 
     def weighted_sum(self, weights: Any, x: Any) -> Any:
-        """Return sum_i w_i x_i over axis 0 of an array, without a product of x's size."""
+        """Return sum_i w_i x_i over axis 0 of x, without a temporary array of the size of x."""
         return self.namespace(x).tensordot(weights, x, axes=1)
 
     def empty(self, shape: tuple, like: Any) -> Any:

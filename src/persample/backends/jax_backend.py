@@ -63,7 +63,7 @@ class Jax(Backend):
         )
 
     def in_chunks(self, run: Callable, chunks: Chunks, jit: bool) -> Callable:
-        """Return a function that runs a batch in chunks: as one loop if it is compiled."""
+        """As in the base class, but in a compiled function the chunks are one ``fori_loop``."""
         one_by_one = super().in_chunks(run, chunks, jit)
         axes, size, chunk_size, sums = chunks
         count = -(-size // chunk_size)
@@ -103,14 +103,18 @@ class Jax(Backend):
         return jax.jit(loop) if jit else run_in_chunks
 
     def first_right(self, x: Any, quick: Callable, always: Callable) -> Any:
-        """As in the base class; a compiled program decides when it runs."""
+        """As in the base class, but for a traced x the compiled program chooses when it runs."""
         if not self.is_traced(x):
             return super().first_right(x, quick, always)
         result, right = quick()
         return jax.lax.cond(right, lambda: result, always)
 
     def like(self, x: Any, other: Any) -> jax.Array:
-        """Return x as an array with the dtype of ``other``; JAX moves it between devices."""
+        """Return x as a JAX array with the dtype of ``other``.
+
+        Unlike the base class it does not set the device: JAX places an uncommitted array when it
+        is used.
+        """
         return jnp.asarray(x, other.dtype)
 
     def weighted_sum(self, weights: Any, x: Any) -> jax.Array:
@@ -125,11 +129,14 @@ class Jax(Backend):
         return arguments
 
     def empty(self, shape: tuple, like: Any) -> jax.Array:
-        """Return zeros with the dtype of ``like``, sharded as its entries are."""
+        """Return zeros with the dtype of ``like``, and the sharding of ``like[0]`` broadcast."""
         return jnp.broadcast_to(jnp.zeros_like(like[0]), shape)
 
     def normal(self, key: Any) -> Callable:
-        """Return a function that draws standard normal noise in the shape of an array."""
+        """Return a function of an array: standard normal numbers of its shape and dtype.
+
+        Each call of the function folds another number into ``key``.
+        """
         numbers = itertools.count()
         folded = lambda: jax.random.fold_in(key, next(numbers))  # noqa: E731
         return lambda x: jax.random.normal(folded(), x.shape, x.dtype)

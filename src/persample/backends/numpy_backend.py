@@ -53,8 +53,8 @@ class NumPy(Backend):
     def jit(self, f: Callable) -> Callable:
         """Compile f to straight-line NumPy.
 
-        A Python float becomes an array, which is traced, if all floating-point arrays have one
-        dtype; otherwise each value of it is compiled anew.
+        If all floating-point arrays have one dtype, a Python float becomes an array of that dtype
+        and is traced; otherwise each value of the float is compiled anew.
         """
         compiled = engine.jit(f)
 
@@ -70,7 +70,7 @@ class NumPy(Backend):
         return run
 
     def compiled_for(self, run: Callable, arguments: tuple) -> Callable:
-        """Return the program for arrays like these, without another look-up."""
+        """Return the compiled program for arrays of these shapes; it does not check them."""
         if not all(type(x) is np.ndarray for x in arguments):
             return run
         program = run.compiled.compiled(arguments)

@@ -138,9 +138,9 @@ class Torch(Backend):
         return "inductor" if found else "aot_eager"
 
     def examine(self, loss: Callable, arguments: tuple, axes: tuple, has_aux: bool) -> None:
-        """Raise if a loss turns a parameter into a Python number.
+        """Raise if a loss turns a parameter into a Python number or copies it to a new tensor.
 
-        PyTorch does so in silence: the gradient ends there, and every method agrees on the rest.
+        PyTorch permits this without a warning, and the gradient through it is lost.
         """
         if not torch.compiler.is_compiling():  # the caller may have compiled the whole call
             with self.kept_generators(), _NoNumbers():

@@ -57,23 +57,23 @@ def of_texts(p: Propagation) -> SampleAxis | None:
 
 
 def first_axes(p: Propagation, count: int) -> SampleAxis | None:
-    """Only axes behind the first ``count`` change."""
+    """An operation on the axes after the first ``count``; the sample axis is among these first."""
     axis = slice(p.axis, p.axis + 1)
     return p.layout if p.axis < count and p.into[axis] == p.out[axis] else None
 
 
 def each_of_batch(p: Propagation) -> SampleAxis | None:
-    """Each entry of axis 0 separately, in all inputs."""
+    """An operation on each entry of axis 0 separately, for every input."""
     return first_axes(p, 1)
 
 
 def of_batch(p: Propagation) -> SampleAxis | None:
-    """Each entry of axis 0 separately; the other inputs are weights."""
+    """An operation on each entry of axis 0 of input 0 separately; other inputs are weights."""
     return None if p.input_index else first_axes(p, 1)
 
 
 def convolution_again(p: Propagation) -> SampleAxis | None:
-    """Double backward of a convolution."""
+    """The backward of a convolution's backward; None for the weight, input 2."""
     return first_axes(p, 1) if p.output_index == 0 and p.input_index < 2 else None
 
 
@@ -187,7 +187,7 @@ def reshaped(p: Propagation) -> SampleAxis | OneSample | None:
 
 
 def _reshaped_owners(p):
-    """Find the only axis of the input along which the owners differ."""
+    """Return the layout along the only axis of the input on which owners differ, else None."""
     axis = p.axis
     before, length = prod(p.out[:axis]), p.out[axis]
     for n, count in enumerate(p.into):  # an axis that stayed as it was
@@ -236,7 +236,7 @@ def concatenated(p: Propagation) -> SampleAxis | OneSample | None:
 
 
 def sliced(p: Propagation) -> SampleAxis | Piece:
-    """slice, split: a part of an axis."""
+    """slice, split: the output is a part of the input along one axis."""
     (dim,) = p.axes("dim")
     if isinstance(p.layout, SampleAxis) and p.axis != dim:
         return p.layout
@@ -256,7 +256,7 @@ def slice_undone(p: Propagation) -> SampleAxis | OneSample | None:
 
 
 def selected(p: Propagation) -> SampleAxis | Piece:
-    """index_select: entries of an axis."""
+    """index_select: the output holds chosen entries of one axis of the input."""
     (dim,) = p.axes("dim")
     if isinstance(p.layout, SampleAxis) and p.axis != dim:
         return p.layout
@@ -321,7 +321,7 @@ def _of_array(whose, size):
 
 
 def or_observed(rule: AxisRule) -> AxisRule:
-    """A rule and, where it returns None, `observed`."""
+    """Return a rule that tries ``rule`` first and, if that returns None, `observed`."""
     return lambda p: rule(p) or observed(p)
 
 

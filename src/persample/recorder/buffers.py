@@ -17,19 +17,22 @@ LINE = 64  # bytes of a cache line
 
 
 def slices(size: int, bytes_each: int) -> Iterator[slice]:
-    """Yield consecutive slices of ``size`` samples that fit into a work buffer."""
+    """Yield consecutive slices of ``size`` samples of ``bytes_each`` bytes.
+
+    Each holds at most `SCRATCH` bytes, but at least one sample.
+    """
     step = max(1, SCRATCH // max(1, bytes_each))
     for start in range(0, size, step):
         yield slice(start, min(start + step, size))
 
 
 def part_of(samples: slice, part: slice) -> slice:
-    """Return a slice of a slice: ``part`` counts from the start of ``samples``."""
+    """Return the slice of samples that ``part`` selects, counted from ``samples.start``."""
     return slice(samples.start + part.start, samples.start + part.stop)
 
 
 def wide(dtype: torch.dtype) -> torch.dtype:
-    """Return the dtype for sums and squares: at least float32."""
+    """Return the dtype in which to sum and square: float32 for 16-bit dtypes, else ``dtype``."""
     return torch.promote_types(dtype, torch.float32)
 
 

@@ -152,7 +152,7 @@ class TorchCapture:
         return saved
 
     def _watched(self, what, x):
-        """Return a saved value, detached; note the version of a tensor, for `collect`."""
+        """Return a saved value, detached; store a tensor's version for `collect`."""
         if isinstance(x, tuple):
             return tuple([self._watched(what, part) for part in x])
         if not isinstance(x, Tensor):
@@ -238,7 +238,7 @@ class TorchCapture:
         return self.size, self.parameter_rows
 
     def memory(self, size: int) -> dict[str, Tensor]:
-        """Return memory for the rows of ``size`` samples."""
+        """Return parameter name -> uninitialised tensor for the rows of ``size`` samples."""
         return {name: each.empty(size) for name, each in self.parameter_rows.items()}
 
     def write(self, samples: slice, out: dict[str, Tensor]) -> None:
@@ -251,7 +251,7 @@ class TorchCapture:
 def _arrived_at(site, saved, graph, arrived, prepared):
     """Return what a rule's ``make`` gets: the cotangent, or the result of its ``prepare``.
 
-    ``prepared`` has the latter of each node. Without it a parameter has a part in output 0 alone.
+    ``prepared`` caches the latter for each node. A rule without ``prepare`` uses output 0 alone.
     """
     index, prepare = site.node_index, site.rule.prepare
     if prepare is None:

@@ -11,7 +11,7 @@ TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-3}  # all others: 5e-2
 
 
 def check_rows(capture: Any, samples: tuple[int, ...]) -> dict[str, float]:
-    """Compare rows with gradients of single losses; return parameter -> largest difference."""
+    """Compare rows with gradients of single losses; see `Record.check` for result and errors."""
     if capture.losses is None:
         raise RuntimeError(
             "check: the graph of the pass is gone; call record.backward(losses, "

@@ -26,9 +26,9 @@ from .buffers import part_of, slices
 
 
 def squares(x: Tensor) -> Tensor:
-    """Return the sums of squares over all axes but the first, (B,).
+    """Return (B,): the sums of squares over all axes but the first.
 
-    Without memory for the squares.
+    No temporary array of squares is made.
     """
     return torch.linalg.vector_norm(x.reshape(len(x), -1), dim=1).square_()
 
@@ -41,7 +41,7 @@ class Form:
     at_once = sys.maxsize  # samples to ask rows of at a time, of all parameters
 
     def _needs_rows(self, *_: Any) -> None:
-        """Return None: only the rows tell."""
+        """Return None: there is no closed form, so the caller must form the rows."""
 
     squared_norms = weighted_sum = squared_sum = products = project = inner = _needs_rows
 
@@ -99,7 +99,7 @@ class OuterSum(Form):
 
     @property
     def needs_rows(self) -> bool:
-        """Whether rows take fewer multiplications than Gram matrices (both sides are over T)."""
+        """Whether rows take fewer multiplications than Gram matrices: p d < T (p + d)."""
         _, T, p = self.delta.shape
         return T * (p + self.h.shape[2]) > p * self.h.shape[2]
 
@@ -192,7 +192,7 @@ class Formed(Form):
 
 
 def copied_rows(form: Form, samples: slice, out: Tensor) -> None:
-    """Write rows into memory that is not contiguous, by way of a buffer."""
+    """Write rows into a non-contiguous ``out``, by way of a contiguous buffer."""
     for part in slices(len(out), out[0].nbytes):
         rows = torch.empty_like(out[part], memory_format=torch.contiguous_format)
         form.rows(part_of(samples, part), rows)

@@ -39,9 +39,9 @@ class SampleAxis(NamedTuple):
         return np.tile(np.arange(size).repeat(length // size // self.outer), self.outer)
 
     def split(self, x: Tensor, size: int) -> Tensor:
-        """Return x with the sample axis first, (B, ...), and k entries of each on ``axis`` + 1.
+        """Return x with a sample axis 0 of length B; a sample's k entries lie on ``axis`` + 1.
 
-        If samples have different numbers of entries, they are padded with 0.
+        Samples with fewer than k entries are padded with 0.
         """
         axis, outer, owner = self
         if owner is not None:
@@ -56,14 +56,14 @@ class SampleAxis(NamedTuple):
         return x.flatten(axis + 1, axis + 2)
 
     def only(self, x: Tensor, sample: int, size: int) -> Tensor:
-        """Return x with all other samples' entries set to 0."""
+        """Return x with the entries of all samples but ``sample`` set to 0."""
         kept = torch.zeros_like(x, memory_format=torch.contiguous_format)
         part = self.part(x.shape[self.axis], sample, size)
         kept[part] = x[part]
         return kept
 
     def part(self, length: int, sample: int, size: int) -> tuple[Any, ...]:
-        """Return the index of one sample's entries; ``length`` is that of the axis."""
+        """Return an index that selects the entries of ``sample`` on an axis of this length."""
         if self.owner is None and self.outer == 1:
             inner = length // size
             mine: Any = slice(sample * inner, (sample + 1) * inner)
@@ -95,7 +95,10 @@ Layout = SampleAxis | OneSample | None  # None: unknown
 
 @lru_cache(16)
 def _ranked(owner, size):
-    """Return the owned entries: number, sample, rank within the sample; and the largest count."""
+    """Return (entries with an owner, their samples, their ranks within the sample, count).
+
+    Entries are sorted by sample; ``count`` is the most entries of one sample, or 1.
+    """
     owner = np.array(owner)
     (entries,) = np.nonzero(owner != NOBODY)
     entries = entries[np.argsort(owner[entries], kind="stable")]
@@ -139,7 +142,7 @@ def _only_owner(part):
 
 
 def layout_of(axis: int, whose: np.ndarray, size: int) -> Layout:
-    """Return the simplest layout with these owners of the entries of an axis."""
+    """Return the simplest layout in which entry j of ``axis`` belongs to sample ``whose[j]``."""
     somebody = whose != NOBODY
     if not somebody.any():
         return None
@@ -180,7 +183,7 @@ class Propagation(NamedTuple):
         return _signed(value)
 
     def owners(self, axis: int) -> Any:
-        """Return the sample of each entry of an axis of the output."""
+        """Return the index of the sample, or `NOBODY`, for each entry of an axis of the output."""
         length = self.out[axis]
         if isinstance(self.layout, OneSample):
             return [self.layout.sample] * length

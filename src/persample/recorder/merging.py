@@ -13,7 +13,10 @@ from .layouts import SampleAxis
 
 
 def merged(forms: list[Form]) -> list[Form]:
-    """Return a parameter's uses as fewer forms: one of products, one of lookups, one of rows."""
+    """Merge a parameter's outer products into one form, and its lookups and its stored rows.
+
+    Forms of other classes are returned as they are.
+    """
     if len(forms) < 2:
         return forms
     products = [form for form in forms if isinstance(form, Outer | OuterSum)]
@@ -47,7 +50,7 @@ def batched(forms: list[tuple[int, Form]], size: int) -> list[Form]:
 
 
 def _likeness(form):
-    """Return a key that forms must share to be batched."""
+    """Return a key: forms with the same key can be batched together."""
     if isinstance(form, Part):
         return Part, form.lines.start, form.lines.stop, _likeness(form.form)
     kinds = (Outer, OuterSum), (Lookup,), (Formed,)
@@ -75,7 +78,7 @@ def _batch(samples, forms, size):
 
 @dataclass(frozen=True, eq=False)
 class OneByOne(Form):
-    """Forms of single samples that cannot be stacked; a sample's forms add up."""
+    """Forms of single samples that cannot be stacked; a sample's row is the sum of its forms."""
 
     samples: list[int]
     forms: list[Form]

@@ -68,7 +68,7 @@ def refuse_divided(parameters: dict[str, Tensor], modules: list[tuple[str, nn.Mo
 
 
 def refuse_hooks(parameters: dict[str, Tensor]) -> None:
-    """Refuse hooks on parameters: they change the gradient of the batch, and no row."""
+    """Raise if a parameter has a hook: it would change the batch's gradient but not the rows."""
     for name, p in parameters.items():
         if p._backward_hooks:
             raise NotImplementedError(
@@ -107,7 +107,7 @@ def check_losses(losses: Any) -> None:
 
 
 def refuse_batch_norm(where: str, module: nn.Module, args: tuple) -> None:
-    """Refuse a BatchNorm layer that uses batch statistics."""
+    """Raise ValueError if a BatchNorm layer, called ``where``, uses batch statistics."""
     if module.training or module.running_mean is None:
         raise ValueError(
             f"record: {where or 'the model'} is a {type(module).__name__} that normalises by "
@@ -117,7 +117,7 @@ def refuse_batch_norm(where: str, module: nn.Module, args: tuple) -> None:
 
 
 def refuse_opaque(graph: Graph, parameters: dict[str, Tensor]) -> None:
-    """Refuse custom Functions that may use a parameter that the graph does not show."""
+    """Raise if a custom Function may use a parameter that does not appear in the graph."""
     opaque = graph.opaque()
     if "CheckpointFunctionBackward" in opaque:
         raise NotImplementedError(

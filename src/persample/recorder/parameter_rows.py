@@ -36,16 +36,16 @@ class ParameterRows:
 
     @property
     def kind(self) -> str:
-        """Return the kinds of the forms."""
+        """Return the kinds of the forms, joined by " + ", or "unused" without forms."""
         kinds = [form.kind for form in self.forms] if self._kinds is None else self._kinds
         return " + ".join(dict.fromkeys(kinds)) or "unused"
 
     def empty(self, size: int) -> Tensor:
-        """Return memory for the rows of ``size`` samples."""
+        """Return an uninitialised tensor for the rows of ``size`` samples, in their dtype."""
         return empty((size, *self.parameter.shape), self.parameter, self.parameter.dtype)
 
     def work(self, size: int) -> Tensor:
-        """Return memory for the rows of ``size`` samples, float32 at least."""
+        """Return an uninitialised tensor for the rows of ``size`` samples, float32 at least."""
         return empty((size, *self.parameter.shape), self.parameter, wide(self.parameter.dtype))
 
     def asarray(self, x: Any) -> Tensor:
@@ -77,7 +77,7 @@ class ParameterRows:
                 out[part] += more
 
     def few(self) -> Iterator[tuple[slice, Tensor]]:
-        """Yield (samples, rows) for a few samples at a time, in a reused work buffer."""
+        """Yield (slice of samples, their rows); every step overwrites the same work buffer."""
         buffer = None
         for samples in slices(self.size, self.parameter.nbytes):
             count = samples.stop - samples.start
@@ -86,9 +86,9 @@ class ParameterRows:
             yield samples, buffer
 
     def cache_rows(self, most: int) -> int:
-        """Replace the forms by the rows, if norms need them anyway; return their bytes.
+        """Replace the forms by stored rows if norms need rows and they fit into ``most`` bytes.
 
-        Not if they take more than ``most`` bytes. A sum after the norms then costs no second pass.
+        Return the bytes stored, else 0. A sum after the norms then need not form the rows again.
         """
         nbytes = self.size * self.parameter.numel() * wide(self.parameter.dtype).itemsize
         if nbytes > most or not any(form.needs_rows for form in self.forms):
@@ -111,8 +111,8 @@ class ParameterRows:
     def closed_norms(self) -> Tensor | None:
         """Return (B,): the squared norms from closed forms; None if rows are needed.
 
-        |sum of uses|^2 = sum of squared norms + 2 sum of inner products of pairs. None also where
-        these cancel, so that rounding errors are left.
+        |sum of uses|^2 = sum of squared norms + 2 sum of inner products of pairs. None also if
+        these nearly cancel, since the result would then be mostly rounding error.
         """
         parts = [form.squared_norms() for form in self.forms]
         if not parts:
@@ -172,7 +172,7 @@ class ParameterRows:
         return total
 
     def project(self, vectors: list) -> Tensor:
-        """Return (B, k): a_k^T g_i c_k, or a_k . g_i of a vector; ``vectors`` are NumPy arrays."""
+        """Return (B, k): a_k^T g_i c_k, or a_k . g_i for a vector, from `Signs.vectors`."""
         vectors = [self.asarray(v) for v in vectors]
         total = self.zeros(self.size, vectors[0].shape[1])
         for form in self.forms:

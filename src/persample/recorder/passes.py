@@ -15,7 +15,7 @@ from .graph import Graph
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Pause Python's search for garbage, which would visit all that a walk of a graph makes."""
+    """Pause Python's cyclic garbage collector, which slows down walks of large graphs."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -26,7 +26,7 @@ def no_garbage_collection() -> Iterator[None]:
 
 
 class CallDuringBackward(torch.autograd.Function):
-    """Call a function during the backward pass. (A hook would be taken for a user's.)"""
+    """Call a function during the backward pass. (A hook would be mistaken for one of the user.)"""
 
     @staticmethod
     def forward(ctx: Any, number: Tensor, function: Callable) -> Tensor:
@@ -42,8 +42,8 @@ class CallDuringBackward(torch.autograd.Function):
 def during_a_pass(read: Callable) -> Any:
     """Return ``read()``, called inside a backward pass of a dummy scalar.
 
-    Reading a saved tensor of a checkpointed block recomputes the block: once per backward pass
-    inside of one, at every single access outside.
+    Reading a saved tensor of a checkpointed block recomputes the block: inside a backward pass
+    once for the whole pass, outside at every access.
     """
     found: list = []
     with torch.enable_grad():

@@ -45,7 +45,7 @@ class Path(NamedTuple):
     pulled: tuple[int, int] | None = None
 
     def apply(self, form: Form, saved: dict, graph: Graph, name: str, parameter: Tensor) -> Form:
-        """Return the parameter's form, from the form at the site."""
+        """Return the form of the parameter's rows, given the form at the site."""
         for index, step, p in self.steps:
             form = step.move(form, p, saved.get(index, {}))
         if self.pulled is None:
@@ -57,7 +57,7 @@ class Path(NamedTuple):
 
 
 def path(graph: Graph, target: tuple[int, int], leaf: int, form: type[Form]) -> Path:
-    """Return the path to a leaf from ``target``, (node index, output index), for such forms."""
+    """Return the path from ``target``, (node index, output index), to a leaf for this form."""
     steps, (index, output) = [], target
     while index != leaf:
         step, targets = STEPS.get(graph.kinds[index]), graph.targets[index]
@@ -81,7 +81,7 @@ def _viewed(form, p, saved):
 
 
 def _permuted(form, p, saved):
-    """Backward of another order of the axes; a product of two factors is of a matrix."""
+    """Backward of a permutation of axes; for a matrix the factors of a product swap roles."""
     order = p.order()
     if isinstance(form, Formed):
         return Formed(form.g.permute(0, *(1 + order.index(axis) for axis in range(len(order)))))

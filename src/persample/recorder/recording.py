@@ -24,7 +24,9 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True)
 class NoiseScale:
-    """Unbiased estimates of |G|^2 and tr(Sigma), each a mean over ``batches``; + joins two.
+    """Unbiased estimates of |G|^2 and tr(Sigma), each a mean over ``batches``.
+
+    ``a + b`` is the mean over the batches of both.
 
     G is the expected row, Sigma the covariance of one row; ``signal`` may come out negative.
     """
@@ -35,7 +37,7 @@ class NoiseScale:
 
     @property
     def value(self) -> float:
-        """Return tr(Sigma) / |G|^2, in samples: there noise and signal of a mean are equal."""
+        """Return tr(Sigma) / |G|^2: the batch size at which noise and signal are equal."""
         return self.noise / self.signal
 
     def __add__(self, other: "NoiseScale") -> "NoiseScale":
@@ -90,9 +92,9 @@ class Record:
     def rows(self, out: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return parameter name -> (B, \\*shape): the gradient of each sample's own loss.
 
-        ``out`` is the dict of an earlier call with these shapes: it is overwritten and returned.
-        Fresh memory is most of what rows cost. It may share no memory with what is read. Rows are
-        constants, without a graph.
+        ``out`` is the dict of an earlier call with these shapes: it is overwritten and returned,
+        which saves the allocation. Its arrays must share no memory with the parameters or with
+        other tensors of the pass. Rows are constants, without a graph.
         """
         size, by_name = self._capture.collect()
         out = self._capture.memory(size) if out is None else out
@@ -144,8 +146,8 @@ class Record:
     def squared_norms(self, names: Iterable[str] | None = None) -> Any:
         """Return (B,): ||g_i||^2 over all parameters together, without the rows of all samples.
 
-        Where rows are the shortest way to the norms they are kept, up to 64 MiB in all, for the
-        sum that may be asked for next. With ``names`` over these parameters alone.
+        If the norms need rows, these are cached, up to 64 MiB in all, for a sum that is computed
+        later. With ``names`` the norm is over these parameters alone.
 
         A constant: in ``losses.mean() + lam * record.squared_norms().mean()`` the penalty has no
         gradient.
@@ -167,7 +169,7 @@ class Record:
         return squares_and_norms(chosen)[0]
 
     def _squares_and_norms(self):
-        """Return (B,) squared norms and norms; they are worked out once."""
+        """Return (B,) squared norms and norms, computed at the first call and then cached."""
         from .buffers import CACHE_BYTES
         from .parameter_rows import squares_and_norms
 
@@ -195,9 +197,9 @@ class Record:
     def add_clipped_sum(self, max_norm: float, scale: float = 1.0) -> None:
         """Add ``scale`` times the clipped sum to each parameter's ``.grad``, for any optimiser.
 
-        Once for each micro-batch; with ``scale`` = 1 / (size of the whole batch) the step has the
-        mean of the clipped rows. It is added as by ``backward()``, all parameters in one pass, so
-        hooks that are to run then do (``register_post_accumulate_grad_hook``), at each call.
+        Call it once for each micro-batch; with ``scale`` = 1 / (size of the whole batch) ``.grad``
+        then holds the mean of the clipped rows. The sum is added by one backward pass, so each
+        call runs the hooks registered with ``register_post_accumulate_grad_hook``.
         """
         total = self.clipped_sum(max_norm)
         self._capture.accumulate({name: x * scale for name, x in total.items()})
@@ -225,7 +227,7 @@ class Record:
         return {name: each.weighted_sum(weights, drops) for name, each in by_name.items()}
 
     def _clipping(self, max_norm):
-        """Return (B,) the factors that clip the rows."""
+        """Return (B,): the factors min(1, max_norm / ||g_i||)."""
         if getattr(max_norm, "shape", None) == ():
             max_norm = float(max_norm.detach() if hasattr(max_norm, "detach") else max_norm)
         if not is_number(max_norm) or not max_norm > 0:
@@ -243,10 +245,10 @@ class Record:
         return 1 / (norms / max_norm).clip(min=1)
 
     def noise_scale(self) -> NoiseScale:
-        """Return what the batch says of the noise in its mean; join several batches with +.
+        """Return this batch's `NoiseScale`; those of several batches are averaged by +.
 
-        One batch says little: ``sum(record.noise_scale() for ...)`` over many, then ``.value``.
-        Two Python numbers, without a graph. Needs two samples.
+        One batch gives a poor estimate: take ``.value`` of the sum over many batches.
+        Its estimates are Python numbers. Raise ValueError for a batch of one sample.
         Source: McCandlish et al. (2018), appendix A.
         """
         squares = self.squared_norms()
@@ -259,10 +261,10 @@ class Record:
         return NoiseScale(of_mean - noise / size, noise)
 
     def moments(self) -> Moments:
-        """Return mean and second moment of the rows, elementwise; variance is their difference.
+        """Return mean and second moment of the rows, elementwise, as two dicts.
 
-        variance = second_moment - mean^2 (divided by B, not B - 1). A constant: no graph.
-        Of a weight used at several positions rows are formed, a few samples at a time.
+        variance = second_moment - mean^2 (divided by B, not B - 1). Constants, without a graph.
+        For a weight used at several positions rows are formed, a few samples at a time.
         """
         size, by_name = self._capture.collect()
         means = next(iter(by_name.values())).zeros(size) + 1 / size
@@ -306,10 +308,11 @@ class Record:
     def project(self, dim: int, seed: int = 0) -> Any:
         """Return (B, dim): random projections z_i of the rows, with E[z_i . z_j] = g_i . g_j.
 
-        The numbers are those of `statistics.project` of these rows: the same signs, so the
-        same error. Records of one model may be projected with one ``seed``, kept, and multiplied
-        later. For a layer p x d at T positions they cost about T (p + d) dim multiplications a
-        sample; rows are formed only where autograd works them out. A constant, without a graph.
+        The numbers are those of `statistics.project` of these rows, with the same signs. The
+        projections of several records of one model with one ``seed`` can be stored and multiplied
+        with one another later. For a layer p x d at T positions they cost about T (p + d) dim
+        multiplications a sample; rows are formed only where autograd works them out. A constant,
+        without a graph.
 
         Source: Choe et al. (2024) for projections of both factors.
         """

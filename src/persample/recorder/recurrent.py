@@ -22,7 +22,7 @@ OF_TANH = torch.ops.aten.tanh_backward.grad_input
 
 
 class Steps(NamedTuple):
-    """The inputs of each step, and the cotangent of its pre-activations."""
+    """The inputs x_t and h_{t-1} of each step, and ``delta``, its pre-activations' cotangent."""
 
     delta: Tensor  # (T, B, 4 h), of z_t
     x: Tensor  # (T, B, d)

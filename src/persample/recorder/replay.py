@@ -83,8 +83,8 @@ class Start(NamedTuple):
 class Replay:
     """One run of autograd for each sample, with the other samples' cotangents set to 0.
 
-    It is slow, and right for any graph. A run gives the rows of all ``parameters``: norms and sums
-    are computed for all of them, and rows are cached up to `CACHE_BYTES`.
+    It is slow, but holds for any graph. A run gives the rows of all ``parameters``, so norms and
+    sums are computed for all of them, and rows are cached up to `CACHE_BYTES`.
     """
 
     starts: list[Start]  # with a sample axis
@@ -124,7 +124,7 @@ class Replay:
             yield [g.to(wide(g.dtype)) for g in self._one(i)]
 
     def write_rows(self, name: str, samples: slice, out: Tensor) -> None:
-        """Write one parameter's rows; the other parameters' rows of these samples are kept."""
+        """Write one parameter's rows into ``out``; cache the other parameters' rows of the run."""
         for row, i in zip(out, range(samples.start, samples.stop), strict=True):
             if name not in self._kept.get(i, ()):
                 if len(self._kept) >= self.at_once:
@@ -160,7 +160,7 @@ class Replayed(Form):
 
     @property
     def at_once(self) -> int:
-        """Return how many samples' rows are cached for the other parameters."""
+        """Return how many samples' rows of all parameters fit into the cache."""
         return self.run.at_once
 
     @property

@@ -98,7 +98,7 @@ def _edges(graph, leaf):
 
 
 def _stop(graph, lacking, leaf):
-    """Return the operations without a site, and what is missing at the first one."""
+    """Return a `Stop`: the operations without a site, and the reason at the first of them."""
     names = {graph.names[index].rpartition("::")[2] for index, _ in lacking}
     index, input_index = lacking[0]
     is_one_sample, target = graph.is_of_one_sample(index), graph.targets[index][input_index]

@@ -28,7 +28,7 @@ class Trials:
         self._proved: dict[int, list[bool]] = {}  # node index -> for each input
 
     def proves(self, graph: Graph, index: int, input_index: int, layout: SampleAxis) -> bool:
-        """Whether the cotangent of an input has the outputs' sample axis."""
+        """Whether an input's cotangent has the layout of the outputs' cotangents."""
         if self._arrived is None:
             unknown = [n for n, kind in enumerate(graph.kinds) if kind not in AXES]
             inner = [here for here in unknown if graph.targets[here]]
