@@ -263,7 +263,7 @@ class Record:
     def moments(self) -> Moments:
         """Return mean and second moment of the rows, elementwise, as two dicts.
 
-        variance = second_moment - mean^2 (divided by B, not B - 1). Constants, without a graph.
+        variance = second_moment - mean^2 (divided by B, not B - 1). They are constants, without a graph.
         For a weight used at several positions rows are formed, a few samples at a time.
         """
         size, by_name = self._capture.collect()
