@@ -141,7 +141,10 @@ def run(test: str, mutant: Mutant | None = None, limit: float = LONGEST) -> tupl
 
 
 def _child(test: str, mutant: Mutant | None, limit: int) -> None:
-    """Run one file of tests and exit as pytest does; never returns."""
+    """In the forked process: run one test file on the mutant, and exit with pytest's status.
+
+    ``limit`` is in seconds of processor time; the function never returns.
+    """
     code = 1
     try:
         os.setsid()

@@ -176,7 +176,7 @@ class Tensor(Tracer):
         return detached
 
     def zero_grad(self) -> None:
-        """Set ``grad`` to None."""
+        """Set ``grad`` to None, which discards the accumulated gradient."""
         self._grad = None
 
     def backward(self, gradient: Any = None, retain_graph: bool = False) -> None:

@@ -40,9 +40,10 @@ class Use(NamedTuple):
 
 
 def factors(loss: Callable, in_axes: Any, has_aux: bool = False) -> Callable:
-    """Return a function of a batch: ([Formed or Product of each parameter], aux).
+    """Return a function of (parameters, *batch): ([`Formed` or `Product` of each parameter], aux).
 
-    ``loss`` returns a number for one sample, with ``has_aux`` a pair of it and a tree.
+    ``loss(parameters, *sample)`` returns a number, or (number, aux) with ``has_aux``; ``in_axes``
+    is as in `vmap`.
     """
     return mapped(vmap, partial(_of_sample, loss, has_aux), in_axes)
 

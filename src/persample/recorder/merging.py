@@ -13,9 +13,9 @@ from .layouts import SampleAxis
 
 
 def merged(forms: list[Form]) -> list[Form]:
-    """Merge a parameter's outer products into one form, and its lookups and its stored rows.
+    """Merge a parameter's outer products into one form, its lookups into a second.
 
-    Forms of other classes are returned as they are.
+    Its stored rows become a third; other forms are returned unchanged.
     """
     if len(forms) < 2:
         return forms

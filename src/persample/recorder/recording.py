@@ -76,16 +76,17 @@ class Record:
     def backward(
         self, losses: Any, *, retain_graph: bool = False, accumulate: bool = False
     ) -> None:
-        """Run the backward pass of a batch from its losses, (B,): one number for each sample.
+        """Run the backward pass from ``losses``, a tensor (B,) of one loss per sample.
 
-        Nothing is divided by B. ``.grad`` stays as it is; with ``accumulate=True`` the sum of the
-        rows is added to it, as by ``losses.sum().backward()``. ``retain_graph=True`` keeps what
-        `check` needs.
+        Gradients are not divided by B. ``.grad`` stays as it is; with ``accumulate=True`` the sum
+        of the rows is added to it, as by ``losses.sum().backward()``. ``retain_graph=True`` keeps
+        what `check` needs.
 
         Raises
         ------
-        TypeError, ValueError : no tensor, one number, or more than one number for each sample.
-        RuntimeError : losses without a gradient, a second backward pass.
+        TypeError : ``losses`` is not a tensor.
+        ValueError : ``losses`` is not one-dimensional, or is empty.
+        RuntimeError : ``losses`` depends on no parameter, or `backward` was already called.
         """
         self._capture.backward(losses, retain_graph, accumulate)
 
@@ -263,8 +264,8 @@ class Record:
     def moments(self) -> Moments:
         """Return mean and second moment of the rows, elementwise, as two dicts.
 
-        variance = second_moment - mean^2 (divided by B, not B - 1). They are constants, without a graph.
-        For a weight used at several positions rows are formed, a few samples at a time.
+        variance = second_moment - mean^2 (divided by B, not B - 1). They are constants, without a
+        graph. For a weight used at several positions rows are formed, a few samples at a time.
         """
         size, by_name = self._capture.collect()
         means = next(iter(by_name.values())).zeros(size) + 1 / size

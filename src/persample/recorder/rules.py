@@ -31,7 +31,7 @@ class Argument(NamedTuple):
     dtype: torch.dtype  # to compute in: at least float32
 
     def is_plain(self, x: Tensor) -> bool:
-        """Whether axis 0 counts the samples and nothing else."""
+        """Whether axis 0 of x is the sample axis, with one entry for each sample."""
         return self.layout == SampleAxis(0) and x.shape[0] == self.size
 
     @property
@@ -173,7 +173,7 @@ def _matrices(arg, ct, saved):
 
 
 def _vector(arg, ct, saved):
-    """Lines of a matrix times the weight, a vector."""
+    """A matrix times the weight, a vector: a row is the sum of the matrix's rows times ct."""
     delta, h = arg.first(ct)[..., None], arg.first(saved["self"])
     return Formed((h * delta).sum(1) if h.ndim == 3 else h * delta)
 
