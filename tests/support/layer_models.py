@@ -207,7 +207,7 @@ def own(function, *shape):
 
 
 def penalised(*layers):
-    """Return a function that makes a model whose output is its layers' gradient with respect to their input."""
+    """Return a maker of models that output the gradient of ``layers`` for their input."""
 
     def gradient(m, x):
         x = x.clone().requires_grad_()
