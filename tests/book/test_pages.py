@@ -336,6 +336,21 @@ def test_a_first_visit_over_a_slow_line_shows_the_type_of_the_book(chromium, nam
         context.close()
 
 
+@pytest.mark.skipif(not HAS_CHINESE, reason="no Chinese font")
+def test_no_line_of_a_chinese_page_moves_when_the_latin_type_comes(chromium):
+    with serve(handler=Zipped) as address:
+        page = chromium.new_page(viewport={"width": 1280, "height": 900})
+        page.add_init_script(WATCH)
+        line = page.context.new_cdp_session(page)
+        line.send("Network.emulateNetworkConditions", SLOW)
+        page.goto(f"{address}/zh/chapters/05_td0.html")
+        page.evaluate("document.fonts.ready")
+        page.evaluate("async () => { await window.MathJax?.startup?.promise; }")
+        settle(page)
+        assert page.evaluate("window.shift") < SHIFT / 10
+        page.close()
+
+
 def test_the_first_screen_shows_title_sentence_figure_and_one_button(chromium, address):
     page = chromium.new_page(viewport={"width": 1280, "height": 800})
     page.goto(f"{address}/index.html")
