@@ -32,6 +32,13 @@ class Tracer:
 
     __radd__, __rmul__ = __add__, __mul__
 
+def bind(name, *args, **settings):
+    """Compute a primitive, or let a trace process it."""
+    traces = [x.trace for x in args if isinstance(x, Tracer)]
+    if traces:
+        return choose(traces).process(name, args, settings)
+    return compute[name](*args, **settings)
+
 class Trace:
     """A transform at work: what it has written down, and its number."""
 
@@ -99,13 +106,12 @@ class Batch(Trace):
     """The trace of vmap: does an operation for all samples."""
 
     def process(self, name, args, settings):
-        batched = [belongs(x, self) for x in args]
-        out = batch_rules[name](batched, *opened(args, self), **settings)
+        out = batch_rules[name](*opened(args, self), **settings)
         return Batched(self, out)
 
 batch_rules = {}
-batch_rules["add"] = lambda batched, x, y: add(x, y)
-batch_rules["multiply"] = lambda batched, x, y: multiply(x, y)
+batch_rules["add"] = lambda x, y: add(x, y)
+batch_rules["multiply"] = lambda x, y: multiply(x, y)
 
 def vmap(f, in_axes):
     """f for a batch; in_axes says 0, or None for what all share."""
@@ -118,16 +124,12 @@ def vmap(f, in_axes):
         out = f(*[Batched(trace, x) if axis == 0 else x for x, axis in pairs])
         if belongs(out, trace):
             return out.value
-        return expand(out, (0,), (*sizes, *np.shape(out)))
+        return multiply(np.ones((*sizes, *np.shape(out))), out)
     return mapped
 
-def bind(name, *args, **settings):
-    """Compute a primitive, or leave it to the innermost trace."""
-    traces = [x.trace for x in args if isinstance(x, Tracer)]
-    if not traces:
-        return compute[name](*args, **settings)
-    innermost = max(traces, key=lambda trace: trace.level)
-    return innermost.process(name, args, settings)
+def choose(traces):
+    """The innermost trace: the one that began last."""
+    return max(traces, key=lambda trace: trace.level)
 
 # What does jit keep of my function?
 
@@ -206,42 +208,12 @@ Tracer.__bool__ = lambda x: bool(known(x))
 tanh = lambda x: bind("tanh", x)
 compute["tanh"] = np.tanh
 vjp_rules["tanh"] = lambda ct, out, x: [ct * (1.0 - out * out)]
-batch_rules["tanh"] = lambda batched, x: tanh(x)
+batch_rules["tanh"] = lambda x: tanh(x)
 
 stop_gradient = lambda x: bind("stop_gradient", x)
 compute["stop_gradient"] = lambda x: x
 vjp_rules["stop_gradient"] = lambda ct, out, x: [None]
-batch_rules["stop_gradient"] = lambda batched, x: stop_gradient(x)
-
-einsum = lambda x, y, letters: bind("einsum", x, y, letters=letters)
-compute["einsum"] = lambda x, y, letters: np.einsum(letters, x, y)
-
-def einsum_vjp(ct, out, x, y, letters):
-    of_x, of_y, of_out = letters.replace("->", ",").split(",")
-    return [einsum(ct, y, f"{of_out},{of_y}->{of_x}"),
-            einsum(ct, x, f"{of_out},{of_x}->{of_y}")]
-
-vjp_rules["einsum"] = einsum_vjp
-
-def einsum_batch(batched, x, y, letters):
-    z = max(set("rstuvwxyz") - set(letters))  # a letter not in use
-    of_x, of_y, of_out = letters.replace("->", ",").split(",")
-    of_x = z + of_x if batched[0] else of_x
-    of_y = z + of_y if batched[1] else of_y
-    return einsum(x, y, f"{of_x},{of_y}->{z}{of_out}")
-
-batch_rules["einsum"] = einsum_batch
-
-def matmul(x, y):
-    """x @ y for vectors and matrices; j is the axis they share."""
-    if np.shape(x)[-1:] != np.shape(y)[:1]:
-        raise ValueError(f"@ of shapes {np.shape(x)} and {np.shape(y)}")
-    letters = {(1, 1): "j,j->", (2, 1): "ij,j->i",
-               (1, 2): "j,jk->k", (2, 2): "ij,jk->ik"}
-    return einsum(x, y, letters[len(np.shape(x)), len(np.shape(y))])
-
-Tracer.__matmul__ = lambda x, y: matmul(x, y)
-Tracer.__rmatmul__ = lambda x, y: matmul(y, x)
+batch_rules["stop_gradient"] = lambda x: stop_gradient(x)
 
 sum_over = lambda x, axes: bind("sum", x, axes=axes) if axes else x
 compute["sum"] = lambda x, axes: np.sum(x, axis=axes)
@@ -254,10 +226,10 @@ vjp_rules["expand"] = lambda ct, out, x, axes, shape: [sum_over(ct, axes)]
 
 total = lambda x: sum_over(x, tuple(range(len(np.shape(x)))))  # all axes
 
-batch_rules["sum"] = lambda batched, x, axes: (
-    sum_over(x, tuple(a + 1 for a in axes)))
-batch_rules["expand"] = lambda batched, x, axes, shape: (
-    expand(x, tuple(a + 1 for a in axes), (np.shape(x)[0], *shape)))
+batch_rules["sum"] = lambda x, axes: sum_over(
+    x, tuple(a + 1 for a in axes))
+batch_rules["expand"] = lambda x, axes, shape: expand(
+    x, tuple(a + 1 for a in axes), (np.shape(x)[0], *shape))
 
 def fit(x, shape):
     """Repeat x along the axes that it lacks, so that it has this shape."""
@@ -275,3 +247,15 @@ def fitted(x, y):
 
 add = lambda x, y: bind("add", *fitted(x, y))
 multiply = lambda x, y: bind("multiply", *fitted(x, y))
+
+def matmul(x, y):
+    """x @ y, where y is a vector or a matrix."""
+    n, m = np.shape(x), np.shape(y)
+    if not n or len(m) > 2 or n[-1:] != m[:1]:
+        raise ValueError(f"@ of shapes {n} and {m}")
+    if len(m) == 2:
+        x = expand(x, (len(n),), n + m[1:])
+    return sum_over(multiply(x, y), (len(n) - 1,))
+
+Tracer.__matmul__ = lambda x, y: matmul(x, y)
+Tracer.__rmatmul__ = lambda x, y: matmul(y, x)

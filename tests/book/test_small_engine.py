@@ -175,17 +175,17 @@ def test_a_whole_number_stays_a_number():
     assert "multiply(x, 2.0)" in small.record(lambda x: 2 * x, x=np.ones(3))[0]
 
 
-def early(part: int):
-    """The engine with a part of the page's first `bind` cell: 0 is bind, 2 add and multiply."""
-    cell = next(c.source for c in NOTEBOOK.cells if c.source.startswith("def bind("))
+def early(*names: str):
+    """Return the engine with some of the page's first `choose`, `add` and `multiply`."""
+    cell = next(c.source for c in NOTEBOOK.cells if c.source.startswith("choose = "))
     module = load()
-    exec(cell.partition("\n\n")[part], vars(module))
+    exec("\n".join(line for line in cell.splitlines() if line.split()[0] in names), vars(module))
     return module
 
 
 def test_the_levels_are_needed():
-    """With the page's first `bind`, which asks the first tracer, results are wrong."""
-    for module, found in ((early(0), 0.0), (small, 6.0)):
+    """With the page's first `choose`, which takes the first trace, results are wrong."""
+    for module, found in ((early("choose"), 0.0), (small, 6.0)):
         square = module.grad(lambda x, grad=module.grad: x * grad(lambda y: x * y)(2.0))
         assert square(3.0) == found
 
@@ -193,7 +193,7 @@ def test_the_levels_are_needed():
 def test_the_table_says_who_wrote_each_line():
     texts = [cell.source for cell in NOTEBOOK.cells]
     (table,) = [text for text in texts if "| lines | written by |" in text]
-    first, x = early(2), np.ones(2)  # numbers do not have to fit
+    first, x = early("add", "multiply"), np.ones(2)  # numbers do not have to fit
 
     def loss(w, x, y):
         delta = x * w - y
@@ -220,8 +220,6 @@ def test_the_three_transforms_are_complete_before_the_arrays():
     cells = [cell for cell in NOTEBOOK.cells if cell.cell_type == "code"]
     end = next(k for k, cell in enumerate(cells) if cell.source.startswith("goal = jit("))
     kept = [c.source for c in cells[:end] if "engine" in c.metadata.get("tags", [])]
-    first = [c.source for c in cells[:end] if "# for now" in c.source]
-    assert [text.count("# for now") for text in first] == [2, 1]  # bind is written again
-    lines = sources.code_lines("\n\n".join(kept)) + 3  # add, multiply and expand
+    lines = sources.code_lines("\n\n".join(kept)) + 2  # add and multiply, which come again
     assert f"in {lines} lines" in NOTEBOOK.cells[0].source
     assert sum(f"complete, in {lines} lines" in cell.source for cell in NOTEBOOK.cells) == 1

@@ -57,7 +57,7 @@ GOAL, BENT = "r + s_next @ theta", "jnp.where({0} <= c, 0.5 * delta**2, c * {0})
 STEP = """
 compute["step"] = lambda x: np.where({}, 1.0, 0.0)
 vjp_rules["step"] = lambda ct, out, x: {}
-batch_rules["step"] = lambda batched, x: {}
+batch_rules["step"] = lambda x: {}
 """
 FORWARD = """
 class Forward(Trace):
@@ -82,7 +82,7 @@ trials = [("sum", [x{}], dict(axes=(1,)))]
 MOVED = """
 compute["moveaxis"] = lambda x, old, new: np.moveaxis(x, old, new)
 vjp_rules["moveaxis"] = lambda ct, out, x, old, new: [bind("moveaxis", ct, {})]
-batch_rules["moveaxis"] = lambda batched, x, old, new: bind("moveaxis", x, {})
+batch_rules["moveaxis"] = lambda x, old, new: bind("moveaxis", x, {})
 vmap_axes = lambda f, in_axes: lambda x: vmap(f, (0,))(bind("moveaxis", x, old=2, new=0))
 """
 
@@ -95,7 +95,7 @@ FROZEN_STEP = """
 compute["step"] = lambda x: np.where(x > 0, 1.0, 0.0)
 vjp_rules["step"] = lambda ct, out, x: [None]
 first_call = []
-def frozen(batched, x):
+def frozen(x):
     first_call.append(step(opened([x], getattr(x, "trace", None))[0]))
     return first_call[0] if isinstance(x, Tracer) else step(x)
 batch_rules["step"] = frozen
@@ -103,7 +103,7 @@ batch_rules["step"] = frozen
 MOVE_AXES = """
 compute["moveaxis"] = lambda x, old, new: np.moveaxis(x, old, new)
 vjp_rules["moveaxis"] = lambda ct, out, x, old, new: [bind("moveaxis", ct, {})]
-batch_rules["moveaxis"] = lambda batched, x, old, new: bind("moveaxis", x, {})
+batch_rules["moveaxis"] = lambda x, old, new: bind("moveaxis", x, {})
 def vmap_axes(f, in_axes):
     zeros = tuple(0 if axis else axis for axis in in_axes)
     return lambda *args: vmap(f, zeros)(*[
