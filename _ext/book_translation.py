@@ -46,7 +46,7 @@ def code(language: str) -> str:
 
 
 def catalog(root: Path, language: str, name: str) -> Path:
-    """Return the path of a page's catalog of messages."""
+    """Return the path of the catalog of messages of a page, or of `SITE`."""
     return Path(root, "locale", language, "LC_MESSAGES", f"{name}.po")
 
 
@@ -58,7 +58,7 @@ def _messages(path: Path, changed: float) -> dict[str, str]:
 
 
 def messages(path: Path) -> dict[str, str]:
-    """Return {English: translation} of a catalog, empty where it is marked as fuzzy."""
+    """Return {English: translation} of a catalog; a translation marked as fuzzy is "" there."""
     return _messages(path, path.stat().st_mtime) if path.is_file() else {}
 
 

@@ -76,7 +76,7 @@ def run(notebook: nbformat.NotebookNode, folder: Path, timeout: int = 300) -> No
 
 
 def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Drop, in place, what differs between two runs of a notebook, but no cell ids; return it."""
+    """Remove from a notebook, in place, what differs between runs; keep cell ids; return it."""
     notebook.metadata = nbformat.from_dict(METADATA)
     notebook.nbformat_minor = 5
     for cell in notebook.cells:

@@ -111,7 +111,7 @@ def tests_of(name: str) -> tuple[str, list[str]]:
 
 
 def chosen(only: str) -> list[tuple[str, Mutant, list[str]]]:
-    """Return the trials, (group, mutant, test files); mutants not stored only without ``only``."""
+    """Return the trials, (group, mutant, test files), without new mutants if ``only`` is given."""
     stored = {tuple(row[:5]) for row in json.loads(STORED.read_text())["mutants"]}
     names = [path.relative_to(PACKAGE).as_posix() for path in sorted(PACKAGE.rglob("*.py"))]
     table = {name: tests_of(name) for name in names if name != "__init__.py"}
@@ -132,7 +132,7 @@ def chosen(only: str) -> list[tuple[str, Mutant, list[str]]]:
 def run(test: str, mutant: Mutant | None = None, limit: float = LONGEST) -> tuple[bool, float]:
     """Run a test file in a fork, on a mutant or the true source; stop it after ``limit`` seconds.
 
-    Return (whether it passes, seconds), in processor time.
+    Return (whether it passes, seconds). Both times are processor times.
     """
     pid = os.fork()
     if not pid:

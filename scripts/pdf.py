@@ -82,7 +82,7 @@ def printed(page) -> PdfReader:
 
 
 def front(page, address: str, lines: list[tuple[str, str, int]]) -> PdfReader:
-    """Return the title page and the contents, with ``lines`` of part, title and page number."""
+    """Return a PDF of title page and contents; ``lines`` are (part, title, page number)."""
     settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     html, last = "", ""
@@ -103,7 +103,7 @@ def front(page, address: str, lines: list[tuple[str, str, int]]) -> PdfReader:
 
 
 def stamps(page, address: str, titles: list[str]) -> PdfReader:
-    """Return a sheet for each page with only its number and its chapter's title, at the foot."""
+    """Return a PDF with a sheet for each page: its number and chapter's title at the foot."""
     sheets = "".join(
         f'<div style="height: 297mm; position: relative; break-after: page">'
         f'<p style="position: absolute; bottom: 9mm; left: 16mm; right: 16mm; margin: 0;'

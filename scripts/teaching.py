@@ -45,7 +45,7 @@ def boxed(match: re.Match) -> str:
 
 
 def plain(text: str) -> str:
-    """Return Markdown without citations and comments, of links the words, of boxes the text."""
+    """Return Markdown without citations, comments and link targets; boxes become sections."""
     text = FOLD.sub(r"### \2\n\n\3", QUOTE.sub(boxed, HIDDEN.sub("", text)))
     text = re.sub(r"<!-- .*? -->\n?", "", text)
     text = re.sub(rf" ?\({AUTHORS}(?:; {AUTHORS})*\)", "", text)
@@ -58,7 +58,7 @@ def tags(cell) -> set[str]:
 
 
 class Deck:
-    """Makes the cells of a deck of slides: `shown` and `said` collect a slide and its notes."""
+    """The cells of a deck of slides; `shown` and `said` collect the next slide and its notes."""
 
     def __init__(self):
         self.cells, self.shown, self.said, self.kind = [], [], [], "slide"

@@ -236,7 +236,7 @@ class BatchFunction:
         return self._checked.setdefault(own.signature(given), whole)
 
     def _checks(self, arguments: tuple) -> tuple[Backend, CheckedLoss, tuple, int]:
-        """Return the backend, the loss, the axes of what is not static, and the batch size."""
+        """Check a call; return backend, loss, axes of what is not static, and batch size."""
         own, axes, static = check_call(self.where, arguments, self.in_axes)
         size = check_axes(self.where, own, arguments, axes, empty=self.sums)
         loss = CheckedLoss(self.__wrapped__, static, own, self.has_aux)

@@ -114,7 +114,7 @@ def clipping_factors(sizes: Any, max_norm: Any) -> Any:
 
 
 def checked_bound(where: str, max_norm: Any, rows: Any) -> Any:
-    """Return max_norm as a 0-d array, by `like`; ValueError unless it is one number above 0."""
+    """Return max_norm as a 0-d array by `like`; ValueError unless it is one number above 0."""
     one = is_number(max_norm) or getattr(max_norm, "ndim", None) == 0
     if not one or (not is_traced(max_norm) and not max_norm > 0):
         raise ValueError(

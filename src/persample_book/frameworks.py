@@ -246,7 +246,7 @@ def _branches(facts):
 def messages(found: Mapping[str, dict], of: str, where: str | None = None) -> None:
     """Print the error messages stored under ``of``, each below its framework and function.
 
-    ``where`` chooses one of several, such as "batched"; without it, the gradient's are printed.
+    If several are stored there, ``where`` is the name of one, such as "batched".
     """
     for facts in found.values():
         function = _short(facts["words"]["batch" if where else "gradient"])

@@ -230,7 +230,7 @@ def drawing(draw):
 
 @pytest.mark.parametrize(("backend", "jit"), EAGER_OR_JIT)
 def test_what_is_the_same_each_time_or_differs_by_rounding_is_taken(backend, jit):
-    """Accept a generator made inside the loss, and differences as small as of another order."""
+    """Accept a generator made inside the loss, and differences as small as rounding."""
     given, rng = arrays((theta, states, rewards), backend), np.random.default_rng(0)
     narrow = arrays((theta, states, rewards), backend, "float32")
     one = drawing(lambda: np.random.default_rng(3).normal())

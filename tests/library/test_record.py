@@ -57,7 +57,7 @@ REFUSED = {
 @pytest.mark.filterwarnings("ignore:record. at")
 @pytest.mark.parametrize("name", CASES)
 def test_every_answer_about_every_model_of_the_conformance_suite(name):
-    """Use batches of several sizes in turn, and models whose samples mix from a later one on."""
+    """Use batches of several sizes in turn; the samples of some models mix from the third on."""
     case = CASES[name]
     if not case.late:
         case = replace(case, sizes=(5, 1, case.length))
