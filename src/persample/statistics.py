@@ -69,7 +69,7 @@ def _sum_of_squares(flat):
 
 
 def _root(x):
-    """Return the square root of x, where x is 0 with derivative 0 instead of infinity."""
+    """Return the square root of x; where x is 0, its derivative is 0 instead of infinity."""
     xp = array_namespace(x)
     return xp.where(x == 0, xp.zeros_like(x), xp.sqrt(xp.where(x == 0, xp.ones_like(x), x)))
 

@@ -30,7 +30,7 @@ def kept(text: str) -> Counter:
 
 
 def faults(english: str, chinese: str) -> list[str]:
-    """List what is wrong with a translation, such as a lost link or a term not in the list."""
+    """List what is wrong with a translation, such as a lost link or a term not as in the table."""
     if not chinese:
         return ["missing"]
     if english.startswith(NAMES):

@@ -163,7 +163,7 @@ def test_which_parameters_are_factored(backend):
 
 
 def one(p, *sample):
-    """Return a loss whose rows are an outer product for w, a lookup for t, and formed for b."""
+    """Return a sample's loss; its row is an outer product for w, a lookup for t, formed for b."""
     xp, (x, i) = ps.array_namespace(p), sample
     return square(xp.tanh(p["w"] @ x) + p["b"] + p["t"][i])
 

@@ -249,7 +249,7 @@ def noted(calls, theta, x):
 
 
 def remembered(kept, theta, x):
-    """Return a loss with a random feature that is drawn once and kept for all samples."""
+    """Return a sample's loss with a random feature, drawn once and stored in ``kept``."""
     if not kept:
         kept.append(OWN.normal(size=D))
     return (theta * x * ps.backend(ps.arrays.backend_of(theta)).asarray(kept[0])).sum()
