@@ -33,7 +33,7 @@ def escaped(line: str) -> str:
 
 
 def entries(body: list[str]) -> list[str]:
-    """Return the lines of a section of names as a list of definitions."""
+    """Return the lines of a section such as Parameters as a reStructuredText definition list."""
     made: list[str] = []
     for line in body:
         named = re.match(r"(\S.*?) : (.*)", line)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def add_files(app, config):
-    """Copy MathJax, fonts and scripts beside `_static`, which would load them in every page."""
+    """Add folders of templates and of files to copy; from `_static` every page would load them."""
     config.templates_path.append(str(Path(__file__).with_name("templates")))
     for name in ("vendor", "live"):
         config.html_static_path.append(str(Path(__file__).with_name(name)))

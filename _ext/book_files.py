@@ -50,7 +50,7 @@ def files(root: Path) -> list[Path]:
 
 
 def make_archive(root: Path, target: Path) -> None:
-    """Write the files of the repository into the zip ``target``, inside one folder."""
+    """Write the files of the repository into the zip ``target``, in a folder of the same name."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in files(root):
             archive.write(path, f"{target.stem}/{path.relative_to(root).as_posix()}")
@@ -79,7 +79,7 @@ def note(number: str) -> str:
 
 
 def with_note(text: str, number: str) -> str:
-    """Return the notebook (JSON text) with that note as its first cell, once."""
+    """Return the notebook (JSON text) with that note as first cell, in place of an older one."""
     notebook = json.loads(text)
     cells = [cell for cell in notebook["cells"] if cell.get("id") != NOTE]
     first = {"cell_type": "markdown", "id": NOTE, "metadata": {}, "source": [note(number)]}

@@ -21,7 +21,7 @@ BESIDE = re.compile(rf"(\(?)({FORMULA})((?:[.,;:!?)’”]|-\w+)*)")
 
 
 def in_lines(match: re.Match) -> str:
-    """Wrap every line of a code block in an element that stores its indentation."""
+    """Return a code block with each line in an element whose style gives its indentation."""
     lines = match[2].removesuffix("\n").split("\n")
     if any(line.count("<span") != line.count("</span>") for line in lines):
         return match[0]
@@ -37,7 +37,7 @@ def in_lines(match: re.Match) -> str:
 
 
 def together(match: re.Match) -> str:
-    """Wrap a formula and the text that touches it in an element that does not break."""
+    """Return a formula and the text that touches it in an element that does not break."""
     touches = match[1] or match[3]
     return f'<span class="together">{match[0]}</span>' if touches else match[0]
 

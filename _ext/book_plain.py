@@ -72,7 +72,7 @@ def slug(heading: str) -> str:
 
 
 def address(key: str, fields: dict[str, str]) -> str:
-    """Return the URL of a work, or its place in references.bib if it has none."""
+    """Return the URL of a work in the bibliography, or its place there if it has none."""
     said = " ".join(fields.get(name, "") for name in ("howpublished", "note")).replace("\\", "")
     paper = fields.get("eprint") or "".join(re.findall(r"arXiv:(\d+\.\d+)", said))
     for there, url in (

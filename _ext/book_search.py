@@ -30,7 +30,7 @@ def is_left_out(node: nodes.Node) -> bool:
 
 
 def name_of(node: nodes.Node) -> str:
-    """Return the id of a place for links, empty if the node is none (as an exercise's content)."""
+    """Return the id of a node that is a place, for links to it; "" for any other node."""
     if not isinstance(node, PLACES):
         return ""
     ids = node["ids"] or node[0].get("ids") or [""]
@@ -38,7 +38,10 @@ def name_of(node: nodes.Node) -> str:
 
 
 def places(doctree: nodes.document, address: str) -> list[dict]:
-    """Return a dict of address, heading, words and code for every place of a page."""
+    """Return a dict for every place of a page: place (address), heading, words and code.
+
+    What is left out of the index is removed from ``doctree``.
+    """
     for node in list(doctree.findall(is_left_out)):
         if node.parent is not None:
             within = isinstance(node, addnodes.pending_xref)  # a word of a sentence
@@ -64,7 +67,7 @@ def places(doctree: nodes.document, address: str) -> list[dict]:
 
 
 def finish(app, exception) -> None:
-    """Write the search index."""
+    """Collect the places of all pages, and write the search script."""
     if exception or app.builder.format != "html":
         return
     root, language = Path(app.srcdir), app.config.language

@@ -24,7 +24,7 @@ def settings(root: Path) -> dict[str, dict[str, str]]:
 
 
 def draw(app, exception) -> None:
-    """Draw the picture: the landing page's figure, which is transparent, on white."""
+    """Write the picture shown with links to the book: the landing page's figure on white."""
     figure = Path(app.srcdir, FIGURE)
     if exception or app.builder.format != "html" or not figure.is_file():
         return
@@ -73,7 +73,7 @@ def dated(root: Path) -> datetime.date:
 
 
 def set_footer(app, config) -> None:
-    """Put the version and its date into the footer of every page."""
+    """Put the version and its date into the footer of every page; add the page 404."""
     root = Path(app.srcdir)
     if (number := version(root)) is not None:
         say = partial(translated, root, config.language)

@@ -46,7 +46,7 @@ def code(language: str) -> str:
 
 
 def catalog(root: Path, language: str, name: str) -> Path:
-    """Return the path of a page's catalog of messages."""
+    """Return the path of the catalog of messages of a page, or of `SITE`."""
     return Path(root, "locale", language, "LC_MESSAGES", f"{name}.po")
 
 
@@ -58,12 +58,12 @@ def _messages(path: Path, changed: float) -> dict[str, str]:
 
 
 def messages(path: Path) -> dict[str, str]:
-    """Return {English: translation} of a catalog, empty where it is marked as fuzzy."""
+    """Return {English: translation} of a catalog; a translation marked as fuzzy is "" there."""
     return _messages(path, path.stat().st_mtime) if path.is_file() else {}
 
 
 def words(root: Path, language: str) -> dict[str, str]:
-    """Return {English: translation} of the texts of templates and scripts."""
+    """Return {English: translation} of those texts of templates and scripts that have one."""
     found = messages(catalog(root, language, SITE))
     return {english: said for english, said in found.items() if said}
 
@@ -85,7 +85,7 @@ def _pages(folder: Path) -> list[str]:
 
 
 def pages(root: Path, language: str) -> list[str]:
-    """Return the pages shown in a language: those with more than the title translated."""
+    """Return the pages with more than the title translated, and the page of search results."""
     return [n for n in _pages(catalog(root, language, SITE).parent) if n != SITE] + [SEARCH]
 
 
@@ -126,7 +126,7 @@ def outline(text: str) -> str:
 
 
 def read(app, docname: str, source: list[str]) -> None:
-    """Translate titles of exercises; of other pages, read only what links and contents need."""
+    """Translate titles of exercises in ``source``; of other pages leave only the `outline`."""
     language, root = app.config.language, Path(app.srcdir)
     if language == ENGLISH:
         return
@@ -152,7 +152,10 @@ def read(app, docname: str, source: list[str]) -> None:
 
 
 def is_shown(node: nodes.Element) -> bool:
-    """Return whether a page shows a text: book_live.py drops two; titles of exercises are ours."""
+    """Return whether a text is to be translated as a message of its page.
+
+    book_live.py drops the first two of a live figure; `read` translates titles of exercises.
+    """
     box = node.parent
     is_live = isinstance(box, nodes.admonition) and str(box["classes"]).count("live-")
     return not (is_live and box.index(node) < 2) and "sphinx_exercise" not in type(node).__module__
@@ -234,7 +237,10 @@ def note(app, exception) -> None:
 
 
 def mended(html: str, page: str, here: set[str], said: dict[str, str]) -> str:
-    """Return a translated page with its links and the texts of the theme adapted."""
+    """Return the HTML of a translated page for its folder: links and labels are adapted.
+
+    ``here`` are the translated pages; ``said`` has the translations of labels.
+    """
     in_english = said.get(" (in English)", " (in English)")
 
     def label(match: re.Match) -> str:
@@ -258,7 +264,7 @@ def mended(html: str, page: str, here: set[str], said: dict[str, str]) -> str:
 
 
 def build(root: Path, language: str) -> int:
-    """Build the pages of a language, and put them beside the English ones."""
+    """Build the pages of a language beside the English ones; return 0, or 1 if that failed."""
     # Its grammars take seconds, for a check of addresses in the settings.
     sys.modules.setdefault("rfc3987_syntax", None)
     from book_search import write, written
@@ -292,7 +298,7 @@ def build(root: Path, language: str) -> int:
 
 
 def said(root: Path, language: str) -> dict[str, list[str]]:
-    """Return {page: its English messages} of the last build."""
+    """Return {page: its messages, in English} of the last build in a language."""
     return json.loads(Path(root, "_build", language, "messages.json").read_text("utf-8"))
 
 

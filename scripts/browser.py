@@ -68,7 +68,7 @@ def serve(folder: Path = HTML, handler: type = _Quiet) -> Iterator[str]:
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """Yield a running Chromium: the system's, else the one that Playwright has installed."""
+    """Yield a running Chromium, the system's or else Playwright's; raise NoBrowser without one."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     with sync_playwright() as playwright:
         try:

@@ -43,7 +43,10 @@ METADATA = {
 
 
 def execute(path: Path, timeout: int = 300) -> nbformat.NotebookNode:
-    """Run a notebook in a new kernel; return it with fresh outputs, in normal form."""
+    """Run a notebook in a new kernel; return it with fresh outputs, in normal form.
+
+    Raise RuntimeError if a cell that is tagged `raises-exception` does not raise.
+    """
     notebook = nbformat.read(path, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -73,7 +76,7 @@ def run(notebook: nbformat.NotebookNode, folder: Path, timeout: int = 300) -> No
 
 
 def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Drop what differs between two runs of the same notebook; cell ids stay."""
+    """Remove from a notebook, in place, what differs between runs; keep cell ids; return it."""
     notebook.metadata = nbformat.from_dict(METADATA)
     notebook.nbformat_minor = 5
     for cell in notebook.cells:

@@ -66,7 +66,10 @@ def environment(name: str, folder: Path) -> str:
 
 
 def run(name: str, folder: Path) -> dict:
-    """Return the results of one framework's program, or why it could not be run."""
+    """Return the results of a framework's program, or {"not had": why it is not installed}.
+
+    Raise RuntimeError if the program fails.
+    """
     try:
         python = environment(name, folder)
     except subprocess.CalledProcessError as error:

@@ -1,4 +1,4 @@
-"""Code that a kernel runs before a notebook's cells; it leaves no name defined."""
+"""Prepare the figures of a kernel that runs this file at its start; leave no name defined."""
 
 __import__("runpy").run_path(
     str(__import__("pathlib").Path(__file__).parents[1] / "src/persample_book/figures.py")

@@ -76,7 +76,7 @@ def of_masked_language(model, size, length):
 
 
 def of_classes(*shape):
-    """Return a function computing the cross-entropies of random inputs of one shape."""
+    """Return a function computing a classifier's cross-entropies of random inputs of ``shape``."""
 
     def ask(model, size, length):
         out = model(torch.randn(size, *shape))
@@ -198,7 +198,11 @@ def models():
 
 # What is said of a model.
 def verdict(name, make, ask):
-    """Return a dict of model, parameters, result, and error and nodes or the refusal's text."""
+    """Test a model; return its row of the table.
+
+    It has the model's name, its number of parameters, the result, and the largest relative error
+    and the nodes that are replayed, or the text of the refusal.
+    """
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

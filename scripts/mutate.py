@@ -111,7 +111,7 @@ def tests_of(name: str) -> tuple[str, list[str]]:
 
 
 def chosen(only: str) -> list[tuple[str, Mutant, list[str]]]:
-    """Return (group, mutant, test files) of each trial; new mutants only if all are tried."""
+    """Return the trials, (group, mutant, test files), without new mutants if ``only`` is given."""
     stored = {tuple(row[:5]) for row in json.loads(STORED.read_text())["mutants"]}
     names = [path.relative_to(PACKAGE).as_posix() for path in sorted(PACKAGE.rglob("*.py"))]
     table = {name: tests_of(name) for name in names if name != "__init__.py"}
@@ -130,7 +130,10 @@ def chosen(only: str) -> list[tuple[str, Mutant, list[str]]]:
 
 
 def run(test: str, mutant: Mutant | None = None, limit: float = LONGEST) -> tuple[bool, float]:
-    """Return whether a test file passes, and its processor time, at most ``limit`` seconds."""
+    """Run a test file in a fork, on a mutant or the true source; stop it after ``limit`` seconds.
+
+    Return (whether it passes, seconds). Both times are processor times.
+    """
     pid = os.fork()
     if not pid:
         _child(test, mutant, int(limit) + 1)
@@ -175,7 +178,7 @@ def _replace(path: str, source: str) -> None:
 
 
 def noticed(took: dict[str, float], trial: tuple) -> bool:
-    """Return whether a test fails on a mutant; ``took`` has the usual seconds of each file."""
+    """Return whether a test fails on a trial's mutant; ``took`` has each file's usual seconds."""
     _, mutant, tests = trial
     return not all(run(test, mutant, EXTRA + LONGER * took[test])[0] for test in tests)
 

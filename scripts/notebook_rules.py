@@ -34,7 +34,7 @@ def prose(path: Path) -> str:
 
 
 def programs(page: Path) -> dict[str, tuple[str, str]]:
-    """Return {name: (source, output)} of a page's programs; cell `a-yours` belongs to `a`."""
+    """Return {name: (source, output)} of a page's programs: its code cells NAME-..., joined."""
     found: dict[str, tuple[str, str]] = {}
     for cell in nbformat.read(page, as_version=4).cells:
         if cell.cell_type == "code":

@@ -82,7 +82,7 @@ def printed(page) -> PdfReader:
 
 
 def front(page, address: str, lines: list[tuple[str, str, int]]) -> PdfReader:
-    """Print the title page and the contents; a line has a part, a title and a page number."""
+    """Return a PDF of title page and contents; ``lines`` are (part, title, page number)."""
     settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     html, last = "", ""
@@ -103,7 +103,7 @@ def front(page, address: str, lines: list[tuple[str, str, int]]) -> PdfReader:
 
 
 def stamps(page, address: str, titles: list[str]) -> PdfReader:
-    """Print a sheet for each page that has only its number and its chapter's title at the foot."""
+    """Return a PDF with a sheet for each page: its number and chapter's title at the foot."""
     sheets = "".join(
         f'<div style="height: 297mm; position: relative; break-after: page">'
         f'<p style="position: absolute; bottom: 9mm; left: 16mm; right: 16mm; margin: 0;'
@@ -199,7 +199,7 @@ def outline(writer: PdfWriter, chapters: list[dict], known: dict) -> None:
 
 
 def make(chromium, address: str, target: Path, names: list[str] | None = None) -> Path:
-    """Print the book that is served at an address, or some pages of it, into a file."""
+    """Print the book served at an address, or its pages ``names``, into the file ``target``."""
     page = chromium.new_page(viewport={"width": TEXT, "height": 900}, color_scheme="light")
     chapters = []
     for part, name in order():

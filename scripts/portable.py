@@ -96,7 +96,7 @@ def environment(env: dict[str, str]) -> dict[str, str]:
 
 
 def state(env: dict[str, str]) -> dict:
-    """Return the libraries' reports and results with these variables, or the error ("refused")."""
+    """Return the results of PROBE with these variables, or {"refused": error} if it fails."""
     command = [sys.executable, "-c", PROBE]
     done = subprocess.run(
         command, env=environment(env), capture_output=True, text=True, check=False

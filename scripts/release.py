@@ -23,7 +23,7 @@ PLACES = {
 
 
 def versions(root: Path) -> dict[str, str]:
-    """Return {file: text found in it by the version's pattern}."""
+    """Return {file: the version in it}; for the changelog its version and date."""
     return {
         name: re.search(pattern, (root / name).read_text("utf-8"), re.MULTILINE)[1]
         for name, pattern in PLACES.items()

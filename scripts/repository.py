@@ -100,9 +100,10 @@ def edits(url: str) -> list[tuple[str, str, str]]:
 
 
 def with_install(text: str, url: str, folder: str) -> str:
-    """Return a notebook that says how to get the book; its first code cell does so in Colab.
+    """Return a notebook, as JSON text, whose install line names the address ``url``.
 
-    The execution counts of the cells after it go up by one, as when the notebook is run.
+    If it imports the package, its first code cell fetches the book in Colab. Where that cell is
+    new, the execution counts of the others go up by one, as when the notebook is run.
     """
     notebook = nbformat.reads(text, as_version=4)
     said = notebook.cells[0]
@@ -136,7 +137,10 @@ def with_install(text: str, url: str, folder: str) -> str:
 
 
 def stamp(root: Path, url: str) -> list[Path]:
-    """Write the address into every file that names it; return those that changed."""
+    """Write the address into every file that names it; return those that changed.
+
+    Raise ValueError if it is no repository on GitHub, or if a file has no place for it.
+    """
     match = ADDRESS.fullmatch(url)
     if match is None:
         raise ValueError(

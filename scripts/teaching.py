@@ -37,7 +37,7 @@ marked *your turn*, and run the cell below each: it says whether your answer is 
 
 
 def boxed(match: re.Match) -> str:
-    """Return a box as a heading and text, but nothing for a live figure."""
+    """Return a box, a match of QUOTE, as a heading and text; "" for that of a live figure."""
     if match[1].startswith("live-"):
         return ""
     body = re.sub(r"^> ?", "", match[2], flags=re.MULTILINE)
@@ -45,7 +45,7 @@ def boxed(match: re.Match) -> str:
 
 
 def plain(text: str) -> str:
-    """Return text without citations, comments and links to pages; boxes become headings, text."""
+    """Return Markdown without citations, comments and link targets; boxes become sections."""
     text = FOLD.sub(r"### \2\n\n\3", QUOTE.sub(boxed, HIDDEN.sub("", text)))
     text = re.sub(r"<!-- .*? -->\n?", "", text)
     text = re.sub(rf" ?\({AUTHORS}(?:; {AUTHORS})*\)", "", text)
@@ -68,7 +68,7 @@ class Deck:
         self.cells.append(cell)
 
     def turn(self, *more):
-        """Finish the slide: add its text, then the cells ``more``, then its notes."""
+        """Add the collected slide to the cells: text, cells ``more``, notes; begin a new one."""
         if self.shown or more:
             self.add(markdown("\n\n".join(self.shown)), self.kind)
             for cell in more:
@@ -137,7 +137,7 @@ def slides(path: Path) -> nbformat.NotebookNode:
 
 
 def exercises(path: Path, wheel: str) -> nbformat.NotebookNode:
-    """Return a chapter's code and exercises, without outputs, timings and solutions."""
+    """Return a notebook of a chapter's code and exercises, without outputs and solutions."""
     title, cells, reached, solving = path.stem, [], False, False
     for cell in nbformat.read(path, as_version=4).cells:
         if cell.cell_type == "code":

@@ -23,7 +23,7 @@ Licence: MIT.
 
 
 def joined(notebook: nbformat.NotebookNode) -> str:
-    """Return the file: each section's heading as a comment, then its tagged cells."""
+    """Return the file's text: each section's heading as a comment, then its tagged cells."""
     parts, heading = [FIRST.rstrip()], None
     for cell in notebook.cells:
         if found := re.findall(r"^## (.*)$", cell.source, re.MULTILINE):

@@ -21,7 +21,7 @@ if settings.get_current_profile_name() in ("default", "ci"):
 
 
 def pytest_configure(config) -> None:
-    """Let the quick tests compile without XLA's optimisations, which takes a fifth less time.
+    """Let JAX compile without XLA's optimisations in the quick tests, which saves a fifth.
 
     The slow tests and the notebooks, whose kernels are processes of their own, have them.
     """
@@ -40,9 +40,9 @@ BUILT = (ROOT / "_build/html/index.html").is_file()
 
 
 def pytest_collection_modifyitems(items) -> None:
-    """Skip what needs the book where it is not built, or a framework that is not installed.
+    """Skip tests of the built book if there is none, and of a framework that is not installed.
 
-    Of the frameworks: the cases of a backend, and examples that use it.
+    A test is of a framework if a parameter is its name, or if it is a doctest that names it.
     """
     for item in items:
         if item.get_closest_marker("site") and not BUILT:
@@ -67,7 +67,7 @@ def pytest_runtest_call(item):
 
 @pytest.fixture
 def light_compiler(monkeypatch):
-    """Leave out Inductor, PyTorch's code generator: it takes seconds a program."""
+    """Have torch.compile leave out its code generator, Inductor, which takes seconds a program."""
     if "torch" in MISSING:
         return
     from persample.backends import torch_backend
@@ -77,7 +77,7 @@ def light_compiler(monkeypatch):
 
 @pytest.fixture
 def double_precision():
-    """Let JAX have 64 bits where it is installed."""
+    """Switch JAX, if it is installed, to double precision during a test."""
     if "jax" in MISSING:
         yield
         return
@@ -89,7 +89,7 @@ def double_precision():
 
 @pytest.fixture
 def own_settings(monkeypatch):
-    """What a page sets for its process ends with it: default dtype, printing, figures."""
+    """Undo after a test what a page sets: PyTorch's dtype, NumPy's printing, open figures."""
     np, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")
     plt = pytest.importorskip("matplotlib.pyplot")
     monkeypatch.setattr(plt, "show", plt.close)
@@ -102,7 +102,7 @@ def own_settings(monkeypatch):
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory) -> Path:
-    """Build the wheel that `pip install .` installs."""
+    """Build the package's wheel; return its path."""
     from book_files import make_wheel  # what it needs is not there where packages are tried
 
     folder = tmp_path_factory.mktemp("wheel")
@@ -127,7 +127,7 @@ def chromium():
 
 @pytest.fixture(scope="module")
 def address():
-    """Serve the built book on a local address."""
+    """Serve the built book during a module's tests; return its local address."""
     pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     from browser import serve
 

@@ -1,4 +1,4 @@
-"""Functions on arrays and trees that find the backend and call its method."""
+"""Functions on arrays and trees of any backend; each calls a method of the arrays' backend."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -8,9 +8,9 @@ from .batches import tree_leaves
 
 
 def backend_of(*trees: Any, where: str = "backend_of") -> str:
-    """Return "numpy", "torch" or "jax": the one backend that all arrays belong to.
+    """Return the name of the backend, "numpy", "torch" or "jax", of all arrays in the trees.
 
-    ``where`` is the public function that was called; the message begins with it.
+    ``where`` is the name of the public function that was called; a message begins with it.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def backend_of(*trees: Any, where: str = "backend_of") -> str:
 def arrays_in(tree: Any) -> Iterator[tuple[str, Any]]:
     """Yield (name of its backend, array) for each array of a tree.
 
-    What is a leaf for optree may be a tree for JAX, which has its own registry of tree types.
+    What optree takes for a leaf may be a tree to a backend: JAX has tree types of its own.
     """
     for x in tree_leaves(tree):
         if (kind := kind_of(x)) is not None:
@@ -51,9 +51,10 @@ def arrays_in(tree: Any) -> Iterator[tuple[str, Any]]:
 
 
 def array_namespace(tree: Any) -> Any:
-    """Return the Array API namespace of the first array in ``tree``: ``xp``.
+    """Return ``xp``, the Array API namespace of the first array in ``tree``.
 
-    In a loss, give it the parameters: they are traced, the data may be plain arrays.
+    In a loss, pass the parameters: they are traced, while the data may be plain arrays. A tree
+    without an array raises TypeError.
     """
     for kind, x in arrays_in(tree):
         return backend(kind).namespace(x)
@@ -64,10 +65,10 @@ def array_namespace(tree: Any) -> Any:
 
 
 def stop_gradient(x: Any) -> Any:
-    """Return x with the same value and derivative zero: held fixed.
+    """Return the value of x as a constant, whose derivative is zero.
 
-    torch: ``detach``; JAX: ``lax.stop_gradient``; the NumPy engine: its own primitive. A plain
-    NumPy array or a number has no derivative and is returned as it is.
+    PyTorch: ``detach``; JAX: ``lax.stop_gradient``; the NumPy engine: its own primitive. A plain
+    NumPy array or a number has no derivative and is returned as it is; a tree raises TypeError.
     """
     kind = kind_of(x)
     if kind is not None:
@@ -80,28 +81,28 @@ def stop_gradient(x: Any) -> Any:
 
 
 def widened(x: Any) -> Any:
-    """Return a 16-bit array as float32, any other as it is."""
+    """Return an array of 16-bit (or shorter) numbers as float32, any other as it is."""
     xp = array_namespace(x)
     return x if x.dtype.itemsize > 2 else xp.astype(x, xp.float32)
 
 
 def is_traced(x: Any) -> bool:
-    """Return whether x is a tracer of a backend."""
+    """Return whether x is an array inside a transform of its backend (see `Backend.is_traced`)."""
     kind = kind_of(x)
     return kind is not None and backend(kind).is_traced(x)
 
 
 def leaves(tree: Any) -> list:
-    """Return the arrays of a tree."""
+    """Return the list of the arrays in a tree; other leaves are left out."""
     return [x for _, x in arrays_in(tree)]
 
 
 def tree_map(f: Callable, tree: Any, *others: Any) -> Any:
-    """Apply f to the arrays of trees of one structure, place by place."""
+    """Return the tree of f(x, *ys) for the leaves of trees of one structure, place by place."""
     kind = next((kind for kind, _ in arrays_in(tree)), "numpy")
     return backend(kind).tree_map(f, tree, *others)
 
 
 def to_numpy(tree: Any) -> Any:
-    """Return the tree with every array as a NumPy array, detached from any graph."""
+    """Return the tree with every leaf as a NumPy array in main memory, detached from any graph."""
     return tree_map(lambda x: backend(kind_of(x) or "numpy").to_numpy(x), tree)

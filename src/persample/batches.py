@@ -1,6 +1,6 @@
-"""Validate in_axes and the batch size, for vmap and for per_sample_grad.
+"""Validate in_axes and the batch size, for the engine's vmap and for functions of a batch.
 
-``where`` is the public function that was called; each message begins with it.
+``where`` is the name of the public function that was called; each message begins with it.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,8 @@ import optree
 def tree_leaves(tree: Any) -> list:
     """Return the leaves of a tree in the order in which `optree.tree_map` visits them.
 
-    torch.compile runs optree's map in an order of its own, and fails at optree's other functions
-    where a part of the tree holds no tensor.
+    It calls ``tree_map`` because torch.compile runs that in an order of its own, and fails at
+    optree's other functions where a part of the tree holds no tensor.
     """
     found: list = []
     optree.tree_map(lambda x: found.append(x), tree)  # PyTorch 2.10 compiles no bare append
@@ -21,7 +21,7 @@ def tree_leaves(tree: Any) -> list:
 
 
 def map_axes(f: Callable, axes: Any, tree: Any) -> Any:
-    """Apply f to (axis, subtree) for each entry of ``axes``, a prefix of ``tree``."""
+    """Return the tree of f(axis, subtree) for the entries of ``axes``, a prefix of ``tree``."""
     return optree.tree_map(f, axes, tree, none_is_leaf=True)
 
 
@@ -34,7 +34,8 @@ def leaf_axes(
 ) -> list[tuple[int, int | None, Any]]:
     """Return (number of the argument, axis, leaf) for each leaf, as ``jax.vmap`` reads in_axes.
 
-    ``map_axes`` and ``leaves`` flatten the trees; by default optree's.
+    Raise ValueError if in_axes, a sequence, does not fit the arguments. ``map_axes`` and
+    ``leaves`` are the functions of one library of trees, by default optree.
     """
     if len(in_axes) != len(arguments):
         raise ValueError(
@@ -59,9 +60,10 @@ def leaf_axes(
 
 
 def batch_size(where: str, found: list[tuple[int, int | None, Any]], empty: bool = False) -> int:
-    """Return the length of the sample axis, which all batched arrays must share.
+    """Return the length of the sample axis of the batched arrays in ``found``, from `leaf_axes`.
 
-    ``empty`` allows it to be 0.
+    Raise ValueError if the lengths differ, an axis does not exist, no array is batched, or the
+    length is 0 without ``empty``; TypeError if a batched leaf is no array.
     """
     sizes: dict = {}  # length -> the first argument that has it
     for n, axis, x in found:

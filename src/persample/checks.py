@@ -1,6 +1,6 @@
-"""Validate the calls of per_sample_grad and its relatives.
+"""Validate the calls of `per_sample_grad` and of the other functions that take a loss.
 
-``where`` is the public function that was called; each message begins with it.
+``where`` is the name of the public function that was called; its messages begin with it.
 """
 
 from collections.abc import Callable
@@ -18,9 +18,10 @@ from .batches import batch_size, leaf_axes
 
 
 def check_call(where: str, arguments: tuple, in_axes: Any) -> tuple[Backend, tuple, dict]:
-    """Return the backend, one entry of in_axes for each argument, and the static arguments.
+    """Validate the leaves of a call; return its backend, axes and static arguments.
 
-    These are the shared arguments that are str, bool, int or None, by their number.
+    The axes are a tuple with an entry for each argument, not yet compared with the arrays. Static
+    are the shared arguments after the first that are str, bool, int or None: {number: value}.
     """
     own = backend(backend_of(*arguments, where=where))
     axes = (None,) + (0,) * (len(arguments) - 1) if in_axes is None else in_axes
@@ -47,13 +48,13 @@ def check_call(where: str, arguments: tuple, in_axes: Any) -> tuple[Backend, tup
 def check_axes(
     where: str, own: Backend, arguments: tuple, axes: tuple, empty: bool = False
 ) -> int:
-    """Validate in_axes against the arguments, and return the batch size."""
+    """Return the batch size; raise if ``axes`` do not fit, or if it is 0 without ``empty``."""
     leaves = lambda tree: own.flatten(tree)[0]  # noqa: E731
     return batch_size(where, leaf_axes(where, axes, arguments, own.map_axes, leaves), empty)
 
 
 def check_chunk_size(where: str, chunk_size: Any, auto: bool = False) -> None:
-    """Raise unless chunk_size is a positive integer or None; ``auto`` allows "auto"."""
+    """Raise ValueError unless chunk_size is a positive integer, None or, if ``auto``, "auto"."""
     if chunk_size is not None and not is_count(chunk_size) and not (auto and chunk_size == "auto"):
         more = ', or "auto"' if auto else ""
         raise ValueError(
@@ -63,17 +64,17 @@ def check_chunk_size(where: str, chunk_size: Any, auto: bool = False) -> None:
 
 
 def is_number(x: Any) -> bool:
-    """Return whether x is a real number, and no bool."""
+    """Return whether x is a real number of Python or NumPy and neither an array nor a bool."""
     return isinstance(x, Real) and not isinstance(x, bool)
 
 
 def is_count(n: Any) -> bool:
-    """Return whether n is a positive integer, and no bool."""
+    """Return whether n is a positive integer of Python or NumPy and not a bool."""
     return isinstance(n, Integral) and not isinstance(n, bool) and n >= 1
 
 
 def refuse_traced(where: str, **settings: Any) -> None:
-    """Raise if a setting is traced: its value must be known."""
+    """Raise TypeError if a setting, given by its name, is traced: its value must be known."""
     for name, x in settings.items():
         if is_traced(x):
             raise TypeError(
@@ -83,7 +84,7 @@ def refuse_traced(where: str, **settings: Any) -> None:
 
 
 def refuse_keywords(where: str, keywords: dict) -> None:
-    """Raise TypeError: arguments are given by position, since ``in_axes`` refers to positions."""
+    """Raise TypeError for keyword arguments: ``in_axes`` refers to arguments by position."""
     raise TypeError(
         f"{where}: the call has the keyword arguments {', '.join(keywords)}; in_axes counts "
         "positional arguments only: fix a constant beforehand with functools.partial(loss, "
@@ -92,9 +93,10 @@ def refuse_keywords(where: str, keywords: dict) -> None:
 
 
 def check_repeatable(where: str, loss: "CheckedLoss", arguments: tuple, axes: tuple) -> None:
-    """Compute the loss of one sample twice; raise if the values differ.
+    """Compute the loss of one sample twice; raise RuntimeError if they differ beyond rounding.
 
-    Inside another transform, where there may be no values, nothing is checked.
+    Nothing is checked inside another transform, where there may be no values, or if the loss
+    raises, as the call will raise the same. The global random generators keep their states.
     """
     own = loss.backend
     if any(map(is_traced, leaves(arguments))):
@@ -119,7 +121,10 @@ def check_repeatable(where: str, loss: "CheckedLoss", arguments: tuple, axes: tu
 
 
 class CheckedLoss:
-    """A loss with its static arguments bound; it raises unless the result is a scalar."""
+    """A loss with its static arguments bound; it raises unless it returns a floating 0-d array.
+
+    With ``has_aux`` that is the first of a pair, and the second a tree of arrays.
+    """
 
     def __init__(self, loss: Callable, static: dict, own: Backend, has_aux: bool = False):
         self.loss, self.static, self.backend, self.has_aux = loss, static, own, has_aux
@@ -148,11 +153,11 @@ class CheckedLoss:
         return result
 
     def number(self, *traced: Any) -> Any:
-        """Return the loss without aux, whether or not it has one."""
+        """Return the value of the loss, a 0-d array, without the aux that it may have."""
         return self(*traced)[0] if self.has_aux else self(*traced)
 
     def _value(self, result):
-        """Validate a pair (value, aux), and return the value."""
+        """Return the value of a pair (value, aux); TypeError unless aux is a tree of arrays."""
         if not isinstance(result, tuple) or len(result) != 2:
             raise TypeError(
                 f"the loss {self.__name__} returned {_what(result)} for one sample; with "
@@ -168,7 +173,7 @@ class CheckedLoss:
 
 
 def _no_parameter(x):
-    """Return why a leaf of the parameters has no gradient and the remedy, or None."""
+    """Return text: why a leaf of the parameters has no gradient, and what to do; else None."""
     dtype = "" if kind_of(x) is None else str(x.dtype)
     if "float" in dtype:
         return None
@@ -208,7 +213,7 @@ def _no_parameter(x):
 
 
 def _refusal(x):
-    """Return why a leaf is refused, or None for an array of a backend or a Python value."""
+    """Return text: why a leaf of an argument is refused, and what to give; else None."""
     kind, name = kind_of(x), type(x).__name__
     if kind is not None:
         return backend(kind).refusal(x)

@@ -1,7 +1,7 @@
-"""Norms and clipped sums of per-sample gradients, in memory that does not grow with the batch.
+"""Norms and clipped sums of per-sample gradients, without the rows of the whole batch in memory.
 
 The rows of a parameter that is factored (see `factored`) are never formed; those of any other
-parameter are formed a few samples at a time.
+parameter are formed for a chunk of samples at a time.
 """
 
 from collections.abc import Callable
@@ -111,7 +111,7 @@ def clipped_grad_sum(
 
     The call also takes, by name:
 
-    max_norm : the bound C, one number above 0. Another value does not compile anew.
+    max_norm : the bound C, one number above 0. A new value causes no new compilation.
     weights : (B,) w_i, real; None is 1 for all. A weight of 0 removes a sample, even if its row is
         not finite: use it to pad a batch to a fixed size, or to drop a sample.
 
@@ -127,7 +127,7 @@ def clipped_grad_sum(
     ------
     ValueError : max_norm is not one number above 0 (the value of a traced one is not checked);
         weights of another shape.
-    TypeError : complex weights. Else as `per_sample_grad`.
+    TypeError : no max_norm, complex weights. Else as `per_sample_grad`.
 
     Example
     -------
@@ -173,7 +173,7 @@ class WithoutRows(BatchFunction):
     """A `BatchFunction` that, with chunks, never holds the rows of the whole batch.
 
     Its ``transform`` makes a function that returns (tree of sums over the samples, tree of arrays
-    with the samples along axis 0).
+    with the samples along axis 0); a call returns the second.
     """
 
     sums = True
@@ -188,7 +188,7 @@ class WithoutRows(BatchFunction):
         return dict(zip(own.paths(arguments[0]), [part.kind for part in parts], strict=True))
 
     def _parts(self, own, loss, axes, arguments):
-        """Return the `Formed` or `Product` of each parameter for a batch of the first sample."""
+        """Return a `Formed` or `Product` for each parameter, of the first sample as a batch."""
         one = own.samples(arguments, axes, slice(0, 1))
         return own.factors(loss, axes, self.has_aux)(*one)[0]
 
@@ -202,7 +202,7 @@ class WithoutRows(BatchFunction):
         return max(1, NUMBERS // max(1, numbers))
 
     def _of_none(self, own, run, axes):
-        """Return the function for an empty batch: it runs one sample of zeros with weight 0."""
+        """Return the function for an empty batch: it runs one sample of zeros and drops it."""
 
         def of_none(*given):
             arguments, more = own.zeros_for_none(given[: len(axes)], axes), ()
@@ -215,7 +215,7 @@ class WithoutRows(BatchFunction):
 
 
 class ClippedSum(WithoutRows):
-    """The function that `clipped_grad_sum` returns."""
+    """The function that `clipped_grad_sum` returns, with ``max_norm`` and ``weights``."""
 
     more_axes = None, 0  # of max_norm and weights
 
@@ -244,7 +244,7 @@ class ClippedSum(WithoutRows):
 
 
 def _norms(parts):
-    """Return the norms of the rows over all parameters, (B,)."""
+    """Return the norms (B,) of rows, from the `Formed` or `Product` of each parameter."""
     rows = [
         part.rows if isinstance(part, Formed) else (norms(part.left) * norms(part.delta))[:, None]
         for part in parts
@@ -253,7 +253,10 @@ def _norms(parts):
 
 
 def _weighted_sum(part, parameter, weights, dropped):
-    """Return sum_i w_i g_i of one parameter; ``dropped``, (B,) or None, marks samples left out."""
+    """Return sum_i w_i g_i of a parameter, from its `Formed` or `Product` and ``weights``, (B,).
+
+    The mask ``dropped``, (B,) or None, marks samples to leave out even if they are not finite.
+    """
     if isinstance(part, Formed):
         return weighted(part.rows, weights, dropped)
     delta, beside = widened(part.delta), part.left if part.where is None else part.where

@@ -11,16 +11,16 @@ __all__ = ["cross_entropy_loss", "logistic_loss", "squared_loss", "td_loss"]
 
 
 def td_loss(theta: Any, s: Any, r: Any, s_next: Any, gamma: float = 1.0) -> Any:
-    """TD(0) pseudo-loss of one transition: (r + gamma v(s') - v(s))^2 / 2, v(s) = theta . s.
+    """Return the TD(0) pseudo-loss of one transition, delta^2 / 2: half the squared TD error.
 
-    The target r + gamma v(s') is held fixed, so the gradient is -delta s and one step of plain
-    gradient descent, theta - alpha grad, is the TD(0) update theta + alpha delta s. The value
-    itself measures nothing: it is not the error of v. For a terminal s' pass zeros.
+    delta = r + gamma v(s') - v(s) with v(s) = theta . s. The target r + gamma v(s') is held fixed,
+    so the gradient is -delta s, and a step of plain gradient descent, theta - alpha grad, is the
+    TD(0) update theta + alpha delta s. The value is not the error of v. For a terminal s' pass 0s.
 
     Parameters
     ----------
-    theta : (d,) weights. s, s_next : (d,) features of the two states. r : 0-d reward.
-    gamma : discount, a Python number.
+    theta : (d,) weights. s, s_next : (d,) features of the two states, s and s'. r : 0-d reward.
+    gamma : discount factor, a Python number.
 
     Returns
     -------
@@ -35,9 +35,10 @@ def td_loss(theta: Any, s: Any, r: Any, s_next: Any, gamma: float = 1.0) -> Any:
 
 
 def squared_loss(theta: Any, x: Any, y: Any) -> Any:
-    """Squared error of one sample, halved: (theta . x - y)^2 / 2; gradient (theta . x - y) x.
+    """Return half the squared error of one sample, (theta . x - y)^2 / 2.
 
-    theta : (d,). x : (d,) features. y : 0-d target. Returns a 0-d array.
+    theta : (d,) weights. x : (d,) features. y : 0-d target. Returns a 0-d array, whose gradient
+    for theta is (theta . x - y) x.
     """
     xp = array_namespace(theta)
     error = xp.matmul(x, theta) - y
@@ -45,10 +46,10 @@ def squared_loss(theta: Any, x: Any, y: Any) -> Any:
 
 
 def logistic_loss(theta: Any, x: Any, y: Any) -> Any:
-    """Negative log-likelihood of one label: log(1 + exp(z)) - y z, z = theta . x, in nats.
+    """Return the negative log-likelihood of one label, log(1 + exp(z)) - y z with z = theta . x.
 
-    theta : (d,). x : (d,) features. y : 0-d label, 0 or 1. The gradient is (sigma(z) - y) x.
-    Does not overflow for large z. Returns a 0-d array.
+    theta : (d,) weights. x : (d,) features. y : 0-d label, 0 or 1. Returns a 0-d array, in nats,
+    whose gradient for theta is (1 / (1 + exp(-z)) - y) x. A large z does not overflow.
     """
     xp = array_namespace(theta)
     z = xp.matmul(x, theta)
@@ -56,19 +57,20 @@ def logistic_loss(theta: Any, x: Any, y: Any) -> Any:
 
 
 def cross_entropy_loss(scores: Any, label: Any) -> Any:
-    """Softmax cross-entropy of one sample: log(sum_k exp(z_k)) - z_y, z = scores, in nats.
+    """Return the softmax cross-entropy of one sample, log(sum_k exp(z_k)) - z_y with z = scores.
 
-    The negative log-likelihood of the label under softmax(z); its gradient is softmax(z) less 1
-    at the label. Does not overflow for large scores. Put it behind any model that ends in
-    scores: ``cross_entropy_loss(network(params, x), y)``.
+    It is the negative log-likelihood of the label y under softmax(z); its gradient for z is
+    softmax(z) less 1 at the label. Large scores do not overflow. Apply it to the output of any
+    model: ``cross_entropy_loss(network(params, x), y)``.
 
     Parameters
     ----------
-    scores : (k,) one for each class. label : 0-d integer, 0 to k - 1.
+    scores : (k,) logits, one for each class. label : 0-d integer array, from 0 to k - 1; another
+        dtype raises TypeError.
 
     Returns
     -------
-    0-d array.
+    0-d array, in nats.
     """
     xp = array_namespace(scores)
     top = stop_gradient(xp.max(scores))

@@ -1,4 +1,4 @@
-"""Names for what is printed or generated: a function's arguments, the values in a program."""
+"""Choose Python names for the arguments and the values of a program that is written out."""
 
 import inspect
 import itertools
@@ -8,7 +8,7 @@ from string import ascii_lowercase
 
 
 def argument_names(f: Callable, args: tuple) -> list[str]:
-    """Return the names that ``f`` gives its positional arguments, as far as they are known.
+    """Return a name for each of ``args``: that of the parameter of ``f``, else x and its position.
 
     Example
     -------
@@ -24,7 +24,7 @@ def argument_names(f: Callable, args: tuple) -> list[str]:
 
 
 def free_name(wish: str, taken: set) -> str:
-    """Return ``wish`` as a Python name that is not in ``taken``, and add it there.
+    """Return an identifier like ``wish`` that is not in ``taken``, and add it to ``taken``.
 
     Example
     -------
@@ -39,6 +39,6 @@ def free_name(wish: str, taken: set) -> str:
 
 
 def short_names(taken: set) -> Iterator[str]:
-    """Yield a, b, ..., z, a1, b1, ... without the names in ``taken``."""
+    """Return an endless iterator over a, b, ..., z, a1, b1, ... without the names in ``taken``."""
     names = (f"{letter}{n or ''}" for n in itertools.count() for letter in ascii_lowercase)
     return (name for name in names if name not in taken)

@@ -1,4 +1,4 @@
-"""Per-sample gradients: ``vmap(grad(loss), in_axes)``, ``jit`` around it, in three backends."""
+"""Per-sample gradients, ``vmap(grad(loss), in_axes)``, in every backend, compiled or not."""
 
 from collections.abc import Callable
 from typing import Any
@@ -33,7 +33,11 @@ def per_sample_grad(
     ----------
     loss : callable ``loss(params, *sample) -> 0-d array``, written for one sample. ``params`` is
         an array or a tree of arrays: dicts, tuples, lists, whatever is registered with JAX in
-        JAX, with optree in NumPy and PyTorch. None in it is an empty place.
+        JAX, with optree in NumPy and PyTorch. None in it counts as a tree without arrays.
+        At the first call with arguments of new shapes, dtypes or structure the loss of one sample
+        is computed twice and must be the same number up to rounding. So random numbers are drawn
+        beforehand and passed as a batched argument. The states of the global generators of Python,
+        NumPy and PyTorch are restored; a generator of your own is not.
     in_axes : as in ``jax.vmap``, one entry for each argument of ``loss``: the axis that counts
         the samples, None (shared by all), or a tree of these that begins like the argument; one
         integer stands for all, the parameters too. By default the parameters are shared and the
@@ -42,13 +46,9 @@ def per_sample_grad(
         arguments is read at every call without ``jit``; with it, perhaps only when the loss is
         traced, as in ``jax.jit``: give what changes as an argument. Shared arguments that are
         str, bool, int or None are static: a new value compiles anew. A float is traced.
-        At the first call with arguments of new shapes, dtypes or structure the loss of one sample
-        is computed twice and must be the same number up to rounding. So random numbers are drawn
-        beforehand and passed as a batched argument. The global generators of Python, NumPy and
-        PyTorch are left as they were; a generator of your own moves on.
-    chunk_size : compute at most so many rows at a time. All are returned, the same but for
-        rounding; beside them, memory holds what one chunk needs. This helps where a sample needs
-        more memory on the way than for its row.
+    chunk_size : compute the rows of at most this many samples at a time; None: of all. All rows
+        are returned, the same but for rounding; beside them, memory holds what one chunk needs.
+        This helps where computing a row takes more memory than the row itself.
     has_aux : the loss returns a pair (0-d array, aux), aux being a tree of arrays.
 
     Returns
@@ -116,7 +116,7 @@ def loop_grad(loss: Callable, in_axes: Any = None) -> Callable:
     """Return the function of a batch that computes per-sample gradients in a Python loop.
 
     It differentiates one sample after the other and stacks the rows: a reference to test
-    ``per_sample_grad`` against. Parameters and errors are those of ``per_sample_grad``.
+    ``per_sample_grad`` against. ``loss``, ``in_axes``, result and errors are as there.
     """
 
     def loop(backend, loss, in_axes):
@@ -135,9 +135,9 @@ def loop_grad(loss: Callable, in_axes: Any = None) -> Callable:
 def mean_grad(loss: Callable, in_axes: Any = None, *, jit: bool = False) -> Callable:
     """Return the function of a batch that computes the gradient of the mean loss (factor 1/B).
 
-    One number is differentiated, so no per-sample gradients are formed; by linearity the result
-    is their mean. Parameters and errors are those of ``per_sample_grad``; the parameters are
-    shared by all samples.
+    One number is differentiated, so no per-sample gradients are formed; by linearity the result,
+    a tree like ``params``, is their mean. ``loss``, ``in_axes``, ``jit`` and errors are as in
+    ``per_sample_grad``, but ``in_axes`` must not batch the parameters (ValueError).
 
     Example
     -------
@@ -162,7 +162,7 @@ def mean_grad(loss: Callable, in_axes: Any = None, *, jit: bool = False) -> Call
 
 
 def refuse_batched_parameters(where: str, own: Backend, in_axes: tuple) -> None:
-    """Raise ValueError if the parameters are batched, since one gradient needs one set."""
+    """Raise ValueError if ``in_axes`` batches argument 0: the result is one tree of parameters."""
     if own.flatten(in_axes[0])[0]:  # an axis that is not None
         raise ValueError(
             f"{where}: in_axes[0] is {in_axes[0]!r}, one set of parameters for each sample; "
@@ -173,8 +173,8 @@ def refuse_batched_parameters(where: str, own: Backend, in_axes: tuple) -> None:
 class BatchFunction:
     """A function of a batch: the first call of each signature is checked, later ones only run.
 
-    ``transform(backend, loss, in_axes)`` makes the function, ``where`` begins the messages. A
-    signature is the structure, types, shapes and dtypes of the arguments, and static values.
+    ``transform(backend, loss, in_axes)`` returns the function to run; messages begin with
+    ``where``. A signature is the arguments' structure, types, shapes, dtypes and static values.
     """
 
     sums = False  # does it return a pair: (summed over chunks, one entry for each sample)?
@@ -210,7 +210,7 @@ class BatchFunction:
             raise
 
     def _check(self, given: tuple) -> Callable:
-        """Check the call, and return the function for its signature."""
+        """Check a call of a new signature; make, store and return the function for it."""
         count = len(given) - len(self.more_axes)
         arguments = given[:count]
         own, loss, axes, size = self._checks(arguments, *given[count:])
@@ -236,7 +236,7 @@ class BatchFunction:
         return self._checked.setdefault(own.signature(given), whole)
 
     def _checks(self, arguments: tuple) -> tuple[Backend, CheckedLoss, tuple, int]:
-        """Return the backend, the loss, the axes of what is not static, and the batch size."""
+        """Check a call; return backend, loss, axes of what is not static, and batch size."""
         own, axes, static = check_call(self.where, arguments, self.in_axes)
         size = check_axes(self.where, own, arguments, axes, empty=self.sums)
         loss = CheckedLoss(self.__wrapped__, static, own, self.has_aux)

@@ -1,4 +1,4 @@
-"""Private training's two steps on rows: a Poisson batch, and a noisy mean of clipped rows.
+"""The two steps of DP-SGD: draw a Poisson batch, and average its clipped rows with noise.
 
 Separate from `statistics` because these functions promise privacy, under the conditions that each
 docstring states. The accounting, from noise and steps to (epsilon, delta), is left to maintained
@@ -24,12 +24,17 @@ def poisson_batch(rng: "np.random.Generator", size: int, rate: float) -> np.ndar
     """Return a Poisson batch: each of ``size`` samples is in it with probability ``rate``.
 
     The samples are drawn independently of one another, so their number B differs from batch to
-    batch; it is ``rate * size`` on average and sometimes 0. Accountants of DP-SGD assume this way
-    of drawing. Batches of a shuffled data set are something else.
+    batch; it is ``rate * size`` on average and sometimes 0. Privacy accountants of DP-SGD assume
+    this sampling, and what they compute does not hold for batches of a shuffled data set.
 
     Returns
     -------
-    (B,) indices, ascending.
+    (B,) integer indices of the samples, ascending.
+
+    Raises
+    ------
+    ValueError : a rate that is not above 0 and at most 1, a size that is no integer of 0 or more.
+    TypeError : an ``rng`` that is no np.random.Generator, a size or rate that is traced.
 
     Example
     -------
@@ -63,19 +68,20 @@ def noisy_mean(
     rng: Any,
     total: Any = None,
 ) -> Any:
-    """Return (sum_i g_i min(1, max_norm / |g_i|) + noise) / divisor: the step of DP-SGD.
+    """Return (sum_i g_i min(1, max_norm / |g_i|) + noise) / divisor: the gradient of DP-SGD.
 
     The noise is normal and independent in every entry, with the standard deviation
     ``noise_multiplier * max_norm``; it is added once, to the sum. With a `Record` the rows are
     not formed, nor with ``total``, the sum that `clipped_grad_sum` returned.
 
-    One call is a Gaussian mechanism: to add or remove one sample moves the sum by ``max_norm`` at
-    most, up to rounding. What is *not* guaranteed: (epsilon, delta) of a whole training, which an
-    accountant computes from all steps; privacy where one row depends on other samples (batch
-    normalisation), where ``divisor`` or ``max_norm`` depends on which samples were drawn or are in
-    the data set, where ``total`` was clipped to another norm or weighted by more than 1, or where
-    ``rng`` can be guessed. NumPy's and JAX's generators are not cryptographic, and floating-point
-    noise is not exactly normal. For real data take a maintained library.
+    One call is a Gaussian mechanism: adding or removing one sample changes the sum by a vector of
+    norm ``max_norm`` at most, up to rounding. What is *not* guaranteed: (epsilon, delta) of a
+    whole training, which an accountant computes from all steps; privacy where one row depends on
+    other samples (batch normalisation), where ``divisor`` or ``max_norm`` depends on which samples
+    were drawn or are in the data set, where ``total`` was clipped to another norm or weighted by
+    more than 1, or where ``rng`` can be guessed. NumPy's and JAX's generators are not
+    cryptographic, and floating-point noise is not exactly normal. For real data take a maintained
+    library.
 
     In n processes that add their results up, each gives its own rows, an ``rng`` of its own, the
     one ``divisor`` of all, and noise_multiplier / sqrt(n): the noise of the sum is then as here.
@@ -90,8 +96,8 @@ def noisy_mean(
         sample comes or goes; the number of rows, or of samples in the data set, is not. (The
         noise is divided too, so that even its size would tell this number.)
     rng : an ``np.random.Generator``, made once and used for all steps; with JAX also a key, a new
-        one for each step, and then the call works within ``jax.jit``, its numbers traced or not.
-        What is traced is not examined.
+        one for each step, and then the call works within ``jax.jit``, where also max_norm,
+        noise_multiplier and divisor may be traced. Traced values are not checked.
     total : in place of ``rows``, their clipped sum, a tree like one row: what `clipped_grad_sum`,
         `statistics.clipped_sum` or ``record.clipped_sum`` returned for this ``max_norm``.
 
@@ -101,8 +107,10 @@ def noisy_mean(
 
     Raises
     ------
-    ValueError : numbers that are not finite, rows with different numbers of samples.
-    TypeError : an ``rng`` that is no generator, rows that are not real, both rows and total.
+    ValueError : a max_norm or divisor that is not finite and above 0, a noise_multiplier that is
+        not finite and at least 0, an infinite or NaN entry in the sum, arrays of rows with
+        different numbers of samples. TypeError : an ``rng`` that is no generator, a NumPy
+        generator for traced rows, rows that are not real, both rows and total, or neither.
 
     Example
     -------
@@ -148,7 +156,7 @@ def noisy_mean(
 
 
 def _drawer(rng, total):
-    """Return a function of an array: standard normal numbers of its shape, dtype and device."""
+    """Return draw(x), which gives standard normal numbers of the shape, dtype and device of x."""
     if kind_of(rng) == "jax" and backend_of(total) == "jax":
         return backend("jax").normal(rng)
     _check_generator("noisy_mean", rng)

@@ -20,13 +20,13 @@ SCRATCH = 2**20  # numbers in a work buffer
 def project(rows: Any, dim: int, seed: int = 0) -> Any:
     """Return (B, dim): random projections z_i of the rows g_i; on average z_i . z_j is g_i . g_j.
 
-    A parameter of shape (p, \\*rest) gives its part of the row as a matrix G, p x d, and adds
-    a_k^T G c_k / sqrt(dim) to number k; a vector adds a_k . G / sqrt(dim). All entries of a_k and
-    c_k are 1 or -1, drawn independently. The average is over these draws; the standard deviation
-    of z_i . z_j is at most 3 |g_i| |g_j| / sqrt(dim), however many parameters there are. Two
-    calls with one ``seed``, and rows of the same parameters, draw the same signs: products
-    between their results count, too. The projections of 16-bit rows are float32.
-    ``record.project`` gives the same numbers without rows.
+    Entry k of z_i is a sum over the parameters. One of shape (p, \\*rest), whose part of g_i is a
+    matrix G, p x d with d the product of rest, adds a_k^T G c_k / sqrt(dim); a vector adds
+    a_k . G / sqrt(dim). All entries of a_k and c_k are 1 or -1, drawn independently; the average
+    is over these draws. The standard deviation of z_i . z_j is at most 3 |g_i| |g_j| / sqrt(dim),
+    however many parameters there are. Two calls with the same ``seed`` and ``dim``, for rows of
+    the same parameters, use the same signs, so products between their results are estimates too.
+    16-bit rows are projected in float32. ``record.project`` gives the same numbers without rows.
 
     Example
     -------
@@ -52,7 +52,7 @@ def project(rows: Any, dim: int, seed: int = 0) -> Any:
 
 
 class Signs:
-    """Random signs of a projection, drawn for the parameters in the order of the calls."""
+    """The random signs of one projection; `vectors` is called for each parameter, in order."""
 
     def __init__(self, where: str, dim: int, seed: int) -> None:
         refuse_traced(where, dim=dim, seed=seed)
@@ -65,9 +65,10 @@ class Signs:
         self._dim, self._rng = int(dim), np.random.default_rng(int(seed))
 
     def vectors(self, shape: tuple[int, ...]) -> list[np.ndarray]:
-        """Return int8 arrays of 1 and -1 for a parameter of this shape.
+        """Return the signs, 1 or -1 as int8 arrays, for the next parameter, of shape (p, ...).
 
-        Their shapes are [(p, dim)] for a vector or a number, else [(p, dim), (d, dim)].
+        Their shapes are [(p, dim)] for a vector or a number (p = 1), else [(p, dim), (d, dim)],
+        where d is the product of the other lengths.
         """
         first, *rest = shape or (1,)
         sizes = [first, math.prod(rest)] if rest else [first]
@@ -79,8 +80,9 @@ class Signs:
 def contracted(rows: Any, vectors: list, xp: Any) -> Any:
     """Return (B, dim): a_k^T G_i c_k, or a_k . g_i, from the rows of one parameter.
 
-    The longer axis is summed first, which leaves min(p, d) x dim numbers for each sample; the
-    samples are taken in groups with at most `SCRATCH` such numbers, but at least one sample.
+    ``vectors`` are those of `Signs.vectors` as arrays of the namespace xp. The longer axis is
+    summed first, which leaves min(p, d) x dim numbers for each sample; the samples are taken in
+    groups with at most `SCRATCH` such numbers, but at least one sample.
     """
     size = rows.shape[0]
     if len(vectors) == 1:

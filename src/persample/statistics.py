@@ -1,7 +1,7 @@
 """Statistics of rows: norms, clipping, sums, products, mean, variance, noise scale, projections.
 
 Rows are what ``per_sample_grad`` returns: a tree of arrays, each with the samples along axis 0,
-without a factor 1/B. A *row* is everything one sample has, across the whole tree.
+without a factor 1/B. The *row* g_i of sample i is its part of all these arrays together.
 """
 
 import math
@@ -41,8 +41,8 @@ __all__ = [
 def norms(rows: Any) -> Any:
     """Return the norms of per-sample gradients, |g_i| = sqrt(sum of all squares), (B,).
 
-    No square overflows or underflows: if one would, each row is first divided by the largest
-    absolute value in it. The norms of 16-bit rows are float32.
+    If a square would overflow or underflow, each row is first divided by its largest absolute
+    value. The norms of 16-bit rows are float32.
 
     Example
     -------
@@ -64,18 +64,18 @@ def norms(rows: Any) -> Any:
 
 
 def _sum_of_squares(flat):
-    """Return (B,): the sum of the squares of each row, from arrays (B, P)."""
+    """Return the sum of the squares of each row, (B,), from a list of arrays (B, P_k)."""
     return reduce(add, [array_namespace(x).sum(x**2, axis=1) for x in flat])
 
 
 def _root(x):
-    """Return the square root of x, with the derivative at 0 set to 0."""
+    """Return the square root of x; where x is 0, its derivative is 0 instead of infinity."""
     xp = array_namespace(x)
     return xp.where(x == 0, xp.zeros_like(x), xp.sqrt(xp.where(x == 0, xp.ones_like(x), x)))
 
 
 def _scaled_norms(flat):
-    """Return (B,): the norms of rows, each divided by its largest entry before it is squared."""
+    """Return the norms of the rows, (B,), by squares of rows divided by their largest entry."""
     xp = array_namespace(flat[0])
     scale = stop_gradient(reduce(xp.maximum, [xp.max(xp.abs(x), axis=1) for x in flat]))
     scale = xp.where((scale > 0) & (scale < math.inf), scale, xp.ones_like(scale))
@@ -85,7 +85,8 @@ def _scaled_norms(flat):
 def clip(rows: Any, max_norm: float) -> Any:
     """Return per-sample gradients clipped to the norm ``max_norm``: g_i min(1, max_norm / |g_i|).
 
-    The whole row keeps its direction: one factor for all arrays of the tree.
+    All arrays of the tree get the same factor for a sample, so its row keeps its direction. The
+    result is a tree like ``rows``. ValueError if max_norm is not one number above 0.
 
     Example
     -------
@@ -106,14 +107,14 @@ def clip(rows: Any, max_norm: float) -> Any:
 
 
 def clipping_factors(sizes: Any, max_norm: Any) -> Any:
-    """Return min(1, max_norm / |g_i|) from the norms |g_i|, (B,), and a `checked_bound`."""
+    """Return min(1, max_norm / |g_i|), (B,), from the norms (B,) and a `checked_bound`."""
     ratios = sizes / max_norm  # 0 for a bound that is infinite
     xp = array_namespace(ratios)
     return 1.0 / xp.maximum(ratios, xp.ones_like(ratios))
 
 
 def checked_bound(where: str, max_norm: Any, rows: Any) -> Any:
-    """Return max_norm as a 0-d array `like` rows; raise unless it is one number above 0."""
+    """Return max_norm as a 0-d array by `like`; ValueError unless it is one number above 0."""
     one = is_number(max_norm) or getattr(max_norm, "ndim", None) == 0
     if not one or (not is_traced(max_norm) and not max_norm > 0):
         raise ValueError(
@@ -125,8 +126,8 @@ def checked_bound(where: str, max_norm: Any, rows: Any) -> Any:
 def clipped_sum(rows: Any, max_norm: float) -> Any:
     """Return sum_i g_i min(1, max_norm / |g_i|): a tree like one row; of 16-bit rows in float32.
 
-    To add or remove one sample moves it by ``max_norm`` at most. Alone it is not private: it is
-    an exact answer. `privacy.noisy_mean` adds the noise.
+    Adding or removing one sample changes the sum by a vector of norm ``max_norm`` at most. The
+    sum is not private without noise, which `privacy.noisy_mean` adds.
 
     Example
     -------
@@ -141,8 +142,9 @@ def clipped_sum(rows: Any, max_norm: float) -> Any:
 def weighted_sum(rows: Any, weights: Any) -> Any:
     """Return sum_i w_i g_i for weights (B,): a tree like one row; of 16-bit rows in float32.
 
-    A sample of weight 0 has no part in it, whatever its row holds (inf and nan too). Weights of
-    1 or 0 choose samples; 1/B gives the mean; a weight of -1 takes a sample out of a sum.
+    A sample of weight 0 has no part in it, even if its row holds inf or nan. Weights of 1 or 0
+    choose samples; weights of 1/B give the mean. Weights of another shape raise ValueError,
+    complex ones TypeError.
 
     Example
     -------
@@ -167,7 +169,7 @@ def weighted_sum(rows: Any, weights: Any) -> Any:
 def flatten(rows: Any) -> Any:
     """Return per-sample gradients as one array (B, P): each row as one vector of P numbers.
 
-    The arrays of the tree come in its order, each flattened; 16-bit rows become float32.
+    The arrays are flattened and joined in the order of the tree; 16-bit rows become float32.
 
     Example
     -------
@@ -181,10 +183,11 @@ def flatten(rows: Any) -> Any:
 
 
 def gram(rows: Any, other: Any = None) -> Any:
-    """Return (B, B'): g_i . g'_j, for each row and each row of ``other``, by default the same.
+    """Return the inner products of rows, (B, B'): g_i . g'_j, with g'_j the rows of ``other``.
 
-    Without ``other`` the diagonal holds the squared norms. The products are over all arrays of
-    the tree; those of 16-bit rows are float32.
+    By default ``other`` is ``rows``, and the diagonal holds the squared norms. The sum is over all
+    arrays of the tree, which must have the same shapes in both but for axis 0 (else ValueError);
+    products of 16-bit rows are float32.
 
     Example
     -------
@@ -202,9 +205,9 @@ def gram(rows: Any, other: Any = None) -> Any:
 
 
 def cosines(rows: Any, other: Any = None) -> Any:
-    """Return (B, B'): the cosine of the angle between rows, g_i . g'_j / (|g_i| |g'_j|).
+    """Return the cosines of the angles between rows, (B, B'): g_i . g'_j / (|g_i| |g'_j|).
 
-    A row that is zero has the cosine 0 with all others. ``other`` is as in `gram`.
+    The cosine of a row of zeros with any row is 0. ``other`` is as in `gram`.
 
     Example
     -------
@@ -218,7 +221,7 @@ def cosines(rows: Any, other: Any = None) -> Any:
 
 
 def _units(rows):
-    """Return the rows, each divided by its norm; a row of zeros stays."""
+    """Return the rows, each divided by its norm, 16-bit ones as float32; zeros stay zeros."""
     sizes = norms(rows)
     xp = array_namespace(sizes)
     sizes = xp.where(sizes > 0, sizes, xp.ones_like(sizes))
@@ -226,7 +229,7 @@ def _units(rows):
 
 
 def weighted(x: Any, weights: Any, dropped: Any = None) -> Any:
-    """Return sum_i w_i x_i over axis 0 of x; a 16-bit x becomes float32.
+    """Return sum_i w_i x_i over axis 0 of one array x, for weights (B,); 16-bit becomes float32.
 
     Samples where the mask ``dropped``, (B,), is true are left out even if x is not finite there.
     """
@@ -238,15 +241,15 @@ def weighted(x: Any, weights: Any, dropped: Any = None) -> Any:
 
 
 def without(x: Any, dropped: Any) -> Any:
-    """Return an array with 0 where ``dropped``, which broadcasts, is true."""
+    """Return x with 0 where the mask ``dropped``, which broadcasts against x, is true."""
     xp = array_namespace(x)
     return xp.where(dropped, xp.zeros_like(x), x)
 
 
 def like(x: Any, rows: Any) -> Any:
-    """Return x with the backend, device and dtype (16-bit: float32) of the first leaf of rows.
+    """Return x as an array with the backend, device and dtype of the first leaf of ``rows``.
 
-    A traced x stays in its own backend.
+    A 16-bit dtype becomes float32. A traced x is only converted to the dtype.
     """
     first = widened(leaves(rows)[0])
     if is_traced(x):
@@ -266,7 +269,7 @@ def real_weights(where: str, weights: Any, rows: Any) -> Any:
 
 
 def mean(rows: Any) -> Any:
-    """Return the mean of per-sample gradients, (1/B) sum_i g_i: the gradient of the mean loss."""
+    """Return the mean row, (1/B) sum_i g_i, a tree like one row: the gradient of the mean loss."""
     xp = array_namespace(rows)
     return tree_map(lambda x: xp.mean(x, axis=0), rows)
 
@@ -274,8 +277,8 @@ def mean(rows: Any) -> Any:
 def variance(rows: Any, correction: int = 1) -> Any:
     """Return the variance of per-sample gradients, entry by entry: a tree like one row.
 
-    sum_i (g_i - mean)^2 / (B - correction): with 1 the unbiased estimate for the distribution
-    that the samples came from, with 0 the plain average over these B samples.
+    sum_i (g_i - mean)^2 / (B - correction): with 1 the unbiased estimate for the distribution that
+    the samples came from, with 0 the average over these B. B <= correction raises ValueError.
 
     Example
     -------
@@ -295,9 +298,10 @@ def variance(rows: Any, correction: int = 1) -> Any:
 def signal_and_noise(rows: Any) -> tuple[Any, Any]:
     """Return unbiased estimates of |G|^2 and tr(Sigma), two 0-d arrays.
 
-    G is the expected row, Sigma the covariance of one row. The square of the mean row is too
-    large by the noise that is left in it, so |G|^2 is estimated by |mean|^2 - tr(Sigma) / B,
-    which may come out negative. Average both over many batches *before* you divide them.
+    G is the expected row, Sigma the covariance of one row. On average the squared norm of the
+    mean row exceeds |G|^2 by tr(Sigma) / B, so |G|^2 is estimated by |mean|^2 - tr(Sigma) / B,
+    which may come out negative. To get their ratio, average both over many batches *before* you
+    divide. Fewer than two samples raise ValueError.
 
     Source: McCandlish et al. (2018), appendix A, with batches of size 1 and B.
     """
@@ -311,9 +315,9 @@ def signal_and_noise(rows: Any) -> tuple[Any, Any]:
 def noise_scale(rows: Any, unbiased: bool = True) -> Any:
     """Return tr(Sigma) / |G|^2, in samples: the batch size at which noise and signal are equal.
 
-    With ``unbiased=False`` the plug-in ratio, |mean row|^2 in place of |G|^2: too small where
-    the batch is. A ratio of unbiased estimates is itself not unbiased; it may be negative,
-    which says that the batch is too small to tell.
+    By default it is the ratio of the two estimates of `signal_and_noise`, which is not itself
+    unbiased; a negative one says that the batch is too small to tell. ``unbiased=False`` divides
+    by |mean row|^2 instead of the estimate of |G|^2, which is too small a ratio in small batches.
 
     Example
     -------
@@ -340,7 +344,7 @@ def along(factors: Any, x: Any) -> Any:
 
 
 def _ordered(where, rows):
-    """Return the arrays in the order of the tree, in a compiled function too."""
+    """Return the arrays in the tree's order, which `leaves` does not keep in torch.compile."""
     return backend(backend_of(rows, where=where)).flatten(rows)[0]
 
 

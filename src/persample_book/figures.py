@@ -1,7 +1,7 @@
-"""Figures as vectors that say in text what they plot, for kernels that run or test notebooks.
+"""Add to the figures of a notebook an SVG drawing and a text that describes their data.
 
-`scripts/kernel_startup.py` runs this file in them; no notebook imports it. It imports nothing of
-the package, which a notebook may want from elsewhere.
+`scripts/kernel_startup.py` runs this file in kernels that execute or test notebooks; no notebook
+imports it. It imports nothing of the package, which a notebook may import from elsewhere.
 """
 
 import hashlib
@@ -12,7 +12,10 @@ import numpy as np
 
 
 def prepare(shell: Any) -> None:
-    """Add a fingerprint and a drawing to each figure, once a cell names matplotlib."""
+    """Have IPython's ``shell`` show a figure also as `drawing` and `fingerprint`.
+
+    It begins before the first cell that names matplotlib, which until then is not imported.
+    """
 
     def prepare_display(info: Any) -> None:
         if "matplotlib" not in info.raw_cell:
@@ -31,7 +34,7 @@ def prepare(shell: Any) -> None:
 
 
 def drawing(figure: Any) -> str | None:
-    """Draw a figure as SVG in one normal form: hundredths of a point, names only where used."""
+    """Return a figure as SVG, None without axes: no metadata or unused ids, numbers rounded."""
     from IPython.core.pylabtools import print_figure
 
     made = print_figure(figure, "svg")
@@ -46,7 +49,7 @@ def drawing(figure: Any) -> str | None:
 
 
 def _rounded(tag: str) -> str:
-    """Round the numbers of a tag to hundredths; an embedded picture has none."""
+    """Return an SVG tag with its decimal fractions rounded to two digits."""
     return re.sub(r"-?\d+\.\d{3,}", lambda m: f"{float(m[0]):.2f}".rstrip("0").rstrip("."), tag)
 
 
@@ -97,7 +100,7 @@ def fingerprint(figure: Any) -> str:
 
 
 def _smallest_text(figure: Any) -> float:
-    """Return the size of the smallest text in pixels; the rules of notebooks ask for it."""
+    """Return the font size of the smallest text in pixels, which notebook_rules.py limits."""
     from matplotlib.text import Text
 
     figure.canvas.draw()  # or the ticks have no labels yet
@@ -106,7 +109,7 @@ def _smallest_text(figure: Any) -> float:
 
 
 def _plotted(artist: Any) -> np.ndarray:
-    """Return the numbers an artist draws, in data coordinates where it has any."""
+    """Return the numbers that an artist draws, in data coordinates where it has such."""
     if hasattr(artist, "get_xydata"):  # a line
         return np.asarray(artist.get_xydata())
     if hasattr(artist, "get_patch_transform"):  # a bar, a polygon, an arrow
@@ -121,10 +124,11 @@ def _plotted(artist: Any) -> np.ndarray:
 
 
 def _digest(data: np.ndarray) -> str:
-    """Hash numbers to five decimals of the decade of the largest, in x and in y.
+    """Return eight hexadecimal digits of a hash of ``data``, the same on every machine.
 
-    The same on every machine: the shift keeps the values people plot (halves, tenths, powers of
-    two) away from the edges of the rounding, where the last bit of a sum would decide.
+    Numbers are rounded to 1e-5 of the power of ten above the largest, of x and y each. A shift
+    keeps the values people plot (halves, tenths, powers of two) away from the edges of the
+    rounding, where the last bit of a sum would decide.
     """
     data = np.asarray(data, dtype=float)
     axis = 0 if data.ndim == 2 and data.shape[1] == 2 else None  # x and y, each by its own

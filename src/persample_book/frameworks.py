@@ -1,6 +1,6 @@
-"""Tables of what scripts/frameworks.py found: the same line in other frameworks.
+"""Tables for the page on other frameworks, from what scripts/frameworks.py stored.
 
-Every cell comes from a run; a framework that could not be installed has its reason instead.
+Where a function takes ``found``, it is the dict {framework: stored facts} that `load` returns.
 """
 
 import json
@@ -86,20 +86,20 @@ class Table(str):
 
 
 def load(path: str | Path) -> dict[str, dict[str, Any]]:
-    """Return framework -> stored facts, in the page's order, without those not installed."""
+    """Return {framework: stored facts} in the page's order, without those not installed."""
     stored = json.loads(Path(path).read_text(encoding="utf-8"))["frameworks"]
     return {name: stored[name] for name in WAYS if "not had" not in stored[name]}
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
-    """Return a Markdown table with the column names ``head`` and the cells ``rows``."""
+    """Return a Markdown table: ``head`` names the columns, ``rows`` has the cells of each line."""
     head = list(head)
     lines = [head, ["---"] * len(head), *rows]
     return Table("\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines))
 
 
 def differences(found: Mapping[str, dict], wanted: Any) -> dict[str, float]:
-    """Return framework -> the largest difference of any of its rows from ``wanted``."""
+    """Return {framework: largest absolute difference of its rows from the array ``wanted``}."""
     return {
         name: max(float(np.abs(np.array(rows) - wanted).max()) for rows in facts["rows"])
         for name, facts in found.items()
@@ -107,7 +107,7 @@ def differences(found: Mapping[str, dict], wanted: Any) -> dict[str, float]:
 
 
 def versions(found: Mapping[str, dict], wanted: Any) -> Table:
-    """Return the table of versions and differences from ``wanted``."""
+    """Return the table of versions, and of bounds on `differences` from the array ``wanted``."""
     largest = differences(found, wanted)
     lines = [
         [facts["name"], facts["version"].split("+")[0], _below(largest[name])]
@@ -133,7 +133,7 @@ def call_table(found: Mapping[str, dict]) -> Table:
 
 
 def _code(text):
-    """Mark code in HTML: it wraps at brackets and dots, where Sphinx keeps each word whole."""
+    """Return text with `code` as HTML that can wrap after ( . and _ (Sphinx's own cannot)."""
 
     def marked(match):
         wraps = re.sub(r"(\(|\.|_)(?=\w)", r"\1<wbr>", match[1])
@@ -144,7 +144,7 @@ def _code(text):
 
 
 def habits(found: Mapping[str, dict]) -> list[list[str]]:
-    """Return, for each function: its framework, its name, and what four small programs found."""
+    """Return [framework, function, four outcomes by `_habits`] for each gradient function."""
     lines = []
     for name, facts in found.items():
         lines.append([short(name, facts), _short(facts["words"]["gradient"]), *_habits(facts)])
@@ -154,7 +154,7 @@ def habits(found: Mapping[str, dict]) -> list[list[str]]:
 
 
 def habit_table(found: Mapping[str, dict]) -> Table:
-    """Return the table of habits; orange cells change the gradient without raising an error."""
+    """Return `habits` as an HTML table, orange where a gradient changes without an error."""
     head = "".join(f"<th>{word}</th>" for word in HEAD)
     lines = [
         f"<tr><td>{name}<br><small>{function.replace('.', '.<wbr>')}</small></td>"
@@ -176,7 +176,7 @@ def short(name: str, facts: Mapping) -> str:
 
 
 def _habits(facts):
-    """Return the outcome for a vector loss, an unused input, a second gradient, a tensor twice."""
+    """Return words for what a vector loss, an unused input, a second call, a tensor twice give."""
     unused = {"0.0": "0", "None": "None"}.get(facts["unused"], "error")
     vector = "error; None for x + 1" if facts.get("vector_plus_one") == "None" else "error"
     same = {None: "–", 0: "correct"}.get(facts.get("same_tensor_twice"), "wrong")
@@ -189,13 +189,13 @@ def _habits(facts):
 
 
 def cards(found: Mapping[str, dict]) -> Table:
-    """Return a set of tabs, one for each framework: what the book's words are called there."""
+    """Return Markdown for a set of tabs, one for each framework, with the table of `card`."""
     tabs = [f"<!-- tab: {name} -->\n**{TABS[name]}**\n\n{card(name, found)}" for name in found]
     return Table("\n".join(["<!-- tabs: framework -->", "\n\n".join(tabs), "<!-- /tabs -->"]))
 
 
 def card(name: str, found: Mapping[str, dict]) -> Table:
-    """Return the table of what a framework calls the book's words, with PyTorch's beside it."""
+    """Return the table of a framework's names for the book's words, PyTorch's (JAX's) beside."""
     beside = "jax" if name == "pytorch" else "pytorch"
     shown = [name] + [beside] * (beside in found)
     columns = [_words(each, found[each]) for each in shown]
@@ -204,7 +204,7 @@ def card(name: str, found: Mapping[str, dict]) -> Table:
 
 
 def _words(name, facts):
-    """Return word of the book -> what this framework calls it, in Markdown."""
+    """Return {the book's word: what this framework calls it, with code as HTML}."""
     words = {key: f"`{_short(word)}`" if word else NONE for key, word in facts["words"].items()}
     record, gradient = words["record"], words["gradient"]
     if "kept" in facts:
@@ -228,13 +228,13 @@ def _words(name, facts):
 
 
 def _short(name):
-    """Return a name without its package where a class or a module follows."""
+    """Return a dotted name without its first part, the package, if two parts or more remain."""
     rest = name.partition(".")[2]
     return rest if "." in rest else name
 
 
 def _branches(facts):
-    """Return whether a Python `if` on a value runs or fails: eager, compiled and batched."""
+    """Say whether a Python `if` on a value runs or is an error: eager, compiled and batched."""
     seen = facts["branch"]
     names = {"eager": "", "compiled": "compiled: ", "batched": "batched: "}
     said = {where: "error" if seen[where] else "runs" for where in names if where in seen}
@@ -244,7 +244,10 @@ def _branches(facts):
 
 
 def messages(found: Mapping[str, dict], of: str, where: str | None = None) -> None:
-    """Print the messages of one kind, each below its framework and the function that said it."""
+    """Print the error messages stored under ``of``, each below its framework and function.
+
+    If several are stored there, ``where`` is the name of one, such as "batched".
+    """
     for facts in found.values():
         function = _short(facts["words"]["batch" if where else "gradient"])
         said = [(function, facts[of] if where is None else facts[of].get(where, ""))]
@@ -256,7 +259,7 @@ def messages(found: Mapping[str, dict], of: str, where: str | None = None) -> No
 
 
 def ratios(found: Mapping[str, dict]) -> dict[str, list[float]]:
-    """Return framework -> time of the rows / time of the batch gradient, for each batch size."""
+    """Return {framework: [time of the rows / time of the mean gradient, for each batch size]}."""
     return {
         short(name, facts): [times["rows"] / times["mean"] for times in facts["times"].values()]
         for name, facts in found.items()
@@ -264,7 +267,7 @@ def ratios(found: Mapping[str, dict]) -> dict[str, list[float]]:
 
 
 def first_calls(found: Mapping[str, dict]) -> dict[str, float]:
-    """Return framework -> seconds of the longest first call of the rows."""
+    """Return {framework: seconds of the longest first call for the rows, over the batch sizes}."""
     return {
         short(name, facts): max(times["first rows"] for times in facts["times"].values())
         for name, facts in found.items()
@@ -272,11 +275,11 @@ def first_calls(found: Mapping[str, dict]) -> dict[str, float]:
 
 
 def measured(found: Mapping[str, dict]) -> set[tuple[str, str]]:
-    """Return the (date, machine) pairs at which the times were measured."""
+    """Return the set of (date, machine) at which the stored times were measured."""
     return {(facts["timed"]["date"], facts["timed"]["machine"]) for facts in found.values()}
 
 
 def others(path: str | Path) -> dict[str, dict[str, Any]]:
-    """Return framework -> stored facts, for the two that have no program for rows."""
+    """Return {framework: stored facts} of Keras and tinygrad, for which no rows are computed."""
     stored = json.loads(Path(path).read_text(encoding="utf-8"))["frameworks"]
     return {name: stored[name] for name in ("keras", "tinygrad")}

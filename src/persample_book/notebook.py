@@ -1,7 +1,7 @@
-"""Set-up for a reference page's first cell: double precision, rounded printing.
+"""Set-up for a reference page's first cell (double precision, rounded printing); `same`.
 
-Separate because all of it changes global state, which nothing else in the package does, and
-because only notebooks need it. Importing the module changes nothing; `setup()` does.
+`setup()` changes global state, which the library never does and only notebooks need. Importing
+the module changes nothing.
 """
 
 import importlib.util
@@ -17,7 +17,7 @@ from persample.arrays import to_numpy
 
 
 def setup(frameworks: Iterable[str] = ("torch", "jax")) -> None:
-    """Prepare a notebook: float64 everywhere, rounded printing.
+    """Make float64 the default of the frameworks, and print six digits and short warnings.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ _PREPARE = {"torch": _prepare_torch, "jax": _prepare_jax}
 
 
 def _short_warning(message, category, filename, lineno, line=None) -> str:
-    """Format a warning without the file it came from, which is another one on every machine."""
+    """Return a warning as text without the path of its file, which differs between machines."""
     text = re.sub(r" ?\(Triggered internally at [^)]*\)", "", str(message))
     return f"{category.__name__}: {text}\n"
 

@@ -1,4 +1,4 @@
-"""How large the arrays are that a PyTorch program makes."""
+"""Measure the size of the largest array that a PyTorch program makes."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class _Watch(TorchDispatchMode):
-    """Record in ``sizes`` the number of entries of the storage of each result."""
+    """Within ``with``, collect in ``sizes`` the number of entries that each new result stores."""
 
     def __init__(self):
         super().__init__()

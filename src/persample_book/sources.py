@@ -1,6 +1,6 @@
-"""The engine as a text to read: its source on a page, its size in lines, and tables.
+"""Print the engine's source and count its lines of code, for the page that explains it.
 
-Separate because the page on the engine prints them and the tests hold the engine to its size.
+The tests use the counts too: they limit the engine's size.
 """
 
 import ast
@@ -39,13 +39,13 @@ FUNCTIONS += [f"numpy_calls/{name}" for name in _CALLS]
 
 
 def files(names: Iterable[str]) -> list[Path]:
-    """Return the files of the engine with these names."""
+    """Return the paths of the engine's files by name, such as "core" or "functions/linalg"."""
     folder = Path(engine.__file__).parent
     return [folder / f"{name}.py" for name in names]
 
 
 def docstring_lines(tree: ast.Module) -> set[int]:
-    """Return the numbers of the lines that docstrings take."""
+    """Return the numbers, from 1, of the lines of a parsed module that are docstrings."""
     lines = set()
     for node in ast.walk(tree):
         documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
@@ -75,8 +75,8 @@ def size(names: Iterable[str]) -> int:
 def show(thing: Any, word: str = "", width: int = 79) -> None:
     """Print the source of a function, class or module, without docstrings.
 
-    ``word`` chooses the lines that contain it. Lines wider than ``width`` lose their comment
-    and are folded, by a backslash where no bracket is open.
+    Only lines that contain ``word`` are printed. A line wider than ``width`` loses its comment;
+    if it is still too wide, it is broken, by a backslash where no bracket is open.
     """
     source = textwrap.dedent(inspect.getsource(thing))
     documented = docstring_lines(ast.parse(source))
@@ -88,7 +88,7 @@ def show(thing: Any, word: str = "", width: int = 79) -> None:
 
 
 def _folded(line: str, width: int) -> str:
-    """Return a line of Python as several that mean the same: the second and later are indented."""
+    """Return a line of Python broken into lines of at most ``width`` that mean the same."""
     indent = " " * (len(line) - len(line.lstrip()) + 4)
     pieces = textwrap.wrap(line, width - 2, subsequent_indent=indent)
     text = pieces[0]
@@ -99,6 +99,6 @@ def _folded(line: str, width: int) -> str:
 
 
 def contents() -> None:
-    """Print the engine's files in the order of reading, with their lines of code."""
+    """Print name, number of code lines and content of the engine's files, in reading order."""
     for name, what in {**READING, **COMPILER}.items():
         print(f"{name:11}{size([name]):4}  {what}")

@@ -11,7 +11,7 @@ from support.pages import stored
 
 @pytest.fixture
 def graphs():
-    """The graphs that `keep` was given, from a compiler that knows nothing."""
+    """Yield the list to which `keep` adds graphs; empty torch.compile's cache before and after."""
     torch.compiler.reset()
     yield []
     torch.compiler.reset()
@@ -74,7 +74,7 @@ def test_the_stored_break_even():
 
 
 def if_or_where(choose, tanh):
-    """The chapter's loss; `choose` takes the condition and the two results."""
+    """Return the chapter's loss, whose branch is choose(condition, result, other result)."""
 
     def loss(weight, x, y):
         h = choose(x[0] > 0, tanh(weight @ tanh(weight @ x)), weight @ x)

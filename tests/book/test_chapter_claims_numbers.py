@@ -1,4 +1,4 @@
-"""Numbers that sentences of three chapters give and no cell prints: the cells are asked."""
+"""Numbers in the prose of three chapters that no cell prints, computed by the chapters' code."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,10 @@ SKIPPED = {"raises-exception", "nbval-ignore-output", "hide-input"}
 
 @pytest.fixture
 def page(own_settings, capsys):
-    """Run the visible cells of a chapter up to one; return its text and its names."""
+    """Return until(name, last), which runs a chapter's visible cells up to cell ``last``.
+
+    It returns the chapter's text and the names that the cells define.
+    """
     pytest.importorskip("sklearn")
 
     def until(name, last):

@@ -1,4 +1,4 @@
-"""The checks of chapters 11 to 18 take no wrong answer, and the folded solution."""
+"""The checks of chapters 11 to 18 reject each wrong answer and accept the folded solution."""
 
 import contextlib
 import sys

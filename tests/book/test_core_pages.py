@@ -31,7 +31,7 @@ def seen(cell):
 
 
 def before_the_exercises(notebook):
-    """Return the cells up to the heading of the exercises, the last one cut there."""
+    """Return copies of the cells before the heading "Exercises", the last one cut off there."""
     cells = []
     for cell in notebook.cells:
         text, exercises, _ = cell.source.partition("## Exercises")
@@ -47,7 +47,7 @@ def sections(cells):
 
 
 def words(cells):
-    """Count what white space parts in the running text: no code, tables, boxes and folds."""
+    """Count the words of the running text, without code, tables, boxes and folds."""
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     text = re.sub(r"<details>.*?</details>|```.*?```|<!--.*?-->", "", text, flags=re.DOTALL)
     text = re.sub(r"^[|>].*$", "", text, flags=re.MULTILINE)
@@ -55,7 +55,7 @@ def words(cells):
 
 
 def code_lines(cells):
-    """Return how many lines of code are visible, and how many are folded."""
+    """Return the number of visible lines of code, and that of folded ones."""
     counts = {True: 0, False: 0}
     for cell in cells:
         if cell.cell_type == "code" and "remove-cell" not in cell.metadata.get("tags", []):
@@ -76,7 +76,7 @@ def test_a_page_is_short_and_in_sight(path):
 
 
 def names(cells, context):
-    """Return the names that cells read, or set: magics are no Python, and name nothing."""
+    """Return the names that cells read (``context`` ast.Load) or set (ast.Store); skip magics."""
     lines = [line for cell in cells for line in cell.source.splitlines()]
     kept = [line for line in lines if not line.startswith(("%", "!"))]
     found = set()
@@ -101,7 +101,7 @@ def test_no_visible_cell_needs_a_name_from_a_cell_out_of_sight(path):
 
 
 def texts(cell):
-    """Return what a cell printed or showed, as text, without addresses and without figures."""
+    """Return (kind, text) of each output of a cell but figures, memory addresses replaced."""
     found = []
     for out in cell.outputs:
         if out.output_type == "stream":
@@ -115,7 +115,7 @@ def texts(cell):
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory, wheel):
-    """Return a folder as a reader's kernel has it: the wheel, and no package of the book."""
+    """Return a folder with the wheel in `site`, where persample_book cannot be imported."""
     folder = tmp_path_factory.mktemp("reader")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "site")

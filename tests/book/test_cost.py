@@ -1,4 +1,4 @@
-"""The page on cost: its prices are the stored ones, and what it says of other models holds."""
+"""The page on cost: its numbers are the stored ones, and its claims on other models hold."""
 
 import re
 from datetime import date

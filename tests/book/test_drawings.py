@@ -23,13 +23,13 @@ def texts(name: str) -> list[str]:
 
 
 def bars(name: str) -> np.ndarray:
-    """Return x, y, width and height of each rectangle."""
+    """Return an array (n, 4): x, y, width and height of each rectangle of a drawing."""
     found = drawing(name).iter(f"{SVG}rect")
     return np.array([[float(r.get(k)) for k in ("x", "y", "width", "height")] for r in found])
 
 
 def page(subject: str) -> str:
-    """Return what a chapter says and prints."""
+    """Return the sources and the text outputs of a chapter's cells as one string."""
     (path,) = (path for path in CHAPTERS if path.stem.endswith(subject))
     cells = nbformat.read(path, as_version=4).cells
     outputs = [out for c in cells for out in c.get("outputs", [])]

@@ -33,7 +33,7 @@ NOT_PROVOKED = {
 
 
 def parts(line):
-    """Return the fixed parts of a quotation, in order, without its introduction."""
+    """Return the code spans of a line that quotes a message, without its introduction."""
     said = line.removeprefix("### ")
     if not line.startswith("### ") and re.search(", an? `", said):
         said = said.partition(": ")[2]  # where the message comes from, and its kind
@@ -41,7 +41,7 @@ def parts(line):
 
 
 def section(name):
-    """Return the entry that a quotation stands in."""
+    """Return the text of the entry with the quotation of this name."""
     start = PAGE.index(f"% quote: {name}\n")
     is_heading = PAGE[start:].split("\n")[1].startswith("#")
     entry = PAGE[start if is_heading else PAGE.rindex("\n###", 0, start) :]
@@ -49,7 +49,7 @@ def section(name):
 
 
 def test_the_page_is_complete():
-    """Every message that can be provoked is there once, and every heading is a message."""
+    """Check that each message with a trigger is quoted once, and that headings are messages."""
     names = [name for name, _ in QUOTES]
     assert f"PyTorch {QUOTED['torch']}, JAX {QUOTED['jax']}" in PAGE
     assert set(names) == set(TRIGGERS)
@@ -75,7 +75,7 @@ def test_a_heading_is_part_of_the_real_message(name, line):
 
 
 def torch_words():
-    """Return the names that the cures for PyTorch use: a model, data, a loss for one sample."""
+    """Return {name: value} for the code of the cures for PyTorch: a model, data, losses."""
     torch.manual_seed(0)
     nn, F = torch.nn, torch.nn.functional
     model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).double()
@@ -185,12 +185,12 @@ def test_all_samples_share_a_draw_of_numpy_or_python_and_jit_keeps_it(draw):
 
 
 def test_a_penalty_on_rows_needs_their_graph():
-    """What a record returns is constant; the page's cure agrees with a difference quotient."""
+    """Compare the gradient by the page's cure with a difference quotient of a record's norms."""
     words = torch_words()
     model, x, y = (words[name] for name in ("model", "x", "y"))
 
     def total(moved):
-        """Return the cure's number from a record, at a weight that is moved."""
+        """Move a weight; return the mean loss plus the squared norms of a record."""
         with torch.no_grad():
             model[0].weight[1, 2] += moved
         with ps.record(model) as record:

@@ -17,7 +17,7 @@ from support.errors_page import CURES
 
 
 def rows_of_module(model, *batch, loss=lambda out: out.square().sum()):
-    """Return the rows by vmap, and by a loop, of a module that gets one sample at a time."""
+    """Return {name: rows} of a module's losses twice: by vmap, and by a loop over the samples."""
     parameters = {name: p.detach() for name, p in model.named_parameters()}
     one_loss = lambda p, *x: loss(functional_call(model, p, tuple(a[None] for a in x)))  # noqa: E731
     axes = (None, *(0 for _ in batch))
@@ -27,7 +27,7 @@ def rows_of_module(model, *batch, loss=lambda out: out.square().sum()):
 
 
 class Recurrent(torch.nn.Module):
-    """A recurrent layer or cell that makes its initial state itself, or gets it from `start`."""
+    """A recurrent layer or cell with its own initial state, or with ``start(x, shape)``."""
 
     def __init__(self, name, dtype, start, **options):
         super().__init__()
@@ -86,7 +86,7 @@ def test_record_reads_recurrent_layers_as_they_are(name):
 
 
 class Packed(Recurrent):
-    """A recurrent layer that reads sequences of 6, 5, ... steps, and no padding."""
+    """A recurrent layer that reads packed sequences of 6, 5, ... steps."""
 
     def forward(self, x):
         lengths = torch.arange(6, 6 - len(x), -1)
@@ -141,7 +141,7 @@ def test_autocast_needs_a_32_bit_input_of_a_norm_or_an_ordinary_pass(name):
 
 
 class AsksForValues(torch.nn.Module):
-    """A model whose forward pass asks for values, as models of libraries do."""
+    """A model whose forward pass calls ``ask(x, mask)``, as library models test values."""
 
     def __init__(self, ask):
         super().__init__()
@@ -185,7 +185,7 @@ def nnx():
 
 
 def nnx_model(nnx, kind, rngs):
-    """Return a model of two layers with another between: dropout, BatchNorm, or a scan."""
+    """Return a Flax model of two layers with dropout, BatchNorm or a scan between, by ``kind``."""
 
     class Block(nnx.Module):
         def __init__(self, rngs):
@@ -213,7 +213,10 @@ def nnx_model(nnx, kind, rngs):
 
 
 def nnx_rows(nnx, model, *changes, by=jax.vmap):
-    """Return the rows of the loss of the error index, with changes of its text."""
+    """Return the rows of a Flax model for the loss in the error index.
+
+    ``changes`` are (old, new) texts in its source; ``by`` maps it over the samples.
+    """
     (code,) = (code for _, code in CURES if "nnx.merge" in code)
     for old, new in changes:
         assert old in code

@@ -1,4 +1,4 @@
-"""Drawings: the normal form that a notebook stores, and what becomes of it on a page."""
+"""SVG figures: the normal form stored in a notebook, and what the page makes of it."""
 
 import re
 from xml.etree import ElementTree
@@ -26,7 +26,7 @@ def drawn(shift=0.0, cmap="gray_r") -> str:
 
 
 def names(svg: str) -> tuple[list[str], list[str]]:
-    """Return the names that a drawing gives, and those that it uses."""
+    """Return the ids that an SVG drawing defines, and those that it refers to."""
     return re.findall(r' id="([^"]*)"', svg), re.findall(r'(?:href="|url\()#([^")]*)', svg)
 
 

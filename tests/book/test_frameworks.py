@@ -60,7 +60,7 @@ def cells_with_outputs(name):
 
 
 def numbers_of(cell):
-    """Return the numbers that a cell prints or shows."""
+    """Return the decimal numbers in a cell's outputs, as floats."""
     texts = [out.get("text") or out["data"]["text/plain"] for out in cell["outputs"]]
     return [float(x) for x in re.findall(r"-?\d+\.\d*", "".join(map("".join, texts)))]
 

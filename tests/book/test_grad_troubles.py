@@ -13,7 +13,7 @@ def parameter():
 
 
 def nodes(tensor):
-    """Count the nodes of the graph behind a tensor."""
+    """Count the nodes of the autograd graph that a tensor depends on."""
     seen, waiting = {None}, [tensor.grad_fn]
     while waiting:
         node = waiting.pop()

@@ -20,7 +20,7 @@ def test_the_table_of_the_network_is_what_was_measured():
 
 
 def program_of_the_page():
-    """Return the page's own code up to the table of simpler scores."""
+    """Return the page's source up to the table of simpler scores, without persample_book."""
     code = [cell.source for cell in cells(PAGE) if cell.cell_type == "code"]
     last = next(i for i, source in enumerate(code) if "for name, rule in rules.items()" in source)
     return "\n".join(source for source in code[: last + 1] if "persample_book" not in source)
@@ -30,7 +30,7 @@ def program_of_the_page():
 @pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
 @pytest.mark.usefixtures("own_settings")
 def test_an_opponent_takes_its_part_of_the_curvature_with_it():
-    """Without that part in H, the estimates for single opponents are nearer to the new fits."""
+    """Compare estimates for single opponents, with and without their part of H, with new fits."""
     torch, page = pytest.importorskip("torch"), {}
     exec(program_of_the_page(), page)
     H, x, rows, theta, missed = (page[n] for n in ("H", "x", "rows", "theta", "missed"))
@@ -51,7 +51,7 @@ def test_an_opponent_takes_its_part_of_the_curvature_with_it():
 @pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
 @pytest.mark.usefixtures("own_settings")
 def test_other_splits_are_as_the_page_says(capsys):
-    """Runs the page's own cells up to the table, with other random numbers."""
+    """Run the page's code up to the table with other seeds, and compare what it prints."""
     torch, program = pytest.importorskip("torch"), program_of_the_page()
     dtype = torch.get_default_dtype()
     splits = ((1, 20, 30, -0.5, -0.6), (2, 26, 40, -0.9, 0.0), (3, 27, 35, 0.3, 0.6))

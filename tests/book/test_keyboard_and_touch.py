@@ -1,4 +1,4 @@
-"""The pages under a keyboard, a finger and a small screen."""
+"""The pages work by keyboard, by touch and on a small screen."""
 
 import re
 

@@ -1,7 +1,7 @@
-"""Short programs about leaf tensors answer alike in PyTorch and in this package's Tensor.
+"""Short programs about leaf tensors give the same result in PyTorch and in `persample.tape`.
 
-Every program finds x = [1, 2], which requires grad, and y = [3, 4], which does not; then an
-expression is observed. The page on the engine shows those that differ, with the reason.
+Every program can use x = [1, 2], which requires grad, and y = [3, 4], which does not; then an
+expression is evaluated. The page on the engine shows those that differ, with the reason.
 """
 
 import re
@@ -62,9 +62,9 @@ REASONS = {
 
 
 def answer(program: str, observed: str, library: Any) -> str:
-    """Run a program with ``tensor`` and ``no_grad`` of a library; return what it shows, as text.
+    """Run a program with ``tensor`` and ``no_grad`` of a library; return ``observed`` as text.
 
-    An error of the program is answered with its type; a warning adds "(warns)".
+    For a RuntimeError the text is its type's name; a warning adds " (warns)".
     """
     tensor = library.tensor
     names = {"tensor": tensor, "no_grad": library.no_grad}

@@ -1,4 +1,4 @@
-"""The page on libraries: its programs and check are files, and its numbers those of the runs."""
+"""The page on libraries: it shows the programs as they are, and the numbers stored by runs."""
 
 import inspect
 import json
@@ -107,7 +107,7 @@ def test_a_table_of_the_page_is_what_the_stored_runs_give(name):
 
 
 def numbers(table):
-    """Return first cell -> the numbers of a line of a table, without brackets and empty cells."""
+    """Return {first cell: numbers} of a table's lines, without those in brackets."""
     table = re.sub(r" \(\+\d+\)", "", table)
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
     return {line[0]: [float(x.replace(",", "")) for x in line[1:] if x] for line in lines}
@@ -226,7 +226,7 @@ def test_the_check_on_the_page_is_the_one_that_was_measured(page):
 
 
 def wrong_by_mark(libraries):
-    """Count the lines and batches with wrong rows, by their symbol in the matrix."""
+    """Return a Counter of the results with wrong rows, and of their batches, by symbol."""
     count = Counter()
     for line in RESULTS:
         if "wrong" in line and line["library"] in libraries:
@@ -332,7 +332,7 @@ def test_what_failed_inside_is_said():
 
 
 def linear_rows(x):
-    """Return rows and losses of a linear layer's squared outputs."""
+    """Return (rows, losses, parameters) for a linear layer's squared outputs, by a loop."""
     layer = torch.nn.Linear(3, 2).double()
     parameters = list(layer.parameters())
     losses = layer(x).square().sum(1)
@@ -359,7 +359,7 @@ def test_random_weights_notice_what_ones_overlook(how):
 
 
 def single_precision(model, x, y):
-    """Return rows of squared errors, their losses, and the parameters."""
+    """Return (rows, losses, parameters) for a model's squared errors, by batched autograd."""
     losses = (model(x) - y).square().sum(1)
     parameters = list(model.parameters())
     each = torch.eye(len(x))

@@ -65,7 +65,7 @@ def test_a_calmer_run_without_noise_gives_another_noise_scale():
 
 
 def spread_and_signal(model, x, y):
-    """Return the spread of the rows of all samples, and the squared length of their mean."""
+    """Return the total variance of the rows, and the squared norm of their mean."""
     named = {name: p.detach() for name, p in model.named_parameters()}
 
     def loss(parameters, x, y):

@@ -1,4 +1,4 @@
-"""Every page of the built book in a browser, in one visit: on a desk, a phone and paper."""
+"""Every page of the built book in a browser: on a wide screen, on a phone and in print."""
 
 import gzip
 import shutil
@@ -149,7 +149,7 @@ CUT = """
 
 
 def cut(page) -> list[str]:
-    """List what is wrong with the open page as it would be printed."""
+    """List what the open page would cut off in print; check that printing leaves it as it was."""
     page.set_viewport_size({"width": pdf.TEXT, "height": 900})
     folds = "document.querySelectorAll('article details[open]').length"
     theme, before = "document.documentElement.dataset.theme", page.evaluate(folds)
@@ -183,7 +183,7 @@ FEW = SHOWN | {
 
 
 def asked_axe(page, name: str) -> list[str]:
-    """Return what axe says of the open page, with everything unfolded."""
+    """Return the accessibility faults that axe finds in the open page."""
     rules = {} if name in SHOWN else {"rules": {rule: {"enabled": False} for rule in STYLES}}
     violations = axe.Axe().run(page, options=OPTIONS | rules).response["violations"]
     return [
@@ -194,7 +194,7 @@ def asked_axe(page, name: str) -> list[str]:
 
 
 def visit(chromium, address: str, name: str, width: int, scheme: str) -> Visit:
-    """Open a page in an empty browser, look at it, as printed too, and on a phone; ask axe."""
+    """Open a page in a new browser context; return what is found wrong on screen and in print."""
     context = chromium.new_context(
         viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
     )
@@ -249,7 +249,7 @@ LOOKED_UP = {"genindex.html", *(f"reference/{name}.html" for name in REFERENCE)}
 
 @pytest.fixture(scope="module")
 def visits(chromium, address):
-    """Return every page's visits."""
+    """Return {(page, width, colour scheme): result of `visit`}."""
     wanted = [(name, *LIGHT) for name in pages()] + [(name, *DARK) for name in sorted(FEW)]
     return {(name, *kind): visit(chromium, address, name, *kind) for name, *kind in wanted}
 
@@ -296,7 +296,7 @@ def test_few_boxes_scroll_on_a_phone(visits):
 
 @pytest.mark.parametrize("name", ["index", "chapters/04_gradient_linearity", "reference/errors"])
 def test_the_first_text_is_there_soon(chromium, name):
-    """Over a slow line, compressed, in one of three visits: this machine may be at work."""
+    """Allow three visits over a slow, simulated line, as this machine may be busy."""
     with serve(handler=Zipped) as address:
         for _ in range(3):
             page = chromium.new_page(viewport={"width": 390, "height": 844})
@@ -315,7 +315,7 @@ FACES = {"article p": "Source Serif 4", "article h1": "Source Sans 3"}
 
 @pytest.mark.parametrize("name", ["index", "chapters/04_gradient_linearity"])
 def test_a_first_visit_over_a_slow_line_shows_the_type_of_the_book(chromium, name):
-    """And no line moves when it comes."""
+    """Check also that no line of text moves when the fonts arrive."""
     with serve(handler=Zipped) as address:
         context = chromium.new_context(viewport=PHONE)
         page = context.new_page()
@@ -490,7 +490,7 @@ def test_every_fold_looks_the_same_and_a_click_on_its_title_unfolds_it(chromium,
 
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_page_works_from_a_folder(chromium, scripts):
-    """Live figures are there if scripts are; nothing goes wrong that a console would show."""
+    """Check that live figures appear if scripts run, and that the console shows no error."""
     build, linearity = "chapters/06_build_your_own.html", "chapters/04_gradient_linearity.html"
     for name in ("index.html", linearity, build):
         context = chromium.new_context(java_script_enabled=scripts)
@@ -523,7 +523,7 @@ def bare(text: str) -> str:
 
 
 def read(sheet) -> tuple[str, float]:
-    """Return what a sheet says, and how much of its height is used."""
+    """Return the text of a PDF page, and which fraction of its height is used."""
     ends = [TOP]
 
     def drawn(operator, _, page, line):
@@ -567,6 +567,6 @@ def test_pages_become_one_pdf_with_contents_links_and_numbers(chromium, address,
 
 
 def flat(outline) -> list:
-    """Return every entry of an outline."""
+    """Return the entries of a nested PDF outline as one list."""
     parts = [flat(one) if isinstance(one, list) else [one] for one in outline]
     return [entry for part in parts for entry in part]

@@ -1,4 +1,4 @@
-"""The notebooks are plain Markdown, all in them leads somewhere, and the book gets MyST."""
+"""The notebooks are plain Markdown with links that work, and the book turns them into MyST."""
 
 import re
 from pathlib import Path
@@ -47,7 +47,7 @@ def without_code(text: str) -> str:
 
 
 def headings(path: Path) -> set[str]:
-    """Return the headings of a page, as links name them."""
+    """Return the headings of a page, as they are written in links to it."""
     named = anchor if path.suffix == ".ipynb" else slug
     found = re.findall(r"^#+ (.*)", without_code(prose(path)), re.MULTILINE)
     return {named(heading) for heading in found} | (
@@ -56,7 +56,7 @@ def headings(path: Path) -> set[str]:
 
 
 def labels() -> set[str]:
-    """Return every label of the book, and the figures that a cell names."""
+    """Return every label in the book's notebooks, and the names of figures in cell metadata."""
     text = "\n".join(prose(path) for path in chapters(ROOT))
     names = re.findall(r"^<!-- (?:label|exercise): ([\w-]+) -->$", text, re.MULTILINE)
     figures = (

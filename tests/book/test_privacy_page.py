@@ -46,9 +46,9 @@ def test_the_lines_for_opacus_are_those_that_were_run(text):
 
 
 def told_at_least(ratio, numbers, delta=1e-5):
-    """Return epsilon at least, if one sample makes the noise's variance ``ratio`` times as large.
+    """Return a lower bound on epsilon if a sample multiplies the noise's variance by ``ratio``.
 
-    By tests that look at the mean square of the noise, by exact chi-square tails.
+    It comes from tests of the mean square of ``numbers`` entries, by exact chi-square tails.
     """
     chi2 = pytest.importorskip("scipy.stats").chi2
     p = np.geomspace(1.001 * delta, 0.5, 2000)
@@ -69,7 +69,7 @@ def test_the_size_of_the_noise_tells_the_number_of_samples(text, power, mistake)
 
 
 def log_mean_power(order, q, sigma):
-    """Return log of the mean of r^order, the binomial sum of Mironov et al. (2019)."""
+    """Return log E[r^order] of the sampled Gaussian, by the sum of Mironov et al. (2019)."""
     terms = [
         math.log(math.comb(order, k))
         + k * math.log(q)
@@ -81,7 +81,7 @@ def log_mean_power(order, q, sigma):
 
 
 def accountant_of_the_page():
-    """Return what the page's three functions of the accountant define."""
+    """Return the names defined by the page's three cells on the accountant."""
     page = {"np": np} | vars(math)
     for source in [cell.source for cell in pages.cells(PAGE)]:
         if source.startswith(("def log_ratio", "def log_mean_power", "def accountant")):

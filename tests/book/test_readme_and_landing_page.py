@@ -32,7 +32,7 @@ def test_a_snippet_runs_as_pasted_and_prints_what_stands_below_it(code, output, 
 
 
 def test_the_numbers_of_the_picture_are_those_of_chapter_1():
-    """`.grad` shows the 4, the mean of the clipped gradients a 3; the caption says no number."""
+    """Check that `.grad` looks like the 4 and the mean of the clipped gradients like a 3."""
     names = draw_pictures.computed()
     grad, x = -names["model"].weight.grad[3], names["x"]
     clipped, threes = -names["clipped"][3], x[:7].mean(0)
@@ -45,7 +45,7 @@ def test_the_numbers_of_the_picture_are_those_of_chapter_1():
 
 
 def pixels(path: Path) -> np.ndarray:
-    """Return the pixels of a picture, colours weighted by opacity, and the opacity."""
+    """Return the pixels of a picture, (height, width, 4): colours times opacity, and opacity."""
     values = np.asarray(Image.open(path).convert("RGBA"), float)
     return np.concatenate([values[..., :3] * values[..., 3:] / 255, values[..., 3:]], axis=-1)
 
@@ -105,7 +105,7 @@ def test_the_commands_and_the_install_lines_name_what_there_is():
 
 
 def test_the_wheel_runs_the_numpy_snippet_without_torch_and_jax(wheel, tmp_path):
-    """`pip install .` installs this wheel; its two other packages are here already."""
+    """Run the snippet from the wheel; NumPy and its other requirements are installed here."""
     modules = {p.relative_to(ROOT / "src").as_posix() for p in ROOT.glob("src/persample/**/*.py")}
     with zipfile.ZipFile(wheel) as archive:
         assert modules == {name for name in archive.namelist() if name.endswith(".py")}

@@ -20,7 +20,7 @@ CASES = [(name.partition("-")[0], name) for name in RECIPES]
 
 
 def run(jobs: list[dict], folder: Path) -> list[dict]:
-    """Run programs in a new interpreter, isolated, that starts in an empty folder."""
+    """Return the results of jobs that recipe_runner.py runs in an isolated interpreter."""
     runner = "-I", SUPPORT / "recipe_runner.py", SUPPORT / "recipe_checks.py"
     done = python(*runner, input=json.dumps(jobs), cwd=folder)
     assert done.stderr == ""
@@ -33,7 +33,10 @@ def job(name: str, **more) -> dict:
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory):
-    """Return a function: all results of a recipe. A framework is loaded once, when first asked."""
+    """Return a function of (framework, recipe, how it is run): the result of that job.
+
+    The jobs of a framework run together, when the first is asked for.
+    """
 
     @cache
     def of_framework(framework: str) -> dict:
@@ -60,7 +63,7 @@ def test_there_are_recipes_for_each_framework_and_the_pages_say_how_many():
 
 @pytest.mark.parametrize(("framework", "name"), CASES)
 def test_a_recipe_prints_what_the_page_shows_and_agrees_with_a_loop(framework, name, results):
-    """In double precision: no printed digit may change."""
+    """Run it in double precision, in which no printed digit may change."""
     result = results(framework, name, "in double")
     assert result["error"] == ""
     assert result["printed"] == RECIPES[name][1] != ""
@@ -91,7 +94,7 @@ TORCH = [name for framework, name in CASES if framework == "torch"]
 
 
 def of_another_model(name: str, frozen: str | tuple) -> dict:
-    """Return a recipe whose block `# yours` holds another model, some of it frozen."""
+    """Return the job of a recipe with another model, partly frozen, in its block `# yours`."""
     source, _ = RECIPES[name]
     (block,) = (block for block in source.split("\n\n") if "# yours" in block)
     data = CLASSES if "cross_entropy" in source else TARGETS
@@ -159,7 +162,7 @@ assert jnp.allclose(some["out"]["w"], rows["out"]["w"], atol=1e-6)
 
 
 def of_torch() -> dict:
-    """Return further programs in PyTorch, by recipe and what it is about."""
+    """Return {(recipe, what is changed): job} of further programs in PyTorch."""
     asked = {(name, frozen): of_another_model(name, frozen) for name in TORCH for frozen in FROZEN}
     start = RECIPES["torch-func"][0].partition("\n\n")[0] + "\n"
     texts = {"several arguments": SEVERAL, "attention": ATTENTION}

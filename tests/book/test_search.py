@@ -66,7 +66,7 @@ def letters(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def find(chromium, address):
-    """Return what the page of results finds: for each query the places of its first two pages."""
+    """Yield a function of queries: for each, the first places in the first two pages found."""
     page = chromium.new_page()
     page.goto(f"{address}/search.html")
     page.wait_for_function("!!window.bookFind")
@@ -114,7 +114,7 @@ def test_what_readers_typed_finds_its_page_among_three(chromium, address):
 
 
 def test_every_message_finds_its_entry_first(find):
-    """All that the error index quotes, as raised here, and with other numbers and names."""
+    """Search for all messages with a trigger, as raised here and with other numbers and names."""
     raised = {name: ": ".join(message(name)) for name in TRIGGERS}
     assert sum(name.startswith(("torch.", "jax.")) for name in raised) >= 40
     others = [re.sub(r"\d+", "17", text).replace("<lambda>", "step") for text in raised.values()]

@@ -23,7 +23,7 @@ WHEEL, ARCHIVE = book_files.names(book_files.version(ROOT))
 
 
 def parsed(folder: Path) -> dict[str, BeautifulSoup]:
-    """Return every page of a site."""
+    """Return {path: parsed HTML} of every page of a site."""
     texts = {name: (folder / name).read_text(encoding="utf-8") for name in pages(folder)}
     return {name: BeautifulSoup(text, "html.parser") for name, text in texts.items()}
 
@@ -159,7 +159,7 @@ print(notebook.cells[-1].outputs[0].text)
 
 
 def test_the_archive_holds_the_book_and_a_chapter_of_it_runs(tmp_path):
-    """In an environment that has what requirements.txt names, with the archive's own packages."""
+    """Run the chapter in this environment, but with the packages of the unpacked archive."""
     assert (HTML / "files" / ARCHIVE).stat().st_size < 8_000_000
     with zipfile.ZipFile(HTML / "files" / ARCHIVE) as archive:
         archive.extractall(tmp_path)

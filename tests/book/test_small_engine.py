@@ -1,7 +1,7 @@
 """The engine of chapter 6: its cells run with NumPy alone, and it computes what the package does.
 
-Losses of all the page's primitives, under each mixture of up to three of grad, vmap and jit, in
-any order.
+The losses use all the page's primitives; each is put through every sequence of up to three of
+grad, vmap and jit.
 """
 
 import importlib.util
@@ -28,7 +28,7 @@ SIZES = (2, 3, 2)  # of the batches of nested vmaps, from the outermost
 
 
 def load():
-    """Import the file anew."""
+    """Return the written file of the engine as a new module."""
     spec = importlib.util.spec_from_file_location("small_engine", write_small_engine.FILE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -61,7 +61,7 @@ def test_the_file_is_the_cells_of_the_chapter():
 
 
 def test_the_file_has_at_most_200_lines_of_code():
-    """Counted as everywhere in the book: without blank lines, comments and docstrings."""
+    """Count them without blank lines, comments and docstrings, as everywhere in the book."""
     text = write_small_engine.FILE.read_text(encoding="utf-8")
     count = sources.code_lines(text)
     assert 150 < count <= 200
@@ -99,7 +99,7 @@ LOSSES = {
 
 
 def mixed(kit, f, mixture):
-    """Apply transforms, the last name first; a gradient is that of the sum of what is there."""
+    """Apply the transforms of ``kit`` named in ``mixture``, the last first; sum before grad."""
     for name in reversed(mixture):
         if name == "vmap":
             f = kit.vmap(f, (None, 0))
@@ -126,7 +126,7 @@ def test_a_loss_agrees_with_the_package_under_every_mixture(what):
 
 
 def refusals():
-    """Return (call, error, words) for what would otherwise be wrong in silence."""
+    """Yield (call, exception class, words of its message) for programs that must be refused."""
     x, ones = np.ones(3), np.ones
     question = r"no `if` here: .* is not one known number"
     no_array = "is no array; jit needs it as an argument"
@@ -184,7 +184,7 @@ def early(*names: str):
 
 
 def test_the_levels_are_needed():
-    """With the page's first `choose`, which takes the first trace, results are wrong."""
+    """Show that the page's first `choose`, which takes the first trace, gives wrong results."""
     for module, found in ((early("choose"), 0.0), (small, 6.0)):
         square = module.grad(lambda x, grad=module.grad: x * grad(lambda y: x * y)(2.0))
         assert square(3.0) == found
@@ -216,7 +216,7 @@ def test_the_table_says_who_wrote_each_line():
 
 
 def test_the_three_transforms_are_complete_before_the_arrays():
-    """In as many lines as the page says, and with sums and products alone."""
+    """Check that they take as many lines as the page says, with sums and products alone."""
     cells = [cell for cell in NOTEBOOK.cells if cell.cell_type == "code"]
     end = next(k for k, cell in enumerate(cells) if cell.source.startswith("goal = jit("))
     kept = [c.source for c in cells[:end] if "engine" in c.metadata.get("tags", [])]

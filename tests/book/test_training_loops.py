@@ -42,7 +42,7 @@ def _in_double(double_precision):
 
 
 def clipped_mean(model, x, y, divisor, max_norm=1.0):
-    """Return the parameters that are trained, and the sum of their clipped rows over divisor."""
+    """Return (trained parameters, sum of their clipped rows divided by divisor), by a loop."""
     trained = [p for p in model.parameters() if p.requires_grad]
     total = [torch.zeros_like(p) for p in trained]
     for one, label in zip(x, y, strict=True):
@@ -71,7 +71,7 @@ def adamw_by_hand():
 
 @cache
 def private_by_hand(rate=0.04, frozen=False):
-    """Return the model, and how many batches had no samples."""
+    """Train with DP-SGD, sample by sample; return the model and the number of empty batches."""
     torch.manual_seed(1)
     model, empty = nn.Linear(64, 10), 0
     model.bias.requires_grad_(not frozen)
@@ -88,14 +88,14 @@ def private_by_hand(rate=0.04, frozen=False):
 
 
 def run(source: str) -> dict:
-    """Run a program; return its names."""
+    """Run a program; return the dict of the names that it defines."""
     names: dict = {}
     exec(compile(source, "loop", "exec"), names)
     return names
 
 
 def apart(found: dict, wanted: dict) -> float:
-    """Return the largest difference of two models' parameters, relative to the parameter."""
+    """Return the largest norm of a parameter's difference, relative to the wanted parameter."""
     assert found.keys() == wanted.keys()
     return max(((found[k] - p).norm() / p.norm()).item() for k, p in wanted.items())
 
@@ -105,7 +105,7 @@ def error_of(source: str, wanted: nn.Module) -> float:
 
 
 def source_of(name: str) -> str:
-    """Return a program, with the accountant that the page has once for all of them."""
+    """Return the source of a program; one that needs the page's accountant begins with it."""
     source = LOOPS[name][0]
     needs = "epsilon_of(" in source and "def epsilon_of(" not in source
     return ACCOUNTANT + source if needs else source
@@ -135,7 +135,7 @@ def test_an_empty_batch_is_a_step_of_noise_and_a_frozen_parameter_gets_none():
 
 
 def jax_noise(key):
-    """Return a function of arrays: the noise of the next step, as `noisy_mean` draws it."""
+    """Return a function of arrays that draws the noise of the next step as `noisy_mean` does."""
 
     def draw(arrays):
         nonlocal key
@@ -147,7 +147,7 @@ def jax_noise(key):
 
 
 def adam_by_hand():
-    """Return the function (gradient, of which parameter) -> the step that Adam takes."""
+    """Return step(gradient, key), the update that Adam subtracts from the parameter ``key``."""
     moments: dict = {}
 
     def step(g, k):
@@ -160,7 +160,7 @@ def adam_by_hand():
 
 @cache
 def linear_by_hand(framework: str, rate: float, adam: bool = False) -> tuple[dict, int]:
-    """Return the parameters, and how many batches had no samples: formulas, sample by sample."""
+    """Train privately by formulas, sample by sample; return (parameters, empty batches)."""
     update = adam_by_hand() if adam else lambda g, _: g
     rng, empty = np.random.default_rng(0), 0
     own = lambda arrays: [rng.normal(size=x.shape) for x in arrays]  # noqa: E731
@@ -183,7 +183,7 @@ def linear_by_hand(framework: str, rate: float, adam: bool = False) -> tuple[dic
 @pytest.mark.parametrize("rate", [0.04, 0.0005])
 @pytest.mark.parametrize("framework", ["jax", "numpy"])
 def test_private_training_of_a_tree_ends_where_a_loop_over_samples_ends(framework, rate):
-    """Also where about half of the batches have no samples."""
+    """Check also a rate at which about half of the batches have no samples."""
     wanted, empty = linear_by_hand(framework, rate)
     assert empty == 0 if rate == 0.04 else STEPS / 3 < empty < STEPS / 1.5
     found = run(replaced(source_of(f"loop-private-{framework}"), "300, 0.04", f"{STEPS}, {rate}"))
@@ -194,7 +194,7 @@ def test_private_training_of_a_tree_ends_where_a_loop_over_samples_ends(framewor
 
 
 def test_private_training_by_adam_in_one_program_ends_where_a_loop_over_samples_ends():
-    """As the page says: two lines in place of the last, and `step` in lax.scan."""
+    """Change the loop as the page says: two lines in place of the last, `step` in lax.scan."""
     optax = pytest.importorskip("optax")
     cells = {c.id: c.source for c in nbformat.read(PAGE, as_version=4).cells}
     lines = cells["loop-private-jax-steps-text"].split("```python\n")[1].split("```")[0]
@@ -235,12 +235,12 @@ def test_a_draw_that_is_larger_than_its_padding_stops_the_run():
 
 @cache
 def accountant():
-    """Return epsilon_of, from the source of the loop."""
+    """Return the function epsilon_of of the page's accountant."""
     return run(ACCOUNTANT)["epsilon_of"]
 
 
 def stored() -> tuple[tuple, float]:
-    """Return a setting, and what two maintained libraries say of it."""
+    """Return (arguments of epsilon_of, the epsilon that two maintained libraries compute)."""
     peers = json.loads((ROOT / "benchmarks/results/private_peers.json").read_text("utf-8"))
     s, said = peers["settings"]["sampled"], peers["epsilon"]["sampled"]
     assert said["RDP, dp-accounting"] == said["RDP, Opacus"]
@@ -314,7 +314,7 @@ def changed(kind: str) -> str:
 
 @pytest.fixture(scope="module")
 def sharded(tmp_path_factory):
-    """Return way -> the whole parameters that two processes end with, and a part."""
+    """Return {kind: (all parameters after training in two processes, what a process holds)}."""
     sources = {kind: changed(kind) for kind in CHANGES}
     folder = tmp_path_factory.mktemp("sharded")
     (folder / "processes.py").write_text(PROCESSES)
@@ -328,7 +328,7 @@ def sharded(tmp_path_factory):
 
 
 def one_process(kind: str) -> dict:
-    """Train the program's model without sharding, from the rows of single samples."""
+    """Return the parameters of the program's model, trained in one process, sample by sample."""
     torch.manual_seed(0)
     several = kind == "five positions"
     layers = [nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 4)]

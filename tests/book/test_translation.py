@@ -1,4 +1,4 @@
-"""The Chinese messages: one for each of the pages' own, with its links, formulas and terms."""
+"""The Chinese messages: each message of a page has one, with its links, formulas and terms."""
 
 import json
 import re
@@ -30,7 +30,7 @@ def kept(text: str) -> Counter:
 
 
 def faults(english: str, chinese: str) -> list[str]:
-    """Return what is wrong with a translation."""
+    """List what is wrong with a translation, such as a lost link or a term not as in the table."""
     if not chinese:
         return ["missing"]
     if english.startswith(NAMES):
@@ -46,7 +46,7 @@ def faults(english: str, chinese: str) -> list[str]:
 
 
 def said(name: str) -> str:
-    """Return the words of a page as the build reads them, and those about its figures."""
+    """Return a page's text as the build reads it, with the cells' metadata, on one line."""
     if (path := ROOT / f"{name}.md").exists():
         return " ".join(path.read_text(encoding="utf-8").split())
     path = path.with_suffix(".ipynb")
@@ -79,7 +79,7 @@ def about(name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("path", CATALOGS, ids=lambda path: path.stem)
 def test_each_message_keeps_links_formulas_and_terms(path):
-    """One that waits to be confirmed is shown in English, and only counted."""
+    """Check translated messages only: one that is not confirmed is shown in English."""
     found = {en: zh for en, zh in messages(path).items() if zh}
     assert not {en[:60]: wrong for en, zh in found.items() if (wrong := faults(en, zh))}
 

@@ -27,7 +27,7 @@ STANDARD = NAMES + [f"linalg.{name}" for name in LINALG]
 
 
 def ours(name):
-    """Return the engine's function of a dotted name, without a module's __getattr__."""
+    """Return the engine's function of a dotted name; KeyError unless its module defines it."""
     module, _, last = name.rpartition(".")
     return vars(xp.linalg if module else xp)[last]
 
@@ -158,7 +158,7 @@ def several(x):
 
 
 def agree(theirs, own, args):
-    """Compare a call with that of array_api_strict; return whether the latter takes it."""
+    """Compare a call with array_api_strict's; return False if that refuses the arguments."""
     arrays = [strict.asarray(x) if isinstance(x, np.ndarray) else x for x in args]
     try:
         expected = several(theirs(*arrays))
@@ -173,7 +173,7 @@ def agree(theirs, own, args):
 
 
 def special(dtype):
-    """Return the special values of a dtype, and a few ordinary ones."""
+    """Return an array of the special values of a dtype and a few ordinary ones."""
     if dtype == "bool":
         return np.array([True, False])
     if dtype in FLOATS:
@@ -184,7 +184,7 @@ def special(dtype):
 
 
 def pairs(name, x, dtype):
-    """Return all pairs of x with values of another dtype for which the function is defined."""
+    """Return two arrays, the pairs of x and `special(dtype)` for which the function is defined."""
     a, b = [part.ravel() for part in np.meshgrid(x, special(dtype), indexing="ij")]
     kept = (b >= 0) & (b < 8) if name.endswith("shift") else np.ones(b.shape, bool)
     if name == "pow" and x.dtype.kind in "iu":
@@ -195,7 +195,7 @@ def pairs(name, x, dtype):
 @pytest.mark.parametrize("name", ELEMENTWISE)
 @np.errstate(all="ignore")
 def test_elementwise_functions_are_the_standards(name):
-    """Special values, pairs of dtypes, Python numbers, empty arrays, 0-d ones."""
+    """Try special values, pairs of dtypes, Python numbers, empty and 0-d arrays."""
     calls = []
     for dtype in DTYPES:
         x = special(dtype)
@@ -212,7 +212,7 @@ def test_elementwise_functions_are_the_standards(name):
 @pytest.mark.parametrize("name", [name for name in CALLED if name not in ELEMENTWISE])
 @np.errstate(all="ignore")
 def test_other_functions_are_the_standards(name):
-    """Calls of the tables in every dtype, but what array_api_strict refuses."""
+    """Try the calls of the tables in every dtype that array_api_strict accepts."""
     taken = []
     for text in [text for other, text in TABLE if numpys(other) is numpys(name)]:
         (theirs, *inputs), (own, *_) = parsed(name, text, strict), parsed(name, text, xp)
@@ -264,7 +264,7 @@ def test_constants_and_information():
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint8, np.bool])
 def test_integers_become_float64_where_the_result_is_real(kind):
-    """The standard leaves it open; NumPy alone would give float16 for booleans."""
+    """Check what the standard leaves open; NumPy alone would give float16 for booleans."""
     x = np.array([1, 0, 1], kind)
     for name in ("exp", "sqrt", "sin", "mean", "var", "reciprocal"):
         with np.errstate(divide="ignore"):

@@ -1,8 +1,9 @@
-"""The table of node kinds against PyTorch: the sample axis of the gradients that a node returns.
+"""AXES against PyTorch: where the samples lie in the gradients that an autograd node returns.
 
-A node's backward is run on cotangents that are zero but at one place of one axis. What arrives at
-its inputs then says which numbers belong to that place, and the table may say nothing else. The
-axis may hold more than the samples (outer * B * inner); every axis of every output is tried.
+A node's backward is run on cotangents that are zero except at one index of one axis. Where the
+gradients of its inputs are not zero (the support) shows which entries belong to that index, and
+the table must agree. The axis may be longer than B (outer * B * inner); every axis of every output
+is tried.
 """
 
 import inspect
@@ -47,7 +48,7 @@ ABSENT = {kind for kind in NEWER if not hasattr(torch._C._functions, f"{kind}Bac
 
 
 def twice(function, x, ct):
-    """Return the gradient of a function by its input, from the cotangent."""
+    """Return the gradient of function(x) for x and a cotangent; it can be differentiated again."""
     return torch.autograd.grad(function(x), x, ct, create_graph=True)[0]
 
 
@@ -56,7 +57,7 @@ def indices(high, *shape):
 
 
 def lstm(x, h, c):
-    """One layer, 6 samples and 3 steps, in one operation: its output, the last h and c."""
+    """Return output, last h and last c of an LSTM layer in float32: 6 samples, 3 steps."""
     torch.manual_seed(0)
     weights = [torch.rand(24, 4), torch.rand(24, 6), torch.rand(24), torch.rand(24)]
     states = h.float(), c.float()
@@ -68,7 +69,7 @@ def mean_of_channels_last(x):
 
 
 def written(x, y, where):
-    """Write into a part of an array, in place."""
+    """Return a copy of x into which y is written in place at ``where``."""
     x = x.clone()
     x[where] = y
     return x
@@ -81,7 +82,7 @@ def scaled(x, y):
 
 
 def pack(x, lengths):
-    """Return sequences of several lengths as one packed axis."""
+    """Return the data of a packed sequence: all steps of the sequences along axis 0."""
     return torch.nn.utils.rnn.pack_padded_sequence(x, torch.tensor(lengths)).data
 
 
@@ -339,7 +340,7 @@ INDEXED = [
 
 
 def cases():
-    """Yield (kind or "", function of arrays, their shapes)."""
+    """Yield (kind of node or "" for the output's own, function of arrays, their shapes)."""
     for name in ONE.split():
         yield "", function_of(name), (X,)
     for name in TWICE.split():
@@ -401,7 +402,7 @@ def node_of(kind, output):
 
 @cache
 def nodes():
-    """Return kind -> its nodes, each with the index of its output."""
+    """Return {kind: [(node, index of an output of it)]} for all CASES."""
     found = {}
     for kind, function, shapes in CASES:
         torch.manual_seed(0)
@@ -413,7 +414,7 @@ def nodes():
 
 
 def supports(node, number):
-    """Yield (outputs, axis, the support at each input of each index of that axis)."""
+    """Yield (outputs, axis, result of `supports_of`) for each axis of a node's outputs."""
     several = range(len(node._input_metadata)) if kind_of(node.name()) in SEVERAL else [number]
     for outputs in [(n,) for n in several] + [tuple(several)] * (len(several) > 1):
         for axis in range(len(node._input_metadata[outputs[0]].shape)):
@@ -421,7 +422,7 @@ def supports(node, number):
 
 
 def supports_of(node, outputs, axis):
-    """Return input -> mask of what each index of the axis reaches, (length, *shape)."""
+    """Return {input: mask (length, *its shape)}: where the gradient of each index is not zero."""
     edges = [GradientEdge(node, n) for n in outputs]
     targets = enumerate(node.next_functions)
     ends = {slot: GradientEdge(*target) for slot, target in targets if target[0]}
@@ -443,7 +444,7 @@ def supports_of(node, outputs, axis):
 
 
 def layouts_along(length, axis):
-    """Yield (batch size, layout of the samples along an axis): in order, by owner, all one."""
+    """Yield (batch size, layout of samples along an axis): regular, by owner, or one sample."""
     for size in SIZES:
         for outer in [n for n in range(1, length // size + 1) if not length % (n * size)]:
             yield size, SampleAxis(axis, outer)
@@ -456,7 +457,7 @@ def layouts_along(length, axis):
 
 
 def claims(node, number):
-    """Yield (layout that the table claims, support of each sample)."""
+    """Yield (layout by the table or None, support of each sample) for each input of a node."""
     for outputs, axis, masks in supports(node, number):
         length = node._input_metadata[outputs[0]].shape[axis]
         for size, lies in layouts_along(length, axis):
@@ -467,7 +468,7 @@ def claims(node, number):
 
 
 def parts_of(mask, lies, size):
-    """Merge the supports of the indices, (length, ...), into those of the samples, (B, ...)."""
+    """Return the supports of the samples, (B, ...), from those of the indices, (length, ...)."""
     whose = (
         [lies.sample] * len(mask) if isinstance(lies, OneSample) else lies.owners(len(mask), size)
     )
@@ -476,7 +477,7 @@ def parts_of(mask, lies, size):
 
 
 def is_true(claim, parts):
-    """Return whether each sample's entries lie where the claim says, and nowhere else."""
+    """Return whether no sample's support lies outside the entries that a layout gives to it."""
     size, shape = len(parts), parts[0].shape
     if isinstance(claim, OneSample):
         return not parts[[n for n in range(size) if n != claim.sample]].any()
@@ -511,7 +512,7 @@ def test_the_table_says_where_pytorch_puts_the_samples(kind):
 
 @pytest.mark.parametrize("kind", sorted(PER_OUTPUT))
 def test_outputs_may_belong_to_several_samples(kind):
-    """As where each piece of a batch has a loss of its own: output n is sample n's."""
+    """Let output n belong to sample n, as where each piece of a batch has a loss of its own."""
     for node, _ in nodes()[kind]:
         size = max(2, len(node._input_metadata))
         roots = [(node, n, OneSample(n)) for n in range(len(node._input_metadata))]
@@ -542,12 +543,12 @@ MISSED = {kind: int(n) for kind, n in (row.split() for row in MISSED.split(","))
 
 
 def test_the_table_refuses_no_more_than_before():
-    """A rule that proves less than it did refuses models that it took."""
+    """Compare with MISSED: a rule that proves less would refuse models that it accepted."""
     assert {kind: n for kind in AXES if (n := missed(kind)) > MISSED.get(kind, 0)} == {}
 
 
 def missed(kind):
-    """Count the layouts that are of samples along one axis, and that the table does not claim."""
+    """Count the cases where samples lie along one axis and the table does not say so."""
     if kind in NOT_HERE or kind in ABSENT:
         return 0
     silent = [x for c, x in found(kind) if c is None and x.reshape(len(x), -1).any(1).all()]
@@ -568,7 +569,7 @@ LIES = {  # along which axes of an LSTM's outputs: all h, the last h, the last c
 
 @pytest.mark.parametrize("axes", LIES, ids=str)
 def test_outputs_that_hold_the_samples_elsewhere_are_not_proved(axes):
-    """As many samples as features: axis 1 of an LSTM's output, axis 0 of its last states."""
+    """Use an LSTM with as many samples as features, whose losses may belong to the features."""
     node, _ = nodes()["MkldnnRnnLayer"][0]
     roots = [(node, n, SampleAxis(axis)) for n, axis in enumerate(axes) if axis is not None]
     graph = Graph(roots, {}, 6)
@@ -596,7 +597,7 @@ def test_a_function_of_ones_own_is_no_operation_of_the_table(name):
 
 @pytest.mark.parametrize(("axis", "shape"), [(0, (6, 7)), (1, (7, 6)), (0, (6,))], ids=str)
 def test_a_linear_layer_as_one_node_changes_the_last_axis_only(axis, shape):
-    """CUDA and Metal make such a node; here it has no attributes, since the rule needs none."""
+    """Call the rule without a node, which PyTorch makes on CUDA and Metal only."""
     for n, found in enumerate((SampleAxis(axis), None, None)):  # input, weight, bias
         into = ((*shape, 4), (6, 4), (6,))[n]
         passed = Propagation(None, n, 0, SampleAxis(axis), (*shape, 6), into, 6)

@@ -1,8 +1,8 @@
-"""Norms and clipped sums against a loop over samples, for programs that resemble others.
+"""Norms and clipped sums against a loop over samples, for the losses of clipped_sum_cases.
 
-Each loss names beforehand which parameters are factored, by what the docstring promises: used
-once in the whole program, by one matrix product with one vector of each sample, or by one lookup
-of one entry of a table, seen through views.
+Each loss says which parameters are factored, by the promise of the docstring: used once in the
+whole program, by one matrix product with one vector of each sample, or by one lookup of one entry
+of a table; views may come between.
 """
 
 import functools
@@ -28,7 +28,7 @@ _rng = np.random.default_rng(55)
 
 
 def with_lookups(test):
-    """Skip a test where PyTorch is too old to map ``t[i]`` over an i that is one number."""
+    """Decorate a test: skip it where PyTorch's vmap is too old for ``t[i]`` with a 0-d i."""
 
     @functools.wraps(test)
     def run(**given):
@@ -47,13 +47,13 @@ def with_lookups(test):
 
 
 def put(backend, tree):
-    """Return a tree with its arrays copied into a backend; other leaves stay."""
+    """Return a tree with its NumPy arrays copied into a backend; other leaves stay."""
     make = {"numpy": np.array, "jax": lambda x: jnp.array(x), "torch": lambda x: torch.tensor(x)}
     return ps.arrays.tree_map(lambda x: make[backend](x) if isinstance(x, np.ndarray) else x, tree)
 
 
 def program(entry, backend):
-    """Return the loss, the parameters and the batch of an entry of the tables."""
+    """Return (loss, parameters, batch) of an entry of clipped_sum_cases, in a backend."""
     _, given, batch, f = entry
     rng = np.random.default_rng(1)
     params = {
@@ -73,7 +73,7 @@ def numbers(tree):
 
 
 def by_loop(rows, max_norm, weights=WEIGHTS):
-    """Clip rows in plain NumPy: norms, and the sum of the clipped rows times their weights."""
+    """Return (norms, weighted sum of the clipped rows) of a tree of rows, in plain NumPy."""
     rows = numbers(rows)
     norms = np.sqrt(sum((g.reshape(len(g), -1) ** 2).sum(1) for g in rows))
     factors = weights * np.minimum(1, max_norm / np.where(norms > 0, norms, 1))
@@ -110,7 +110,7 @@ def test_as_a_loop(backend, name):
 
 
 def in_jax(entry, chunk_size, samples=B):
-    """One compiled program for both, and one for the gradient of a sample."""
+    """Compare norms and clipped sums of an entry, in one jax.jit, with a loop over samples."""
     loss, params, batch = program(entry, "jax")
     batch, weights = tuple(x[:samples] for x in batch), WEIGHTS[:samples]
     grad = jax.jit(jax.grad(loss))
@@ -163,7 +163,7 @@ def test_which_parameters_are_factored(backend):
 
 
 def one(p, *sample):
-    """Return a loss with an outer product, a lookup and rows."""
+    """Return a sample's loss; its row is an outer product for w, a lookup for t, formed for b."""
     xp, (x, i) = ps.array_namespace(p), sample
     return square(xp.tanh(p["w"] @ x) + p["b"] + p["t"][i])
 
@@ -256,7 +256,7 @@ def test_bounds_weights_and_batches(backend):
 
 @pytest.mark.parametrize("name", ["numpy", "torch"])
 def test_the_sample_that_stands_in_for_none_is_zero(name, monkeypatch):
-    """Whatever uninitialised memory holds, a loss of an empty batch does not meet NaN."""
+    """Fill uninitialised memory with NaN, which the loss of an empty batch must not read."""
     own, nan = backends.backend(name), put(name, np.full((1, 3), np.nan))
     monkeypatch.setattr(own, "empty", lambda shape, like: nan)
     (found,) = own.zeros_for_none((put(name, np.zeros((0, 3))),), (0,))
@@ -297,7 +297,7 @@ def ours(p, x, i, bound, weights):
 
 
 def several(f):
-    """Return what an ensemble, several bounds, steps and derivatives give of a clipped sum."""
+    """Return the results of a clipped sum f in vmap over parameters or bounds, scan and grad."""
     given = *put("jax", (ONE, X, I)), 0.7, jnp.array(WEIGHTS)
     step = lambda p, _: (jax.tree.map(lambda a, g: a - 0.1 * g, p, f(p, *given[1:])), None)  # noqa: E731
     sines = lambda *a: sum(jnp.sin(g).sum() for g in jax.tree.leaves(f(*a)))  # noqa: E731
@@ -327,7 +327,7 @@ def test_the_derivative_by_a_weight_of_zero():
 
 
 def test_the_derivative_at_a_row_of_zeros():
-    """A padded sample: its loss is 0 times what a sample's is."""
+    """Compare padded samples, whose loss is multiplied by 0, with a batch without them."""
     given, i = put("jax", (ONE, X)), jnp.array(I)
     loss = lambda p, x, i, on: on * one(p, x, i)  # noqa: E731
     f = ps.clipped_grad_sum(loss)

@@ -66,7 +66,7 @@ def test_rows_that_autograd_works_out_have_none_either(answer):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_weights_and_bounds_with_a_graph_give_sums_without_one(dtype):
-    """As from a network that learns how much a sample counts, or a bound that is learned."""
+    """Pass weights and bounds that require gradients, as learned ones do."""
     (model, x), weights = build("MLP"), torch.rand(5, dtype=dtype)
     record, bound = record_of(model, x), torch.tensor(0.5, dtype=dtype)
     for answer, given in ((record.weighted_sum, weights), (record.clipped_sum, bound)):
@@ -85,7 +85,7 @@ def test_weights_and_bounds_with_a_graph_give_sums_without_one(dtype):
     ],
 )
 def test_a_penalty_of_it_changes_a_sum_and_not_its_gradient(penalty):
-    """And the losses can still be differentiated, as if there were no penalty."""
+    """Check that the gradients of the losses are those without the penalty."""
     model, x = build("MLP")
     plain = copy.deepcopy(model)
     with ps.record(model) as record:
@@ -103,7 +103,7 @@ def test_a_penalty_of_it_changes_a_sum_and_not_its_gradient(penalty):
 
 # What keeps the graph. A penalty takes rows, in a tree.
 def flat(rows):
-    """Return (B, numbers)."""
+    """Return a tree of rows as one array (B, number of entries)."""
     leaves = ps.arrays.leaves(rows)
     xp = ps.array_namespace(rows)
     return xp.concat([xp.reshape(x, (x.shape[0], -1)) for x in leaves], axis=1)
@@ -114,7 +114,7 @@ def squared_norms(rows):
 
 
 def conflict(rows):
-    """How much the rows point against one another."""
+    """Return minus the mean inner product of the rows, which is large if they point apart."""
     g = flat(rows)
     return -(g @ g.T).mean()
 
@@ -135,7 +135,7 @@ PENALTIES = [squared_norms, conflict, clipping, spread, longest]
 
 
 def slope(f, x, step=1e-5):
-    """Return the derivative of f along a direction at x by central differences, and that one."""
+    """Return (derivative of f at x along a direction by central differences, that direction)."""
     direction = np.cos(np.arange(x.size)).reshape(x.shape)
     return (f(x + step * direction) - f(x - step * direction)) / (2 * step), direction
 
@@ -183,7 +183,7 @@ def test_so_it_has_in_the_other_backends(backend, penalty, jit):
 
 
 def test_a_step_on_the_penalty_makes_the_norms_smaller_and_one_on_a_record_does_not():
-    """The whole program, as somebody would write it who wants small rows."""
+    """Train with a penalty on the norms, once by per_sample_grad and once by a record."""
     torch.manual_seed(0)
     start, x = nn.Linear(3, 1).double(), torch.randn(8, 3).double()
     one = lambda m, p, x: (functional_call(m, p, (x[None],))[0, 0] - 1) ** 2  # noqa: E731

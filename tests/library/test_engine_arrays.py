@@ -1,4 +1,4 @@
-"""A tracer is used as an array is: operators, methods, indexing, einsum; or says what to use."""
+"""Tracers take an array's operators, methods, indexing and einsum, or say what to use."""
 
 import operator
 
@@ -17,7 +17,7 @@ B = N % 2 == 0
 
 
 def everywhere(f, *args):
-    """Return f of the whole batch by vmap, by jit of vmap, and sample by sample."""
+    """Return f of the whole batch three times: by vmap, by jit of vmap, and sample by sample."""
     return (
         vmap(f)(*args),
         jit(vmap(f))(*args),
@@ -40,7 +40,7 @@ def as_in_numpy(f, *args):
 
 @pytest.mark.parametrize("name", [*NUMBERS, *BITS, "matmul"])
 def test_operators_as_in_numpy(name):
-    """Between tracers, and with an array or a number before or after one."""
+    """Try them between tracers, and with an array or a number on either side of one."""
     f = getattr(operator, name)
     if name == "matmul":
         as_in_numpy(lambda x: f(N[0].T, x), N)
@@ -136,7 +136,7 @@ INDICES = {
 
 @st.composite
 def keys(draw):
-    """An array of up to four axes, and a key with integers, slices, arrays, None and dots."""
+    """Draw (array of up to four axes, index with integers, slices, arrays, None, Ellipsis)."""
     ndim = draw(st.integers(1, 4))
     x = np.arange(np.prod([2, 3, 4, 5][:ndim]), dtype=float).reshape([2, 3, 4, 5][:ndim])
     kinds = draw(st.lists(st.sampled_from(sorted(INDICES)), max_size=ndim + 1))

@@ -18,12 +18,12 @@ cube, v, number = np.ones((2, 3, 4)), np.arange(3.0), np.float64(1.0)
 
 
 def in_grad(f):
-    """Run f on a tracer."""
+    """Return a function that runs f on a tracer of grad."""
     return lambda: grad(lambda x: f(x))(x)
 
 
 def filled(f, *shape):
-    """Write with f into an array of NumPy."""
+    """Return a function of w that writes into a NumPy array by f(array, w) and sums it."""
 
     def write(w):
         r = np.zeros(shape)
@@ -49,7 +49,7 @@ def total(w, *others):
 
 
 def without_rules(run):
-    """Run with a primitive that has lost its rules."""
+    """Return a function that calls run() while the primitive tanh has no rules."""
 
     def trigger():
         with pytest.MonkeyPatch.context() as patch:
@@ -186,7 +186,7 @@ ERRORS = [
 
 
 def escaped(transform, use):
-    """Take a tracer out of a transform and use it afterwards."""
+    """Take a tracer out of a transform; return use(tracer, transform) after its end."""
     kept = []
     transform(lambda x: kept.append(x) or xp.sum(x))(x)
     return use(kept[0], transform)

@@ -43,7 +43,7 @@ params, x, y = network(4, 5, 3), rng.normal(size=(6, 4)), np.array([0, 2, 1, 1, 
 
 
 def messy(a, b):
-    """Something for every pass: identities, repetitions, dead code, broadcasts."""
+    """Compute something for every pass: identities, repetitions, dead code, broadcasts."""
     unused = xp.exp(a) * 3.0
     one = xp.ones_like(b)
     c = 0.5 * (2.0 * (a + 0.0)) * 1.0 - (-b) + xp.tanh(a) * xp.tanh(a) + xp.exp(xp.zeros_like(a))
@@ -68,7 +68,7 @@ PROGRAMS = {
 
 
 def same_bits(a, b):
-    """Equal entry by entry, dtype included; the two zeros count as one, NaN equals NaN."""
+    """Assert that two trees are equal, dtypes included; -0 equals 0 and NaN equals NaN."""
     (a, one), (b, other) = tree_flatten(a), tree_flatten(b)
     assert one == other
     for p, q in zip(a, b, strict=True):
@@ -99,7 +99,7 @@ def like_eager(f, *args):
 
 @pytest.mark.parametrize(("name", "case"), CASES, ids=CASE_IDS)
 def test_every_primitive_staged(name, case):
-    """Alone, and batched by vmap; with constants for inputs; printed."""
+    """Compile each alone, batched by vmap and with constants for inputs; print its graph."""
     one, many = case.draw(0), case.draw(0, (3,))
 
     def f(*xs):
@@ -168,7 +168,7 @@ def test_a_function_may_be_called_like_what_the_program_uses():
 
 
 class Scale:
-    """Objects that print alike are told apart."""
+    """An argument all of whose instances have the same repr."""
 
     def __init__(self, by):
         self.by = by
@@ -195,7 +195,7 @@ SAME = [
 
 @pytest.mark.parametrize("values", OTHER + SAME, ids=lambda values: type(values[0]).__name__)
 def test_what_a_program_depends_on(values):
-    """As one argument or before another one; in any order, and again after the others."""
+    """Count the traces for values as the only argument or the first, in several orders."""
 
     def f(x, y=0.0):
         leaves = [getattr(a, "by", a) for a in tree_leaves(x) if not isinstance(a, str)]
@@ -213,7 +213,7 @@ def test_what_a_program_depends_on(values):
 
 
 def test_a_trace_fixes_what_is_not_an_argument():
-    """What the docstring of jit says: closures, globals, attributes, random numbers, as in JAX."""
+    """Check that closures, attributes and random numbers are fixed, as the docstring says."""
     seen, scale, offset, outside = [], Scale(2.0), 10.0, np.arange(20.0)
 
     def f(x):

@@ -1,7 +1,7 @@
-"""Shortcuts of the engine change no dtype, no shape, and no array afterwards.
+"""Shortcuts of the engine for single numbers change no dtype and no shape, and share no memory.
 
-Numbers stay numbers: eager, under every transform, in graphs and in generated programs. A number
-is a Python scalar, a 0-d constant, or one number shown in many places (zeros_like).
+They are tried eagerly, under every transform, in graphs and in generated programs. A number is a
+Python scalar, a 0-d constant, or one number broadcast to a shape (zeros_like).
 """
 
 import warnings
@@ -20,7 +20,7 @@ DTYPES = [np.bool, np.int8, np.int64, np.float32, np.float64]
 
 
 def like(got, expected):
-    """Check value, dtype and shape."""
+    """Assert that two arrays have equal values, dtype and shape."""
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
     np.testing.assert_array_equal(got, expected)
 
@@ -134,7 +134,7 @@ PASTED = {
 
 @pytest.mark.parametrize("name", PASTED)
 def test_a_program_runs_when_it_is_pasted(name):
-    """The reader copies what ``source`` prints, with no more than NumPy under ``np``."""
+    """Run the text of ``source`` in a namespace with ``np`` and the constants that it names."""
     f, scope = PASTED[name], {"np": np}
     run = jit(f)
     like(run(rows), f(rows))

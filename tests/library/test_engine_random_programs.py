@@ -1,6 +1,6 @@
 """Random compositions of primitives against PyTorch.
 
-On failure the seed and the steps are printed: ``Program(seed)`` brings the program back.
+On failure the seed and the steps are printed; ``Program(seed)`` makes the same program again.
 """
 
 import array_api_compat.torch as torch_namespace
@@ -20,12 +20,12 @@ KEPT = {*SHAPES, (2,), (3, 2)}  # of all values; few, for JAX compiles each oper
 
 
 def like(m, array):
-    """Return a constant in the namespace at hand."""
+    """Return an array as a constant of the namespace m."""
     return m.asarray(np.asarray(array))
 
 
 def ramp(m, x):
-    """Distinct numbers, so that no comparison is close and no maximum is tied."""
+    """Return distinct numbers in the shape of x, so that no comparison with them is close."""
     n = np.arange(1, int(np.prod(x.shape)) + 1).reshape(x.shape)
     return like(m, np.sqrt(2.0) * n - 1.7)
 
@@ -80,7 +80,7 @@ BINARY = {
 
 
 class Program:
-    """Steps drawn from a seed. Called in a namespace it returns one number."""
+    """A random program: steps drawn from a seed; program(namespace, *inputs) returns a number."""
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
@@ -120,7 +120,7 @@ class Program:
 @settings(max_examples=60)
 @given(st.integers(0, 10**6))
 def test_random_programs(seed):
-    """Rows by vmap, by jit and one by one; first and second derivatives as in PyTorch."""
+    """Compare rows by vmap, by jit and one by one, and derivatives to second order by PyTorch."""
     program = Program(seed)
     f, peer = [lambda *xs, m=m: program(m, *xs) for m in (xp, torch_namespace)]
     rows = vmap(value_and_grad(f, (0, 1, 2)))
@@ -145,9 +145,9 @@ def test_random_programs(seed):
 
 
 def test_programs_that_reuse_memory(monkeypatch):
-    """With all arrays taken for large: out= and del, the same numbers.
+    """Treat all arrays as large, so that programs reuse memory by out= and del.
 
-    Bits may differ where a sum runs over memory that lies in another order.
+    Results are equal up to rounding, as a sum may run over memory in another order.
     """
     monkeypatch.setattr(codegen, "LARGE", 1)
     reusing, seen = 0, set()

@@ -1,7 +1,7 @@
 """Every primitive has every rule, and every rule is right.
 
-Independent routes to the same number: finite differences for VJPs, a Python loop for batching,
-NumPy, PyTorch.
+The rules are compared with other computations: VJPs with finite differences, batching with a
+Python loop, values with NumPy and PyTorch.
 """
 
 import itertools
@@ -33,7 +33,7 @@ def slope(f, xs, direction):
 
 
 def check_vjp(name, case, seed=0):
-    """Check every rule of a primitive on a case to second order, in a random direction."""
+    """Check a primitive's VJP rules on a case to second order, in a random direction."""
     xs = case.draw(seed)
     rng = np.random.default_rng(seed + 1)
     out = apply(name, *xs, **case.params)
@@ -112,7 +112,7 @@ def test_batch_rule(name, case):
 
 @pytest.mark.parametrize("name", ["tanh", "multiply", "einsum", "take", "cholesky", "max"])
 def test_a_spoiled_rule_is_noticed(name, monkeypatch):
-    """Else the two tests above would prove nothing: by 0.05 %, or with the samples reversed."""
+    """Change a VJP by 0.05 % or reverse a batch: the two checks above must fail."""
     case, rules, batched = SPECS[name][0], vjp_rules[name], batch_rules[name]
     for i in differentiable(name, case.draw()):
         wrong = lambda *args, i=i, **p: rules[i](*args, **p) * 1.0005  # noqa: E731

@@ -1,4 +1,4 @@
-"""Promises of the engine's rules and of the kinds of its primitives."""
+"""The engine's rules compute by primitives alone, as its primitives' kinds promise."""
 
 import functools
 

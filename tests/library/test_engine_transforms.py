@@ -1,4 +1,4 @@
-"""grad and vmap, alone and inside one another; what they take and return."""
+"""grad and vmap, alone and nested: what arguments they accept and what they return."""
 
 import functools
 import inspect
@@ -19,7 +19,7 @@ x3, y3, X = rng.normal(size=3), rng.normal(size=3), rng.normal(size=(4, 3))
 
 
 def f(m, w):
-    """A function of a vector with every second derivative in play."""
+    """Return a number from a vector w, in the namespace m; no second derivative is zero."""
     tail = m.exp(w[0] * w[1]) + m.max(w) ** 3 / (1.0 + w[2] ** 2)
     return m.sum(m.tanh(w) * m.roll(w, 1)) + tail
 
@@ -28,7 +28,7 @@ ours, theirs = functools.partial(f, xp), functools.partial(f, torch)
 
 
 def slope_of(g):
-    """Return PyTorch's gradient of g, which can be differentiated again."""
+    """Return PyTorch's gradient of g as a function that can be differentiated again."""
     return lambda w: torch.autograd.grad(g(w), w, create_graph=True)[0]
 
 
@@ -42,7 +42,7 @@ def as_in_torch(ours, theirs, x):
 
 
 def directional(gradient, m):
-    """The gradient of a gradient's product with itself: one level more."""
+    """Return the squared norm of a gradient as a function of w, to be differentiated again."""
     return lambda w: m.sum(gradient(w) * gradient(w))
 
 
@@ -208,7 +208,7 @@ def test_a_value_shared_by_all_samples_may_be_branched_on_under_vmap():
     "step", [xp.floor, xp.round, lambda x: x // 1, lambda x: xp.nextafter(x, 9.0)]
 )
 def test_a_python_number_of_a_step_cuts_nothing(step):
-    """The derivative of a step is zero, with one input or with two."""
+    """Check that a step function made a Python number counts as a constant, as its slope is 0."""
     slope = grad(lambda x: x * float(step(x)))(np.float64(2.75))
     assert slope == float(step(np.float64(2.75)))
     assert grad(lambda x: x * float(xp.stop_gradient(x)))(np.float64(3.0)) == 3.0

@@ -1,6 +1,6 @@
-"""Errors for bad input: the table reaches every ``raise`` of these modules.
+"""Errors for bad input: ERRORS reaches every ``raise`` of functions of a batch and of backends.
 
-A row whose name has no space is quoted in full on the page of errors, under that name.
+An entry whose name has no space is quoted in full in reference/errors.md, under that name.
 """
 
 import sys

@@ -1,9 +1,9 @@
 """Generated calls: rows, losses and aux are those of torch.autograd.
 
-A loss makes one number of each of some leaves of its arguments and joins these numbers in turn.
-The arguments are trees of the leaves; in_axes, dtypes and Python values are drawn as well. What
-the engine does with each operation is tested elsewhere: here it is the call that varies.
-`make test` runs some hundred, `make check` nine thousand with those of test_generated_models.
+A loss reduces some leaves of its arguments to one number each and combines these one after the
+other. The arguments are random trees of the leaves; in_axes, dtypes and Python values are drawn as
+well. Operations are tested elsewhere: here it is the call that varies. `make test` runs some
+hundred, `make check` nine thousand with those of test_generated_models.
 """
 
 from collections import namedtuple
@@ -30,7 +30,7 @@ WAYS = (*WITH_OPTIONS * 3, "loop_grad", "mean_grad")
 
 @pytest.fixture
 def quick():
-    """One thread, and no optimisation of compiled programs."""
+    """Run a test on one thread, in double precision, without XLA's optimisations."""
     threads, effort = torch.get_num_threads(), jax.config.jax_exec_time_optimization_effort
     torch.set_num_threads(1)
     jax.config.update("jax_exec_time_optimization_effort", -1.0)
@@ -46,7 +46,7 @@ STATICS = {"str": ("once", "twice"), "bool": (True, False), "int": (2, 3), "None
 
 
 class Leaf(NamedTuple):
-    """A leaf of an argument: its shape in one sample; ``axis`` is None where all share it."""
+    """A leaf of an argument: its shape in one sample, and its sample axis, None if shared."""
 
     kind: str  # param, float, whole, number, or a static value of STATICS
     shape: tuple = ()
@@ -55,7 +55,7 @@ class Leaf(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A loss and its arguments, which are templates: trees of the numbers of leaves."""
+    """A loss and its arguments: templates, which are trees of indices into ``leaves``."""
 
     steps: tuple  # (leaf, whether it is held fixed)
     leaves: tuple
@@ -64,11 +64,11 @@ class Problem(NamedTuple):
 
     @property
     def params(self):
-        """The indices of the parameters' leaves, in the order of the tree."""
+        """Return the indices of the parameters' leaves, in the order of the tree."""
         return optree.tree_leaves(self.arguments[0])
 
     def loss(self, has_aux=False, m=None, stop=ps.stop_gradient):
-        """Return the loss of one sample, in the namespace of the parameters or in another."""
+        """Return the function loss(*arguments) of one sample; m replaces its namespace."""
 
         def loss(*arguments):
             xp = m or ps.array_namespace(arguments[0])
@@ -98,7 +98,7 @@ class Problem(NamedTuple):
         return loss
 
     def values(self, seed, size):
-        """Return the leaves of a batch: NumPy arrays, or Python values."""
+        """Return the leaves of a random batch of ``size`` samples: NumPy arrays, Python values."""
         rng = np.random.default_rng(seed)
         return [_value(rng, leaf, seed, size) for leaf in self.leaves]
 
@@ -117,7 +117,7 @@ def _value(rng, leaf, seed, size):
 
 @st.composite
 def templates(draw, leaves, depth=0):
-    """Draw a tree of these numbers."""
+    """Draw a template: a tree whose leaves are the indices ``leaves``, in this order."""
     if len(leaves) == 1 and (depth > 1 or draw(st.sampled_from((True, True, False)))):
         return leaves[0]
     cuts = sorted(draw(st.sets(st.integers(1, len(leaves)), max_size=3)) | {0, len(leaves)})
@@ -151,7 +151,7 @@ def _entry(draw, template, leaves, whole=False):
 
 @st.composite
 def problems(draw, mixed=True, params_shared=False):
-    """Draw a problem; ``mixed`` lets two precisions meet."""
+    """Draw a Problem; with ``mixed`` it may have leaves of two floating-point dtypes."""
     style = draw(st.sampled_from(("default", "explicit", "explicit", "int")))
     style = "explicit" if style == "int" and params_shared else style
     one = draw(st.sampled_from((0, -1))) if style == "int" else 0
@@ -192,7 +192,7 @@ def problems(draw, mixed=True, params_shared=False):
 def oracle(problem, values, size):
     """Return (rows, losses, aux) by torch.autograd in float64, one sample after the other.
 
-    No transform of the package has a part in it; the rows come leaf by leaf, as `params` counts.
+    It uses no transform of the package. The rows are a list, in the order of `params`.
     """
     loss = problem.loss(True, array_api_compat.torch, torch.Tensor.detach)
     rows, losses, aux = [], [], []
@@ -214,7 +214,10 @@ def oracle(problem, values, size):
 
 @st.composite
 def right_calls(draw, backend, jit):
-    """Draw (problem, way, options, batches); a batch is (seed, size, sample that is NaN)."""
+    """Draw (problem, name of the function, options, batches).
+
+    A batch is (seed, size, index of a sample that becomes NaN, or None).
+    """
     way = draw(st.sampled_from(WAYS))
     problem = draw(problems(backend != "torch", way == "mean_grad"))
     options: dict = {}
@@ -231,7 +234,7 @@ def right_calls(draw, backend, jit):
 
 
 def check_right(backend, problem, way, options, batches):
-    """Call one function with a batch after the other, and compare each answer with the oracle."""
+    """Call one function with each of the batches, and compare its results with the oracle."""
     run = getattr(ps, way)(problem.loss(options.get("has_aux")), problem.in_axes, **options)
     tolerance = max(OF_DTYPE.get(leaf.dtype, 0.0) for leaf in problem.leaves)
     for seed, size, spoiled in batches:
@@ -260,7 +263,7 @@ def check_right(backend, problem, way, options, batches):
 
 
 def arguments(backend, problem, values):
-    """Return the arguments of a call; NumPy's arrays as they are, and not to be written to."""
+    """Return the arguments of a call in a backend; NumPy's arrays are made read-only."""
     for x in values:
         if isinstance(x, np.ndarray):
             x.flags.writeable = False
@@ -282,7 +285,7 @@ def taken_apart(way, options, found):
 
 
 def close(what, actual, expected, kept, tolerance):
-    """Compare arrays relative to the largest entry, because of cancellation."""
+    """Compare the samples ``kept``, relative to the largest entry because of cancellation."""
     actual = np.asarray(actual)
     assert actual.shape == expected.shape, what
     actual, expected = actual[kept], expected[kept]

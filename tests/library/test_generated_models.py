@@ -1,4 +1,4 @@
-"""Chains of blocks put together at random: their answers are those of torch.autograd.
+"""Random chains of blocks: what `record` says of them is what torch.autograd gives.
 
 Each block maps (B, T, 4) to (B, T, 4); often there are as many positions as samples.
 """
@@ -29,7 +29,7 @@ def linear(**options):
 
 
 def folded(m, x):
-    """The samples are the inner part of the axis that the layer sees."""
+    """Apply a layer to (T * B, 4), where the samples are the inner part of axis 0."""
     inside = m.l(x.transpose(0, 1).flatten(0, 1))
     return inside.unflatten(0, x.shape[:2][::-1]).transpose(0, 1)
 

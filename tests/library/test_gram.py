@@ -1,4 +1,4 @@
-"""Inner products of rows without rows: against the rows of the loop, for two batches."""
+"""`Record.gram`, of one batch and between two, against the rows of a loop."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ from support.tolerances import OF_DTYPE, assert_close
 )
 @pytest.mark.parametrize("name", SOME)
 def test_another_batch_may_have_another_size(name, size, dtype, scratch, monkeypatch):
-    """Nothing is divided by the batch, whatever the loss does with it."""
+    """Check that no product depends on the size of the batch."""
     monkeypatch.setattr(buffers, "SCRATCH", scratch)
     (model, x), (_, other) = build(name, dtype), build(name, dtype, size=size, seed=1)
     rows, more = flat(oracle(model, x)), flat(oracle(model, other))
@@ -59,7 +59,7 @@ def test_records_of_two_types_do_not_fit():
 
 
 def test_products_along_a_path_are_of_the_parameters_of_each_pass():
-    """TracIn takes products of the same samples at several steps; a record keeps its own."""
+    """Take products between records before and after a step, as TracIn does."""
     model, x = build("MLP")
     first, rows = record_of(model, x), flat(oracle(model, x))
     with torch.no_grad():

@@ -1,7 +1,7 @@
-"""The package's layers: a module imports only from lines below its own, siblings not at all.
+"""The package's layers: a module imports only from the lines of LAYERS below its own.
 
-Read from the source by ``ast``, so that an import inside a function counts as well. A program in
-a process of its own then says what is loaded.
+Imports are read from the source by ``ast``, so that one inside a function counts as well. What an
+import loads is asked in a process of its own.
 """
 
 import ast
@@ -69,7 +69,7 @@ FRAMEWORKS = {
 
 @cache
 def source_trees():
-    """Return name -> (syntax tree, whether it is a package) of every module, as in LAYERS."""
+    """Return {name as in LAYERS: (syntax tree, whether it is a package)} of every module."""
     found = {}
     for path in sorted(ROOT.rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
@@ -79,7 +79,7 @@ def source_trees():
 
 
 def room(name):
-    """Return the entry of LAYERS for a module or for the package that holds it."""
+    """Return the name in LAYERS of a module or of the innermost package that holds it."""
     while name and name not in LEVEL:
         name = name.rpartition(".")[0]
     return name
@@ -149,7 +149,7 @@ def loaded_by(program):
 
 
 def test_importing_the_package_loads_no_more_than_it_needs():
-    """Each of these is loaded when it is used first; benchmarks/engine.py has the time."""
+    """Check that the modules in LATE and the frameworks are not loaded before they are used."""
     loaded = loaded_by("")
     assert "persample.per_sample" in loaded
     own = [name for name in loaded if name.startswith("persample")]

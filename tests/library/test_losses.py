@@ -16,7 +16,7 @@ from support.tolerances import assert_close
 
 @pytest.mark.parametrize("name", losses.__all__)
 def test_a_loss_uses_only_the_array_api_standard(name, monkeypatch):
-    """array_api_strict has the standard's names and refuses everything else."""
+    """Compute each loss in array_api_strict, which has the standard's functions alone."""
     given = [CASES[name].params, *(np.array(x[0]) for x in CASES[name].sample)]
     expected = CASES[name].loss(*given)
     monkeypatch.setattr(losses, "array_namespace", lambda x: array_api_strict)
@@ -67,7 +67,7 @@ def test_a_label_is_a_whole_number_and_a_class():
 
 
 def test_pytorch_does_not_go_through_the_samples_one_by_one():
-    """An operation without a rule for vmap is repeated for each sample, and warns of nothing."""
+    """Count PyTorch's operations, which grow with the batch where vmap has no rule."""
     torch = pytest.importorskip("torch")
     counts = []
     for B in (5, 50):

@@ -1,6 +1,6 @@
-"""NumPy's own functions on tracers: computed as NumPy does, or refused by name.
+"""NumPy's own functions on tracers: the results are NumPy's, or an error names the function.
 
-Complete: every function and ufunc that NumPy lets others answer has a row of calls, or refuses.
+Every function and ufunc that NumPy lets other classes override has calls in a table or is refused.
 """
 
 import inspect
@@ -42,7 +42,7 @@ def test_a_ufunc_whose_primitive_has_just_been_added_is_answered(monkeypatch):
 
 
 def test_every_function_of_numpy_is_answered_or_refused():
-    """What is answered has calls. What has no row of reasons is refused in general words."""
+    """Check that what is answered has calls, and that nothing is both answered and refused."""
     assert set(numpy_functions.ANSWERS) <= NAMES
     ufuncs = {u.__name__ for u in UFUNCS}
     assert set(numpy_functions.UFUNCS) <= ufuncs
@@ -59,7 +59,7 @@ NONE_IS_NOTHING = {"cross", "reshape"}
 
 @pytest.mark.parametrize("name", [n for n in numpy_functions.ANSWERS if n in NAMES])
 def test_an_answer_has_arguments_of_numpys(name):
-    """By place or by name; where NumPy's default says that nothing was given, ours has a value."""
+    """Compare the arguments' names, order and defaults with NumPy's, where it tells them."""
     try:
         its = inspect.signature(numpy_functions.numpys(name)).parameters
     except ValueError:
@@ -85,13 +85,13 @@ def several(result):
 
 
 def draw(call):
-    """Return SAMPLES distinct samples of each input."""
+    """Return for each input of a call an array of SAMPLES random samples."""
     rng = np.random.default_rng(len(call))
     return [x.draw(rng, (SAMPLES, *x.shape)) for x in call[1:]]
 
 
 def same(actual, expected):
-    """Compare lists of arrays: values, shapes and dtypes."""
+    """Assert that two lists of arrays have equal values, shapes and dtypes."""
     assert len(actual) == len(expected)
     for x, y in zip(actual, expected, strict=True):
         x, y = np.asarray(x), np.asarray(y)
@@ -124,7 +124,10 @@ def test_values_are_numpys_in_every_transform(name, call):
 
 
 def losses(call):
-    """Return the sum of all results, weighted; whether it can be differentiated; argnums."""
+    """Return (loss, inputs, argnums): a weighted sum of a call's float64 results.
+
+    ``argnums`` are the floating-point inputs, empty if no result can be differentiated.
+    """
     f, xs = call[0], draw(call)
     with np.errstate(all="ignore"):
         example = several(f(*[x[0] for x in xs]))
@@ -141,7 +144,7 @@ def losses(call):
 
 
 def slope(loss, args, argnums, directions):
-    """Differentiate along directions by central differences."""
+    """Return the derivative of a loss along directions of its argnums, by central differences."""
     step = 1e-5
 
     def at(h):
@@ -187,7 +190,7 @@ def test_a_common_dtype_is_told_as_numpy_does():
 
 
 def test_numpy_functions_at_any_depth():
-    """Second derivatives, and NumPy's functions on arrays of several levels at once."""
+    """Check second derivatives, and functions of tracers of several transforms at once."""
     x, y = np.linspace(0.2, 1.0, 4), np.linspace(-1.0, 0.5, 3)
 
     def inner(a, b):

@@ -1,4 +1,4 @@
-"""Hooks on parameters: whatever writes ``.grad`` runs them, as a backward pass, or refuses."""
+"""Hooks on parameters: what writes ``.grad`` runs them as a backward pass does, or refuses."""
 
 import copy
 import re
@@ -19,13 +19,13 @@ def batches(name="MLP"):
 
 
 def on_each(model, hook):
-    """Register ``hook(name, parameter)``, to run where PyTorch has added to ``.grad``."""
+    """Register hook(name, parameter) on each parameter, to run after ``.grad`` is written."""
     for name, p in model.named_parameters():
         p.register_post_accumulate_grad_hook(partial(hook, name))
 
 
 def filled(model, *given):
-    """Return name -> ``.grad`` after all batches, in a copy without hooks."""
+    """Return {name: ``.grad``} after clipped sums of all batches, in a copy without hooks."""
     plain = copy.deepcopy(model)
     for x in given:
         record_of(plain, x).add_clipped_sum(0.5, scale=0.1)
@@ -62,7 +62,7 @@ def test_an_optimiser_with_a_memory_steps_once_for_each_parameter_and_batch(kind
 
 
 def test_a_step_by_hand_needs_no_no_grad_as_in_a_backward_pass():
-    """PyTorch runs these hooks with gradients off."""
+    """Change parameters in a hook: PyTorch runs these hooks with gradients off."""
     model, x = build("MLP")
     total = filled(model, x)
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
@@ -100,7 +100,7 @@ def test_over_micro_batches_each_call_counts_and_sees_the_sum_so_far():
 
 
 def test_what_a_hook_moves_elsewhere_is_whole_there_and_gone_here():
-    """As where gradients are kept in the memory of another device, or in another precision."""
+    """Move gradients away in a hook, as for another device or another precision."""
     model = build("Conv2d")[0]
     given, away = batches("Conv2d"), {}
     total = filled(model, *given)
@@ -136,7 +136,7 @@ def test_several_hooks_run_in_their_order_and_a_removed_one_does_not():
 
 
 def test_a_hook_runs_where_grad_is_written_and_nowhere_else():
-    """A frozen parameter has no gradient; of one that takes no part both are left to the sum."""
+    """Compare with ``.grad``: a frozen parameter has none, and an unused one may have."""
     model, x = build("not used")
     ran = []
     on_each(model, lambda name, p: ran.append(name))
@@ -161,7 +161,7 @@ def test_an_error_of_a_hook_comes_out_in_its_own_words():
 
 @pytest.mark.filterwarnings("ignore:record. at SquaredBackward it is not known .* alone was run")
 def test_a_step_inside_spoils_no_sum_that_autograd_has_yet_to_work_out():
-    """The rows of ``w`` need its value once more: none may come after the step of another."""
+    """Step the optimiser in hooks, while the rows of ``w`` still need the values in the pass."""
     torch.manual_seed(0)
     make = lambda m, x: Squared.apply(Squared.apply(x, m.v), m.w)  # noqa: E731
     v, w = (nn.Parameter(torch.rand(4).double() + 0.5) for _ in range(2))
@@ -210,12 +210,12 @@ def on_the_tensor(p, seen):
 
 
 def on_several(p, seen):
-    """One that may look and not change."""
+    """Register a hook on several tensors, which may read gradients but not change them."""
     torch.autograd.graph.register_multi_grad_hook([p], seen.extend)
 
 
 def on_the_node(p, seen):
-    """As distributed training does: where PyTorch adds to ``.grad``."""
+    """Register a hook on the node that adds to ``.grad``, as distributed training does."""
     node = p.view_as(p).grad_fn.next_functions[0][0]
     node.register_prehook(lambda grads: seen.extend(grads) or (10 * grads[0],))
     seen.node = node  # or it is gone, and its hooks with it

@@ -1,4 +1,4 @@
-"""privacy.py: batches counted, steps against a loop, noise measured, sensitivity tried out."""
+"""privacy.py: sizes of batches, steps against a loop, the noise's variance, the sensitivity."""
 
 import math
 
@@ -15,7 +15,7 @@ GOOD = {"max_norm": 1.0, "noise_multiplier": 1.0, "divisor": 2.0}
 
 
 def tree(count, seed=0):
-    """Return rows of three arrays, one of them a number for each sample."""
+    """Return random rows of ``count`` samples for a matrix, a vector and a number."""
     rng = np.random.default_rng(seed)
     shapes = {"w": (2, 3), "b": (4,), "c": ()}
     return {name: rng.normal(size=(count, *shape)) for name, shape in shapes.items()}
@@ -26,7 +26,7 @@ def to(backend, rows):
 
 
 def by_loop(rows, max_norm, divisor):
-    """Return the clipped mean, sample by sample, number by number."""
+    """Return the sum of the clipped rows over divisor, sample by sample."""
     total = {name: np.zeros(x.shape[1:]) for name, x in rows.items()}
     for i in range(len(rows["w"])):
         norm = math.sqrt(sum(float((x[i] ** 2).sum()) for x in rows.values()))
@@ -41,7 +41,7 @@ def noisy(rows, seed=0, **settings):
 
 
 def quiet(rows, max_norm, divisor=1.0):
-    """Return the step without its noise."""
+    """Return `noisy_mean` without noise."""
     return noisy(rows, max_norm=max_norm, noise_multiplier=0, divisor=divisor)
 
 
@@ -85,7 +85,7 @@ def test_without_noise_a_step_is_the_clipped_mean_of_a_loop(name):
 
 
 def noise_of(rows, times, **settings):
-    """Return the noise of many steps, (times, all entries), in units of what is promised."""
+    """Return the noise of many calls, (times, number of entries), over its promised deviation."""
     settings = {**GOOD, **settings}
     rng = np.random.default_rng(0)
     exact = quiet(rows, settings["max_norm"], settings["divisor"])

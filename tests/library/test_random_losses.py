@@ -1,4 +1,4 @@
-"""A loss that draws random numbers: refused where samples would share them, and nothing else is.
+"""Losses that draw random numbers are refused where samples would share them; others are not.
 
 Every draw here has so many outcomes that two of them never agree by chance.
 """
@@ -30,7 +30,7 @@ OWN = np.random.default_rng(0)
 
 
 def drawn():
-    """Return a number from each global generator."""
+    """Return a list with a number from each global random generator."""
     numbers = [random.random(), np.random.random()]  # noqa: NPY002, it is what is tested
     return numbers if "torch" in MISSING else [*numbers, torch.rand(()).item()]
 
@@ -44,7 +44,7 @@ def seed():
 
 @pytest.fixture
 def kept_generators():
-    """Leave the global generators to other tests as they were."""
+    """Restore the states of the global random generators after a test."""
     kept = random.getstate(), np.random.get_state()  # noqa: NPY002
     of_torch = None if "torch" in MISSING else torch.get_rng_state()
     yield
@@ -55,7 +55,7 @@ def kept_generators():
 
 
 class Augmented:
-    """A loss with a generator of its own, as a data loader has it."""
+    """A loss that draws a random part of the sample from a generator of its own."""
 
     def __init__(self, inner):
         self.inner, self.rng = inner, np.random.default_rng(1)
@@ -68,7 +68,7 @@ class Augmented:
 
 
 class Keys:
-    """A key that is split at each use, as stateful libraries of JAX keep it."""
+    """A JAX key that is split at each use, as stateful libraries keep it."""
 
     def __init__(self):
         self.key = jax.random.key(0)
@@ -89,7 +89,7 @@ def noise_from(rng, theta, x):
 
 
 def words_of_noise(theta, x):
-    """Word vectors with negative samples: the loss of a pair and of some that are drawn."""
+    """Return the loss of word vectors with negative sampling: of a pair and of random others."""
     others = OWN.choice(D, 8, replace=False)
     return jnp.logaddexp(0, -theta @ x) + jnp.logaddexp(0, theta[others] * x[:8]).sum()
 
@@ -99,7 +99,7 @@ def with_key(keys, theta, x):
 
 
 def in_training_mode():
-    """A module, called by its functional form."""
+    """Return a loss that calls a module with dropout by functional_call."""
     model = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Linear(D, 1, bias=False))
     call = partial(torch.func.functional_call, model)
     return lambda t, x: call({"1.weight": t[None]}, (x[None],))[0, 0]
@@ -142,7 +142,7 @@ MORE_WAYS = {
 
 
 def refused(call, where="per_sample_grad"):
-    """Expect the sentence that says what is wrong, and its cure."""
+    """Assert that a call raises the error on random numbers, from the function ``where``."""
     with pytest.raises(RuntimeError, match=f"^{where}: .*draw random numbers beforehand, one for"):
         call()
 
@@ -175,7 +175,7 @@ def test_a_draw_beside_an_aux_is_refused(backend, jit):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_draw_in_training_mode_alone_is_refused_in_training_mode_alone(backend):
-    """The flag is static: each value of it has a check of its own."""
+    """Call with a static flag: each value of it is checked by itself."""
 
     def loss(theta, x, training):
         if training:
@@ -193,7 +193,7 @@ def test_a_draw_in_training_mode_alone_is_refused_in_training_mode_alone(backend
 
 # The global generators.
 def after(call):
-    """Return numbers drawn from the global generators after a call."""
+    """Return `drawn` numbers after seeding the global generators and a call."""
     seed()
     call()
     return drawn()
@@ -214,7 +214,7 @@ def test_a_refusal_leaves_the_global_generators_where_they_were(backend, way):
 @pytest.mark.parametrize("way", ["vmap", "loop"])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_check_draws_nothing_of_what_a_loss_draws_for_other_ends(backend, way):
-    """Such as to print one loss of a hundred: all calls draw as many numbers, the first too."""
+    """Let a loss draw, for instance to log: the first call must draw as many as the others."""
     seen = []
 
     def loss(theta, x):
@@ -249,7 +249,7 @@ def noted(calls, theta, x):
 
 
 def remembered(kept, theta, x):
-    """Draw once and keep it: a random feature is one for all samples by intention."""
+    """Return a sample's loss with a random feature, drawn once and stored in ``kept``."""
     if not kept:
         kept.append(OWN.normal(size=D))
     return (theta * x * ps.backend(ps.arrays.backend_of(theta)).asarray(kept[0])).sum()
@@ -308,7 +308,7 @@ def test_keys_for_each_sample_are_right(make, way):
 
 # Where somebody else traces, there is no number to compare, and nothing is asked of it.
 def outer(backend):
-    """Return a backend's own vmap, jit and grad."""
+    """Return the framework's own (vmap, jit, grad)."""
     if backend == "numpy":
         return ps.engine.vmap, ps.engine.jit, ps.engine.grad
     if backend == "jax":

@@ -1,6 +1,6 @@
-"""Errors of record: each names the call, what was given and what is needed.
+"""Errors of record: every wrong use in wrong_records raises its error.
 
-A row whose name has no space is quoted in reference/errors.md, which test_error_index reads.
+An entry whose name has no space is quoted in reference/errors.md, which test_error_index reads.
 """
 
 from pathlib import Path

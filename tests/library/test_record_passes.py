@@ -1,4 +1,4 @@
-"""Around one pass: `.grad`, hooks, checkpoints, micro-batches, backward passes of one's own."""
+"""`record` beside `.grad`, hooks, checkpoints, micro-batches and other backward passes."""
 
 from functools import partial
 
@@ -76,7 +76,7 @@ def test_weights_of_every_kind_and_the_bound_as_a_tensor():
 
 
 def test_the_noise_scale_adds_up_over_batches():
-    """Both estimates are those of the rows by hand."""
+    """Compare both estimates with those from the rows by formula, for one batch and a sum."""
     model, x = build("Linear, T = 7", size=8)
     scale, rows = record_of(model, x).noise_scale(), flat(oracle(model, x))
     assert_close(scale.noise, float(rows.var(0).sum()))
@@ -106,7 +106,7 @@ def test_a_row_that_is_no_number_is_named_and_left_out(name, scratch, monkeypatc
 
 
 def test_a_nan_behind_a_row_of_zeros_is_named():
-    """Python's max(0.0, nan) is 0.0."""
+    """Use norms 0 and NaN of two parameters, of which Python's max(0.0, nan) would be 0.0."""
     model = nn.ParameterList([torch.zeros(2), torch.ones(2)])
     x = torch.ones(4, 2)
     x[1] = torch.nan
@@ -156,7 +156,7 @@ def test_hooks_of_another_record_are_no_hooks_of_the_users():
 # Checkpoints, and functions that hide a graph
 @pytest.mark.parametrize("accumulate", [False, True])
 def test_a_checkpointed_block_runs_three_times(accumulate):
-    """It has a positional table used twice, an index, and a count of its runs."""
+    """Count the runs of a block with a table used twice and an index; compare its rows."""
     count = []
 
     def block(m, x):

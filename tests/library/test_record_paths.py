@@ -1,4 +1,4 @@
-"""From a parameter to its uses: views, cuts and lookups, functions of it, several uses at once."""
+"""Parameters used through views, slices, lookups and functions, and several times."""
 
 import math
 from contextlib import nullcontext
@@ -93,7 +93,7 @@ def test_what_only_moves_numbers_needs_no_autograd(operation):
 
 
 class Checked(torch.autograd.Function):
-    """A cube whose backward pass looks at a number: vmap cannot."""
+    """A cube whose backward pass calls item(), which vmap refuses."""
 
     @staticmethod
     def forward(ctx, w):
@@ -173,7 +173,7 @@ def test_pieces_of_one_weight(pieces, shape, monkeypatch):
 
 
 def gradient(function):
-    """Return the gradient of a function with respect to its input: a second use of w."""
+    """Return call(x, w), the gradient of sum(sin(function(x, w))) for x."""
 
     def call(x, w):
         x = x.clone().requires_grad_()

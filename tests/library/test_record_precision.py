@@ -1,4 +1,4 @@
-"""Norms, clipped sums, moments and products where rows are near the ends of their type's range."""
+"""Norms, clipped sums, moments and products of very large and very small rows."""
 
 import pytest
 import torch

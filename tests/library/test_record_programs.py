@@ -1,7 +1,7 @@
-"""Rows of unusual programs: against autograd's gradient of each loss on the recorded graph.
+"""Rows of unusual programs, against autograd's gradient of each loss on the recorded graph.
 
-PROGRAMS has a model and its batches. Weights are used where no layer sees it; layers are changed
-from outside; parameters are repeated.
+An entry of PROGRAMS has a model and its batches: weights are used outside of their layers, layers
+are changed from outside, parameters are repeated.
 """
 
 import copy
@@ -33,7 +33,7 @@ def p(*shape):
 
 
 def r(*shape):
-    """Return batch number n of random inputs."""
+    """Return a function of n that returns (random inputs of ``shape``,)."""
     return lambda n: (torch.randn(*shape, dtype=torch.float64),)
 
 
@@ -129,7 +129,7 @@ def build(name):
 
 
 def record_and_oracle(model, inputs, stop=None):
-    """Return the record of one pass and the rows that autograd gives, loss by loss."""
+    """Return (record of one pass, {name: rows} by autograd, loss by loss)."""
     with replayed(stop) if stop else nullcontext(), ps.record(model) as record:
         each = losses(model(*inputs))
         record.backward(each, retain_graph=True)

@@ -1,4 +1,4 @@
-"""Cases that a rule of the table of forms must refuse: the rows are still those of the loop."""
+"""Cases that a rule in RULES must refuse; their rows are still those of the loop."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from support.layer_models import ATEN, B, agree, alone, one_pass, own, penalised
 
 
 def as_channels(function):
-    """Call it with the samples as the channels of one image, (1, B, places)."""
+    """Return function with the samples as the channels of one image, (1, B, positions)."""
     return lambda x, w: function(x[None], w)[0]
 
 
@@ -24,7 +24,7 @@ def statistics(x):
 
 
 def bags(x, w, **options):
-    """Two of three words for each sample."""
+    """Return the results of embedding_bag for two bags of three words in each sample."""
     return F.embedding_bag(x.view(-1, 3), w, **options).view(B, -1)
 
 

@@ -1,4 +1,4 @@
-"""Each rule of the table of forms is used where it applies, without a second backward pass."""
+"""Each rule in RULES is used where it applies, and no rows are computed sample by sample."""
 
 from contextlib import nullcontext
 
@@ -32,12 +32,12 @@ def affine(m, x):
 
 
 def one_by_one(function):
-    """Return a loop over the samples."""
+    """Return a function of (batch, w) that calls function(x, w) for one sample after the other."""
     return lambda batch, w: torch.stack([function(x, w) for x in batch])[..., None]
 
 
 def beside(x):
-    """Several products: (2, 4, 7 B), the positions of all samples along the last axis."""
+    """Return x as (2, 4, 7 B): the positions of all samples along the last axis."""
     return x.permute(1, 3, 0, 2).flatten(2)
 
 
@@ -217,7 +217,7 @@ BAGS = [  # mode, with the last offset, padding
 
 @pytest.mark.parametrize(("mode", "last", "padding"), BAGS)
 def test_bags_of_several_lengths(mode, last, padding):
-    """Empty bags, an index twice in one bag, one that is padding; weights of the words' own."""
+    """Use empty bags, an index twice in a bag, a padding index and weights for each word."""
     torch.manual_seed(0)
     by_frequency = mode == "by frequency"
     options = {"include_last_offset": last, "padding_idx": padding}

@@ -1,4 +1,4 @@
-"""An LSTM in float32, which PyTorch runs as one operation a layer and direction on a CPU."""
+"""Rows of an LSTM in float32, which PyTorch runs on a CPU as one node a layer and direction."""
 
 import copy
 from functools import partial
@@ -36,7 +36,7 @@ USED = list(chain.from_iterable(combinations(PARTS, n) for n in (1, 2, 3)))
 
 
 def first(layer, found):
-    """Return the layer's three results with the samples first."""
+    """Return the layer's output, h and c as a dict, with the samples along axis 0."""
     output, (h, c) = found
     return {
         "output": output if layer.batch_first else output.transpose(0, 1),
@@ -46,13 +46,13 @@ def first(layer, found):
 
 
 def loss_of(layer, x, used=("output",)):
-    """Return (B,): losses of some of the results, from x (B, T, d)."""
+    """Return losses (B,) of the results named in ``used``, for inputs x (B, T, d)."""
     found = first(layer, layer(x if layer.batch_first else x.transpose(0, 1)))
     return sum(losses(found[name]) for name in used)
 
 
 def recorded(model, run):
-    """Return the record of a pass, its graph, and its losses; nothing may be replayed."""
+    """Return (record, graph, losses) of a pass; assert that no rows are replayed."""
     with ps.record(model) as record:
         each = run()
         graph = Graph([(each.grad_fn, 0, SampleAxis(0))], record._capture.names, len(each))
@@ -63,7 +63,7 @@ def recorded(model, run):
 
 
 def rows_agree(rows, expected, tolerance=FLOAT32):
-    """Compare row by row, by the norm of each."""
+    """Assert that each row is close to the expected one, relative to its norm."""
     assert rows.keys() == expected.keys()
     for name, of_name in expected.items():
         error = (rows[name] - of_name).flatten(1).norm(dim=1)
@@ -73,7 +73,7 @@ def rows_agree(rows, expected, tolerance=FLOAT32):
 @pytest.mark.parametrize("used", USED, ids="+".join)
 @pytest.mark.parametrize("name", LAYERS)
 def test_rows_of_what_is_used(name, used):
-    """Against autograd on the same graph, and the layer in float64, which is no one operation."""
+    """Compare with autograd on the same graph, and in float64, where the layer is many nodes."""
     torch.manual_seed(0)
     make, steps = LAYERS[name]
     layer = make()
@@ -112,7 +112,7 @@ def test_the_rules_are_taken_and_the_steps_worked_out_once(monkeypatch):
 
 
 def test_clipped_rows_beside_grad():
-    """In the pass that fills ``.grad``."""
+    """Compute clipped sums from the pass that fills ``.grad``."""
     torch.manual_seed(0)
     layer, x = LAYERS["two layers both ways"][0](), torch.randn(B, T, D)
     rows = alone(layer, loss_of(layer, x, ("output", "c")))
@@ -142,13 +142,13 @@ def unbatched(m, x):
 
 
 def in_pairs(m, x):
-    """Two texts a sample, in one batch of the layer."""
+    """Run two texts for each sample, side by side in one batch of the layer."""
     pairs = torch.stack([x, x.flip(1).sin()], 1)  # (B, 2, T, d)
     return m.layer(pairs.flatten(0, 1).transpose(0, 1))[0].transpose(0, 1).unflatten(0, (-1, 2))
 
 
 def two_views(m, x):
-    """Two batches one behind the other."""
+    """Run two views of the batch, one batch behind the other."""
     found = m.layer(torch.cat([x, x.flip(1).sin()]).transpose(0, 1))[0].transpose(0, 1)
     return torch.cat(found.chunk(2), 1)
 
@@ -159,14 +159,14 @@ def twice(m, x):
 
 
 def of_several_lengths(m, x):
-    """A number for each sample: of its own last step, and of its last state."""
+    """Return for each sample i its output at step i % T plus a function of its last states."""
     found, (h, _) = m.layer(x.transpose(0, 1))
     found, last = found.transpose(0, 1), torch.cat([h[-2], h[-1]], 1).sin()
     return torch.stack([found[i, i % T] + last[i] for i in range(len(x))])
 
 
 def shifted(m, x):
-    """The last state and the shift have one cotangent, in the same memory."""
+    """Add a parameter to the last state: both get one cotangent, in the same memory."""
     return (m.layer(x.transpose(0, 1))[1][0] + m.shift).transpose(0, 1)
 
 
@@ -198,7 +198,7 @@ def test_frozen_weights_and_weights_made_of_others():
 
 @pytest.mark.parametrize("inside", [False, True])
 def test_in_16_bits(inside):
-    """The layer in bfloat16, or under autocast, the backward pass as well."""
+    """Run the layer in bfloat16, or under autocast with the backward pass inside."""
     torch.manual_seed(0)
     layer, x = nn.LSTM(D, H, 2, bidirectional=True), torch.randn(B, T, D)
     exact = alone(layer, loss_of(layer, x))
@@ -213,7 +213,7 @@ def test_in_16_bits(inside):
 
 @pytest.mark.parametrize("used", [("h",), ("output", "h"), ("h", "c")], ids="+".join)
 def test_states_that_hold_the_samples_elsewhere(used):
-    """As many samples as features: loss i is of feature i of the last states."""
+    """Use as many samples as features, and let loss i depend on feature i of the last states."""
     torch.manual_seed(0)
     layer, x = nn.LSTM(B, B, batch_first=True), torch.randn(B, T, B)
     with replayed(f"{KIND}Backward0"), ps.record(layer) as record:

@@ -1,7 +1,8 @@
-"""Samples that are computed apart, joined, cut or written into an array: rows without a replay.
+"""Samples that are computed one by one, joined, split or written into an array.
 
-Losses of a loop, bags of several sizes, two views of a batch, packed texts, gradient penalties.
-Each model meets three batches of other sizes; the truth is autograd, loss by loss.
+The programs are loops over samples, bags of several sizes, two views of a batch, packed texts,
+gradient penalties. Each runs on batches of three sizes; the rows are compared with autograd's,
+loss by loss.
 """
 
 import warnings
@@ -37,7 +38,7 @@ def images(size):
 
 
 def bags(size):
-    """Return one matrix for each sample, of 1 to 4 lines."""
+    """Return a list of random matrices of 1 to 4 lines, one for each sample."""
     return [vectors(1 + n % 4) for n in range(size)]
 
 
@@ -46,7 +47,7 @@ def lengths(texts):
 
 
 def owners(bags):
-    """Return for each line of the joined bags which bag it is of."""
+    """Return the index of the bag that each line of the joined bags belongs to."""
     return arange(len(bags)).repeat_interleave(lengths(bags))
 
 
@@ -66,7 +67,7 @@ def written(m, bags, width=0):
 
 
 def of_groups(m, x):
-    """Two heads for two groups of samples, written where they belong."""
+    """Return losses by two heads for two groups of samples, written into one array."""
     each, even = torch.zeros(len(x)).double(), arange(len(x)) % 2 == 0
     each[even] = m.net(x[even]).square().sum(1)
     each[~even] = m.head(x[~even]).sin().sum(1)
@@ -98,7 +99,7 @@ def three_views(m, x):
 
 
 def interleaved(m, x):
-    """Each sample's two views side by side; the other view's part is a constant."""
+    """Return losses of two views of each sample, side by side along axis 0."""
     z = m.net(torch.stack([x, 2 * x + 1], 1).flatten(0, 1))
     y = m.head(z)
     return F.cosine_similarity(y[0::2], z[1::2].detach()) + (y[1::2] - z[0::2]).square().sum(1)
@@ -111,7 +112,7 @@ def shifted(z, w):
 
 
 def formulas(m, x):
-    """A formula of its own for every third sample, two parts of the model for some of them."""
+    """Return losses by three formulas in turn, one of which uses another layer, too."""
     z = m.net(x)
     of = (lambda z: z.exp().sum(), lambda z: loss(z, 1), lambda z: m.head(z).square().sum())
     return torch.stack([of[n % 3](z[n]) for n in range(len(x))])
@@ -145,7 +146,7 @@ def padded(m, bags):
 
 
 def pooled(m, bags, scatter=False):
-    """As graph networks do: the entries of all samples in one array, added up by an index."""
+    """Return losses of bags joined in one array and summed by an index, as in graph networks."""
     whose, z = owners(bags), m.net(torch.cat(bags))
     zeros = torch.zeros(len(bags), 3).double()
     if scatter:
@@ -156,7 +157,7 @@ def pooled(m, bags, scatter=False):
 
 
 def packed(m, texts):
-    """Texts of several lengths through a recurrent layer; the last states count."""
+    """Return losses of texts of several lengths, packed for a recurrent layer."""
     padded = pad_sequence([m.net(text) for text in texts])
     text = pack_padded_sequence(padded, lengths(texts), enforce_sorted=False)
     output, state = m.layer(text)
@@ -171,7 +172,7 @@ def penalty(m, x):
 
 
 def curvature(m, x):
-    """A model of a score: its loss has the square of its derivative, and a second derivative."""
+    """Return score matching losses: a squared derivative plus a second derivative."""
     x = x.clone().requires_grad_()
     (g,) = torch.autograd.grad(m.net(x).sum(), x, create_graph=True)
     (h,) = torch.autograd.grad((g * x.detach().sign()).sum(), x, create_graph=True)
@@ -179,7 +180,7 @@ def curvature(m, x):
 
 
 def fused(m, x):
-    """Operations of three arrays, of which a parameter is one."""
+    """Return losses by operations of two or three arrays, one of which is a parameter."""
     each = torch.addcmul(x, m.w, x.flip(1), value=0.5).sin() + torch.lerp(x, m.w, 0.3).square()
     each = each + torch.maximum(x, m.v) + torch.where(x > 0, x, m.w).cos()
     return (each + torch.atan2(x, m.v) * torch.lerp(x, x + 1, m.w)).sum(1)
@@ -191,7 +192,7 @@ def permuted(m, x):
 
 
 def steps(m, x, add=False):
-    """What each step computes is written into an array of all steps."""
+    """Return losses of an array into which the result of each step is written."""
     h = torch.zeros(len(x), 4, 3).double()
     for t in range(4):
         h[:, t] = h[:, t] + m.net(x * t) if add else m.net(x * t)
@@ -214,7 +215,7 @@ class Cube(torch.autograd.Function):
 
 
 class Gate(torch.autograd.Function):
-    """Two outputs of two arrays, a number between them and one that needs no gradient."""
+    """A custom function with two outputs, whose inputs are three arrays and a Python number."""
 
     @staticmethod
     def forward(ctx, constant, x, factor, y):
@@ -228,7 +229,7 @@ class Gate(torch.autograd.Function):
 
 
 class Affine(torch.autograd.Function):
-    """One number for each line; what is shared is left to PyTorch to sum."""
+    """A custom product x @ w; its gradient for w is one for each line, which PyTorch sums."""
 
     @staticmethod
     def forward(ctx, x, w):
@@ -242,7 +243,7 @@ class Affine(torch.autograd.Function):
 
 
 class Unit(Cube):
-    """No derivative: the batch's cotangent is divided by its length."""
+    """A cube whose backward pass, which is wrong, divides the batch's cotangent by its norm."""
 
     @staticmethod
     def backward(ctx, ct):
@@ -250,7 +251,7 @@ class Unit(Cube):
 
 
 class Exchange(Cube):
-    """What two neighbours give a sample cancels where all cotangents are the same."""
+    """A function that mixes neighbouring samples, though not where all cotangents are equal."""
 
     @staticmethod
     def forward(ctx, x):
@@ -267,7 +268,7 @@ def gated(m, x):
 
 
 def masked(m, x):
-    """Of each sample two places of four, chosen by a mask, and added up again."""
+    """Return losses of two positions of each sample, chosen by a mask and summed by an index."""
     n, hidden = arange(len(x)), torch.zeros(len(x), 4, dtype=torch.bool)
     hidden[n, n % 4] = hidden[n, (n + 1) % 4] = True
     each = m.net(x[:, :, None] * torch.ones(4, dtype=x.dtype))[hidden].square().sum(1)
@@ -281,7 +282,7 @@ def critic(*norm):
 
 
 def each(function):
-    """Return a model's forward pass that works on one sample after the other."""
+    """Return a function of (model, samples) that computes the losses by a loop."""
     return lambda m, xs: torch.stack([function(m, x).square().sum() for x in xs])
 
 
@@ -442,7 +443,7 @@ TRIED = {  # functions of one's own that keep the samples apart
 
 
 def compare(case):
-    """Compare a record with autograd, for batches of several sizes."""
+    """Compare the record of a case, (function, parts, batch), with autograd, in several sizes."""
     function, parts, batch = case[:3]
     torch.manual_seed(0)
     model = Made(function, **{name: part() for name, part in parts.items()}).double()
@@ -462,7 +463,7 @@ def test_rows_need_no_replay(name):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("name", ["places by a mask", "another order"])
 def test_shorter_numbers_tell_their_places_too(name, dtype):
-    """600 samples of 12 numbers: each place takes two digits of bfloat16."""
+    """Use 600 samples of 12 numbers, too many places to be told apart by one 16-bit number."""
     function, parts, batch = PROVED[name]
     torch.manual_seed(0)
     model, x = Made(function, net=mlp()).to(dtype), batch(600).to(dtype)
@@ -480,7 +481,7 @@ def test_rows_that_are_replayed_are_right_and_the_warning_says_why_and_at_what_p
 
 @pytest.mark.parametrize("most", [0, 2**20])
 def test_replays_are_kept_for_the_next_parameter_or_run_again(most, monkeypatch):
-    """Of one sample the loss does not depend on the layer."""
+    """Replay with and without memory for it; one sample does not depend on the layer."""
     monkeypatch.setattr(replay, "CACHE_BYTES", most)
     function = each(lambda m, x: m.net(x) if len(x) != 2 else x * m.w)
     with replayed("WeightNorm"):
@@ -502,7 +503,7 @@ def test_a_function_of_ones_own_alone_is_run_for_each_sample(name):
 
 
 def test_samples_apart_are_replayed_each_through_its_own_graph():
-    """The price is a loop's: as many calls of a function as there are samples."""
+    """Count the calls of a custom function: one for each sample, as in a loop."""
     calls = []
 
     class Counted(Cube):

@@ -1,4 +1,4 @@
-"""statistics.py: known numbers, trees, three backends, and the estimators' expectation."""
+"""statistics.py: known results, trees, all backends, and the estimators' expectation."""
 
 import itertools
 import math
@@ -86,7 +86,7 @@ def test_rows_without_entries_have_norm_zero(name, dtype, norm):
 
 
 def test_the_largest_entry_may_be_in_any_array_of_the_tree():
-    """Were it not found, its square would overflow."""
+    """Put it into each array in turn: its square would overflow if it were missed."""
     for last in range(3):
         rows = [np.array([[3.0]]), np.array([[4.0]]), np.array([[12.0]])]
         rows[last] = rows[last] * 1e200
@@ -125,7 +125,7 @@ def test_a_row_with_an_infinity_or_a_nan_has_no_finite_norm():
 
 
 def test_the_estimates_are_unbiased():
-    """Over all samples of three rows out of a known population, drawn with replacement."""
+    """Average over all batches of three drawn with replacement from three known rows."""
     population = np.array([[1.0, 0.0], [3.0, 1.0], [-1.0, 4.0]])
     batches = itertools.product(population, repeat=3)
     estimates = np.array([statistics.signal_and_noise(np.array(b)) for b in batches])
@@ -182,7 +182,7 @@ USES = {
 
 @pytest.mark.parametrize("name", ["numpy", "jax"])
 def test_a_whole_step_is_compiled(name):
-    """Rows and all that is made of them, in one program: the numbers of NumPy outside."""
+    """Compile rows and all their statistics in one program; compare with NumPy, not compiled."""
     own, rng = ps.backend(name), np.random.default_rng(0)
     params = {"w": rng.normal(size=3), "m": np.ones((5, 2))}
     data = rng.normal(size=(4, 3)), rng.normal(size=4)

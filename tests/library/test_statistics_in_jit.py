@@ -31,7 +31,7 @@ ROWS = {  # of a wide and of a high matrix, a vector and a number
 
 
 def noisy(noise_multiplier=1.0, **settings):
-    """Return a function of rows that draws from a generator of its own at each call."""
+    """Return a function of rows: `noisy_mean` with a NumPy generator of its own."""
     settings = {"max_norm": 0.7, "divisor": 5, "rng": np.random.default_rng(0), **settings}
     return lambda rows: privacy.noisy_mean(rows, noise_multiplier=noise_multiplier, **settings)
 
@@ -58,7 +58,10 @@ def stacked(trees):
 
 
 def one_by_one(jit):
-    """One compiled function, called for each: what is frozen at the first call shows."""
+    """Return run(f, trees), which compiles f once and calls it for each tree.
+
+    What is fixed at the first call then gives wrong results at the second.
+    """
 
     def run(f, trees):
         compiled = jit(f)
@@ -76,7 +79,7 @@ def at_once(vmap):
 
 
 def transforms():
-    """Return name -> (backend, function that applies a function of rows to several trees)."""
+    """Return {name: (backend, run(f, trees))}; run applies f to each tree in a transform."""
     found = {
         "engine.jit": ("numpy", one_by_one(ps.engine.jit)),
         "engine.vmap": ("numpy", at_once(ps.engine.vmap)),
@@ -98,7 +101,7 @@ TRANSFORMS = transforms()
 
 
 def right_or_said(call, expected, words="outside", tolerance=FLOAT32):
-    """Compare a result, or expect an error message of this package that names a cure."""
+    """Assert that call() returns ``expected`` or raises an error in one line with ``words``."""
     said = None
     try:
         found = call()
@@ -142,7 +145,7 @@ def test_inside_jit_half_precision_is_added_up_in_float32_too(name):
 
 # What one would write: a whole step in one function.
 def steps(backend):
-    """Return name -> step(theta, x, y)."""
+    """Return {name: step(theta, x, y)} of training steps that use statistics of rows."""
     rows_of = ps.per_sample_grad(ps.squared_loss)
     both = ps.per_sample_value_and_grad(ps.squared_loss)
 
@@ -172,7 +175,7 @@ def test_a_whole_step_in_jit_ends_where_one_outside_ends(backend, step):
 
 @pytest.mark.parametrize("backend", ["numpy", "jax"])
 def test_the_noise_of_a_compiled_step_is_not_that_of_the_step_before(backend):
-    """Were it drawn while jit traces, it would be one for ever, and nothing private."""
+    """Call a compiled step twice: noise drawn while tracing would be the same in both."""
     rows, f = arrays(ROWS, backend), noisy()
     outside, again = f(rows), f(rows)
     assert not np.allclose(outside["b"], again["b"])
@@ -206,7 +209,7 @@ def test_a_traced_setting_counts_or_is_said_to_be_traced(backend, name):
 @pytest.mark.parametrize("clip", [statistics.clip, statistics.clipped_sum])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_several_bounds_at_once_and_the_derivative_in_a_bound(backend, clip):
-    """As one looks for a bound, or learns it."""
+    """Map clipping over three bounds by vmap, and differentiate it for the bound."""
     rows, own = arrays(ROWS, backend), ps.backend(backend)
     bounds = np.array([0.2, 0.7, 90.0])
     expected = [clip(rows, float(c)) for c in bounds]
@@ -246,7 +249,7 @@ def test_a_poisson_batch_has_no_size_inside_jit(size, rate):
 
 
 def said_of_jit():
-    """Return call -> (runs inside jax.jit, what must be fixed), as the page of names says."""
+    """Return {call: (whether it runs inside jax.jit, what must be static)} by the API page."""
     text = (ROOT / "reference" / "api.md").read_text("utf-8")
     lines = text.partition("| call | inside")[2].partition("\n\n")[0].splitlines()[2:]
     found = {}
@@ -259,7 +262,7 @@ def said_of_jit():
 
 
 def of_page(bound, key):
-    """Return call -> a function of arrays, by the names of the page; a bound may be traced."""
+    """Return {call: function of rows} for the names on the API page; ``bound`` may be traced."""
     stats, given = statistics, arrays((theta, states, rewards), "jax")
     calls = {name: getattr(stats, name) for name in stats.__all__}
     calls |= {n: partial(getattr(stats, n), max_norm=bound) for n in ("clip", "clipped_sum")}
@@ -304,7 +307,7 @@ def test_the_page_names_all_of_them():
 
 # Memory that was given away, as by donate_argnums.
 def given_away(which):
-    """Return arguments one of which has been donated to a call."""
+    """Return arguments (params, x, y), number ``which`` of them donated and so deleted."""
     given = list(arrays(({"w": theta}, states, rewards), "jax"))
     take = jax.jit(lambda tree: jax.tree.map(lambda x: x + 1, tree), donate_argnums=0)
     take(given[which])
@@ -340,7 +343,7 @@ def test_a_donated_array_is_named_at_the_first_call_and_at_each_later_one(way, w
 
 @pytest.mark.skipif("jax" in MISSING, reason="jax is not installed")
 def test_a_loop_that_donates_its_parameters_goes_on_with_what_comes_back():
-    """The cure: use the result of the step in place of the donated array."""
+    """Use the result of each step in place of the donated array, as the message advises."""
     rows_of = ps.per_sample_grad(ps.squared_loss)
 
     def step(t, x, y):

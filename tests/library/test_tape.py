@@ -1,7 +1,7 @@
 """tape.tensor against PyTorch, case by case.
 
-Each row of CASES is a short program for either library; the observations it yields must agree.
-Where the two differ on purpose, test_leaf_programs says so.
+An entry of CASES is a short program for either library; what it yields must agree. Where the two
+differ on purpose, test_leaf_programs says so.
 """
 
 import gc
@@ -43,7 +43,7 @@ CHANGES_OF_BITS += [operator.ilshift, operator.irshift]
 
 
 def numbers(x):
-    """Convert a tensor, an array or None for comparison."""
+    """Return a tensor or array as a NumPy array; None and Python values as they are."""
     if x is None or isinstance(x, bool | str | int | float):
         return x
     return np.array(x.detach().numpy() if hasattr(x, "detach") else x)
@@ -209,7 +209,7 @@ def unrecorded(m, x):
 
 
 def changed(loss, part):
-    """Change something after the loss has recorded it."""
+    """Change ``part`` in place after the loss has recorded it, then run the backward pass."""
     part += 1.0
     loss.backward()
 
@@ -323,7 +323,7 @@ def test_a_failing_block_leaves_recording_on():
 
 
 def test_tensors_inside_the_other_transforms():
-    """A tensor is a tracer of level 0: grad and vmap of a function of tensors stay on the tape."""
+    """Nest grad, vmap and jit in the tape, whose tensors are tracers of level 0."""
     x = tape.tensor(np.array([0.5, 1.0]), requires_grad=True)
     inner = engine.grad(lambda y: xp.sum(xp.tanh(y) * x))(x)
     xp.sum(inner).backward()

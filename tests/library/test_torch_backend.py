@@ -1,6 +1,6 @@
 """PyTorch only: Python numbers made from a parameter, and torch.compile.
 
-Each program below once gave wrong rows in silence, or an error that said nothing.
+Each of these programs once gave wrong rows without an error, or an error of no use.
 """
 
 import math
@@ -63,7 +63,7 @@ def test_parameters_of_a_model_are_taken_and_their_grad_is_left_alone():
 
 # torch.compile.
 def test_an_int_as_a_factor(light_compiler):
-    """PyTorch's compiler made a symbol of it, and failed with words about fake tensors."""
+    """Compile with several ints, of which PyTorch's compiler would make a symbolic size."""
     loss = lambda theta, x, y, k: ps.squared_loss(theta, x, y) * k  # noqa: E731
     rows_of = ps.per_sample_grad(loss, (None, 0, 0, None), jit=True)
     for k in (1, 2, 3):
@@ -90,7 +90,7 @@ def test_what_only_the_compiler_refuses_is_said_by_the_compiler(light_compiler):
 
 
 def test_more_functions_are_compiled_than_the_limit_for_one_code_object(light_compiler):
-    """Without a code object each, the ninth different function fails in torch 2.13."""
+    """Compile more functions than recompile_limit: each must have a code object of its own."""
     x = torch.ones(2)
     for k in range(torch._dynamo.config.recompile_limit + 2):
         scaled = ps.backend("torch").jit(torch.vmap(lambda x, k=k: x * float(k + 0.5)))

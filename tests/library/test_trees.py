@@ -1,4 +1,4 @@
-"""Trees: rows have the structure of the parameters, for every type that is a tree."""
+"""Rows have the tree structure of the parameters, for every registered type of tree."""
 
 from collections import OrderedDict
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Results written into a work array of NumPy: right rows, or one sentence with the cure."""
+"""Losses that write into a NumPy array: rows are right, or the error says what to do."""
 
 import re
 from functools import partial
@@ -25,7 +25,7 @@ def one_number(theta, x):
 
 
 def step_by_step(theta, x):
-    """Each from the one before, as a filter or an integration does it."""
+    """Compute each entry from the one before, as a filter or an integration does."""
     h = np.empty(4)
     h[0] = x
     for i in range(3):
@@ -47,7 +47,7 @@ def entry_of_a_matrix(theta, x):
 
 
 def rotation(theta, x):
-    """All entries of a matrix, one by one."""
+    """Fill a rotation matrix entry by entry."""
     r = np.zeros((2, 2))
     r[0, 0] = r[1, 1] = np.cos(theta[0])
     r[1, 0] = np.sin(theta[0])
@@ -177,7 +177,7 @@ def put(theta, x):
 
 
 def scattered(theta, x):
-    """A histogram, or an aggregation over neighbours."""
+    """Add up entries by index with np.add.at, as in a histogram."""
     r = np.zeros(2)
     np.add.at(r, [0, 1, 0], theta * x)
     return r[0] * r[1]
@@ -207,7 +207,7 @@ def in_a_view(theta, x):
 
 
 def of_another_function(theta, x):
-    """The array is filled out of sight."""
+    """Have another function fill the array."""
 
     def fill(r, values):
         for i, value in enumerate(values):
@@ -234,7 +234,7 @@ CURE = "stack|concat|use the result"  # a = a + x for a += x
 
 
 def said(error):
-    """Return an error, its causes and notes, as Python prints them."""
+    """Return the messages and notes of an error and of its causes, one a line."""
     texts = []
     while error is not None:
         texts += [str(error), *getattr(error, "__notes__", ())]
@@ -243,7 +243,7 @@ def said(error):
 
 
 def exact(program, x):
-    """Return the gradient, from central differences, which need no transform."""
+    """Return the gradient of program(theta, x) for theta at THETA, by central differences."""
     columns = []
     for step in 1e-4 * np.eye(3):
         up, down = program(THETA + step, x), program(THETA - step, x)
@@ -286,7 +286,7 @@ def test_so_does_jit_alone(program):
 
 
 def test_an_error_of_numpys_that_has_nothing_to_do_with_it_keeps_its_words():
-    """A list in the place of a number, and a shape that does not fit: mistakes of another kind."""
+    """Write a list in the place of a number, and a shape that does not fit."""
 
     def ragged(theta, x):
         r = np.zeros(2)
@@ -306,7 +306,7 @@ def test_an_error_of_numpys_that_has_nothing_to_do_with_it_keeps_its_words():
 
 
 def test_a_work_array_of_data_alone_is_no_fault():
-    """What is written there depends neither on a parameter nor on the sample."""
+    """Write numbers that depend neither on a parameter nor on the sample."""
 
     def smoothed(theta, x):
         kernel = np.zeros(3)

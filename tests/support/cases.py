@@ -1,8 +1,8 @@
-"""The losses under test, each with data of distinct samples and its rows in closed form.
+"""The losses under test, each with parameters, a batch, and a formula for its rows.
 
-A case's data are NumPy arrays; ``arrays`` converts them to a backend and the floating-point ones
-to a dtype. A closed form is written by hand from the loss's formula, so it shares no code with the
-package.
+The data are NumPy arrays with samples that differ; ``inputs`` converts them to a backend and the
+floating-point ones to a dtype. The formula is written by hand in NumPy, so it shares no code with
+the package.
 """
 
 import os
@@ -34,7 +34,7 @@ class Case(NamedTuple):
 
 
 def arrays(tree: Any, backend: str, dtype: str = "float64") -> Any:
-    """Return the tree with its arrays converted to a backend, and to ``dtype`` unless integers."""
+    """Return the tree as arrays of a backend; those that are not integers get ``dtype``."""
     asarray = ps.backend(backend).asarray
     integer = lambda x: np.asarray(x).dtype.kind == "i"  # noqa: E731, labels stay integers
     return tree_map(lambda x: asarray(x, None if integer(x) else dtype), tree)

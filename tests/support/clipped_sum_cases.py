@@ -1,7 +1,7 @@
-"""Losses, and the way in which the rows of each of their parameters must be represented.
+"""Losses, and for each of their parameters what `forms` of `per_sample_norms` must answer.
 
-The expected ways (outer product, lookup or rows) follow the docstring of `per_sample_norms`, not
-the program. Many losses resemble one that is represented in another way.
+The expected answers (outer product, lookup or rows) follow its docstring, not its code. Many
+losses differ little from one with another answer.
 """
 
 import numpy as np
@@ -109,7 +109,7 @@ BOTH = {
 
 
 def doubled(f):
-    """Return a JAX function f with a custom VJP that is not the derivative of f."""
+    """Return f as a JAX function with a custom VJP rule that is not its derivative."""
     f = jax.custom_vjp(f)
     f.defvjp(lambda *a: (f(*a), a), lambda a, ct: tuple(ct.sum() * x + 1 for x in a))
     return f

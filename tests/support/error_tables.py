@@ -9,7 +9,7 @@ import pytest
 
 
 def check_errors(table, files):
-    """Check that every call raises its error, and that together they reach every ``raise``.
+    """Assert that every call raises its error, and that together they reach every ``raise``.
 
     An entry of ``table`` is (call, exception class, part of its message); ``files`` are the source
     files whose ``raise`` statements are counted.

@@ -316,7 +316,7 @@ TRIGGERS = {
 
 
 def message(name):
-    """Run a trigger; return the class name and the message of its error or warning."""
+    """Run a trigger; return (class name, message) of its error or warning, or (None, "")."""
     torch._dynamo.reset()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

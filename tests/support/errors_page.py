@@ -1,11 +1,11 @@
-"""The text of reference/errors.md, and the code that it suggests for each error."""
+"""The text of reference/errors.md (PAGE), and the code that it suggests (CURES)."""
 
 import re
 
 from support import ROOT
 
 PAGE = (ROOT / "reference" / "errors.md").read_text("utf-8")
-# The cures, each with what a reader may be assumed to have.
+# (heading of the section, source) of each block of Python.
 CURES = [
     (head, code)
     for head, body in re.findall(r"^## (.+)\n([\s\S]*?)(?=^## |\Z)", PAGE, re.MULTILINE)

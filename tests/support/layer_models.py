@@ -1,4 +1,4 @@
-"""Models with every kind of layer, and the comparison of `record` with a loop over samples."""
+"""Models with layers of many kinds, and the comparison of `record` with a loop over samples."""
 
 import copy
 
@@ -68,7 +68,7 @@ def indices(*shape):
 
 
 def twice(m, x):
-    """Call one Linear twice, so that the norm of its gradient has cross terms."""
+    """Call one Linear twice, so that the norms of its per-sample gradients have cross terms."""
     return m.first(torch.tanh(m.first(x)))
 
 
@@ -97,7 +97,7 @@ SOME = ["MLP", "Linear, T = 7", "Linear, T = 2, wide", "Conv2d, groups", "tied",
 
 
 def build(name, dtype="float64", size=B, seed=0):
-    """Return (model, inputs) of a case for ``size`` samples."""
+    """Return an entry of MODELS as (model with random normal parameters, ``size`` inputs)."""
     torch.manual_seed(seed)
     model, inputs = MODELS[name][0](), MODELS[name][1]
     for p in model.parameters():
@@ -108,21 +108,21 @@ def build(name, dtype="float64", size=B, seed=0):
 
 
 def losses(output):
-    """Return the loss of each sample, (B,); all outputs have different cotangents."""
+    """Return a loss for each sample, (B,), from a model's output; all cotangents are different."""
     flat = output.flatten(1)
     weights = torch.linspace(0.5, 1.5, flat.shape[1], dtype=flat.dtype)
     return (weights * torch.sin(flat)).sum(1)
 
 
 def oracle(model, x):
-    """Return the rows by name, each from a pass over a batch of that sample alone."""
+    """Return {name: rows}, each row from a pass over a batch of that one sample."""
     model = copy.deepcopy(model)
     rows = [alone(model, losses(model(x[i : i + 1]))) for i in range(len(x))]
     return {k: torch.cat([row[k] for row in rows]) for k in rows[0]}
 
 
 def alone(model, each):
-    """Return the rows by name, by torch.autograd.grad of each loss in ``each``."""
+    """Return {name: rows} of the trained parameters, by autograd.grad of each loss in ``each``."""
     named = {k: p for k, p in model.named_parameters() if p.requires_grad}
     rows = [
         torch.autograd.grad(loss, list(named.values()), retain_graph=True, materialize_grads=True)
@@ -132,20 +132,20 @@ def alone(model, each):
 
 
 def replayed(at=""):
-    """Return a context that expects the warning of rows replayed from an operation ``at``."""
+    """Return a context that asserts a warning: rows computed sample by sample from node ``at``."""
     text = f"^record: at {at}.* are worked out sample by sample"
     return pytest.warns(UserWarning, match=text)
 
 
 def record_of(model, x, **settings):
-    """Return the record of one pass; ``settings`` are passed to ``record.backward``."""
+    """Return the record of a forward and backward pass; ``settings`` go to record.backward."""
     with ps.record(model) as record:
         record.backward(losses(model(x)), **settings)
     return record
 
 
 def flat(rows):
-    """Return the rows of all parameters side by side, (B, number of parameter entries)."""
+    """Return {name: rows} as one tensor, (B, number of entries of all parameters)."""
     return torch.cat([g.reshape(len(g), -1) for g in rows.values()], 1)
 
 
@@ -158,7 +158,7 @@ def summed(rows, weights):
 
 
 def agree(record, expected, tolerance=FLOAT64):
-    """Compare all results of a record with those computed from the expected rows."""
+    """Assert that all results of a record are those computed from ``expected``, {name: rows}."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(buffers, "CACHE_BYTES", 0)  # or kept rows would answer for the forms
         _agree(record, expected, tolerance)
@@ -202,12 +202,12 @@ def own_function():
 
 
 def own(function, *shape):
-    """Return a function that makes a model ``function(x, w)`` with the parameter w."""
+    """Return a function that makes a model of ``function(x, w)``, w a parameter of ``shape``."""
     return lambda: Made(lambda m, x: function(x, m.w), w=nn.Parameter(torch.rand(shape) + 1))
 
 
 def penalised(*layers):
-    """Return a maker of models that output the gradient of ``layers`` for their input."""
+    """Return a function that makes a model whose output is d sum(sin(layers(x))) / dx."""
 
     def gradient(m, x):
         x = x.clone().requires_grad_()
@@ -217,7 +217,7 @@ def penalised(*layers):
 
 
 def one_pass(model, x):
-    """Return (record of one pass, graph of the losses, its cut); see `sites.cut`."""
+    """Return (record of one pass, graph of its losses, result of `sites.cut` for the graph)."""
     with ps.record(model) as record:
         each = losses(model(x))
         graph = Graph([(each.grad_fn, 0, SampleAxis(0))], record._capture.names, len(each))

@@ -1,4 +1,4 @@
-"""The frameworks that are not installed; pytest skips test modules that need one of them."""
+"""Find the frameworks that are not installed, and skip test modules that import one of them."""
 
 import importlib.util
 import sys

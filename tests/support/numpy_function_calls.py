@@ -1,8 +1,8 @@
-"""CALLS: calls of NumPy's functions, as source text.
+"""Calls of NumPy's functions: the table CALLS has their arguments as source text.
 
-Where the Array API has a function of the same name, they are calls of that one too. `x_35` is an
-array of shape (3, 5); its letter names the distribution that it is drawn from, away from kinks,
-ties and poles, so that finite differences may be taken. `i5_22` has indices below 5.
+The Array API's functions of the same names are tested with them, too. `x_35` is an array of shape
+(3, 5), drawn as LETTERS says for its letter: away from kinks, ties and poles, so that finite
+differences are accurate. `i5_22` are indices into an axis of length 5, of shape (2, 2).
 """
 
 import re
@@ -142,7 +142,7 @@ SHAPES = {
 
 
 def parsed(name, text, module=np):
-    """Return a call as a function of its arrays, and an Input for each of these, as one tuple."""
+    """Return a call in CALLS as a tuple: a function of arrays, then an Input for each array."""
     text = text if f"np.{name}(" in text else f"np.{name}({text})"
     found = dict.fromkeys(re.findall(r"\b([a-z])(\d*)_(\d*)\b", text))
     names = [f"{letter}{bound}_{shape}" for letter, bound, shape in found]
@@ -158,7 +158,7 @@ def lines(table):
 
 
 def calls():
-    """Yield (name, (function of arrays, Input of each array)) for every call."""
+    """Yield (name, (function of arrays, Input of each array, ...)) for CALLS and every ufunc."""
     yield from ((name, parsed(name, text)) for name, text in lines(CALLS))
     for name, domains in specs.DOMAINS.items():
         for shapes in SHAPES[len(domains)]:

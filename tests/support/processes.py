@@ -1,4 +1,4 @@
-"""Run Python in a process of its own."""
+"""Run this Python interpreter in a process of its own."""
 
 import os
 import subprocess
@@ -6,7 +6,10 @@ import sys
 
 
 def python(*arguments, env: dict | None = None, **options) -> subprocess.CompletedProcess:
-    """Run Python with these arguments, ``env`` added to the environment; it must exit with 0."""
+    """Run Python with ``env`` added to the environment; assert that its exit status is 0.
+
+    Its output is captured as text; it may take 300 seconds. ``options`` go to subprocess.run.
+    """
     command, env = [sys.executable, *arguments], os.environ | (env or {})
     options |= {"capture_output": True, "text": True, "check": False, "timeout": 300}
     done = subprocess.run(command, env=env, **options)

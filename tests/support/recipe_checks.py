@@ -9,7 +9,7 @@ import numpy as np
 
 
 def close(one, other) -> None:
-    """Raise unless two arrays have the same shape and equal entries, to float32's rounding."""
+    """Assert that two arrays have the same shape and, to float32's rounding, equal entries."""
     one, other = np.asarray(one), np.asarray(other)
     assert one.shape == other.shape, f"shapes {one.shape} and {other.shape}"
     assert np.allclose(one, other, rtol=1e-5, atol=1e-6), f"{one} and {other}"
@@ -38,14 +38,14 @@ def torch_loop(model, losses):
 
 
 def classified(names):
-    """Yield the cross-entropy of each sample, computed from its logits by the formula."""
+    """Yield the cross-entropy of each sample as a tensor, from the model's logits by formula."""
     for x, y in zip(names["x"], names["y"], strict=True):
         logits = names["model"](x[None])[0]
         yield logits.exp().sum().log() - logits[y]
 
 
 def stacked(rows):
-    """Return a list of dicts as a dict of arrays."""
+    """Return {name: rows} from an iterable of {name: row}, one for each sample."""
     rows = list(rows)
     return {k: np.stack([row[k] for row in rows]) for k in rows[0]}
 
@@ -114,7 +114,7 @@ def torch_check(names):
 
 
 def squared_errors(names, x, y):
-    """Return the gradients of a linear model's squared errors by formula, (weight, bias)."""
+    """Return by formula the rows of a linear model's squared errors, for weight and bias."""
     weight = names["model"].weight.detach().double().numpy()[0]
     bias = names["model"].bias.item()
     x, y = x.double().numpy(), y.double().numpy()[:, 0]
@@ -140,7 +140,7 @@ def torch_accumulate(names):
 
 
 def mean_of(names, losses):
-    """Check that `.grad` is the mean of the gradients of these losses, None where frozen."""
+    """Assert that `.grad` is the mean of the gradients of ``losses``, and None where frozen."""
     for name, rows in stacked(torch_loop(names["model"], losses)).items():
         close(names["model"].get_parameter(name).grad, rows.mean(0))
     frozen = [p for p in names["model"].parameters() if not p.requires_grad]
@@ -226,7 +226,7 @@ def jax_trace(names):
 
 
 def slopes(loss, parameter, step=1e-6):
-    """Return the central difference quotients of a loss, in the shape of the parameter."""
+    """Return central difference quotients of loss() for each entry of an array that it reads."""
     found = np.empty(parameter.shape)
     for place in np.ndindex(parameter.shape):
         kept = parameter[place]

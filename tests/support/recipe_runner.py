@@ -32,7 +32,7 @@ def compute_in_double(on: bool) -> None:
 
 
 def run(job: dict, checks: dict) -> dict:
-    """Run one program and its check; return its output and the traceback (empty: none)."""
+    """Run a job's program, then its check from ``checks``; return its result, as said above."""
     printed, names = io.StringIO(), {"__name__": "__main__"}
     compute_in_double(job.get("double", False))
     try:

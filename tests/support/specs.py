@@ -19,7 +19,7 @@ from persample.engine.reverse import vjp_rules
 
 @dataclass(frozen=True)
 class Input:
-    """A shape and how to fill it: ``draw(rng, shape)``."""
+    """The shape of an input, and the function ``draw(rng, shape)`` that returns a random array."""
 
     shape: tuple
     draw: Callable
@@ -33,7 +33,7 @@ class Example:
     params: dict = field(default_factory=dict)
 
     def draw(self, seed: int = 0, batch: tuple = ()) -> list:
-        """Return an array for each input; ``batch`` is put before its shape."""
+        """Return a random array for each input; ``batch`` lists axes to put before its own."""
         rng = np.random.default_rng(seed)
         return [x.draw(rng, batch + x.shape) for x in self.inputs]
 
@@ -130,7 +130,7 @@ def near(*shape):
 
 
 def apart(*shape):
-    """Return an Input of distinct numbers, none equal to that of ``near`` at the same place."""
+    """Return an Input of distinct numbers, none of them equal to one of ``near``."""
     return spaced(0.03, *shape)
 
 
@@ -139,7 +139,7 @@ def case(*inputs, **params):
 
 
 def product(subscripts, **lengths):
-    """Return a case for einsum; most letters differ in length, so that swapped axes fail."""
+    """Return a case for einsum; most axes differ in length, so that swapping two raises."""
     lengths = {"i": 2, "j": 3, "k": 4, "l": 5, "b": 3, "c": 2, **lengths}
     operands = subscripts.split("->")[0].split(",")
     return case(*[real(*[lengths[a] for a in o]) for o in operands], subscripts=subscripts)
@@ -270,11 +270,11 @@ CASE_IDS = [
 
 
 def differentiable(name, xs):
-    """Return the indices of the floating-point inputs that have a VJP rule."""
+    """Return the indices of the floating-point inputs for which a primitive has a VJP rule."""
     rules = vjp_rules[name]
     return [i for i, x in enumerate(xs) if x.dtype.kind == "f" and rules[i] is not None]
 
 
 def subsets(n):
-    """Return every list that says which of n inputs are batched, at least one of them."""
+    """Return all tuples of n bools but the all-False one: which of n inputs are batched."""
     return [b for b in itertools.product([True, False], repeat=n) if any(b)]

@@ -14,9 +14,10 @@ OF_DTYPE = {"float64": FLOAT64, "float32": FLOAT32}
 
 
 def assert_close(actual, expected, tolerance=FLOAT64, what=""):
-    """Compare two trees of arrays: structure, shapes, and values (NaN equals NaN).
+    """Assert that two trees of arrays have equal structure, shapes and values (NaN equals NaN).
 
-    Where the actual tree has an array, a list of numbers may be expected.
+    If ``actual`` is one array, ``expected`` may be a list of numbers. ``what`` is put into the
+    message of a failure.
     """
     actual, one = tree_flatten(actual)
     if one.is_leaf():

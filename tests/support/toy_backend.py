@@ -80,7 +80,7 @@ class Toy(Backend):
         return self._with(_wrapped, engine.vmap(self._with(_plain, f, _wrapped), in_axes), _plain)
 
     def _with(self, after, f, before):
-        """Return f with ``before`` applied to its arguments' leaves, ``after`` to its result's."""
+        """Return f with ``before`` mapped over its arguments and ``after`` over its result."""
         return lambda *args: self.tree_map(after, f(*self.tree_map(before, args)))
 
     def jit(self, f):

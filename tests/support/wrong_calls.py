@@ -1,7 +1,7 @@
-"""Wrong calls of the package, in the table `ERRORS`.
+"""Wrong calls of the package: ERRORS is {name: (function, exception class, part of the message)}.
 
-An entry has a function that makes the call, the exception class and a part of the message. If its
-name has no space, the message is quoted in reference/errors.md.
+The function takes no arguments and raises the exception. If the name has no space, the message is
+quoted in reference/errors.md.
 """
 
 import dataclasses

@@ -1,7 +1,7 @@
-"""Wrong use of `record`, in the table `ERRORS`.
+"""Wrong uses of `record`: ERRORS is {name: (function, exception class, part of the message)}.
 
-An entry has a function that does it, the exception class and a part of the message. If its name
-has no space, the message is quoted in reference/errors.md.
+The function takes no arguments and raises the exception. If the name has no space, the message is
+quoted in reference/errors.md.
 """
 
 import copy
@@ -22,7 +22,7 @@ def linear():
 
 
 def used(model=None, x=None, *, inside=lambda record, each: record.backward(each), **options):
-    """Record a model, call ``inside(record, losses)`` in the block, then ask for the rows."""
+    """Record a pass, with ``inside(record, losses)`` in the block, and read the rows."""
     model, x = model or linear(), torch.randn(B, 4) if x is None else x
     with ps.record(model, **options) as record:
         inside(record, losses(model(x)))
@@ -96,7 +96,7 @@ def divided():
 
 
 def fetched():
-    """Record a layer of a class that FSDP made."""
+    """Record a layer of a class such as FSDP's fully_shard makes."""
     model = linear()
     model.__class__ = type("FSDPLinear", (FSDPModule, nn.Linear), {})
     enter(nn.Sequential(model))
@@ -119,7 +119,7 @@ def of_linear(answer):
 
 
 def given(answer):
-    """Return a function that passes something other than the losses to record.backward."""
+    """Return a function that passes ``answer(losses)``, not the losses, to record.backward."""
     return lambda: used(inside=lambda record, each: record.backward(answer(each)))
 
 

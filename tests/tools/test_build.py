@@ -77,12 +77,12 @@ make: writing pages
 
 
 def alone() -> dict[str, str]:
-    """Return the environment without the variables of an outer make."""
+    """Return the environment variables without those of an outer make."""
     return {name: x for name, x in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
 
 
 def build(book: Path) -> subprocess.CompletedProcess:
-    """Run `make book` in this environment, which is not set up again."""
+    """Return the finished `make book` in a folder, run with this environment as it is."""
     venv = sys.prefix
     command = ["make", f"VENV={venv}", f"--assume-old={venv}/.reader", "book"]
     return subprocess.run(
@@ -91,7 +91,7 @@ def build(book: Path) -> subprocess.CompletedProcess:
 
 
 def small_book(folder: Path) -> None:
-    """Write a book of one page, built as this one is."""
+    """Write a book of one page into a folder, with the settings and extensions of this one."""
     for name in ("Makefile", "_config.yml"):
         shutil.copy(ROOT / name, folder)
     for name in ("_ext", "_static"):
@@ -104,7 +104,7 @@ def small_book(folder: Path) -> None:
 
 
 def environment(folder: Path, mark: str) -> None:
-    """Make a folder look like an environment."""
+    """Write the folder of a Python environment, with the file or folder ``mark`` in it."""
     (folder / "lib").mkdir(parents=True)
     (folder / mark).mkdir() if mark == "conda-meta" else (folder / mark).touch()
     (folder / "lib/README.md").write_text(GOOD)

@@ -1,4 +1,4 @@
-"""The conformance suite itself: its verdicts, its oracle, its sequences that change late."""
+"""The conformance suite itself: its verdicts, its reference rows, its late changes."""
 
 import copy
 from types import SimpleNamespace
@@ -29,7 +29,7 @@ APART = (
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """These models are too small for more."""
+    """Run PyTorch on one thread during a test, as these models are small."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -41,7 +41,7 @@ def task_of(name):
 
 
 def found_by(name, spoil=lambda answer: answer):
-    """Run the loop, its answers spoiled, as if it were a library; return a line of the results."""
+    """Run the loop as a library whose answers ``spoil`` changes; return its line of results."""
 
     class Adapter(template.Adapter):
         def __call__(self, batch, losses, max_norm):
@@ -52,7 +52,7 @@ def found_by(name, spoil=lambda answer: answer):
 
 
 def of_rows(change):
-    """Return a function that changes the rows of an answer and drops the rest."""
+    """Return a function that applies ``change`` to the rows of an answer and drops the rest."""
     return lambda answer: {"rows": {k: change(r) for k, r in answer["rows"].items()}}
 
 
@@ -123,7 +123,7 @@ def assert_alone_is_whole(task, step):
 
 
 def mixing(task, step):
-    """Return the effect of inputs on other samples' losses, relative to that on their own."""
+    """Return the largest effect of a sample's input on other losses, over that on its own."""
     model = copy.deepcopy(live(task, step))
     x = step.batch["x"].clone().requires_grad_()
     losses = task.losses(model, {**step.batch, "x": x})

@@ -1,4 +1,4 @@
-"""The stored table of real models, and the check behind it on models of torch.nn alone."""
+"""The stored table of real models, and scripts/models.py on models of torch.nn alone."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def test_the_stored_table_has_thirty_proved_and_none_wrong():
 
 
 class Causal(nn.Module):
-    """A small language model like the stored ones: a table, positions, an encoder, a head."""
+    """A small causal language model; like those of transformers it returns ``logits``."""
 
     def __init__(self):
         super().__init__()
@@ -47,7 +47,7 @@ class Causal(nn.Module):
 
 
 class Returning(Causal):
-    """The same, asked as models of transformers are: a mask, which causal attention needs not."""
+    """The same with the arguments of transformers; it ignores the mask, and stores ``loss``."""
 
     def forward(self, input_ids, attention_mask, labels=None):
         super().forward(input_ids)

@@ -1,7 +1,7 @@
 """A stored output that differs from the cell's is noticed: text, kinds, order, pictures.
 
-One notebook, executed once. Each cell then gets a source whose output differs from the stored one
-in a single way; nbval with the guards of conftest.py must fail exactly these cells.
+One notebook is executed once. Then cells get a source whose output differs from the stored one in
+a single way; nbval, as conftest.py changes it, must fail for exactly these cells.
 """
 
 import shutil
@@ -94,7 +94,7 @@ PASS |= {"the same drawing", "a line hardly moved", "the same pixels"}
 
 @pytest.fixture(scope="module")
 def failed(tmp_path_factory) -> set[str]:
-    """Return which of the cells fail."""
+    """Return the names of the cells that fail under nbval."""
     folder = tmp_path_factory.mktemp("nbval")
     shutil.copy(ROOT / "conftest.py", folder)
     cells = [new_code_cell(stored) for stored, _ in CELLS.values()]

@@ -1,4 +1,4 @@
-"""A release: one version in three files, a workflow with parts that exist, a paper and sources."""
+"""A release: the version in three files, what its workflow calls, the paper's citations."""
 
 import re
 from pathlib import Path

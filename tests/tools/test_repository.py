@@ -1,4 +1,4 @@
-"""The book's address: stamped in one go wherever it stands, and nowhere before it is known."""
+"""scripts/repository.py writes the address into all files; without it no file names one."""
 
 import re
 import shutil
@@ -24,7 +24,7 @@ OWN = r"https://(?:github\.com|colab\.research\.google\.com/github|mybinder\.org
 
 
 def named(root: Path) -> dict[str, set[str]]:
-    """Return file -> the repositories on GitHub that it names as the book's own."""
+    """Return {file: the GitHub repositories that it names as the book's own}."""
     texts = {name: (root / name).read_text("utf-8") for name in FILES}
     return {
         name: set(re.findall(OWN + r"([\w.-]+/[\w.-]+)", text)) for name, text in texts.items()
