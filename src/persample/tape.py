@@ -215,7 +215,7 @@ class Tensor(Tracer):
             node.values = None
 
     def _change(self, write: Callable, value: Any) -> "Tensor":
-        """Apply ``write(data, value)``, return self; raise where it would have to be recorded."""
+        """Apply ``write(data, value)``, return self; RuntimeError if that needs to be recorded."""
         if (self.requires_grad or getattr(value, "requires_grad", False)) and _recording():
             what = "of a leaf tensor" if self.is_leaf else "of a tensor with a grad_fn,"
             what = f"{what if self.requires_grad else 'by a tensor'} that requires grad"

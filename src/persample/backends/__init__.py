@@ -1,7 +1,7 @@
 """The three backends, each an object of the class `Backend`; ``backend(name)`` loads one.
 
 To add one, write a module with a subclass of `Backend` and its instance BACKEND, and add an
-entry to BACKENDS: the modules that use a backend never ask for its name.
+entry to BACKENDS.
 """
 
 import sys
@@ -52,7 +52,7 @@ def backend(name: str) -> Backend:
 
 
 def kind_of(x: Any) -> str | None:
-    """Return the name of the backend whose array type x has, or None if it has none of them."""
+    """Return the name of the backend that x is an array or a tracer of, or None if of none."""
     for name, row in BACKENDS.items():
         for module_name, attribute in row.types:
             module = sys.modules.get(module_name)  # without the module there are no such arrays

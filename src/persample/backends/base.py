@@ -20,7 +20,7 @@ STATIC = (str, bool, int, type(None))
 
 
 class Chunks(NamedTuple):
-    """How a batch is divided: ``axes`` are in_axes, ``size`` is B, ``chunk_size`` the samples.
+    """How to divide a batch: ``axes`` is its in_axes, ``size`` its B, ``chunk_size`` a chunk's.
 
     With ``sums`` the function of a chunk returns a pair: its first part is summed over the chunks,
     its second part is concatenated.
@@ -39,7 +39,7 @@ class Backend:
 
     # Arrays.
     def asarray(self, x: Any, dtype: str | None = None) -> Any:
-        """Return x as an array; ``dtype`` is a name; Python floats are "float64" by default."""
+        """Return x as an array; ``dtype`` is a name, such as "float64", the default for floats."""
         raise NotImplementedError
 
     def to_numpy(self, x: Any) -> np.ndarray:
@@ -60,7 +60,7 @@ class Backend:
 
     # Transforms, with the arguments of JAX.
     def value_and_grad(self, f: Callable, argnums: Any = 0, has_aux: bool = False) -> Callable:
-        """Return a function: (value, gradient), or ((value, aux), gradient) with ``has_aux``."""
+        """Return a function computing (value, gradient), or ((value, aux), gradient) with aux."""
         raise NotImplementedError
 
     def grad(self, f: Callable, argnums: Any = 0, has_aux: bool = False) -> Callable:
@@ -103,7 +103,10 @@ class Backend:
         return of_batch
 
     def examine(self, loss: Callable, arguments: tuple, axes: tuple, has_aux: bool) -> None:
-        """Raise TypeError if the loss would silently lose part of its gradient; default: none."""
+        """Raise TypeError if the loss would silently lose a part of its gradient.
+
+        This default raises nothing.
+        """
 
     def two_values(self, loss: Callable, arguments: tuple, axes: tuple) -> list:
         """Return the loss of the first sample, computed twice, to see whether it is repeatable."""
@@ -142,7 +145,10 @@ class Backend:
         return batches.map_axes(f, axes, tree)
 
     def signature(self, arguments: tuple) -> tuple:
-        """Return a hashable key: the structure; of leaves the type, shape, dtype, static value."""
+        """Return a hashable key of a call: the tree structure, and the type of each leaf.
+
+        A leaf of a type in STATIC adds its value, another leaf its shape and dtype.
+        """
         leaves, structure = self.flatten(arguments)
         return structure, *[
             (type(x), x)

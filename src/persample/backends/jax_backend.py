@@ -29,7 +29,7 @@ class Jax(Backend):
     tree_map = staticmethod(jax.tree.map)
 
     def asarray(self, x: Any, dtype: str | None = None) -> jax.Array:
-        """Return x as an array; ``dtype`` is a name; Python floats are "float64" by default.
+        """Return x as an array; ``dtype`` is a name, such as "float64", the default for floats.
 
         Raises
         ------
@@ -129,13 +129,13 @@ class Jax(Backend):
         return arguments
 
     def empty(self, shape: tuple, like: Any) -> jax.Array:
-        """Return zeros with the dtype of ``like`` and the sharding of its broadcast entry 0."""
+        """Return zeros like ``like[0]`` (dtype, sharding), broadcast to ``shape``."""
         return jnp.broadcast_to(jnp.zeros_like(like[0]), shape)
 
     def normal(self, key: Any) -> Callable:
         """Return a function of x that draws standard normal numbers of x's shape and dtype.
 
-        Call number n of the function draws with the random key ``fold_in(key, n)``.
+        Call n of the function, from 0 on, draws with the random key ``fold_in(key, n)``.
         """
         numbers = itertools.count()
         folded = lambda: jax.random.fold_in(key, next(numbers))  # noqa: E731

@@ -70,7 +70,7 @@ class NumPy(Backend):
         return run
 
     def compiled_for(self, run: Callable, arguments: tuple) -> Callable:
-        """Return the program behind ``run``, which does not check its arguments' shapes."""
+        """Return the compiled program, which checks no shapes; ``run`` if not all are ndarrays."""
         if not all(type(x) is np.ndarray for x in arguments):
             return run
         program = run.compiled.compiled(arguments)

@@ -25,7 +25,7 @@ class Torch(Backend):
     name = "torch"
 
     def asarray(self, x: Any, dtype: str | None = None) -> torch.Tensor:
-        """Return x as a tensor; ``dtype`` is a name; Python floats are "float64" by default."""
+        """Return x as a tensor; ``dtype`` is a name, such as "float64", the default for floats."""
         if isinstance(x, torch.Tensor):
             return x if dtype is None else x.to(getattr(torch, dtype))
         return torch.from_numpy(np.array(x, dtype))

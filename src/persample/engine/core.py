@@ -62,7 +62,7 @@ def bind(primitive: Primitive, *inputs: Any, **params: Any) -> Any:
 
 
 def as_tracer(trace: Trace, x: Any) -> Any:
-    """Return ``x`` if it is a tracer of ``trace``, else lift it; raise if its trace has ended."""
+    """Return x if it is a tracer of ``trace``, else lift it; ValueError if its trace has ended."""
     own = getattr(x, "_trace", None)
     if own is not None and not own.alive:
         raise ValueError(

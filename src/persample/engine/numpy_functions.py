@@ -110,7 +110,7 @@ def answer_function(x, function, args, kwargs):
 
 
 def answer_ufunc(x, ufunc, method, inputs, kwargs):
-    """Return what the engine computes for a ufunc or its method; x, a tracer, is for messages."""
+    """Return what the engine computes for a ufunc or its method; a TypeError, if any, shows x."""
     function, name = _UFUNCS.get(ufunc), ufunc.__name__
     if function and method == "__call__" and not kwargs:
         return function(*inputs)  # ndarray * tracer comes here as well

@@ -183,7 +183,7 @@ def _stop_gradient(eq, made_by):
 
 
 def _einsum(eq, made_by):
-    """Simplify a product with a number; replace a transposed operand by reordered letters."""
+    """Simplify a product with a number; undo transposes of operands by reordering letters."""
     if _number_and_rest(eq):
         return _scaling(eq, made_by)
     *letters, out = split(eq.params["subscripts"])

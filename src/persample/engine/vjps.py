@@ -23,7 +23,7 @@ def _unbroadcast(ct, x):
 
 
 def _wins(x, y):
-    """Return 1 where x > y, 1/2 where they are equal, 0 elsewhere, as PyTorch and JAX do."""
+    """Return d max(x, y) / dx: 1 where x > y, 1/2 in a tie (as in PyTorch and JAX), else 0."""
     zero, half, one = x.dtype.type(0.0), x.dtype.type(0.5), x.dtype.type(1.0)
     return xp.where(x > y, one, xp.where(xp.equal(x, y), half, zero))
 

@@ -106,7 +106,7 @@ def copysign(x1, x2, /):
 
 
 def clip(x, /, min=None, max=None):
-    """Return x limited to [min, max]; the derivative is 1 on a bound of x and 0 beyond."""
+    """Return x limited to [min, max]; its derivative is 1 inside and on a bound, else 0."""
     x = asarray(x)
     if min is not None:
         x = where(less(x, min), min, x)
