@@ -1,9 +1,9 @@
-"""Tensor: an array that records its own history, as PyTorch's does.
+"""Tensor: an array that records the operations that made it, as PyTorch's does.
 
 The engine's transforms return gradients; a Tensor stores them. It is the tracer of one permanent
 trace, at level 0, whose tape is the chain of ``grad_fn`` nodes. The VJP rules are the engine's.
-Stricter than PyTorch: in-place changes are never recorded, every tensor that a node reads is
-watched for them (an array of NumPy's is copied), and every node is freed by backward.
+Stricter than PyTorch: in-place changes are never recorded; ``backward`` raises if a tensor that a
+node read was changed (NumPy arrays are copied), and it frees what every node has saved.
 """
 
 import threading
@@ -40,8 +40,8 @@ def _recording() -> bool:
 class TapeNode(Node):
     """A node of the engine that also knows which tensor keeps its gradient (``keeper``).
 
-    ``versions`` holds, for each input and the output, the counter of its in-place changes, and
-    the count when the node was made.
+    ``versions`` holds a pair for each input and the output: the counter of its in-place changes,
+    and the count when the node was made.
     """
 
     __slots__ = ("keeper", "versions")
@@ -52,7 +52,7 @@ class TapeNode(Node):
 
 
 class TapeTrace(Trace):
-    """Computes at once; a result of tensors that require grad gets a node, its grad_fn."""
+    """Computes at once; a differentiable result of tensors that require grad gets a node."""
 
     name = "a Tensor's tape"
 
@@ -86,7 +86,7 @@ def _in_place(ufunc: np.ufunc) -> Callable:
 
 
 class Tensor(Tracer):
-    """Data, and, where it requires grad, a place in a graph.
+    """An array with, if it requires grad, a node in the graph that ``backward`` follows.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class Tensor(Tracer):
         return self.data
 
     def item(self) -> float:
-        """Return the one number that the tensor holds."""
+        """Return the only element of the tensor as a Python number."""
         return self.data.item()
 
     sum, mean = xp.sum, xp.mean
@@ -164,13 +164,13 @@ class Tensor(Tracer):
         self._grad = value
 
     def retain_grad(self) -> None:
-        """Ask ``backward`` to fill the ``grad`` of a tensor that is not a leaf."""
+        """Let ``backward`` fill the ``grad`` of this tensor, although it is not a leaf tensor."""
         if not self.requires_grad:
             raise RuntimeError("retain_grad: this tensor does not require grad, so it has none.")
         self.node.keeper = self
 
     def detach(self) -> "Tensor":
-        """Return a leaf tensor with the same memory and no history."""
+        """Return a leaf tensor that shares this one's memory and does not require grad."""
         detached = Tensor(self.data)
         detached.version = self.version
         return detached
@@ -180,7 +180,7 @@ class Tensor(Tracer):
         self._grad = None
 
     def backward(self, gradient: Any = None, retain_graph: bool = False) -> None:
-        """Add the derivative of this tensor to the ``grad`` of the leaf tensors it came from.
+        """Add the derivative of this tensor to the ``grad`` of each leaf tensor it depends on.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class Tensor(Tracer):
             node.values = None
 
     def _change(self, write: Callable, value: Any) -> "Tensor":
-        """Change the data in place; raise if that could make a recorded gradient wrong."""
+        """Apply ``write(data, value)``, return self; RuntimeError if that needs to be recorded."""
         if (self.requires_grad or getattr(value, "requires_grad", False)) and _recording():
             what = "of a leaf tensor" if self.is_leaf else "of a tensor with a grad_fn,"
             what = f"{what if self.requires_grad else 'by a tensor'} that requires grad"
@@ -258,7 +258,7 @@ def _topological(root: TapeNode) -> list[TapeNode]:
 
 
 def _keep(node: TapeNode, ct: np.ndarray) -> None:
-    """Add the cotangent to the grad of the tensor that keeps it, if there is one."""
+    """Add the cotangent to the ``grad`` of the tensor that is the node's ``keeper``, if any."""
     if node.keeper is not None and node.keeper._grad is None:
         node.keeper._grad = Tensor(np.array(ct))
     elif node.keeper is not None:

@@ -1,7 +1,7 @@
 """The three backends, each an object of the class `Backend`; ``backend(name)`` loads one.
 
 To add one, write a module with a subclass of `Backend` and its instance BACKEND, and add an
-entry to BACKENDS. No module above asks for a backend's name.
+entry to BACKENDS.
 """
 
 import sys
@@ -12,7 +12,7 @@ from .base import Backend
 
 
 class Row(NamedTuple):
-    """An entry of `BACKENDS`: module, package, and array types as names (to import nothing)."""
+    """An entry of `BACKENDS`; types of arrays are given by name, to import no framework."""
 
     module: str
     package: str  # what pip installs
@@ -52,7 +52,7 @@ def backend(name: str) -> Backend:
 
 
 def kind_of(x: Any) -> str | None:
-    """Return the name of the backend that x is an array of, None if x is no array."""
+    """Return the name of the backend that x is an array or a tracer of, or None if of none."""
     for name, row in BACKENDS.items():
         for module_name, attribute in row.types:
             module = sys.modules.get(module_name)  # without the module there are no such arrays

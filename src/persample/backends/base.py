@@ -20,10 +20,10 @@ STATIC = (str, bool, int, type(None))
 
 
 class Chunks(NamedTuple):
-    """How a batch is divided: the in_axes of the arguments, B, and the samples in a chunk.
+    """How to divide a batch: ``axes`` is its in_axes, ``size`` its B, ``chunk_size`` a chunk's.
 
-    With ``sums`` each chunk gives a pair: its first part is summed over the chunks, its second
-    part is concatenated.
+    With ``sums`` the function of a chunk returns a pair: its first part is summed over the chunks,
+    its second part is concatenated.
     """
 
     axes: tuple
@@ -39,7 +39,7 @@ class Backend:
 
     # Arrays.
     def asarray(self, x: Any, dtype: str | None = None) -> Any:
-        """Return x as an array; ``dtype`` by name, "float64"; floats are float64 by default."""
+        """Return x as an array; ``dtype`` is a name, such as "float64", the default for floats."""
         raise NotImplementedError
 
     def to_numpy(self, x: Any) -> np.ndarray:
@@ -55,12 +55,12 @@ class Backend:
         raise NotImplementedError
 
     def refusal(self, x: Any) -> str | None:
-        """Return why an array of this framework is refused, or None."""
+        """Return why x, an array of this framework, is refused (for an error message), or None."""
         return None
 
     # Transforms, with the arguments of JAX.
     def value_and_grad(self, f: Callable, argnums: Any = 0, has_aux: bool = False) -> Callable:
-        """Return a function computing (value, gradient), or ((value, aux), gradient)."""
+        """Return a function computing (value, gradient), or ((value, aux), gradient) with aux."""
         raise NotImplementedError
 
     def grad(self, f: Callable, argnums: Any = 0, has_aux: bool = False) -> Callable:
@@ -76,15 +76,15 @@ class Backend:
         return gradient
 
     def vmap(self, f: Callable, in_axes: Any = 0) -> Callable:
-        """Map f over the axes of its arguments that ``in_axes`` names, as ``jax.vmap``."""
+        """Return f mapped over the axes of its arguments given by ``in_axes``, as ``jax.vmap``."""
         raise NotImplementedError
 
     def jit(self, f: Callable) -> Callable:
-        """Compile f, as the outermost transform."""
+        """Return f compiled; jit is applied last, around the other transforms."""
         raise NotImplementedError
 
     def compiled_for(self, run: Callable, arguments: tuple) -> Callable:
-        """Return the compiled function for calls of this signature: by default ``run``."""
+        """Return ``run``, made by `jit`, or a faster function for arguments of this signature."""
         return run
 
     def factors(self, loss: Callable, in_axes: Any, has_aux: bool = False) -> Callable:
@@ -103,16 +103,19 @@ class Backend:
         return of_batch
 
     def examine(self, loss: Callable, arguments: tuple, axes: tuple, has_aux: bool) -> None:
-        """Raise if the loss would silently lose a part of its gradient."""
+        """Raise TypeError if the loss would silently lose a part of its gradient.
+
+        This default raises nothing.
+        """
 
     def two_values(self, loss: Callable, arguments: tuple, axes: tuple) -> list:
-        """Return the loss of the first sample, computed twice."""
+        """Return the loss of the first sample, computed twice, to see whether it is repeatable."""
         sample = self.samples(arguments, axes, 0)
         return [loss(*sample), loss(*sample)]
 
     @contextmanager
     def kept_generators(self) -> Iterator[None]:
-        """Restore the state of the global random generators on exit."""
+        """Restore the state of Python's and NumPy's global random generators on exit."""
         python, of_numpy = random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002
         try:
             yield
@@ -138,11 +141,14 @@ class Backend:
         return optree.tree_map(f, tree, *others)
 
     def map_axes(self, f: Callable, axes: Any, tree: Any) -> Any:
-        """Apply f to (axis, subtree) for each entry of ``axes``, a prefix of ``tree``."""
+        """Return the tree of f(axis, subtree) for each entry of ``axes``, a prefix of ``tree``."""
         return batches.map_axes(f, axes, tree)
 
     def signature(self, arguments: tuple) -> tuple:
-        """Return a key of a call: structure, types, shapes, dtypes, static values."""
+        """Return a hashable key of a call: the tree structure, and the type of each leaf.
+
+        A leaf of a type in STATIC adds its value, another leaf its shape and dtype.
+        """
         leaves, structure = self.flatten(arguments)
         return structure, *[
             (type(x), x)
@@ -153,7 +159,7 @@ class Backend:
 
     # Samples.
     def samples(self, arguments: tuple, axes: tuple, which: int | slice) -> tuple:
-        """Return the arguments of one sample, or of a slice of samples."""
+        """Return the arguments of one sample (an index) or of several (a slice of the batch)."""
 
         def take(axis, part):
             if axis is None:
@@ -163,7 +169,7 @@ class Backend:
         return self.map_axes(take, axes, arguments)
 
     def zeros_for_none(self, arguments: tuple, axes: tuple) -> tuple:
-        """Return the arguments of an empty batch with one sample of zeros added."""
+        """Return the arguments of an empty batch with one sample of zeros, for vmap to run on."""
 
         def zeros(axis, part):
             if axis is None:
@@ -181,7 +187,7 @@ class Backend:
     def in_chunks(self, run: Callable, chunks: Chunks, jit: bool) -> Callable:
         """Return a function that runs a batch through ``run`` in chunks of samples.
 
-        Each chunk is written into the result and let go, so that memory holds the result and one
+        Each chunk is written into the result and freed, so that memory holds the result and one
         chunk. Inside a transform nothing can be written to, and the chunks are kept until the end.
         ``jit`` says that ``run`` is compiled.
         """
@@ -211,7 +217,7 @@ class Backend:
         return run_in_chunks
 
     def is_traced(self, x: Any) -> bool:
-        """Return whether x is a tracer."""
+        """Return whether x is a tracer of one of the framework's transforms."""
         raise NotImplementedError
 
     def first_right(self, x: Any, quick: Callable, always: Callable) -> Any:
@@ -233,7 +239,7 @@ class Backend:
         return self.namespace(other).asarray(x, dtype=other.dtype, device=device)
 
     def weighted_sum(self, weights: Any, x: Any) -> Any:
-        """Return sum_i w_i x_i over axis 0 of x, without a temporary array of the size of x."""
+        """Return sum_i weights[i] x[i] over axis 0, without a temporary array of the size of x."""
         return self.namespace(x).tensordot(weights, x, axes=1)
 
     def empty(self, shape: tuple, like: Any) -> Any:

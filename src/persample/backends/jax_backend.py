@@ -29,11 +29,11 @@ class Jax(Backend):
     tree_map = staticmethod(jax.tree.map)
 
     def asarray(self, x: Any, dtype: str | None = None) -> jax.Array:
-        """Return x as an array; ``dtype`` by name, "float64"; floats are float64 by default.
+        """Return x as an array; ``dtype`` is a name, such as "float64", the default for floats.
 
         Raises
         ------
-        ValueError : 64-bit numbers in JAX's 32-bit mode, which would cut them in silence.
+        ValueError : 64-bit numbers in JAX's 32-bit mode, which would silently truncate them.
         """
         if isinstance(x, jax.Array) and dtype is None:
             return x
@@ -54,7 +54,7 @@ class Jax(Backend):
         return jax.tree.map(f, axes, tree, is_leaf=lambda x: x is None)
 
     def refusal(self, x: Any) -> str | None:
-        """Return why an array is refused, or None."""
+        """Return why a JAX array is refused (it was deleted), or None."""
         if self.is_traced(x) or not x.is_deleted():
             return None
         return (
@@ -103,7 +103,7 @@ class Jax(Backend):
         return jax.jit(loop) if jit else run_in_chunks
 
     def first_right(self, x: Any, quick: Callable, always: Callable) -> Any:
-        """As in the base class, but for a traced x the compiled program chooses when it runs."""
+        """As in the base class, but for a traced x ``lax.cond`` chooses when the program runs."""
         if not self.is_traced(x):
             return super().first_right(x, quick, always)
         result, right = quick()
@@ -118,24 +118,24 @@ class Jax(Backend):
         return jnp.asarray(x, other.dtype)
 
     def weighted_sum(self, weights: Any, x: Any) -> jax.Array:
-        """Return sum_i w_i x_i over axis 0 of an array."""
+        """Return sum_i weights[i] x[i] over axis 0."""
         try:
             return jnp.tensordot(weights, x, axes=1)
         except Exception:  # of an Explicit mesh, where JAX asks how a product lies on the devices
             return jnp.sum(jnp.reshape(weights, (-1,) + (1,) * (x.ndim - 1)) * x, axis=0)
 
     def zeros_for_none(self, arguments: tuple, axes: tuple) -> tuple:
-        """Return the arguments as they are: JAX maps over no samples as well."""
+        """Return the arguments as they are: ``jax.vmap`` accepts a batch without samples."""
         return arguments
 
     def empty(self, shape: tuple, like: Any) -> jax.Array:
-        """Return zeros with the dtype of ``like``, and the sharding of ``like[0]`` broadcast."""
+        """Return zeros like ``like[0]`` (dtype, sharding), broadcast to ``shape``."""
         return jnp.broadcast_to(jnp.zeros_like(like[0]), shape)
 
     def normal(self, key: Any) -> Callable:
-        """Return a function of an array: standard normal numbers of its shape and dtype.
+        """Return a function of x that draws standard normal numbers of x's shape and dtype.
 
-        Each call of the function folds another number into ``key``.
+        Call n of the function, from 0 on, draws with the random key ``fold_in(key, n)``.
         """
         numbers = itertools.count()
         folded = lambda: jax.random.fold_in(key, next(numbers))  # noqa: E731

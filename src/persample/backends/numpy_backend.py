@@ -34,7 +34,7 @@ class NumPy(Backend):
         return tracer_namespace.stop_gradient(x) if isinstance(x, Tracer) else x
 
     def refusal(self, x: Any) -> str | None:
-        """Return why an array is refused and what to give in its place, or None."""
+        """Return why an array of NumPy is refused and what to give in its place, or None."""
         if isinstance(x, Tracer | np.generic) or type(x) is np.ndarray:
             if x.dtype.kind not in "biufc":
                 return f"an array of type {x.dtype}; give an array of numbers"
@@ -53,8 +53,8 @@ class NumPy(Backend):
     def jit(self, f: Callable) -> Callable:
         """Compile f to straight-line NumPy.
 
-        If all floating-point arrays have one dtype, a Python float becomes an array of that dtype
-        and is traced; otherwise each value of the float is compiled anew.
+        If all floating-point arrays have one dtype, an argument that is a Python float becomes an
+        array of that dtype and is traced; otherwise each of its values is compiled anew.
         """
         compiled = engine.jit(f)
 
@@ -70,7 +70,7 @@ class NumPy(Backend):
         return run
 
     def compiled_for(self, run: Callable, arguments: tuple) -> Callable:
-        """Return the compiled program for arrays of these shapes; it does not check them."""
+        """Return the compiled program, which checks no shapes; ``run`` if not all are ndarrays."""
         if not all(type(x) is np.ndarray for x in arguments):
             return run
         program = run.compiled.compiled(arguments)

@@ -25,7 +25,7 @@ class Torch(Backend):
     name = "torch"
 
     def asarray(self, x: Any, dtype: str | None = None) -> torch.Tensor:
-        """Return x as a tensor; ``dtype`` by name, "float64"; floats are float64 by default."""
+        """Return x as a tensor; ``dtype`` is a name, such as "float64", the default for floats."""
         if isinstance(x, torch.Tensor):
             return x if dtype is None else x.to(getattr(torch, dtype))
         return torch.from_numpy(np.array(x, dtype))
@@ -34,14 +34,14 @@ class Torch(Backend):
         return x.detach().cpu().numpy()
 
     def namespace(self, x: Any) -> Any:
-        """Return the Array API namespace; torch's own names differ from the standard's."""
+        """Return array_api_compat's namespace: torch's own names differ from the standard's."""
         return array_api_compat.torch
 
     def stop_gradient(self, x: Any) -> Any:
         return x.detach()
 
     def refusal(self, x: Any) -> str | None:
-        """Return why an array is refused and what to give in its place, or None."""
+        """Return why a tensor is refused and what to give in its place, or None."""
         if type(x) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
             return None
         return (
@@ -107,7 +107,7 @@ class Torch(Backend):
         return run
 
     def jit(self, f: Callable) -> Callable:
-        """Compile f with torch.compile, as the outermost transform.
+        """Return f compiled with torch.compile; jit is applied last, around the other transforms.
 
         The inductor compiler needs a C++ compiler, and seconds for the first call; without one
         the graph is captured and run by PyTorch itself ("aot_eager").
@@ -138,7 +138,7 @@ class Torch(Backend):
         return "inductor" if found else "aot_eager"
 
     def examine(self, loss: Callable, arguments: tuple, axes: tuple, has_aux: bool) -> None:
-        """Raise if a loss turns a parameter into a Python number or copies it to a new tensor.
+        """Raise TypeError if the loss turns a parameter into a Python number or a new tensor.
 
         PyTorch permits this without a warning, and the gradient through it is lost.
         """
@@ -159,12 +159,12 @@ class Torch(Backend):
 
 
 def _refilled(tree, left):
-    """Return the tree with its leaves replaced, in the order of `batches.tree_leaves`."""
+    """Return the tree with leaves from ``left``, in the order of `batches.tree_leaves`."""
     return tree_map(lambda _: next(left), tree)
 
 
 class _NoNumbers(TorchFunctionMode):
-    """Raises where a Python number or a new tensor is made from a tensor with a gradient."""
+    """Raises TypeError where a tensor with a gradient becomes a Python number or a new tensor."""
 
     LEAVES = ["__float__", "__complex__", "item", "tolist", "numpy", "__array__"]
 

@@ -7,7 +7,7 @@ functions; and numpy_functions with the folder numpy_calls, which compute ``np.s
 like for a tracer x. Wherever a module writes ``xp.f``, f is that function of the namespace.
 """
 
-# Two modules have the name of their function: from here on ``engine.jit`` is the function.
+# jit and optimise are also names of modules: ``engine.jit`` is the function from here on.
 from .batching import vmap
 from .jit import jit
 from .optimise import PASSES, optimise

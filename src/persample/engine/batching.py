@@ -21,12 +21,12 @@ from .tracer import Tracer, is_array, unshared
 
 
 def _spread(size, x, batched):
-    """Return x with the sample axis in front: as it is if ``batched``, else broadcast to it."""
+    """Return x with ``size`` samples along axis 0: x itself if ``batched``, else x broadcast."""
     return x if batched else xp.broadcast_to(x, (size, *x.shape))
 
 
 def _spread_all(name):
-    """Return a rule that gives every array the sample axis and then applies the primitive."""
+    """Return the batch rule: give every array the sample axis, then apply the primitive."""
 
     def rule(size, batched, *xs, **params):
         pairs = zip(xs, batched, strict=True)
@@ -108,7 +108,7 @@ batch_rules = {
     "pad": _pad,
     "take": _take,
     "scatter_add": _scatter_add,
-    # These take leading axes as they are.
+    # These primitives accept leading axes by themselves.
     **{name: _spread_all(name) for name in ("solve", "cholesky", "log_abs_det", "sign_of_det")},
 }
 
@@ -128,7 +128,7 @@ class BatchTracer(Tracer):
 
 
 class BatchTrace(Trace):
-    """Applies the batch rules; operations on unbatched inputs run once."""
+    """Applies the batch rules for ``size`` samples; operations on unbatched inputs run once."""
 
     name = "vmap"
 
@@ -168,7 +168,7 @@ class BatchTrace(Trace):
 
 
 def vmap(f: Callable, in_axes: Any = 0) -> Callable:
-    """Return ``f`` for a batch; ``f`` is written for one sample.
+    """Return a function that applies ``f``, written for one sample, to all samples of a batch.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def vmap(f: Callable, in_axes: Any = 0) -> Callable:
 
     Returns
     -------
-    callable whose outputs have the samples along axis 0.
+    callable with the arguments of ``f``; its outputs have the samples along axis 0.
     """
 
     def run(*args):

@@ -18,7 +18,7 @@ from .contraction import expression
 from .core import ELEMENTWISE, VIEW
 from .staging import Equation, Graph, Var
 
-LARGE = 2**16  # bytes from which allocating costs more than one more statement
+LARGE = 2**16  # bytes; from here on an array has a line of its own and its memory is reused
 WIDTH = 88
 COMPARE, SUM, PRODUCT, SIGN, ATOM = range(5)  # operator precedence
 
@@ -55,7 +55,7 @@ def _reduction(name):
 
 
 def _reshape(eq, x):
-    """Write x[:, None] and x[:, 0] if only axes of length 1 come or go, else x.reshape."""
+    """Write x[:, None] or x[:, 0] if only axes of length 1 come or go, else x.reshape."""
     old, new, index = list(eq.inputs[0].shape), list(eq.output.shape), []
     while old or new:
         if old and new and old[0] == new[0]:
@@ -141,7 +141,7 @@ FORMS = {
 def memories(graph: Graph) -> dict[Var, tuple[Var | None, bool]]:
     """Return, for each variable, the owner of its memory, and whether it is a broadcast view.
 
-    The owner is the variable itself or, for a view, what it is a view of (None: a constant).
+    The owner is the variable itself or, for a view, the one it is a view of (None: a constant).
     """
     found = {v: (v, False) for v in graph.inputs}
     for eq in graph.equations:
@@ -173,7 +173,7 @@ class Program:
         return self.texts[key]
 
     def operand(self, eq: Equation, x) -> Text:
-        """Return the text of an input of ``eq``, a literal if that keeps its dtype and value."""
+        """Return the text of an input of ``eq``; a number is a literal if that keeps its dtype."""
         is_number = isinstance(x, np.generic) and not isinstance(x, np.longdouble)
         if eq.primitive.kind == ELEMENTWISE and is_number:
             takes_dtype = any(isinstance(y, Var) and y.dtype == x.dtype for y in eq.inputs)
@@ -261,7 +261,7 @@ def generate(graph: Graph) -> tuple[str, dict]:
 
 
 def _number(x: np.generic) -> Text:
-    """Return a NumPy scalar as a Python literal."""
+    """Return the `Text` of a NumPy scalar: a Python literal."""
     number = str(x).replace("inf", "np.inf").replace("nan", "np.nan")
     return Text(number, SIGN if number.startswith("-") else ATOM)
 

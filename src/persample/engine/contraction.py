@@ -41,14 +41,14 @@ def expression(subscripts: str) -> str:
 
 
 def split(subscripts: str) -> tuple[str, str, str]:
-    """Return the letters of the first operand, the second and the output."""
+    """Return the letters of the first operand, the second and the output of "ab,bc->ac"."""
     operands, out = subscripts.split("->")
     x, y = operands.split(",")
     return x, y, out
 
 
 def _lay_out(name: str, letters: str, out: str) -> str:
-    """Return an operand with its axes in the order of ``out`` and new axes for missing letters."""
+    """Return code for an operand with its axes as in ``out``, and None for letters it lacks."""
     order = [letters.index(letter) for letter in out if letter in letters]
     if order != sorted(order):
         name = f"{name}.T" if order == [1, 0] else f"{name}.transpose({order})"
@@ -59,7 +59,7 @@ def _lay_out(name: str, letters: str, out: str) -> str:
 
 
 def _matmul(x: str, y: str, out: str, batch: str, row: str, summed: str, column: str) -> str:
-    """Return x @ y as an expression, or its transpose y^T @ x^T if ``column`` precedes ``row``."""
+    """Return code for x @ y, or for y.T @ x.T if ``column`` precedes ``row`` in ``out``."""
     flip = ".mT" if batch else ".T"
     if not (row and column):
         left = "{x}" if x == batch + row + summed else "{x}" + flip

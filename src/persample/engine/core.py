@@ -16,11 +16,11 @@ ELEMENTWISE, VIEW, OTHER = "elementwise", "view", "other"
 
 @dataclass(frozen=True, eq=False)
 class Primitive:
-    """An operation that transforms treat as a whole.
+    """An operation for which the transforms have rules; ``numpy`` computes it on arrays.
 
-    ``numpy`` computes it. ``kind`` says whether each output element depends only on the input
-    elements in the same place (ELEMENTWISE), whether the output shares the input's memory (VIEW),
-    or neither (OTHER). Arrays are positional arguments, everything else is a keyword.
+    ``kind`` is ELEMENTWISE if each output element depends only on the input elements in the same
+    place, VIEW if the output may share the memory of the input, else OTHER. Arrays are positional
+    arguments of ``numpy``, parameters such as axes are keywords.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Primitive:
 
 
 class Trace:
-    """One run of a transform. ``level`` is its nesting depth, higher for an inner transform."""
+    """One run of a transform, at nesting depth ``level``; ``alive`` is False once it has ended."""
 
     name = "trace"
 
@@ -38,14 +38,14 @@ class Trace:
         self.alive = True
 
     def lift(self, value: Any) -> Any:
-        """Return ``value`` wrapped in a tracer of this trace, as a constant."""
+        """Wrap a value from outside of the trace as a constant tracer; subclasses define this."""
 
     def process(self, primitive: Primitive, inputs: list, params: dict) -> Any:
-        """Apply ``primitive`` to tracers of this trace; return a tracer of this trace."""
+        """Apply ``primitive`` to tracers of this trace; return another. Subclasses define this."""
 
 
 def bind(primitive: Primitive, *inputs: Any, **params: Any) -> Any:
-    """Apply ``primitive``: to plain arrays at once, to tracers by the innermost trace among them.
+    """Apply ``primitive``: by NumPy to arrays, by the innermost of their traces to tracers.
 
     Levels keep nested transforms apart. In ``grad(lambda x: x * grad(lambda y: x + y)(1.0))`` the
     inner trace must treat ``x`` as a constant although it is itself being differentiated; it
@@ -62,7 +62,7 @@ def bind(primitive: Primitive, *inputs: Any, **params: Any) -> Any:
 
 
 def as_tracer(trace: Trace, x: Any) -> Any:
-    """Return ``x`` if it already belongs to ``trace``, else lift it."""
+    """Return x if it is a tracer of ``trace``, else lift it; ValueError if its trace has ended."""
     own = getattr(x, "_trace", None)
     if own is not None and not own.alive:
         raise ValueError(
@@ -77,14 +77,14 @@ _running = threading.local()
 
 @contextmanager
 def new_trace(kind: type, *args: Any):
-    """Run a ``with`` block under a new trace ``kind(level, *args)``, the innermost one."""
+    """Yield a new innermost trace, ``kind(level, *args)``, which ends with the ``with`` block."""
     level = getattr(_running, "level", 0) + 1
     trace = kind(level, *args)
     _running.level = level
     try:
         yield trace
     except ValueError as error:
-        # NumPy asked a tracer for a number, and replaced the tracer's error by one of its own.
+        # NumPy asked a tracer for a number and replaced the tracer's TypeError by a ValueError.
         asked = isinstance(error.__cause__, TypeError) and "Tracer(" in str(error.__cause__)
         if not asked and "Error setting single item of array" not in str(error):  # r.flat[i] = x
             raise

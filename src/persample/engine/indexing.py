@@ -13,7 +13,7 @@ from .primitives import apply
 
 
 def index(x, key):
-    """Return x[key] for integers, slices, None, ... and arrays of integers."""
+    """Return x[key]; the key holds integers, slices, None, ``...`` and arrays of integers."""
     key = _per_axis(x, key)
     x, arrays, first, adjacent = _basic(x, key)
     if not arrays:
@@ -33,7 +33,7 @@ def index(x, key):
 
 
 def _per_axis(x, key):
-    """Return a key as a list with an entry for each axis of x, ``...`` expanded, and the Nones."""
+    """Return a key as a list: one entry for each axis of x (``...`` expanded), and the Nones."""
     key = list(key) if isinstance(key, tuple) else [key]
     used = len([k for k in key if k is not None and k is not Ellipsis])
     if used > x.ndim:
@@ -51,11 +51,11 @@ def _per_axis(x, key):
 
 @dataclass(frozen=True, eq=False)
 class _Entry:
-    """One entry of a key: the slice that it reads from an axis of x, the axis that it leaves."""
+    """One entry of a key: the slice that it reads from an axis of x, its axis in the sliced x."""
 
     slice: tuple | None = None  # start, stop, step; None: it reads no axis
-    length: int | None = None  # None: it leaves no axis
-    array: Any = None  # the indices to take from the axis that it leaves
+    length: int | None = None  # of its axis in the sliced x; None: it has none
+    array: Any = None  # the indices to take along that axis
     advanced: bool = False  # an integer or an array, which count alike for the order of axes
 
 

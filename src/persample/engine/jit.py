@@ -1,4 +1,4 @@
-"""``jit``: stage, optimise, generate, compile, and keep the program for the next call."""
+"""``jit``: trace a function to a graph, optimise it, and compile it to a NumPy program."""
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class Jitted:
         return self._known[key]
 
     def compiled(self, args: tuple) -> Compiled:
-        """Return the `Compiled` for the signature of ``args``; compile it if there is none."""
+        """Return the `Compiled` for these arguments, made if new; raise TypeError for tracers."""
         key, _ = _signature(args)
         if key is None:
             raise TypeError("jit: a program was asked for with tracers; give arrays as examples.")
@@ -75,8 +75,8 @@ class Jitted:
     def source(self, *args: Any) -> str:
         """Return the generated NumPy program for these arguments.
 
-        An operation that NumPy has no function for (``scatter_add``, ``pad``) is called by the
-        name of its primitive; arrays from outside are named ``constant_0``, ``constant_1``, ...
+        A primitive that is not one function of NumPy (``scatter_add``, ``pad``) is called by its
+        own name; arrays from outside are named ``constant_0``, ``constant_1``, ...
         """
         return generate(self.compiled(args).graph)[0]
 
@@ -91,12 +91,12 @@ def _program(graph: Graph) -> Callable:
 
 
 def jit(f: Callable, passes: Iterable[str] = tuple(PASSES)) -> Jitted:
-    """Compile ``f`` to straight-line NumPy, once for each signature it is called with.
+    """Return ``f`` as a `Jitted`: compiled to straight-line NumPy, once for each signature.
 
     ``f`` itself runs only while it is traced. What it reads besides its arguments is fixed at
     that moment, as in JAX: variables that it closes over, globals, attributes of objects, arrays
     from outside, and numbers drawn from ``np.random``. Pass as an argument what changes. Side
-    effects, a print say, happen once for each trace. ``passes`` names the passes of `optimise`.
+    effects, such as a print, happen once for each trace. ``passes`` are those of `optimise`.
 
     The program has the name of the innermost function that was transformed:
     ``jit(grad(loss)).source(...)`` prints ``def loss``, which returns the gradient of the loss.
@@ -117,7 +117,7 @@ def jit(f: Callable, passes: Iterable[str] = tuple(PASSES)) -> Jitted:
 def _signature(args: tuple) -> tuple[tuple | None, Iterable]:
     """Return the signature of ``args`` as a hashable key, and the arrays to run the program on.
 
-    The key is None if an argument is a tracer.
+    Return (None, []) if an argument holds a tracer; raise TypeError for an unhashable leaf.
     """
     key = []
     for x in args:

@@ -1,9 +1,9 @@
 """Handle NumPy's own functions on tracers, or refuse them with the reason.
 
-``np.tanh(w)`` reaches ``answer_ufunc``, ``np.sum(w)`` reaches ``answer_function``: NumPy hands
-both over, with all of their arguments. Each is answered by a function of the engine, which works
-in every transform and in nested ones. A function that ANSWERS and UFUNCS lack raises a TypeError,
-and so does an argument that the engine's function does not have.
+With a tracer w, ``np.tanh(w)`` reaches ``answer_ufunc`` and ``np.sum(w)`` ``answer_function``:
+NumPy hands both over, with all of their arguments. A function of the engine then computes them,
+so they work in every transform and in nested ones. A function that ANSWERS and UFUNCS lack raises
+a TypeError, and so does an argument that the engine's function does not have.
 """
 
 import inspect
@@ -20,7 +20,7 @@ ANSWERS = {**reductions.ANSWERS, **shapes.ANSWERS, **products.ANSWERS, **element
 UFUNCS = elementwise.UFUNCS
 METHODS = reductions.METHODS  # ufunc.method -> the same
 
-# Why common functions are refused. Default: not implemented.
+# Name -> (why it is refused, what to write). Default: not implemented.
 BY_VALUE = "argwhere compress extract flatnonzero nonzero unique"
 IN_PLACE = "at copyto fill_diagonal put put_along_axis putmask"  # ``at``: of any ufunc
 REASONS = {
@@ -79,7 +79,7 @@ INSTEAD = {
 }
 # Further parameters of NumPy's C functions, which have signatures from version 2.4 on.
 IN_C = {"dot": ("out",), "concatenate": ("out",), "empty_like": ("order", "subok")}
-# Arguments that change no value.
+# Arguments that do not change the result and are ignored.
 IDLE = {"kind", "stable", "optimize", "assume_unique"}
 
 
@@ -102,7 +102,7 @@ _UFUNCS = {getattr(np, name, None): function for name, function in UFUNCS.items(
 
 
 def answer_function(x, function, args, kwargs):
-    """Compute a NumPy function with the engine; x is the tracer that was among its arguments."""
+    """Return what the engine computes for ``function``, or raise TypeError that shows tracer x."""
     name = _NAMES.get(function)
     if name is None:
         _refuse(named(function), x)
@@ -110,7 +110,7 @@ def answer_function(x, function, args, kwargs):
 
 
 def answer_ufunc(x, ufunc, method, inputs, kwargs):
-    """Compute a ufunc, or a method of it, with the engine; x is the tracer among its arguments."""
+    """Return what the engine computes for a ufunc or its method; a TypeError, if any, shows x."""
     function, name = _UFUNCS.get(ufunc), ufunc.__name__
     if function and method == "__call__" and not kwargs:
         return function(*inputs)  # ndarray * tracer comes here as well
@@ -133,7 +133,7 @@ def answer_ufunc(x, ufunc, method, inputs, kwargs):
 
 
 def _call(name, answer, like, args, kwargs):
-    """Call ``answer`` with those arguments that differ from the defaults of NumPy's ``like``."""
+    """Call ``answer`` with those arguments that are not the defaults of NumPy's ``like``."""
     names, leading, defaults, own = _plan(answer, like)
     given = dict(zip(names, args, strict=False)) | kwargs
     for key, value in [*given.items()]:
@@ -148,10 +148,10 @@ def _call(name, answer, like, args, kwargs):
 
 @cache
 def _plan(answer, like):
-    """Return how to pass on a call of NumPy's function ``like``: four values.
+    """Return (names, leading, defaults, own), by which `_call` passes on a call of ``like``.
 
-    Its parameters (none if it takes ``*arrays``), those of them that ``answer`` takes by position,
-    its defaults, and the parameters of ``answer``. NumPy has checked the call already.
+    names: its parameters (none if it takes ``*arrays``); leading: those of them that ``answer``
+    takes by position; defaults: name -> default; own: the names of ``answer``'s parameters.
     """
     own, more = inspect.signature(answer).parameters, ()
     try:
@@ -167,7 +167,7 @@ def _plan(answer, like):
 
 
 def _same(value, default):
-    """Return whether an argument has its default value."""
+    """Return whether an argument has its default value, or NumPy's mark for one not given."""
     if isinstance(value, str | int | float):
         return type(value) is type(default) and value == default
     if isinstance(value, tuple) and value:  # the ``out`` of a ufunc

@@ -22,7 +22,7 @@ __all__ += ["take", "where"]
 
 
 def asarray(x, /, dtype=None, *, device=None, copy=None):
-    """Return x as an array of real numbers; a tracer stays a tracer."""
+    """Return x as an array; a tracer stays one. Raise TypeError unless it holds real numbers."""
     if device not in (None, "cpu"):
         raise ValueError(f'asarray: no device {device!r}; the NumPy engine has "cpu" only.')
     if hasattr(x, "_trace"):
@@ -51,18 +51,18 @@ def promote(*values):
 
 
 def constant(x):
-    """Return a value from outside a trace in the form in which traces store it.
+    """Return a value from outside a trace as an array, the form in which traces keep constants.
 
-    A 0-d array becomes a NumPy scalar, see `only_number`.
+    A 0-d array becomes a NumPy scalar, which rules need not broadcast.
     """
     x = asarray(x)
     return x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x
 
 
 def only_number(x):
-    """Return the one number of a uniform constant as a NumPy scalar, else None.
+    """Return the one value of a uniform array as a NumPy scalar, else None (also for a tracer).
 
-    Uniform is a constant that is 0-d, has one element, or is a broadcast of one element, as
+    An array counts as uniform if it is 0-d, has one element, or is a broadcast of one element, as
     ``xp.zeros_like`` makes it (all strides are 0). Values are not compared:
     ``np.zeros(3)`` gives None.
     """
@@ -78,7 +78,7 @@ def only_number(x):
 def snapshot(x, before=None):
     """Return a read-only copy of x with memory of its own; axes of stride 0 stay broadcast.
 
-    An earlier copy, ``before``, is returned if the values are still the same.
+    ``before``, an earlier copy or None, is returned itself if it has the same values.
     """
     if before is not None and np.array_equal(x, before, equal_nan=True):
         return before
@@ -99,13 +99,13 @@ def _common_shape(values):
 
 
 def broadcast(*values):
-    """Return the inputs as a list of arrays broadcast to their common shape."""
+    """Return the arrays as a list, broadcast to their common shape."""
     shape = _common_shape(values)
     return [broadcast_to(x, shape) for x in values]
 
 
 def elementwise(name, *values):
-    """Apply an elementwise primitive to broadcast inputs; pass uniform constants as scalars."""
+    """Broadcast arrays and apply an elementwise primitive; uniform constants go in as scalars."""
     shape, numbers = _common_shape(values), [only_number(x) for x in values]
     if all(number is not None for number in numbers):
         return broadcast_to(apply(name, *numbers), shape)
@@ -114,16 +114,16 @@ def elementwise(name, *values):
 
 
 def titled(function, name, doc):
-    """Give a function its name and its docstring, and return it."""
+    """Set the name and the docstring of a function, and return it."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
 
 
 def binary(name, doc, settle=promote):
-    """Return the function of x1 and x2 that applies an elementwise primitive; document it.
+    """Return the function of (x1, x2) that applies the elementwise primitive of this name.
 
-    ``settle(x1, x2)`` returns the two as arrays of one dtype.
+    ``doc`` is its docstring; ``settle(x1, x2)`` returns the two as arrays of one dtype.
     """
 
     def function(x1, x2, /):
@@ -145,7 +145,7 @@ less_equal = binary("less_equal", "Return x1 <= x2 for each element.")
 
 
 def pow(x1, x2, /):
-    """Return x1 ** x2 for each element; x1 ** 2 is computed as x1 * x1."""
+    """Return x1 ** x2 for each element; with a constant x2 of 2 it computes x1 * x1."""
     x, y = promote(x1, x2)
     if only_number(y) == 2:
         return broadcast_to(multiply(x, x), _common_shape([x, y]))
@@ -168,7 +168,7 @@ def stop_gradient(x, /):
 
 
 def astype(x, dtype, /, *, copy=True, device=None):
-    """Return x in another dtype."""
+    """Return x converted to ``dtype``; x itself if it has it, whatever ``copy`` says."""
     x = asarray(x, device=device)
     return x if x.dtype == dtype else apply("astype", x, dtype=np.dtype(dtype))
 
@@ -224,7 +224,7 @@ def concat(arrays, /, *, axis=0):
 
 
 def axis_of(ndim, axis):
-    """Return ``axis``, which may be negative, as a number from 0 to ndim - 1."""
+    """Return ``axis``, which may be negative, counted from 0; raise ValueError if out of range."""
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
         raise ValueError(f"axis {axis} is out of range for an array with {ndim} axes.")
@@ -232,7 +232,7 @@ def axis_of(ndim, axis):
 
 
 def axes_named(x, axis):
-    """Return the axes of x that ``axis`` names (None: all), as a sorted tuple from 0."""
+    """Return ``axis`` (an axis of x, several, or None: all) as a sorted tuple, counted from 0."""
     axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
     axes = sorted(axis_of(x.ndim, a) for a in axes)
     if len(set(axes)) < len(axes):
@@ -241,7 +241,7 @@ def axes_named(x, axis):
 
 
 def reduce(name, x, axis, keepdims):
-    """Reduce x over ``axis`` with a primitive; ``keepdims`` keeps these axes with length 1."""
+    """Reduce x over ``axis`` by the primitive ``name``; ``keepdims`` keeps axes with length 1."""
     x = asarray(x)
     axes = axes_named(x, axis)
     reduced = apply(name, x, axes=axes)
@@ -250,17 +250,17 @@ def reduce(name, x, axis, keepdims):
 
 
 def sum(x, /, axis=None, keepdims=False, *, dtype=None):
-    """Add the elements along axes (all by default)."""
+    """Return the sum over axes (all by default); ``dtype`` converts the elements first."""
     return reduce("sum", x if dtype is None else astype(x, dtype), axis, keepdims)
 
 
 def max(x, /, axis=None, keepdims=False):
-    """Return the largest element along axes (all by default); ties share the derivative."""
+    """Return the largest element over axes (all by default); ties share the derivative equally."""
     return reduce("max", x, axis, keepdims)
 
 
 def min(x, /, axis=None, keepdims=False):
-    """Return the smallest element along axes (all by default); ties share the derivative."""
+    """Return the least element over axes (all by default); ties share the derivative equally."""
     return reduce("min", x, axis, keepdims)
 
 
@@ -290,7 +290,7 @@ def matmul(x1, x2, /):
 
 
 def _batch_letters(x, batch, letters):
-    """Return x without the leading axes that broadcast, and the letters of those that stay."""
+    """Drop batch axes of x that broadcast to ``batch``; return x and the letters of the others."""
     own, new = x.shape[:-2], len(batch) - builtins.max(x.ndim - 2, 0)
     pairs = zip(own, letters[new:], batch[new:], strict=True)
     kept = [(n, letter) for n, letter, m in pairs if n == m]
@@ -299,7 +299,7 @@ def _batch_letters(x, batch, letters):
 
 
 def product(subscripts, x1, x2):
-    """Return the ``einsum`` of two arrays, as one primitive.
+    """Return the ``einsum`` of two arrays by the primitive of that name.
 
     Each letter of an operand must occur in the other or in the output, at most once in each.
     """
@@ -307,7 +307,7 @@ def product(subscripts, x1, x2):
 
 
 def take(x, indices, /, *, axis=None):
-    """Pick entries along ``axis`` with an integer array of any shape."""
+    """Return the entries at ``indices``, whose shape replaces ``axis`` (optional if x is 1-d)."""
     x = asarray(x)
     if axis is None and x.ndim != 1:
         raise ValueError(f"take: an array of shape {x.shape} needs an axis; give axis=.")

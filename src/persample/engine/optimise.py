@@ -1,4 +1,4 @@
-"""Optimise a graph: passes that return a smaller graph with the same results.
+"""Optimise a graph: passes that return a simpler graph with the same results.
 
 Every pass is a function Graph -> Graph and a row of PASSES; each can be left out. A pass that
 finds nothing to do returns the graph that it was given. No pass reorders a sum or rounds
@@ -23,8 +23,8 @@ def rewrite(graph: Graph, rule: Callable) -> Graph:
     """Return the graph with each equation, in order, replaced by ``rule(equation, made_by)``.
 
     The rule returns the equation itself, another equation with the same output, or an atom (Var
-    or constant) that takes the output's place from there on. ``made_by`` maps outputs to the
-    equations before it.
+    or constant) that takes the output's place from there on. ``made_by`` maps each output so far
+    to its new equation.
     """
     replaced: dict = {}
     made_by: dict = {}
@@ -47,7 +47,7 @@ def _replace_all(atoms: Iterable, replaced: dict) -> list:
 
 
 def dead_code(graph: Graph) -> Graph:
-    """Drop equations whose output is not used."""
+    """Drop equations on which no output of the graph depends."""
     read = {id(x) for x in graph.outputs}
     kept = []
     for eq in reversed(graph.equations):
@@ -59,7 +59,7 @@ def dead_code(graph: Graph) -> Graph:
 
 
 def common_subexpressions(graph: Graph) -> Graph:
-    """Merge equations that have the same primitive, inputs and parameters."""
+    """Keep only the first of the equations with the same primitive, inputs and parameters."""
     seen: dict = {}
 
     def rule(eq, made_by):
@@ -110,7 +110,7 @@ def identities(graph: Graph) -> Graph:
 
 
 def _make(eq, name, *inputs, **params):
-    """Return an equation for the output of ``eq``: ``eq`` itself if nothing changes."""
+    """Return the equation ``eq.output = name(*inputs, **params)``; ``eq`` itself if it is that."""
     same = eq.primitive.name == name and eq.params == params and all(map(is_, inputs, eq.inputs))
     return eq if same else Equation(PRIMITIVES[name], inputs, params, eq.output)
 
@@ -183,7 +183,7 @@ def _stop_gradient(eq, made_by):
 
 
 def _einsum(eq, made_by):
-    """Simplify a product with a number; read a transposed operand by reordering its letters."""
+    """Simplify a product with a number; undo transposes of operands by reordering letters."""
     if _number_and_rest(eq):
         return _scaling(eq, made_by)
     *letters, out = split(eq.params["subscripts"])
@@ -223,7 +223,7 @@ PASSES = {function.__name__: function for function in _IN_ORDER}
 
 
 def optimise(graph: Graph, passes: Iterable[str] = tuple(PASSES)) -> Graph:
-    """Run the named passes in turn until none finds anything more."""
+    """Return the graph after the named passes, run in turn until none finds anything more."""
     passes = tuple(passes)
     unknown = set(passes) - set(PASSES)
     if unknown:

@@ -23,7 +23,7 @@ def _pad(x, shape, slices):
 
 
 def _batch_grid(indices, batch_dims):
-    """Return an index array for each batch axis: the position on it of each entry of indices."""
+    """Return ``np.arange`` along each batch axis, in shapes that broadcast with ``indices``."""
     axes = [np.arange(n) for n in indices.shape[:batch_dims]]
     return tuple([a.reshape(a.shape + (1,) * (indices.ndim - 1 - i)) for i, a in enumerate(axes)])
 
@@ -46,11 +46,11 @@ def _cholesky(x):
 
 
 def _round(x):
-    """Return x rounded, halves to even. Copy integers: np.round up to NumPy 2.3 does not."""
+    """Return x rounded, ties to even, as a copy; np.round up to NumPy 2.3 copies no integers."""
     return np.round(x) if x.dtype.kind in "fc" else np.array(x)
 
 
-# Names of ufuncs, with one input and, the PAIRS, with two.
+# Names of ufuncs: with one input (SMOOTH, ZERO_SLOPE) and with two (the PAIRS).
 SMOOTH = ["negative", "abs", "exp", "expm1", "log", "log1p", "log2", "log10", "sqrt"]
 SMOOTH += ["sin", "cos", "tan", "asin", "acos", "atan"]
 SMOOTH += ["sinh", "cosh", "tanh", "asinh", "acosh", "atanh"]
@@ -99,7 +99,7 @@ PRIMITIVES = {
         Primitive("broadcast_to", np.broadcast_to, VIEW),
         Primitive("concat", lambda *xs, axis: np.concatenate(xs, axis=axis), OTHER),
         Primitive("slice", _slice, VIEW),
-        Primitive("pad", _pad, OTHER),  # x where slices say, zeros elsewhere
+        Primitive("pad", _pad, OTHER),  # zeros, and x at slices
         # The axis taken from follows ``batch_dims`` axes that x and indices share.
         Primitive("take", _take, OTHER),
         Primitive("scatter_add", _scatter_add, OTHER),
@@ -113,5 +113,5 @@ PRIMITIVES = {
 
 
 def apply(name, *inputs, **params):
-    """Apply a primitive by its name, to arrays or to tracers."""
+    """Apply the primitive of this name to arrays or tracers; ``params`` are its keywords."""
     return bind(PRIMITIVES[name], *inputs, **params)

@@ -1,6 +1,6 @@
 """Reverse mode: the trace that records a tape, the backward pass, and ``grad``.
 
-The forward pass computes values and records a node for each operation on parameters. The
+The forward pass computes values and records a node for each result that depends on parameters. The
 backward pass walks the tape once, from the loss to the inputs, and applies the rules of ``vjps``.
 """
 
@@ -19,9 +19,9 @@ from .vjps import vjp_rules
 
 
 class Node:
-    """One operation on the tape: its primitive, params, input values, output and inputs' nodes.
+    """One operation on the tape: its primitive, params, input values, output and parents.
 
-    The node of a parameter has no primitive and no parents.
+    The parents are the inputs' nodes (None: a constant). A parameter's node has no primitive.
     """
 
     __slots__ = ("primitive", "params", "values", "out", "parents")
@@ -34,7 +34,7 @@ class Node:
         return f"<{self.primitive.name} node>" if self.primitive else "<leaf node>"
 
     def pull(self, ct: Any):
-        """Yield (parent, cotangent) for each input with a node and a rule; ct is the output's."""
+        """Yield (parent, its cotangent) for each parent with a rule; ct is the output's."""
         rules = vjp_rules.get(self.primitive.name)
         if rules is None:
             raise NotImplementedError(
@@ -66,7 +66,7 @@ class ReverseTracer(Tracer):
 
 
 class ReverseTrace(Trace):
-    """Computes as usual, and records a node if the output depends on a parameter."""
+    """Computes each operation; records a node if a parameter has a derivative through it."""
 
     name = "grad"
 
@@ -141,7 +141,7 @@ def value_and_grad(
 def recorded(
     trace: ReverseTrace, f: Callable, args: tuple, wanted: tuple[int, ...], has_aux: bool
 ) -> tuple:
-    """Run ``f`` under a trace; return (output, aux, [leaf tracers of each argument wanted])."""
+    """Trace ``f``; return (output tracer, aux, [leaf tracers of each argument ``wanted``])."""
     flat = [tree_flatten(arg) for arg in args]
     lifted = [[trace.lift(x) if is_array(x) else x for x in xs] for xs, _ in flat]
     for n in wanted:
@@ -160,14 +160,14 @@ def grad(f: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
 
 
 def _parameter(trace, x, n):
-    """Return x, a leaf of argument n, as a tracer with a leaf node: one to differentiate by."""
+    """Return x, a leaf of argument n, as a parameter: a tracer with a node without parents."""
     x = xp.asarray(x)
     if x.dtype.kind != "f":
         raise TypeError(
             f"grad: argument {n} is {x.dtype}{list(x.shape)}; gradients need floating-point "
             "arrays: convert it, or choose another argument with argnums."
         )
-    return ReverseTracer(trace, x, Node(None, None, (), x, ()))  # a node without parents
+    return ReverseTracer(trace, x, Node(None, None, (), x, ()))
 
 
 def _scalar(result):

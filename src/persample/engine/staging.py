@@ -19,7 +19,7 @@ from .tracer import Tracer, is_array, plain
 
 
 class Var:
-    """The output of an equation, or an input: a shape and a dtype, compared by identity."""
+    """A graph's input or the output of an equation: shape and dtype, compared by identity."""
 
     __slots__ = ("shape", "dtype")
 
@@ -44,8 +44,8 @@ class Equation:
 class Graph:
     """Equations in an order in which they can run; ``print`` shows one on each line.
 
-    ``names`` are those of the inputs. ``outputs`` are Vars or constants, the leaves of
-    ``structure``.
+    ``names`` are those of the inputs. ``outputs`` (Vars or constants) are the leaves of the
+    function's result, and ``structure`` is its tree structure.
     """
 
     name: str
@@ -78,12 +78,12 @@ def describe(x: Any) -> str:
 
 
 def literal(x: np.ndarray) -> str:
-    """Return a constant as it is printed: a number, or an array's dtype and shape."""
+    """Return a constant as it is printed: a number, or for an array "<float64[2,3]>"."""
     return f"<{describe(x)}>" if x.shape else str(x)
 
 
 class StageTracer(Tracer):
-    """An atom of the graph (a Var or a constant), with its value for the example arguments."""
+    """A Var or a constant of the graph, ``atom``, with its value for the example arguments."""
 
     __slots__ = ("value", "atom")
 
@@ -94,7 +94,7 @@ class StageTracer(Tracer):
 
 
 class StageTrace(Trace):
-    """Records one equation for each operation."""
+    """Computes each operation on the example arguments and records it as an equation."""
 
     name = "jit"
 
@@ -122,7 +122,7 @@ class StageTrace(Trace):
 def make_graph(f: Callable) -> Callable[..., Graph]:
     """Return a function that traces ``f`` on example arguments and returns its Graph.
 
-    Arrays become the graph's inputs; Python numbers, strings and None are fixed at their values.
+    Arrays become the graph's inputs; other leaves (numbers, strings) are fixed at their values.
     """
 
     def trace_it(*args, **keywords):

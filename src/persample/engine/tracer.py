@@ -28,14 +28,14 @@ INSTEAD = {
 
 @cache
 def answers():
-    """Return the module `numpy_functions`, which is imported on first use."""
+    """Return the module `numpy_functions`, imported on first use to load the package fast."""
     from . import numpy_functions
 
     return numpy_functions
 
 
 class Tracer:
-    """An array as a transform sees it. Subclasses define ``value``, the array it stands for."""
+    """An array inside a transform. Subclasses define ``value``: an array or an outer tracer."""
 
     __slots__ = ("_trace",)
     __hash__ = None  # == is elementwise
@@ -99,7 +99,7 @@ class Tracer:
         return xp.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     def transpose(self, *axes):
-        """Return the array with its axes in the given order, by default reversed."""
+        """Return the array with its axes in the given order (a tuple or integers), or reversed."""
         axes = axes[0] if len(axes) == 1 and axes[0] is not None else axes
         given = axes and axes != (None,)
         return xp.permute_dims(self, axes if given else range(self.ndim)[::-1])
@@ -131,11 +131,11 @@ class Tracer:
         return (self[i] for i in range(len(self)))
 
     def concrete(self):
-        """Return the array inside nested tracers; jit and vmap may raise TypeError."""
+        """Return the array inside nested tracers; raise TypeError if one is staged or batched."""
         return self.value.concrete() if isinstance(self.value, Tracer) else self.value
 
     def no_value(self):
-        """Raise TypeError, because a Python value was asked of a tracer that has none."""
+        """Raise TypeError: a tracer of jit, or a batched one of vmap, has no Python value."""
         raise TypeError(
             f"a Python value was asked of {self!r}, which has none there: no `if`, `while`, "
             "float() or int() on it; choose with xp.where, or pass it as a Python number."
@@ -151,7 +151,7 @@ class Tracer:
             "a.dot(x), np.where or np.concatenate for a[i] = x."
         )
 
-    # np.sum(x) arrives here, and np.exp(x), ndarray * x.
+    # NumPy calls the first for np.sum(x), the second for np.exp(x) and ndarray * x.
     def __array_function__(self, function, types, args, kwargs):
         return answers().answer_function(self, function, args, kwargs)
 
@@ -165,7 +165,7 @@ def is_array(x) -> bool:
 
 
 def plain(x):
-    """Return x, an array, as an ndarray or a NumPy scalar.
+    """Return an array as an ndarray or a NumPy scalar; a tracer stays a tracer.
 
     Raise TypeError for masked arrays, np.matrix, and arrays that do not hold real numbers.
     """
@@ -176,8 +176,8 @@ def plain(x):
 def unshared(values: list, given: list = ()) -> list:
     """Return the list of values, with copies of arrays that are read-only or share memory.
 
-    No result then shares memory with another one or with ``given``, and all are writeable. A
-    NumPy scalar counts as read-only, so it becomes a 0-d array. Tracers stay as they are.
+    A caller may then write to each result: none shares memory with another or with ``given``. A
+    NumPy scalar, which is read-only, becomes a 0-d array. Tracers stay as they are.
     """
     arrays = [x for x in given if isinstance(x, np.ndarray)]
     taken = set().union(*map(_memory_ids, arrays))
@@ -191,8 +191,8 @@ def unshared(values: list, given: list = ()) -> list:
 
 
 def _memory_ids(x):
-    """Return the ids of an array and of the array that it is a view of, if it is one.
+    """Return the set of the ids of an array and, if it is a view, of the owner of its memory.
 
-    NumPy sets ``base`` of a view to the owner of the memory, which all its views have in common.
+    NumPy sets ``base`` of a view to that owner, which all views of one memory have in common.
     """
     return {id(x), id(x.base)} - {id(None)}

@@ -16,14 +16,14 @@ from .primitives import ZERO_SLOPE, ZERO_SLOPE_PAIRS, apply
 
 
 def _unbroadcast(ct, x):
-    """Sum ``ct`` over the axes along which x was repeated; return the sum in the shape of x."""
+    """Return ``ct`` summed over the axes along which x was broadcast, in the shape of x."""
     new = ct.ndim - x.ndim
     repeated = [new + a for a, n in enumerate(x.shape) if n == 1 and ct.shape[new + a] != 1]
     return xp.reshape(xp.sum(ct, (*range(new), *repeated)), x.shape)
 
 
 def _wins(x, y):
-    """Return 1 where x > y, 1/2 where they are equal, 0 elsewhere, as PyTorch and JAX do."""
+    """Return d max(x, y) / dx: 1 where x > y, 1/2 in a tie (as in PyTorch and JAX), else 0."""
     zero, half, one = x.dtype.type(0.0), x.dtype.type(0.5), x.dtype.type(1.0)
     return xp.where(x > y, one, xp.where(xp.equal(x, y), half, zero))
 
@@ -71,7 +71,7 @@ class _Concat:
 
 
 def _prod_vjp(ct, out, x, axes):
-    """Multiply ct by the product of the other factors; without division, so they may be zero."""
+    """Return ct times the product of the other factors, without division: they may be zero."""
     order = (*[a for a in range(x.ndim) if a not in axes], *axes)
     turned = xp.permute_dims(x, order)
     many = math.prod(x.shape[a] for a in axes)
@@ -150,7 +150,7 @@ vjp_rules = {
     "pad": (lambda ct, out, x, shape, slices: apply("slice", ct, slices=slices),),
     "take": (_take_vjp, None),
     "scatter_add": (lambda ct, out, x, i, length, **dims: apply("take", ct, i, **dims), None),
-    # Steps, and indices: the derivative is zero.
+    # Step functions and indices: the derivative is zero.
     **dict.fromkeys(ZERO_SLOPE, (None,)),
     **dict.fromkeys(("round", "argmax", "argmin", "argsort"), (None,)),
     **dict.fromkeys(ZERO_SLOPE_PAIRS, (None, None)),

@@ -1,4 +1,4 @@
-"""Functions along axes: averages, counts, running sums, order and search."""
+"""Functions along axes: averages, counts, running sums, sorting and searching."""
 
 import builtins
 import math
@@ -34,19 +34,19 @@ __all__ += ["cumulative_sum", "diff", "isin", "mean", "prod", "searchsorted", "s
 
 
 def prod(x, /, axis=None, keepdims=False, *, dtype=None):
-    """Multiply the elements along axes (all by default)."""
+    """Return the product over axes (all by default); ``dtype`` converts the elements first."""
     return reduce("prod", x if dtype is None else astype(x, dtype), axis, keepdims)
 
 
 def mean(x, /, axis=None, keepdims=False):
-    """Average over axes (all by default)."""
+    """Return the mean over axes (all by default), in float64 for integers."""
     x = real(asarray(x))
     count = math.prod(x.shape[a] for a in axes_named(x, axis))
     return divide(sum(x, axis, keepdims), float(count))
 
 
 def var(x, /, axis=None, *, correction=0.0, keepdims=False):
-    """Return the variance over axes; its divisor is the number of elements - ``correction``."""
+    """Return the variance over axes; it divides by the number of elements - ``correction``."""
     x = real(asarray(x))
     count = math.prod(x.shape[a] for a in axes_named(x, axis))
     off = subtract(x, mean(x, axis, keepdims=True))
@@ -55,12 +55,12 @@ def var(x, /, axis=None, *, correction=0.0, keepdims=False):
 
 
 def std(x, /, axis=None, *, correction=0.0, keepdims=False):
-    """Return the square root of the variance; the derivative is NaN where that is 0."""
+    """Return the square root of `var`; the derivative is NaN where the variance is 0."""
     return sqrt(var(x, axis, correction=correction, keepdims=keepdims))
 
 
 def count_nonzero(x, /, axis=None, keepdims=False):
-    """Count the elements that are not zero, over axes (all by default)."""
+    """Return the number of nonzero elements over axes (all by default), as int64."""
     return sum(astype(not_equal(x, 0), np.int64), axis, keepdims)
 
 
@@ -75,7 +75,7 @@ def all(x, /, axis=None, keepdims=False):
 
 
 def _one_axis(where, x, axis):
-    """Return x as an array, and ``axis`` from 0; None is allowed if x has one axis only."""
+    """Return x as an array, and ``axis`` counted from 0; it may be None if x is 1-d."""
     x = asarray(x)
     if axis is None and x.ndim != 1:
         raise ValueError(f"{where}: an array of shape {x.shape} needs an axis; give axis=.")
@@ -92,17 +92,17 @@ def _cumulative(name, first, x, axis, dtype, include_initial):
 
 
 def cumulative_sum(x, /, axis=None, *, dtype=None, include_initial=False):
-    """Return the sums of the first 1, 2, ... elements along an axis."""
+    """Return the running sums along an axis; ``include_initial`` puts a 0 before them."""
     return _cumulative("cumulative_sum", 0, x, axis, dtype, include_initial)
 
 
 def cumulative_prod(x, /, axis=None, *, dtype=None, include_initial=False):
-    """Return the products of the first 1, 2, ... elements along an axis."""
+    """Return the running products along an axis; ``include_initial`` puts a 1 before them."""
     return _cumulative("cumulative_prod", 1, x, axis, dtype, include_initial)
 
 
 def diff(x, /, axis=-1, *, n=1, prepend=None, append=None):
-    """Return the n-th differences x[i + 1] - x[i] along an axis, ends first joined to x."""
+    """Join ``prepend``, x and ``append`` along an axis; return the n-th differences along it."""
     x = asarray(x)
     axis = axis_of(x.ndim, axis)
     parts = [part for part in (prepend, x, append) if part is not None]
@@ -145,7 +145,7 @@ def argsort(x, /, axis=-1, *, descending=False, stable=True):
 
 
 def sort(x, /, axis=-1, *, descending=False, stable=True):
-    """Return x sorted along an axis."""
+    """Return x sorted along an axis, from small to large unless ``descending``."""
     x = asarray(x)
     return take_along_axis(x, argsort(x, axis, descending=descending), axis=axis)
 
@@ -167,6 +167,6 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
 
 
 def isin(x1, x2, /, *, invert=False):
-    """Return, for each element of x1, whether x2 contains it."""
+    """Return whether each element of x1 occurs in x2, or does not with ``invert``."""
     found = any(equal(expand_dims(x1, -1), reshape(x2, (-1,))), axis=-1)
     return logical_not(found) if invert else found

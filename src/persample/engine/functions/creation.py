@@ -16,14 +16,14 @@ __all__ += ["zeros_like"]
 
 
 def full(shape, fill_value, dtype=None, *, device=None):
-    """Return an array of a shape, filled with one number."""
+    """Return an array of this shape filled with a number, which may be a 0-d array or tracer."""
     value = asarray(fill_value, dtype, device=device)
     shape = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
     return broadcast_to(value, shape) if hasattr(value, "_trace") else np.full(shape, value)
 
 
 def full_like(x, /, fill_value, dtype=None, *, device=None):
-    """Return an array of x's shape and dtype (or another), filled with one number."""
+    """Return ``fill_value`` broadcast to x's shape, uncopied, in x's dtype or another."""
     value = asarray(fill_value, dtype or x.dtype, device=device)
     return broadcast_to(value, x.shape)
 
@@ -56,7 +56,7 @@ def triu(x, /, *, k=0):
 
 
 def meshgrid(*arrays, indexing="xy"):
-    """Return the 1-d arrays broadcast to the grid of all their combinations, as a tuple."""
+    """Return a tuple of the 1-d arrays, broadcast to the grid of all their combinations."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f'meshgrid: indexing is {indexing!r}; give "xy" or "ij".')
     arrays = [asarray(x) for x in arrays]
@@ -72,7 +72,7 @@ def meshgrid(*arrays, indexing="xy"):
 
 
 def broadcast_arrays(*arrays):
-    """Return the arrays broadcast to their common shape, as a tuple."""
+    """Return a tuple of the arrays, broadcast to their common shape."""
     return tuple(broadcast(*map(asarray, arrays)))
 
 

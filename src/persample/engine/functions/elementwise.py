@@ -46,7 +46,7 @@ def real_pair(x1, x2):
 
 
 def unary(name, doc, of_integers=False):
-    """Return the function of x that applies a primitive, with docstring ``doc``.
+    """Return the function of x that applies the primitive ``name``; ``doc`` is its docstring.
 
     Without ``of_integers``, integers and booleans are converted to float64 first.
     """
@@ -84,7 +84,7 @@ remainder = binary("remainder", "Return x1 - x2 floor(x1 / x2), which has the si
 
 
 def positive(x, /):
-    """Return x itself."""
+    """Return x itself, as an array."""
     return asarray(x)
 
 
@@ -99,14 +99,14 @@ def reciprocal(x, /):
 
 
 def copysign(x1, x2, /):
-    """Return x1 with the sign of x2."""
+    """Return |x1| with the sign of x2."""
     x1, x2 = real_pair(x1, x2)
     same = apply("equal", *broadcast(apply("signbit", x1), apply("signbit", x2)))
     return where(same, x1, negative(x1))
 
 
 def clip(x, /, min=None, max=None):
-    """Return x limited to [min, max]; the derivative is 1 on a bound and 0 beyond it."""
+    """Return x limited to [min, max]; its derivative is 1 inside and on a bound, else 0."""
     x = asarray(x)
     if min is not None:
         x = where(less(x, min), min, x)

@@ -62,7 +62,7 @@ def _square(where, x):
 
 
 def solve(x1, x2, /):
-    """Return the x with x1 @ x = x2; x2 is one vector (1-d), or matrices."""
+    """Return the x with x1 @ x = x2; x2 is a vector (1-d), or has vectors as columns."""
     a, b = _square("solve", x1), real(asarray(x2))
     vector = b.ndim == 1
     b = expand_dims(b, -1) if vector else b
@@ -76,13 +76,13 @@ def solve(x1, x2, /):
 
 
 def inv(x, /):
-    """Return the inverse matrix."""
+    """Return the inverse of a square matrix, or of each of a batch."""
     x = _square("inv", x)
     return solve(x, np.eye(x.shape[-1], dtype=x.dtype))
 
 
 def cholesky(x, /, *, upper=False):
-    """Return the lower triangular L with L @ L.mT = x, or L.mT if ``upper``; x is symmetric."""
+    """Return the Cholesky factor L of a positive definite x = L @ L.mT, or L.mT if ``upper``."""
     factor = apply("cholesky", _square("cholesky", x))
     return matrix_transpose(factor) if upper else factor
 
@@ -94,13 +94,13 @@ def slogdet(x, /):
 
 
 def det(x, /):
-    """Return the determinant; the gradient needs an invertible matrix."""
+    """Return the determinant; its derivative needs an invertible matrix."""
     sign, logabsdet = slogdet(x)
     return multiply(sign, exp(logabsdet))
 
 
 def diagonal(x, /, *, offset=0):
-    """Return the diagonal of the last two axes, or one above (offset > 0) or below it."""
+    """Return a diagonal of the last two axes, ``offset`` above the main one (below if < 0)."""
     x = asarray(x)
     if x.ndim < 2:
         raise ValueError(f"linalg.diagonal: shape {x.shape} is no matrix; give two axes or more.")
@@ -113,7 +113,7 @@ def diagonal(x, /, *, offset=0):
 
 
 def trace(x, /, *, offset=0, dtype=None):
-    """Return the sum of the diagonal."""
+    """Return the sum of a diagonal, see `diagonal`."""
     return sum(diagonal(x, offset=offset), -1, dtype=dtype)
 
 
@@ -143,7 +143,7 @@ def matrix_power(x, n, /):
 
 
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
-    """Return the norm of order ``ord`` over axes (0: count of nonzeros); gradient 0 at x = 0."""
+    """Return the ``ord``-norm over axes (0: number of nonzeros); its gradient is 0 at x = 0."""
     x = real(asarray(x))
     if ord == 2:
         return _power(sum(multiply(x, x), axis, keepdims), 0.5)
@@ -166,9 +166,9 @@ def _power(x, exponent):
 
 
 def matrix_norm(x, /, *, keepdims=False, ord="fro"):
-    """Return a norm of matrices, "fro" or a sum of absolute values.
+    """Return a norm of the matrices in the last two axes: "fro", or from sums of absolute values.
 
-    1 and -1: the largest and smallest sum of a column; inf and -inf: of a row.
+    1 and -1: the largest and the smallest sum of a column; inf and -inf: of a row.
     """
     x = real(asarray(x))
     if x.ndim < 2:

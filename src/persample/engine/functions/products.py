@@ -35,7 +35,7 @@ def einsum(subscripts, /, *operands):
 
 @cache
 def _read(subscripts):
-    """Return the letters of each operand, and of the output."""
+    """Return ([letters of each operand], letters of the output); raise if they are malformed."""
     text = subscripts.replace(" ", "")
     operands, arrow, out = text.partition("->")
     letters = operands.split(",")
@@ -80,7 +80,7 @@ def _check(subscripts, letters, operands):
 
 
 def _tidy(letters, x, needed):
-    """Take diagonals of repeated letters, sum over those not needed; return letters, array."""
+    """Take the diagonal of repeated letters, sum over unneeded ones; return (letters, array)."""
     for a in dict.fromkeys(letters):
         while letters.count(a) > 1:
             i, j = letters.index(a), letters.rindex(a)
@@ -97,7 +97,7 @@ def _diagonal(x):
 
 
 def vecdot(x1, x2, /, *, axis=-1):
-    """Return the sum of the products along an axis."""
+    """Return the sum of x1 * x2 over an axis; the other axes broadcast."""
     x1, x2 = promote(x1, x2)
     x1, x2 = moveaxis(x1, axis, -1), moveaxis(x2, axis, -1)
     if x1.shape[-1] != x2.shape[-1]:
@@ -110,7 +110,7 @@ def vecdot(x1, x2, /, *, axis=-1):
 def tensordot(x1, x2, /, *, axes=2):
     """Multiply x1 and x2 and sum over pairs of axes.
 
-    The last ``axes`` axes of x1 with the first of x2, or those that two sequences list.
+    An integer pairs the last ``axes`` axes of x1 with the first of x2; two sequences list pairs.
     """
     x1, x2 = promote(x1, x2)
     if isinstance(axes, int):
@@ -127,7 +127,7 @@ def tensordot(x1, x2, /, *, axes=2):
 
 
 def outer(x1, x2, /):
-    """Return the products of every element of one vector with every one of another."""
+    """Return the matrix of all products x1[i] * x2[j] of two vectors."""
     x1, x2 = asarray(x1), asarray(x2)
     if x1.ndim != 1 or x2.ndim != 1:
         raise ValueError(f"outer: shapes {x1.shape} and {x2.shape}; give two vectors.")

@@ -23,7 +23,7 @@ __all__ += ["squeeze", "stack", "take_along_axis", "tile", "unstack"]
 
 
 def expand_dims(x, /, axis=0):
-    """Insert an axis of length 1, or several, at these places of the result."""
+    """Return x with new axes of length 1, which are the axes ``axis`` of the result."""
     x = asarray(x)
     ndim = x.ndim + (len(axis) if isinstance(axis, tuple | list) else 1)
     places, rest = axes_named(np.empty((1,) * ndim), axis), iter(x.shape)
@@ -56,7 +56,7 @@ def stack(arrays, /, *, axis=0):
 
 
 def unstack(x, /, *, axis=0):
-    """Return the parts of x along an axis, as a tuple."""
+    """Return a tuple of the entries of x along an axis, without that axis."""
     x = moveaxis(x, axis, 0)
     return tuple([x[i] for i in range(x.shape[0])])
 
@@ -106,7 +106,7 @@ def _paired(shift, axis):
 
 
 def repeat(x, repeats, /, *, axis=None):
-    """Repeat each element along an axis; ``axis=None`` flattens first."""
+    """Repeat each element along an axis (None: flattened x), by one count or one for each."""
     x = asarray(x)
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
@@ -127,7 +127,7 @@ def tile(x, repetitions, /):
 
 
 def take_along_axis(x, indices, /, *, axis=-1):
-    """Pick elements along an axis; the other axes of x and ``indices`` broadcast."""
+    """Return the elements at ``indices`` along an axis; the other axes of both broadcast."""
     x, indices = asarray(x), index_array("take_along_axis", indices)
     if x.ndim != indices.ndim:
         raise ValueError(
@@ -141,6 +141,6 @@ def take_along_axis(x, indices, /, *, axis=-1):
 
 
 def one_hot(indices, length, dtype=np.float64):
-    """Return an array (*indices.shape, length), 1 at each index, 0 elsewhere; not standard."""
+    """Return an array (*indices.shape, length), 1 at each index, else 0; not in the standard."""
     ones = asarray(indices)[..., None] == np.arange(length)
     return apply("astype", ones, dtype=np.dtype(dtype))

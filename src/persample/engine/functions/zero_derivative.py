@@ -1,6 +1,6 @@
 """Functions whose derivative is zero: step functions, comparisons, booleans and bits.
 
-``less``, ``less_equal``, ``equal`` and ``not_equal`` stand in `operations`: rules use them.
+`operations` has ``less``, ``less_equal``, ``equal`` and ``not_equal``, because VJP rules use them.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ __all__ += ["bitwise_right_shift", "bitwise_xor", "ceil", "floor", "floor_divide
 __all__ += ["greater_equal", "isfinite", "isinf", "isnan", "logical_and", "logical_not"]
 __all__ += ["logical_or", "logical_xor", "nextafter", "round", "sign", "signbit", "trunc"]
 
-# Of integers as well, but for the sign of a zero.
+# True: integers and booleans are not converted to float64, as they are for signbit.
 sign = unary("sign", "Return -1, 0 or 1, the sign of x; its derivative is zero.", True)
 floor = unary("floor", "Return the largest integer not above x; its derivative is zero.", True)
 ceil = unary("ceil", "Return the smallest integer not below x; its derivative is zero.", True)

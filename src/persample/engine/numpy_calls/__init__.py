@@ -7,5 +7,5 @@ NumPy's default. ``numpy_functions`` refuses an argument that they do not have.
 
 
 def refuse(name, what, instead, where="np."):
-    """Raise TypeError for a call of NumPy that the engine does not support: why, what to write."""
+    """Raise TypeError for a NumPy call that is not supported; ``instead`` says what to write."""
     raise TypeError(f"{where}{name}: {what}; {instead}.")

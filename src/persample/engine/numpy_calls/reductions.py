@@ -25,17 +25,17 @@ def cumprod(a, /, axis=None, dtype=None):
 
 
 def sort(a, /, axis=-1):
-    """Sort stably, whatever ``kind`` is."""
+    """Return ``a`` sorted along an axis (None: flattened); stable, so ``kind`` is ignored."""
     return xp.sort(*along(a, axis))
 
 
 def argsort(a, /, axis=-1):
-    """Return the indices of a stable sort, whatever ``kind`` is."""
+    """Return the indices that sort ``a`` stably along an axis (None: flattened)."""
     return xp.argsort(*along(a, axis))
 
 
 def logsumexp(a, /, axis=None, keepdims=False):
-    """Return log(sum(exp(a))), as ``np.logaddexp.reduce`` does, without overflow."""
+    """Return log(sum(exp(a))) over axes, without overflow, for ``np.logaddexp.reduce``."""
     top = xp.stop_gradient(xp.max(a, axis, True))
     top = xp.where(xp.isfinite(top), top, 0.0)
     total = xp.log(xp.sum(xp.exp(xp.subtract(a, top)), axis, keepdims))
