@@ -1,6 +1,6 @@
 """Per-sample gradients of a whole PyTorch model, from one ordinary backward pass.
 
-How a row comes about. Take a Linear layer, z_i = W h_i: sample i's row for W is delta_i h_i^T,
+How a row is computed. Take a Linear layer, z_i = W h_i: sample i's row for W is delta_i h_i^T,
 with h_i what the layer took and delta_i the cotangent of z_i, both of which a backward pass holds.
 
 1. `record` opens a block; `capture` gets the losses, (B,), and walks the autograd graph from them
