@@ -111,7 +111,7 @@ def _is_factored(use):
 
 
 def _total(use, beside, delta):
-    """Return the sum of the rows: the transpose of the use, batched over ``beside``, at delta."""
+    """Return sum_i g_i: apply the transpose of the use, batched over ``beside``, to delta."""
     if use.kind == "outer product":
         letters = split(use.node.params["subscripts"])
         x, w, out = letters[1 - use.operand], letters[use.operand], letters[2]

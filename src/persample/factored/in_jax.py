@@ -174,7 +174,7 @@ def _beside(use, others):
 
 
 def _total(use, shape, devices, beside, delta):
-    """Return the sum of the rows: the transpose of the use, batched over ``beside``, at delta."""
+    """Return sum_i g_i: apply the transpose of the use, batched over ``beside``, to delta."""
     equation = use.equation
     views = [view for view in use.views if view.primitive.name != "convert_element_type"]
     others = beside if use.kind == "lookup" else [beside.astype(delta.dtype)]

@@ -99,7 +99,7 @@ def linear(p: Propagation) -> SampleAxis | None:
 
 
 def as_complex(p: Propagation) -> SampleAxis | None:
-    """view_as_complex, view_as_real: only a last axis of length 2 comes or goes."""
+    """view_as_complex, view_as_real: a last axis of length 2 is removed or added."""
     return first_axes(p, min(len(p.into), len(p.out)))
 
 
@@ -237,7 +237,7 @@ def concatenated(p: Propagation) -> SampleAxis | OneSample | None:
 
 
 def sliced(p: Propagation) -> SampleAxis | Piece:
-    """slice, split: a `Piece` if the sample axis is cut, or one sample's array; else unchanged."""
+    """slice, split: a `Piece` if ``dim`` is the sample axis or all is one sample's; else as is."""
     (dim,) = p.axes("dim")
     if isinstance(p.layout, SampleAxis) and p.axis != dim:
         return p.layout
@@ -257,7 +257,7 @@ def slice_undone(p: Propagation) -> SampleAxis | OneSample | None:
 
 
 def selected(p: Propagation) -> SampleAxis | Piece:
-    """index_select: entries of an axis; a `Piece` as in `sliced`, else unchanged."""
+    """index_select: a `Piece` if ``dim`` is the sample axis or all is one sample's; else as is."""
     (dim,) = p.axes("dim")
     if isinstance(p.layout, SampleAxis) and p.axis != dim:
         return p.layout
@@ -333,7 +333,7 @@ def tiled(p: Propagation) -> SampleAxis | None:
 
 
 def padded(p: Propagation) -> SampleAxis | None:
-    """Constant padding, saved as (left, right), last axis first; None if it pads the samples."""
+    """Constant padding; None on the sample axis. Saved as (left, right) pairs, last axis first."""
     pad, n = p.saved("pad"), 2 * (len(p.out) - 1 - p.axis)
     return None if any(pad[n : n + 2]) else elementwise(p)
 

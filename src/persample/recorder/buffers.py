@@ -40,7 +40,7 @@ def empty(shape: tuple[int, ...], like: Tensor, dtype: torch.dtype) -> Tensor:
     """Return an uninitialised tensor on ``like``'s device; NumPy allocates large ones on the CPU.
 
     NumPy requests 2 MiB pages on Linux, PyTorch only with THP_MEM_ALLOC_ENABLE=1. The start is
-    aligned to a cache line: NumPy's own is 16 bytes behind one, where stores take 50 % more.
+    aligned to a cache line: NumPy's own is 16 bytes behind one, where stores are slower.
     """
     size = math.prod(shape) * dtype.itemsize
     if like.device.type != "cpu" or size < HUGE:

@@ -153,7 +153,7 @@ class TorchCapture:
         return saved
 
     def _watched(self, what, x):
-        """Return a saved value, detached and dense; note its version and ``what``, a name."""
+        """Return x, a saved value, detached and dense; add (what, x, version) to ``versions``."""
         if isinstance(x, tuple):
             return tuple([self._watched(what, part) for part in x])
         if not isinstance(x, Tensor):

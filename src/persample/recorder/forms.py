@@ -204,7 +204,7 @@ def copied_rows(form: Form, samples: slice, out: Tensor) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Part(Form):
-    """Rows that are 0 but in the slice ``lines`` of axis 0, where they are those of ``form``."""
+    """Rows that are those of ``form`` on the slice ``lines`` of axis 0, and 0 elsewhere."""
 
     form: Form
     lines: slice

@@ -21,7 +21,7 @@ Node = Any  # torch.autograd.graph.Node
 
 @cache
 def kind_of(name: str) -> str:
-    """Return the kind of the nodes with a name, "Mul" for MulBackward0; "" if it has no digit.
+    """Return the kind of nodes called ``name``: "Mul" for MulBackward0, "" if it has no digit.
 
     A custom Function called Mul has nodes called "MulBackward". CopySlices is its own kind.
     """

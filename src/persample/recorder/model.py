@@ -80,7 +80,7 @@ def refuse_hooks(parameters: dict[str, Tensor]) -> None:
 
 
 def check_losses(losses: Any) -> None:
-    """Raise TypeError, ValueError or RuntimeError unless it is a tensor (B > 0,) with a graph."""
+    """Raise TypeError, ValueError or RuntimeError unless they are (B,), B > 0, with a graph."""
     if not isinstance(losses, Tensor):
         raise TypeError(
             f"backward: the losses are of type {type(losses).__name__}; give a tensor with one "

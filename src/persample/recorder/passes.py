@@ -60,7 +60,7 @@ def cotangents(
     retain_graph: bool,
     accumulate: bool,
 ) -> dict[tuple[int, int], Tensor | None]:
-    """Return for each of ``edges``, (node index, output index), the cotangent there, or None.
+    """Return a dict: each of ``edges``, (node index, output index), -> its cotangent or None.
 
     It is the gradient of the sum of the losses; None if they do not depend on that output. The
     pass ends at these nodes or, with ``accumulate``, goes on and adds to ``.grad``.

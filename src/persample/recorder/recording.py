@@ -279,8 +279,8 @@ class Record:
         """Return (B, B'): g_i . g'_j for each row of this record and each row of ``other``.
 
         The products are over all parameters together; a constant, without a graph. ``other`` is a
-        record of the same model, of a batch of any size; without it the squared norms are on the
-        diagonal.
+        record of the same model, of a batch of any size, or, without it, this record itself: then
+        the squared norms are on the diagonal.
 
         Most products need no row. For a weight used once by each sample they are those of two
         Gram matrices, (delta_i . delta'_j) (h_i . h'_j); for a weight used at T positions, sums of

@@ -141,7 +141,7 @@ def _below_zero(arg, ct, saved):
 
 
 def _called(arg, ct, saved):
-    """An elementwise operation: call its node.
+    """An elementwise operation: call its node for the cotangent of the input, and sum that.
 
     The sum over broadcast axes is done by autograd's engine, not by the node.
     """
