@@ -34,7 +34,8 @@ class Product(NamedTuple):
     """The factors of one parameter's rows: ``left`` is h, ``where`` the indices of a lookup.
 
     |g_i| = |left_i| |delta_i|; for a lookup ``left`` is 1, or 0 if the index is outside of the
-    table. ``total(left or where, delta)`` returns sum_i g_i, which is linear in delta.
+    table. ``total(left, delta)``, for a lookup ``total(where, delta)``, returns sum_i g_i; it is
+    linear in delta, so weights may multiply delta. ``where`` is None for a product.
     """
 
     left: Any
@@ -45,10 +46,10 @@ class Product(NamedTuple):
 
 
 def mapped(vmap: Callable, of_sample: Callable, in_axes: Any) -> Callable:
-    """Return the function of a batch: ([Formed or Product of each parameter], aux).
+    """Return a function of (params, *batch): ([`Formed` or `Product` of each parameter], aux).
 
-    ``of_sample(params, *sample)`` returns (arrays of each parameter, aux, makers). A maker builds
-    the Formed or Product from the batched arrays and holds what is no array.
+    ``of_sample(params, *sample)`` returns (arrays of each parameter, aux, makers). A maker
+    builds the `Formed` or `Product` of the batch from the arrays, batched by ``vmap``.
     """
 
     def of_batch(*arguments):

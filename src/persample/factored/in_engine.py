@@ -76,7 +76,7 @@ def _of_sample(loss, has_aux, parameters, *sample):
 
 
 def _uses(tape, leaves, output):
-    """Return for each leaf its `Use`, or None if it is not factored."""
+    """Return a list: for each leaf, a traced parameter, its `Use`, or None if not factored."""
     seen = {x.node: (n, ()) for n, x in enumerate(leaves)}  # node -> (number of a leaf, views)
     uses: list[list] = [[] for _ in leaves]
     for at, node in enumerate(tape):
@@ -111,7 +111,7 @@ def _is_factored(use):
 
 
 def _total(use, beside, delta):
-    """Return the sum of the rows: the transpose of the batched product or lookup, at delta."""
+    """Return sum_i g_i: apply the transpose of the use, batched over ``beside``, to delta."""
     if use.kind == "outer product":
         letters = split(use.node.params["subscripts"])
         x, w, out = letters[1 - use.operand], letters[use.operand], letters[2]

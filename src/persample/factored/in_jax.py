@@ -37,9 +37,10 @@ class Use(NamedTuple):
 
 
 def factors(loss: Callable, in_axes: Any, has_aux: bool = False) -> Callable:
-    """Return a function of a batch: ([Formed or Product of each parameter], aux).
+    """Return a function of (parameters, *batch): ([`Formed` or `Product` of each parameter], aux).
 
-    ``loss`` returns a number for one sample, with ``has_aux`` a pair of it and a tree.
+    ``loss(parameters, *sample)`` returns a number, or (number, aux) with ``has_aux``; ``in_axes``
+    is as in ``jax.vmap``.
     """
     return mapped(jax.vmap, partial(_of_sample, loss, has_aux), in_axes)
 
@@ -154,7 +155,7 @@ def _is_factored(use):
 def _beside(use, others):
     """Return (vector, None) for a product and (hit, indices) for a lookup, of one sample.
 
-    An index outside of the table is clipped, or hit is 0 in place of 1, by the lookup's mode.
+    By the lookup's mode an index outside of the table is clipped, or ``hit`` is 0, not 1.
     """
     if use.kind == "outer product":
         return others[0], None
@@ -173,7 +174,7 @@ def _beside(use, others):
 
 
 def _total(use, shape, devices, beside, delta):
-    """Return the sum of the rows: the transpose of the batched product or lookup, at delta."""
+    """Return sum_i g_i: apply the transpose of the use, batched over ``beside``, to delta."""
     equation = use.equation
     views = [view for view in use.views if view.primitive.name != "convert_element_type"]
     others = beside if use.kind == "lookup" else [beside.astype(delta.dtype)]
@@ -195,21 +196,21 @@ def _total(use, shape, devices, beside, delta):
 
 
 def _devices(x):
-    """Return the mesh axes over which an array varies, inside ``shard_map``."""
+    """Return the names of the mesh axes over which an array varies, inside ``shard_map``."""
     aval = getattr(x, "aval", x)
     named = getattr(aval, "manual_axis_type", None)  # JAX 0.10; before it, aval.vma
     return tuple(sorted(getattr(aval, "vma", getattr(named, "varying", ()))))
 
 
 def _varying(x, devices):
-    """Mark a replicated array as varying over mesh axes."""
+    """Return x, marked as varying over the mesh axes ``devices``; x itself if there are none."""
     if devices and hasattr(jax.lax, "pcast"):
         return jax.lax.pcast(x, devices, to="varying")
     return jax.lax.pvary(x, devices) if devices else x  # before JAX had pcast
 
 
 def _run(jaxpr, consts, path, given, bumps):
-    """Evaluate a jaxpr; return its results, and {path: operands} of each bumped equation."""
+    """Evaluate a jaxpr, with bumps; return (results, {path: operands of a bumped equation})."""
     values = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *given], strict=True))
     kept: dict = {}
     for n, equation in enumerate(jaxpr.eqns):
@@ -234,7 +235,7 @@ def _run(jaxpr, consts, path, given, bumps):
 
 
 def _bind(equation, operands):
-    """Apply an equation's primitive, custom derivative rules included."""
+    """Apply an equation's primitive, custom derivative rules included; return a list."""
     params = equation.primitive.get_bind_params(equation.params)
     functions, params = params if isinstance(params, tuple) else ((), params)  # before JAX 0.10
     with equation.ctx.manager:

@@ -1,6 +1,6 @@
 """Per-sample gradients of a whole PyTorch model, from one ordinary backward pass.
 
-How a row comes about. Take a Linear layer, z_i = W h_i: sample i's row for W is delta_i h_i^T,
+How a row is computed. Take a Linear layer, z_i = W h_i: sample i's row for W is delta_i h_i^T,
 with h_i what the layer took and delta_i the cotangent of z_i, both of which a backward pass holds.
 
 1. `record` opens a block; `capture` gets the losses, (B,), and walks the autograd graph from them
@@ -45,17 +45,17 @@ def record(model: Any) -> Iterator[Record]:
     (B,): one number for each sample. The rows are then those of exactly these numbers, also where
     samples mix. The sample axis of every array is proved from autograd's graph at every pass; rows
     for which it cannot be proved are computed sample by sample, with a warning. ``.grad`` does not
-    change: ``record.add_clipped_sum(max_norm)`` adds to it what a step of clipped rows needs.
+    change; ``record.add_clipped_sum(max_norm)`` adds the sum of the clipped rows to it.
 
-    Hooks on parameters (``register_hook``) are refused; hooks on tensors that are registered
-    inside the block make the rows slow and exact. Changes that PyTorch does not count (``.data``)
-    go unnoticed between the forward pass and the reading of the record.
+    A hook on a parameter (``register_hook``) raises NotImplementedError; with a hook on a tensor
+    that is registered inside the block all rows are computed sample by sample. Changes in place
+    that PyTorch does not count (``.data``) go unnoticed, and can make the rows wrong.
 
     In several processes (``DistributedDataParallel``) a record has the rows of its own process.
-    Open the block under ``model.no_sync()``, and add up over processes, by ``all_reduce``, the
-    arrays of ``clipped_sum``; of ``moments`` those times the process's number of samples, and
-    these numbers. Parameters that are themselves divided (``fully_shard``) are refused, also
-    while they are fetched for a pass.
+    Open the block under ``model.no_sync()``, and add up the arrays of ``clipped_sum`` over the
+    processes by ``all_reduce``. For ``moments`` add up the arrays times the process's number of
+    samples, and divide by the sum of these numbers. Sharded parameters (``fully_shard``) raise
+    TypeError, also while they are gathered for a pass.
 
     Parameters
     ----------

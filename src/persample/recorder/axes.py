@@ -1,9 +1,9 @@
-"""The table `AXES`: how each kind of node propagates the layout of the samples.
+"""The table `AXES`: kind of autograd node -> rule that finds the sample axis of its inputs.
 
-A rule gets a cotangent's layout (see `layouts`) and returns the layout of the cotangent that the
-node passes to an input. None: the samples are summed there (a weight, a bias), or the rule cannot
-prove where they are. Rules depend on shapes, axes and, along the sample axis, on indices, never on
-computed values.
+A rule gets the layout of an output's cotangent (see `layouts`) and returns the layout of what the
+node adds to an input's cotangent. None: the samples are summed there (a weight, a bias), or the
+rule cannot prove where they are. Rules read shapes, axes and, along the sample axis, indices; only
+`observed` runs the node. Their docstrings name the forward operation, its inputs and its output.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def elementwise(p: Propagation) -> SampleAxis | None:
 
 
 def within(name: str) -> AxisRule:
-    """An operation along the saved axes ``name``, such as a softmax."""
+    """Return the rule of an operation, such as a softmax, along the axes saved as ``name``."""
 
     def rule(p: Propagation) -> SampleAxis | None:
         return None if p.axis in p.axes(name) else elementwise(p)
@@ -38,7 +38,7 @@ def within(name: str) -> AxisRule:
 
 
 def reduced(p: Propagation) -> SampleAxis | None:
-    """A reduction over the saved axes."""
+    """A reduction over the saved axes ``dim``, with or without keepdim; None along these."""
     gone = p.axes("dim")
     kept = [axis for axis in range(len(p.into)) if axis not in gone]
     if len(p.out) == len(p.into):  # keepdim
@@ -47,71 +47,71 @@ def reduced(p: Propagation) -> SampleAxis | None:
 
 
 def per_class(p: Propagation) -> SampleAxis | None:
-    """A classification loss, unreduced; axis 1 of its input counts the classes."""
+    """An unreduced classification loss: its input has one axis more, axis 1, of the classes."""
     return p.layout.at(p.axis + (p.axis > 0))
 
 
 def of_texts(p: Propagation) -> SampleAxis | None:
-    """CTC loss: its input is (T, B, classes)."""
+    """CTC loss, unreduced, (B,): its input, the log-probabilities, is (T, B, classes)."""
     return p.layout.at(1)
 
 
 def first_axes(p: Propagation, count: int) -> SampleAxis | None:
-    """An operation on the axes after the first ``count``; the sample axis is among these first."""
+    """Return the layout if the sample axis is one of the first ``count`` and kept; else None."""
     axis = slice(p.axis, p.axis + 1)
     return p.layout if p.axis < count and p.into[axis] == p.out[axis] else None
 
 
 def each_of_batch(p: Propagation) -> SampleAxis | None:
-    """An operation on each entry of axis 0 separately, for every input."""
+    """An operation on each entry of axis 0 separately; all inputs have this axis."""
     return first_axes(p, 1)
 
 
 def of_batch(p: Propagation) -> SampleAxis | None:
-    """An operation on each entry of axis 0 of input 0 separately; other inputs are weights."""
+    """An operation on each entry of axis 0 of input 0; None for other inputs, the weights."""
     return None if p.input_index else first_axes(p, 1)
 
 
 def convolution_again(p: Propagation) -> SampleAxis | None:
-    """The backward of a convolution's backward; None for the weight, input 2."""
+    """A convolution's backward, only its output 0, the images' gradient; None for the weight."""
     return first_axes(p, 1) if p.output_index == 0 and p.input_index < 2 else None
 
 
 def group_norm(p: Propagation) -> SampleAxis | None:
-    """Group normalisation; the node saves N, which need not be the length of axis 0."""
+    """Group normalisation; None if the saved batch size N is not the length of axis 0."""
     return of_batch(p) if p.saved("N") == p.into[0] else None
 
 
 def layer_norm(p: Propagation) -> SampleAxis | None:
-    """Normalisation over the last axes."""
+    """Normalisation over the last axes, as saved ``normalized_shape``; None for scale and bias."""
     return None if p.input_index else first_axes(p, len(p.out) - len(p.saved("normalized_shape")))
 
 
 def layer_norm_again(p: Propagation) -> SampleAxis | None:
-    """Double backward of a layer normalisation."""
+    """A layer normalisation's backward: its output 0 and inputs 0 and 1; None for all others."""
     count = len(p.out) - len(p.saved("normalized_shape"))
     return first_axes(p, count) if p.output_index == 0 and p.input_index < 2 else None
 
 
 def linear(p: Propagation) -> SampleAxis | None:
-    """A linear layer as one node: only the last axis changes."""
+    """A linear layer as one node: only the last axis changes; None for weight and bias."""
     return None if p.input_index else first_axes(p, len(p.out) - 1)
 
 
 def as_complex(p: Propagation) -> SampleAxis | None:
-    """view_as_complex, view_as_real: only the last axis changes."""
+    """view_as_complex, view_as_real: a last axis of length 2 is removed or added."""
     return first_axes(p, min(len(p.into), len(p.out)))
 
 
 def attention(p: Propagation) -> SampleAxis | None:
-    """Attention: query, key, value or mask, (B, heads, T, d)."""
+    """Attention: query, key and value (B, heads, T, d), a mask (B, heads, T, T'); else None."""
     return first_axes(p, 2) if len(p.into) == 4 else None
 
 
 def batch_norm(p: Propagation) -> SampleAxis | None:
-    """Batch normalisation: running statistics keep the samples separate, batch statistics do not.
+    """Batch normalisation: None for batch statistics, which mix the samples of axis 0.
 
-    InstanceNorm calls it with the samples among the channels, axis 1, and a repeated scale.
+    InstanceNorm calls it with input (1, B C, ...), the samples on axis 1, and scale, bias (B C,).
     """
     if p.axis == 1:
         return p.layout if p.input_index == 0 else p.layout.at(0)
@@ -119,15 +119,15 @@ def batch_norm(p: Propagation) -> SampleAxis | None:
 
 
 def recurrent(p: Propagation) -> SampleAxis | None:
-    """An LSTM layer: input 0 is (T, B, d), inputs 5 and 6 are the initial states, (B, d)."""
+    """An LSTM layer: input 0 is (T, B, d), inputs 5 and 6 are its initial states, (B, h)."""
     axis = {0: 1, 5: 0, 6: 0}.get(p.input_index)
     return None if axis is None else p.layout.at(axis)
 
 
 def recurrent_on_cuda(p: Propagation) -> SampleAxis | None:
-    """Recurrent layers of cuDNN, (T, B, d) or (B, T, d). Of their outputs only the sequence.
+    """Recurrent layers of cuDNN: only from output 0, the sequence, to input 0; else None.
 
-    Packed sequences, (sum of lengths, d), have no sample axis.
+    Both are (T, B, d), or (B, T, d) with ``batch_first``; packed ones have no sample axis.
     """
     axis = 0 if p.saved("batch_first") else 1
     is_apart = p.input_index == 0 and p.output_index == 0 and p.axis == axis
@@ -136,9 +136,10 @@ def recurrent_on_cuda(p: Propagation) -> SampleAxis | None:
 
 # Products. A factor without the sample axis is a weight.
 def product(first: int, batch: int = 0) -> AxisRule:
-    """A product (..., n, d) @ (..., d, p), or @ (d,), with ``batch`` leading axes.
+    """Return the rule of (..., n, d) @ (..., d, p), or @ (d,), with ``batch`` axes before n.
 
-    Its factors are inputs ``first`` and ``first + 1``.
+    Its factors are inputs ``first`` and ``first + 1``; an input before them is a summand. The
+    sample axis is a batch axis, n of the first factor or p of the second; else None.
     """
 
     def rule(p: Propagation) -> SampleAxis | None:
@@ -160,7 +161,7 @@ def distances(p: Propagation) -> SampleAxis | None:
 
 
 def trilinear(p: Propagation) -> SampleAxis | None:
-    """The node of a bilinear layer: a product of three expanded arrays, summed over axes."""
+    """A bilinear layer: a product of three arrays with axes of length 1 inserted, then summed."""
     expanded = p.saved(f"expand{p.input_index + 1}")
     count = len(p.into) + len(expanded)
     kept = [axis for axis in range(count) if axis not in p.saved("sumdim")]
@@ -172,7 +173,7 @@ def trilinear(p: Propagation) -> SampleAxis | None:
 
 # Reshapes and permutations of axes.
 def reshaped(p: Propagation) -> SampleAxis | OneSample | None:
-    """A reshape: the sample axis is found by the number of entries before it."""
+    """A reshape: the sample axis is found by the number of entries before it; else None."""
     if p.layout.owner is not None:
         return _reshaped_owners(p)
     before = prod(p.out[: p.axis]) * p.layout.outer
@@ -199,14 +200,14 @@ def _reshaped_owners(p):
 
 
 def permuted(p: Propagation) -> SampleAxis | None:
-    """A transpose, or another permutation of the axes."""
+    """A transpose, or another permutation of the axes; None if the node does not save it."""
     order = p.order()
     return order and p.layout.at(order[p.axis])
 
 
 # Slices and joins, within a sample or along the sample axis.
 def chosen(p: Propagation) -> SampleAxis | Piece:
-    """select, unbind: one entry of an axis, which the output lacks."""
+    """select, unbind: one entry of an axis, which the output lacks; a `Piece` if of one sample."""
     (dim,) = p.axes("dim")
     if isinstance(p.layout, OneSample):
         entry = p.output_index if (index := p.saved("index")) is None else index % p.into[dim]
@@ -215,7 +216,7 @@ def chosen(p: Propagation) -> SampleAxis | Piece:
 
 
 def stacked(p: Propagation) -> SampleAxis | OneSample | None:
-    """stack, or the backward of select: the inputs lack an axis, which may count the samples."""
+    """stack, or the backward of select: an input is one entry of axis ``dim`` of the output."""
     axis, dim = p.axis, p.saved("dim") % len(p.out)
     if axis != dim:
         return p.layout.at(axis - (axis > dim))
@@ -225,7 +226,7 @@ def stacked(p: Propagation) -> SampleAxis | OneSample | None:
 
 
 def concatenated(p: Propagation) -> SampleAxis | OneSample | None:
-    """cat: arrays joined along an axis."""
+    """cat: an input has the owners of its place on axis ``dim``; None if the place is unknown."""
     (dim,) = p.axes("dim")
     if p.axis != dim:
         return elementwise(p)
@@ -236,7 +237,7 @@ def concatenated(p: Propagation) -> SampleAxis | OneSample | None:
 
 
 def sliced(p: Propagation) -> SampleAxis | Piece:
-    """slice, split: the output is a part of the input along one axis."""
+    """slice, split: a `Piece` if ``dim`` is the sample axis or all is one sample's; else as is."""
     (dim,) = p.axes("dim")
     if isinstance(p.layout, SampleAxis) and p.axis != dim:
         return p.layout
@@ -247,7 +248,7 @@ def sliced(p: Propagation) -> SampleAxis | Piece:
 
 
 def slice_undone(p: Propagation) -> SampleAxis | OneSample | None:
-    """The backward of a slice: the input is the part of the output that is not 0."""
+    """The backward of a slice: the output is the input, with 0 around it along axis ``dim``."""
     (dim,) = p.axes("dim")
     if p.axis != dim:
         return p.layout
@@ -256,7 +257,7 @@ def slice_undone(p: Propagation) -> SampleAxis | OneSample | None:
 
 
 def selected(p: Propagation) -> SampleAxis | Piece:
-    """index_select: the output holds chosen entries of one axis of the input."""
+    """index_select: a `Piece` if ``dim`` is the sample axis or all is one sample's; else as is."""
     (dim,) = p.axes("dim")
     if isinstance(p.layout, SampleAxis) and p.axis != dim:
         return p.layout
@@ -264,11 +265,12 @@ def selected(p: Propagation) -> SampleAxis | Piece:
 
 
 def observed(p: Propagation) -> Layout:
-    """A node that saves too little: its backward is called, to see where each entry goes.
+    """Find the layout by calling the node's backward, for nodes that save too little.
 
-    Each sample has a code, a random integer, whose digits are sent in a call each. If nothing but
-    codes and 0 arrives, the node only moves entries. (A sum or a multiple of codes equals another
-    code with negligible probability.)
+    The cotangent sent has a random integer, its sample's code, at each entry: in one call for each
+    digit, since digits are exact in every dtype. If nothing but codes and 0 arrives, the node only
+    moves entries, and the codes are their owners; else None. (A sum or a multiple of codes equals
+    another code with negligible probability.)
     """
     if hasattr(p.node.next_functions[p.input_index][0], "variable"):
         return None  # a parameter has no sample axis
@@ -298,7 +300,7 @@ def observed(p: Propagation) -> Layout:
 
 @lru_cache(16)
 def _codes(size, base):
-    """Return the codes of `NOBODY`, which is 0, and the samples, in ascending order; digits."""
+    """Return (codes (size + 1,): 0 for `NOBODY`, then each sample's, ascending; their digits)."""
     count = next(n for n in range(1, 9) if base**n >= 2**40)
     codes = np.random.default_rng(0).integers(1, base**count, size + 1)
     codes[0] = 0
@@ -307,12 +309,12 @@ def _codes(size, base):
 
 
 def as_tuple(passed: Any) -> tuple:
-    """Return what a node returned as a tuple, one entry for each input."""
+    """Return the result of calling a node as a tuple, with one entry for each input."""
     return passed if isinstance(passed, tuple) else (passed,)
 
 
 def _of_array(whose, size):
-    """Return the layout of an array of owners; None if they differ along several axes."""
+    """Return the layout, given each entry's owner; None if these differ along several axes."""
     for axis in range(whose.ndim) if whose.size else ():
         first = whose.max(tuple([n for n in range(whose.ndim) if n != axis]), keepdims=True)
         if ((whose == first) | (whose == NOBODY)).all():
@@ -326,30 +328,30 @@ def or_observed(rule: AxisRule) -> AxisRule:
 
 
 def tiled(p: Propagation) -> SampleAxis | None:
-    """repeat, but not along the sample axis."""
+    """repeat; None if it repeats the sample axis."""
     return elementwise(p) if p.saved("repeats")[p.axis] == 1 else None
 
 
 def padded(p: Propagation) -> SampleAxis | None:
-    """Constant padding, but not along the sample axis; saved as (left, right), last axis first."""
+    """Constant padding; None on the sample axis. Saved as (left, right) pairs, last axis first."""
     pad, n = p.saved("pad"), 2 * (len(p.out) - 1 - p.axis)
     return None if any(pad[n : n + 2]) else elementwise(p)
 
 
 def rolled(p: Propagation) -> SampleAxis | None:
-    """roll, but not along the sample axis; without axes the flattened array is rolled."""
+    """roll; None if it rolls the sample axis, or, without ``dims``, the flattened array."""
     return None if not p.saved("dims") or p.axis in p.axes("dims") else elementwise(p)
 
 
 def windows(p: Propagation) -> SampleAxis | None:
-    """unfold: windows of one axis become the last axis."""
+    """unfold: windows of one axis become a new last axis; None if the samples lie on either."""
     if p.axis in p.axes("dimension") or p.axis == len(p.out) - 1:
         return None
     return p.layout
 
 
 def replaced(p: Propagation) -> SampleAxis | OneSample | None:
-    """scatter, index_add: input 1 is written at an index along one axis of input 0."""
+    """scatter, index_add: input 1 is written into input 0 at an index along axis ``dim``."""
     (dim,) = p.axes("dim")
     if p.input_index == 0 or p.axis != dim:
         return elementwise(p)
@@ -364,7 +366,10 @@ def replaced(p: Propagation) -> SampleAxis | OneSample | None:
 
 
 def overwritten(p: Propagation) -> SampleAxis | OneSample | None:
-    """index_put, masked_scatter: input 1 is written where an index or a mask selects."""
+    """index_put, masked_scatter, slice_scatter: input 1 is written into a part of input 0.
+
+    None for input 1, unless one index or mask of axis 0, the sample axis, selects that part.
+    """
     if p.input_index == 0:
         return elementwise(p)
     entries = _entries_of_axis_0(p.saved("indices", ()), p.out)
@@ -376,7 +381,7 @@ def overwritten(p: Propagation) -> SampleAxis | OneSample | None:
 
 
 def _entries_of_axis_0(indices, shape):
-    """Return the entries of axis 0 that a vector of indices or a mask selects; else None."""
+    """Return the positions on axis 0 that one index, a vector or a mask, selects; else None."""
     if len(indices) != 1 or indices[0] is None or indices[0].ndim != 1:
         return None
     index = indices[0].cpu()
@@ -385,9 +390,13 @@ def _entries_of_axis_0(indices, shape):
     return (index % shape[0]).numpy()
 
 
-# Indexing. Along the sample axis an index array must be 0, 1, ..., B - 1.
+# Indexing.
 def indexed(p: Propagation) -> SampleAxis | Piece | None:
-    """x[:, i, j, ...] with adjacent index arrays, whose axes replace the indexed ones."""
+    """x[:, i, j, ...] with adjacent index arrays, whose axes replace the indexed ones.
+
+    A vector or mask on axis 0 gives a `Piece` if the samples lie there, or for one sample's
+    array. Other indices along the sample axis must be 0, 1, ..., B - 1; None if they are not.
+    """
     indices = p.saved("indices")
     entries = _entries_of_axis_0(indices, p.into)
     if entries is not None and (isinstance(p.layout, OneSample) or p.axis == 0):
@@ -415,7 +424,7 @@ def indexed(p: Propagation) -> SampleAxis | Piece | None:
 
 
 def _counts(index, from_last, size):
-    """Whether an index is 0, 1, ..., B - 1 along one axis and constant along the others."""
+    """Whether an index is 0, ..., size - 1 along axis -``from_last``, constant along others."""
     if index.ndim < from_last:
         return False
     shape = [1] * index.ndim

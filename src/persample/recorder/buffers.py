@@ -1,4 +1,4 @@
-"""Work buffers that fit into the cache, and memory for rows in huge pages."""
+"""Work buffers that fit into the processor's cache, and memory for rows in huge pages."""
 
 import math
 from collections.abc import Iterator
@@ -17,9 +17,9 @@ LINE = 64  # bytes of a cache line
 
 
 def slices(size: int, bytes_each: int) -> Iterator[slice]:
-    """Yield consecutive slices of ``size`` samples of ``bytes_each`` bytes.
+    """Yield consecutive slices that cover ``size`` samples, each of ``bytes_each`` bytes.
 
-    Each holds at most `SCRATCH` bytes, but at least one sample.
+    A slice has as many samples as fit into `SCRATCH` bytes, but at least one.
     """
     step = max(1, SCRATCH // max(1, bytes_each))
     for start in range(0, size, step):
@@ -27,7 +27,7 @@ def slices(size: int, bytes_each: int) -> Iterator[slice]:
 
 
 def part_of(samples: slice, part: slice) -> slice:
-    """Return the slice of samples that ``part`` selects, counted from ``samples.start``."""
+    """Return as a slice of the batch ``part``, a slice counted from ``samples.start``."""
     return slice(samples.start + part.start, samples.start + part.stop)
 
 
@@ -37,10 +37,10 @@ def wide(dtype: torch.dtype) -> torch.dtype:
 
 
 def empty(shape: tuple[int, ...], like: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return uninitialised memory; large arrays from NumPy, which requests 2 MiB pages on Linux.
+    """Return an uninitialised tensor on ``like``'s device; NumPy allocates large ones on the CPU.
 
-    PyTorch does so only with THP_MEM_ALLOC_ENABLE=1. The start is aligned to a cache line: NumPy's
-    own start is 16 bytes behind one, which makes vector stores half as slow again.
+    NumPy requests 2 MiB pages on Linux, PyTorch only with THP_MEM_ALLOC_ENABLE=1. The start is
+    aligned to a cache line: NumPy's own is 16 bytes behind one, where stores are slower.
     """
     size = math.prod(shape) * dtype.itemsize
     if like.device.type != "cpu" or size < HUGE:

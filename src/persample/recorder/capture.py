@@ -1,6 +1,7 @@
-"""Run the backward pass of a recorded batch, and turn cotangents into forms.
+"""Run the backward pass of a recorded batch, and turn cotangents into closed forms of the rows.
 
-The model is not changed, and nothing is cached between passes: each one walks its own graph.
+The model is not changed, but for hooks on BatchNorm layers inside the block, and nothing is kept
+from one pass to the next.
 """
 
 import sys
@@ -28,7 +29,7 @@ from .trial import Trials
 
 
 class TorchCapture:
-    """What a `Record` reads: one pass through a ``torch.nn.Module``."""
+    """What a `Record` reads: one pass through a model, run forward inside its ``with`` block."""
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
@@ -97,7 +98,7 @@ class TorchCapture:
         return bool(new)
 
     def _analysed(self, losses):
-        """Return the graph, its cut, and the tensors that autograd saved for the rules."""
+        """Return (`Graph` of the losses (B,), its `Cut`, result of `_saved` for these two)."""
 
         def read():
             root = losses.grad_fn, losses.output_nr, SampleAxis(0)
@@ -138,7 +139,7 @@ class TorchCapture:
             )
 
     def _saved(self, graph, the_cut: Cut):
-        """Return node index -> what autograd saved there for the rules and steps, detached."""
+        """Return node index -> {attribute: value that autograd saved}, as rules and steps need."""
         saved: dict[int, dict] = {}
         for name, sites in the_cut.sites.items():
             for site in sites:
@@ -152,7 +153,7 @@ class TorchCapture:
         return saved
 
     def _watched(self, what, x):
-        """Return a saved value, detached; store a tensor's version for `collect`."""
+        """Return x, a saved value, detached and dense; add (what, x, version) to ``versions``."""
         if isinstance(x, tuple):
             return tuple([self._watched(what, part) for part in x])
         if not isinstance(x, Tensor):
@@ -163,7 +164,7 @@ class TorchCapture:
         return x if x.layout == torch.strided else x.to_dense()
 
     def _make_forms(self, graph, the_cut: Cut, saved, arrived):
-        """Make each parameter's `ParameterRows` from the cotangents."""
+        """Make each parameter's `ParameterRows` from ``arrived``, what `cotangents` returned."""
         self.size = graph.size
         forms: dict[str, list] = {name: [] for name in self.parameters}
         for name, leaf in the_cut.leaves.items():  # B = 1
@@ -189,7 +190,7 @@ class TorchCapture:
             self.parameter_rows[name] = ParameterRows(p, merged(forms[name]), graph.size)
 
     def _add_replays(self, forms, graph, replayed, arrived):
-        """Add the replayed forms; parameters with the same starting nodes share a `Replay`."""
+        """Append a `Replayed` to ``forms[name]``; names with equal start nodes share a run."""
         groups: dict[frozenset, list[str]] = {}
         for name, indices in replayed.items():
             groups.setdefault(indices, []).append(name)
@@ -209,7 +210,7 @@ class TorchCapture:
 
     # What a record asks for.
     def accumulate(self, totals: dict[str, Tensor]) -> None:
-        """Add to the parameters' ``.grad`` by a backward pass, so that their hooks run."""
+        """Add ``totals`` to parameters' ``.grad`` by a backward pass, so that their hooks run."""
         for name in totals:
             # FSDP replaces a module's parameters for the time of a pass.
             if self.model.get_parameter(name) is not self.parameters[name]:
@@ -223,7 +224,7 @@ class TorchCapture:
         torch.autograd.backward(parameters, gradients)
 
     def collect(self) -> tuple[int, dict[str, ParameterRows]]:
-        """Return B and each parameter's rows; raise if a saved tensor was changed in place."""
+        """Return (B, name -> `ParameterRows`); raise if a saved tensor was changed in place."""
         if self.size is None:
             raise RuntimeError(
                 "record: no backward pass was recorded; call record.backward(losses) with one "
@@ -242,16 +243,17 @@ class TorchCapture:
         return {name: each.empty(size) for name, each in self.parameter_rows.items()}
 
     def write(self, samples: slice, out: dict[str, Tensor]) -> None:
-        """Write the rows of a slice of samples into ``out``."""
+        """Write the rows of a slice of samples into ``out``, a dict as from `memory`."""
         _, by_name = self.collect()
         for name, each in by_name.items():
             each.rows(samples, out[name])
 
 
 def _arrived_at(site, saved, graph, arrived, prepared):
-    """Return what a rule's ``make`` gets: the cotangent, or the result of its ``prepare``.
+    """Return what a rule's ``make`` gets, or None if no cotangent arrived at the site.
 
-    ``prepared`` caches the latter for each node. A rule without ``prepare`` uses output 0 alone.
+    It is the cotangent of output 0 or, for a rule with ``prepare``, the result of this, which
+    ``prepared`` caches for each node.
     """
     index, prepare = site.node_index, site.rule.prepare
     if prepare is None:

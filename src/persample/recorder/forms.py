@@ -3,12 +3,15 @@
 Each form holds a batch and has the same methods:
 
     rows(samples, out)          write the rows of a slice of samples into ``out``
-    squared_norms()             (B,)      ||g_i||^2                   without forming the rows,
-    weighted_sum(weights)       (*shape)  sum_i w_i g_i               or None where only the
-    squared_sum()               (*shape)  sum_i g_i^2, elementwise    rows themselves tell
+    squared_norms()             (B,)      ||g_i||^2
+    weighted_sum(weights)       (*shape)  sum_i w_i g_i
+    squared_sum()               (*shape)  sum_i g_i^2, elementwise
     products(other)             (B, B')   g_i . g'_j, another batch
-    project(vectors)            (B, k)    a_k^T g_i c_k, or a_k . g_i
+    project(vectors)            (B, k)    a_k^T g_i c_k, or a_k . g_i, see `Signs.vectors`
     inner(other)                (B,)      g_i . g'_i, another use of the parameter
+
+All but ``rows`` return None where the form cannot compute this without rows, or not faster; the
+caller then forms them. ``shape`` is the parameter's, and ``other`` another form.
 
 ``kind`` is its name in `Record.forms`.
 """
@@ -34,7 +37,7 @@ def squares(x: Tensor) -> Tensor:
 
 
 class Form:
-    """Base class. Subclasses override what they compute without rows."""
+    """Base class, whose methods return None; subclasses define ``rows`` and override others."""
 
     kind: ClassVar[str] = "rows"
     needs_rows = True  # whether norms need rows, or are cheapest from them
@@ -48,7 +51,7 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class Outer(Form):
-    """g_i = delta_i h_i^T: a weight used once a sample; delta (B, p), h (B, d).
+    """g_i = delta_i h_i^T: a weight used once by each sample; delta (B, p), h (B, d).
 
     The norm needs no row: ||delta_i h_i^T||^2 = ||delta_i||^2 ||h_i||^2 (Goodfellow, 2015).
     """
@@ -192,7 +195,7 @@ class Formed(Form):
 
 
 def copied_rows(form: Form, samples: slice, out: Tensor) -> None:
-    """Write rows into a non-contiguous ``out``, by way of a contiguous buffer."""
+    """Write a form's rows into ``out``, which need not be contiguous, through a buffer that is."""
     for part in slices(len(out), out[0].nbytes):
         rows = torch.empty_like(out[part], memory_format=torch.contiguous_format)
         form.rows(part_of(samples, part), rows)
@@ -201,7 +204,7 @@ def copied_rows(form: Form, samples: slice, out: Tensor) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Part(Form):
-    """Rows of a slice of a parameter's axis 0; the rest is 0."""
+    """Rows that are those of ``form`` on the slice ``lines`` of axis 0, and 0 elsewhere."""
 
     form: Form
     lines: slice

@@ -21,9 +21,9 @@ Node = Any  # torch.autograd.graph.Node
 
 @cache
 def kind_of(name: str) -> str:
-    """Return the kind of a node, "Mul" for MulBackward0; "" for a custom Function.
+    """Return the kind of nodes called ``name``: "Mul" for MulBackward0, "" if it has no digit.
 
-    A custom Function called Mul has nodes called "MulBackward", without a digit.
+    A custom Function called Mul has nodes called "MulBackward". CopySlices is its own kind.
     """
     kind, _, overload = name.rpartition("Backward")
     return kind if overload.isdigit() else "CopySlices" * (name == "torch::autograd::CopySlices")
@@ -32,7 +32,8 @@ def kind_of(name: str) -> str:
 class Graph:
     """All nodes that can be reached from ``roots``, a list of (node, output index, layout).
 
-    With ``trials`` nodes without a rule are tested numerically (see `trial`).
+    ``names`` maps a parameter's id to its name; ``size`` is B. With ``trials``, a `Trials`, nodes
+    without a rule are tested numerically.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class Graph:
         return there
 
     def _walk(self) -> None:
-        """Propagate the layouts, in topological order from the roots."""
+        """Fill ``layouts`` by propagation from the roots, in topological order."""
         waiting, leaves = [len(users) for users in self.users], set(self.leaves.values())
         arriving: list[dict[int, list]] = [{} for _ in self.nodes]
         ready = [here for here, count in enumerate(waiting) if not count]
@@ -108,7 +109,7 @@ class Graph:
                     ready.append(there)
 
     def _pass(self, here, input_index, layout):
-        """Return the layouts of what a node adds to the cotangent of an input."""
+        """Return a list: the layout of each summand that a node adds to an input's cotangent."""
         kind, outputs = self.kinds[here], self.layouts[here]
         if isinstance(layout, OneSample) and kind not in SLICING:
             return [layout]
@@ -126,7 +127,7 @@ class Graph:
         return [rule(p if len(outputs) == 1 else p._replace(output_index=None))]
 
     def propagation(self, here: int, input_index: int, output: int, layout: Layout) -> Propagation:
-        """Return what a rule gets: the cotangent of an output, on its way to an input."""
+        """Return a rule's argument for an output and an input of the node ``here``."""
         node, targets, out = self.nodes[here], self.targets[here], self._shapes[here][output]
         into, start = self.shape(*targets[input_index]), None
         if self.kinds[here] == "Cat":
@@ -139,7 +140,7 @@ class Graph:
         )
 
     def common_layout(self, index: int) -> Layout:
-        """Return the layout that the cotangents of all outputs have in common; None if none.
+        """Return the layout that all outputs' cotangents of a node have in common; None if none.
 
         If the outputs have different sample axes (`SAMPLE_AXES`), that of output 0.
         """
@@ -165,11 +166,11 @@ class Graph:
         return self._shapes[index][output_index]
 
     def opaque(self) -> list[str]:
-        """Return the names of custom Functions, which may run a graph of their own inside."""
+        """Return the node names of custom Functions, which may run a graph of their own inside."""
         return [node.name() for node in self.nodes if isinstance(node, BackwardCFunction)]
 
     def reach(self, index: int) -> set[int]:
-        """Return all nodes that can be reached from a node, itself included."""
+        """Return the indices of all nodes that can be reached from a node, itself included."""
         seen, waiting = {index}, [index]
         while waiting:
             for target in self.targets[waiting.pop()]:
@@ -180,16 +181,17 @@ class Graph:
 
 
 def _in_output_0(layout, axes, output):
-    """Return the layout of output 0 that agrees with the layout of another output."""
+    """Return output 0's layout, given that of ``output``; None if it is not on axes[output]."""
     if not isinstance(layout, SampleAxis):
         return layout
     return layout.at(axes[0]) if layout.axis == axes[output] else None
 
 
 def _starts(dim, shapes, out):
-    """Return where each input of `torch.cat` begins in the output; None if unknown.
+    """Return a list: where on axis ``dim`` of the output each input of `torch.cat` begins.
 
-    The shape of an input without a gradient is None: one such input is the rest.
+    ``shapes`` has None for an input without a gradient. The length of one such input follows from
+    ``out``, the output's shape; with several, all entries returned are None.
     """
     dim = (dim - 2**64 if dim >= 2**63 else dim) % len(out)
     # torch.cat takes an empty vector among arrays of any number of axes.

@@ -13,9 +13,9 @@ from .forms import Form, Outer, OuterSum, copied_rows
 
 @dataclass(frozen=True, eq=False)
 class Convolution(Form):
-    """A linear layer at every output position, whose input is the window of x there.
+    """Rows of a convolution's weight: a sum of delta times the window of x, over positions.
 
-    delta (B k, p, *positions), x (B k, c, ...), padded: k images for each sample.
+    delta (B k, p, *positions), x (B k, c, ...), already padded: k images for each sample.
     """
 
     kind: ClassVar[str] = "convolution"
@@ -28,8 +28,9 @@ class Convolution(Form):
     shape: tuple[int, ...]  # of the parameter, (p, c / groups, *kernel)
 
     def _parts(self, samples: slice) -> Any:
-        """Yield (slice of ``samples``, delta, windows), so few that the windows stay in the cache.
+        """Yield (part of ``samples``, delta, windows), in parts by `slices` of the windows' bytes.
 
+        The part, n samples, is a slice counted from ``samples.start``; T is k times the positions.
         delta (n groups, p / groups, T), windows (n groups, c / groups * entries of the kernel, T).
         """
         (_, p, *places), c, g = self.delta.shape, self.x.shape[1], self.groups
@@ -91,9 +92,9 @@ class Convolution(Form):
 
 @dataclass(frozen=True, eq=False)
 class Lookup(Form):
-    """Row index_it of a table gets delta_it, summed over t; the rest of g_i is 0.
+    """g_i of a table (count, d): delta_it is added at index_it, for every t; the rest is 0.
 
-    delta (B, T, d), index (B, T), a table of ``count`` rows.
+    delta (B, T, d), index (B, T).
     """
 
     kind: ClassVar[str] = "lookup"
@@ -111,13 +112,13 @@ class Lookup(Form):
         flat.index_add_(0, self._table_rows(samples), delta.flatten(0, 1))
 
     def _table_rows(self, samples):
-        """Return (B T,): row numbers in one table of B count rows, sample by sample."""
+        """Return (n T,): index_it + i count, the places of n samples in n tables end to end."""
         index = self.index[samples]
         first = torch.arange(index.shape[0], device=index.device) * self.count
         return (first[:, None] + index).flatten()
 
     def _looked_up(self):
-        """Return the different `_table_rows`, and for each the sum of its cotangents."""
+        """Return (n,) and (n, d): the distinct `_table_rows`, and the sum of delta at each."""
         rows, inverse = self._table_rows(slice(None)).unique(return_inverse=True)
         sums = self.delta.new_zeros(len(rows), self.delta.shape[2])
         return rows, sums.index_add_(0, inverse, self.delta.flatten(0, 1))
@@ -144,9 +145,9 @@ class Lookup(Form):
         return torch.cat(parts)
 
     def inner(self, other: Any) -> Tensor | None:
-        """For a table tied to the weight of a layer, delta' (B, S, count), h (B, S, d):
+        """Return (B,): g_i . g'_i for a table that is also the weight of a layer, ``other``.
 
-        g_i . g'_i = sum_ts (delta_it . h_is) delta'_is[index_it].
+        It is sum_ts (delta_it . h_is) delta'_is[index_it], with delta' (B, S, count), h (B, S, d).
         """
         if isinstance(other, Outer):
             other = OuterSum(other.delta[:, None], other.h[:, None])

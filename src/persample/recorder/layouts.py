@@ -19,7 +19,7 @@ NOBODY = -1  # the owner of entries that are 0
 
 
 class SampleAxis(NamedTuple):
-    """``axis`` counts the samples; its length is outer * B * inner, mostly 1 * B * 1.
+    """``axis`` counts the samples: unflattened to (outer, B, inner), mostly (1, B, 1).
 
     With ``owner``, entry j of the axis belongs to sample owner[j], or to `NOBODY`.
     """
@@ -33,7 +33,7 @@ class SampleAxis(NamedTuple):
         return self if axis == self.axis else SampleAxis(axis, self.outer, self.owner)
 
     def owners(self, length: int, size: int) -> np.ndarray:
-        """Return (length,): the sample of each entry of the axis."""
+        """Return (length,): the index of the sample, or `NOBODY`, of each entry of the axis."""
         if self.owner is not None:
             return np.array(self.owner)
         return np.tile(np.arange(size).repeat(length // size // self.outer), self.outer)
@@ -41,7 +41,7 @@ class SampleAxis(NamedTuple):
     def split(self, x: Tensor, size: int) -> Tensor:
         """Return x with a sample axis 0 of length B; a sample's k entries lie on ``axis`` + 1.
 
-        Samples with fewer than k entries are padded with 0.
+        ``size`` is B. Samples with fewer than k entries are padded with 0.
         """
         axis, outer, owner = self
         if owner is not None:
@@ -63,7 +63,7 @@ class SampleAxis(NamedTuple):
         return kept
 
     def part(self, length: int, sample: int, size: int) -> tuple[Any, ...]:
-        """Return an index that selects the entries of ``sample`` on an axis of this length."""
+        """Return an index tuple for the entries of ``sample``; ``length`` is that of the axis."""
         if self.owner is None and self.outer == 1:
             inner = length // size
             mine: Any = slice(sample * inner, (sample + 1) * inner)
@@ -73,17 +73,17 @@ class SampleAxis(NamedTuple):
 
 
 class OneSample(NamedTuple):
-    """All entries belong to one sample."""
+    """All entries of a cotangent belong to one sample, number ``sample``."""
 
     sample: int
 
     def split(self, x: Tensor, size: int) -> Tensor:
-        """Return x as a batch of one sample."""
+        """Return x[None], a batch of one sample."""
         return x[None]
 
 
 class Piece(NamedTuple):
-    """A summand of a cotangent: 0 but at ``entries`` of an axis, which belong to ``owner``."""
+    """A summand of a cotangent: 0 but at entries[j] of ``axis``, which belong to owner[j]."""
 
     axis: int
     entries: Sequence[int]
@@ -97,7 +97,7 @@ Layout = SampleAxis | OneSample | None  # None: unknown
 def _ranked(owner, size):
     """Return (entries with an owner, their samples, their ranks within the sample, count).
 
-    Entries are sorted by sample; ``count`` is the most entries of one sample, or 1.
+    Three tensors, sorted by sample; ``count`` is the most entries of one sample, at least 1.
     """
     owner = np.array(owner)
     (entries,) = np.nonzero(owner != NOBODY)
@@ -109,7 +109,10 @@ def _ranked(owner, size):
 
 
 def joined(parts: list, shape: Shape, size: int) -> Layout:
-    """Return the layout of a sum of cotangents; None if an entry belongs to several samples."""
+    """Return the layout of a cotangent of this shape, a sum of ``parts``, layouts or pieces.
+
+    None if a part is None, if they lie on several axes, or if an entry belongs to several samples.
+    """
     first = parts[0]
     if not isinstance(first, Piece) and all(part == first for part in parts):
         return first
@@ -136,13 +139,16 @@ def joined(parts: list, shape: Shape, size: int) -> Layout:
 
 
 def _only_owner(part):
-    """Return the only sample of a piece or a layout with owners; None if there are several."""
+    """Return the only owner in a `Piece` or `SampleAxis`; None if it has several or no list."""
     owners = set(part.owner or ()) - {NOBODY}
     return owners.pop() if len(owners) == 1 else None
 
 
 def layout_of(axis: int, whose: np.ndarray, size: int) -> Layout:
-    """Return the simplest layout in which entry j of ``axis`` belongs to sample ``whose[j]``."""
+    """Return the simplest layout in which entry j of ``axis`` belongs to sample ``whose[j]``.
+
+    Entries of `NOBODY` fit any sample; None if there are no others.
+    """
     somebody = whose != NOBODY
     if not somebody.any():
         return None
@@ -158,7 +164,7 @@ def layout_of(axis: int, whose: np.ndarray, size: int) -> Layout:
 
 
 class Propagation(NamedTuple):
-    """What a rule of `axes` gets: the cotangent of an output, on its way to an input."""
+    """What a rule of `axes` gets: a node, the layout of an output's cotangent, and an input."""
 
     node: Any  # torch.autograd.graph.Node
     input_index: int  # in next_functions
@@ -176,14 +182,14 @@ class Propagation(NamedTuple):
         return self.layout.axis
 
     def saved(self, name: str, default: Any = None) -> Any:
-        """Return a saved attribute of the node. Negative integers may be saved modulo 2^64."""
+        """Return the node's ``_saved_`` attribute ``name``; integers modulo 2^64 become signed."""
         value = getattr(self.node, f"_saved_{name}", default)
         if isinstance(value, tuple | list):
             return tuple([_signed(x) for x in value])
         return _signed(value)
 
     def owners(self, axis: int) -> Any:
-        """Return the index of the sample, or `NOBODY`, for each entry of an axis of the output."""
+        """Return a list: the sample, or `NOBODY`, of each entry of an axis of the output."""
         length = self.out[axis]
         if isinstance(self.layout, OneSample):
             return [self.layout.sample] * length
@@ -198,7 +204,7 @@ class Propagation(NamedTuple):
         return max(0, start + length) if start < 0 else min(start, length)
 
     def order(self) -> tuple[int, ...] | None:
-        """Return for each axis of the output of a permutation the axis of the input."""
+        """Return the input's axis for each axis of a permutation's output; None if not saved."""
         count, order = len(self.out), self.saved("dims")
         if order is None:
             is_matrix = self.node.name() == "TBackward0"  # or a vector
@@ -210,7 +216,7 @@ class Propagation(NamedTuple):
         return tuple([axis % count for axis in order])
 
     def axes(self, name: str) -> set[int]:
-        """Return the saved axes of the input, 0 or above; all axes if none are saved."""
+        """Return the input's axes saved as ``name``, counted from 0; all axes if none is saved."""
         value, count = self.saved(name), len(self.into)
         if value is None:
             return set(range(count))

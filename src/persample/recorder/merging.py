@@ -13,9 +13,9 @@ from .layouts import SampleAxis
 
 
 def merged(forms: list[Form]) -> list[Form]:
-    """Merge a parameter's outer products into one form, its lookups into a second.
+    """Return fewer forms with the same sum, all of one parameter and one batch.
 
-    Its stored rows become a third; other forms are returned unchanged.
+    Outer products become one `OuterSum`, lookups one `Lookup`, stored rows one `Formed`.
     """
     if len(forms) < 2:
         return forms
@@ -35,14 +35,14 @@ def merged(forms: list[Form]) -> list[Form]:
 
 
 def _factors(form):
-    """Return the two arrays of a sum over T positions, (B, T, ...)."""
+    """Return delta and h, or delta and index, each with an axis of positions: (B, T, ...)."""
     if isinstance(form, Lookup):
         return form.delta, form.index
     return [x if x.ndim == 3 else x[:, None] for x in (form.delta, form.h)]
 
 
 def batched(forms: list[tuple[int, Form]], size: int) -> list[Form]:
-    """Return forms of the batch, from pairs (sample, form of this sample alone)."""
+    """Return forms of a batch of ``size`` samples, from pairs (sample, its form, with B = 1)."""
     alike: dict = {}
     for sample, form in forms:
         alike.setdefault(_likeness(form), []).append((sample, form))
@@ -78,7 +78,7 @@ def _batch(samples, forms, size):
 
 @dataclass(frozen=True, eq=False)
 class OneByOne(Form):
-    """Forms of single samples that cannot be stacked; a sample's row is the sum of its forms."""
+    """Forms that cannot be batched: forms[j], with B = 1, is a part of the row of samples[j]."""
 
     samples: list[int]
     forms: list[Form]

@@ -1,4 +1,4 @@
-"""Select a model's trainable parameters; refuse models and losses that have no rows."""
+"""Select a model's trainable parameters; raise for models and losses that have no rows."""
 
 import sys
 from typing import Any
@@ -11,7 +11,8 @@ from .graph import Graph
 def trainable(model: nn.Module, modules: list[tuple[str, nn.Module]]) -> dict[str, Tensor]:
     """Return name -> parameter for all that require grad, as named_parameters() names them.
 
-    ``modules`` is the list of the model's named_modules(), made once, since that is slow.
+    ``modules`` is the list of the model's named_modules(), made once, since that is slow. Raise
+    ValueError if there is no parameter, TypeError for one that is sharded, lazy or complex.
     """
     named, seen = {}, set()
     for where, module in modules:
@@ -42,7 +43,7 @@ def trainable(model: nn.Module, modules: list[tuple[str, nn.Module]]) -> dict[st
 
 
 def refuse_divided(parameters: dict[str, Tensor], modules: list[tuple[str, nn.Module]]) -> None:
-    """Refuse sharded parameters: a DTensor, or any parameter of a module under FSDP.
+    """Raise TypeError for sharded parameters: a DTensor, or any of a module under FSDP.
 
     FSDP gathers a parameter for the time of a pass; it then looks whole, and its ``.grad`` would
     be lost with it. torch.distributed is not imported for this.
@@ -68,7 +69,7 @@ def refuse_divided(parameters: dict[str, Tensor], modules: list[tuple[str, nn.Mo
 
 
 def refuse_hooks(parameters: dict[str, Tensor]) -> None:
-    """Raise if a parameter has a hook: it would change the batch's gradient but not the rows."""
+    """Raise NotImplementedError for a hook on a parameter, which changes ``.grad``, not rows."""
     for name, p in parameters.items():
         if p._backward_hooks:
             raise NotImplementedError(
@@ -79,7 +80,7 @@ def refuse_hooks(parameters: dict[str, Tensor]) -> None:
 
 
 def check_losses(losses: Any) -> None:
-    """Raise unless the losses are a tensor (B,) with a graph, B > 0."""
+    """Raise TypeError, ValueError or RuntimeError unless they are (B,), B > 0, with a graph."""
     if not isinstance(losses, Tensor):
         raise TypeError(
             f"backward: the losses are of type {type(losses).__name__}; give a tensor with one "
@@ -117,7 +118,7 @@ def refuse_batch_norm(where: str, module: nn.Module, args: tuple) -> None:
 
 
 def refuse_opaque(graph: Graph, parameters: dict[str, Tensor]) -> None:
-    """Raise if a custom Function may use a parameter that does not appear in the graph."""
+    """Raise NotImplementedError if a custom Function may use a parameter outside of the graph."""
     opaque = graph.opaque()
     if "CheckpointFunctionBackward" in opaque:
         raise NotImplementedError(

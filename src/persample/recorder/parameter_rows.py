@@ -1,7 +1,7 @@
 """`ParameterRows`: the rows of one parameter, as the sum of the forms of its uses.
 
-It answers every question from the closed forms or, where one returns None, from the rows, formed a
-few samples at a time.
+Its methods compute from the closed forms or, where one returns None, from the rows, formed a few
+samples at a time.
 """
 
 from collections.abc import Iterator
@@ -24,10 +24,10 @@ CANCELLED = 1e-2
 
 
 class ParameterRows:
-    """The rows of one parameter, (B, \\*shape), as the sum of ``forms``, one for each use.
+    """The rows of one parameter, (B, \\*shape), as the sum of those of ``forms``; B is ``size``.
 
-    Without forms the rows are 0: the losses do not depend on the parameter. ``rows`` has the
-    parameter's dtype, everything else is float32 at least.
+    Without forms the rows are 0: the losses do not depend on the parameter. ``rows`` writes in the
+    dtype of ``out``; everything else is float32 at least.
     """
 
     def __init__(self, parameter: Tensor, forms: list[Form], size: int) -> None:
@@ -49,7 +49,7 @@ class ParameterRows:
         return empty((size, *self.parameter.shape), self.parameter, wide(self.parameter.dtype))
 
     def asarray(self, x: Any) -> Tensor:
-        """Return a tensor without a graph, on the parameter's device, float32 at least."""
+        """Return x as a tensor on the parameter's device, float32 at least, without a graph."""
         x = x.detach() if isinstance(x, Tensor) else x
         return torch.asarray(x, dtype=wide(self.parameter.dtype), device=self.parameter.device)
 
@@ -57,7 +57,7 @@ class ParameterRows:
         return self.parameter.new_zeros(shape, dtype=wide(self.parameter.dtype))
 
     def rows(self, samples: slice, out: Tensor) -> None:
-        """Write the rows of a slice of samples into ``out``."""
+        """Write the rows of a slice of samples into ``out``; 16-bit ones are summed in float32."""
         if wide(out.dtype) == out.dtype:
             return self._add_up(samples, out)
         for part in slices(len(out), 2 * out[0].nbytes):
@@ -159,7 +159,7 @@ class ParameterRows:
         return total
 
     def products(self, other: "ParameterRows") -> Tensor:
-        """Return (B, B'): g_i . g'_j, with this parameter's rows of another record."""
+        """Return (B, B'): g_i . g'_j, with g' the same parameter's rows in another record."""
         if len(self.forms) == len(other.forms) == 1:
             products = self.forms[0].products(other.forms[0])
             if products is not None:
@@ -172,7 +172,7 @@ class ParameterRows:
         return total
 
     def project(self, vectors: list) -> Tensor:
-        """Return (B, k): a_k^T g_i c_k, or a_k . g_i for a vector, from `Signs.vectors`."""
+        """Return (B, k): a_k^T g_i c_k, or a_k . g_i for a vector; a, c from `Signs.vectors`."""
         vectors = [self.asarray(v) for v in vectors]
         total = self.zeros(self.size, vectors[0].shape[1])
         for form in self.forms:
@@ -185,7 +185,7 @@ class ParameterRows:
 
 
 def squares_and_norms(of_parameters: dict[str, ParameterRows]) -> tuple[Tensor, Tensor]:
-    """Return (B,) squared norms and norms of the rows, over all parameters.
+    """Return (squared norms, norms), each (B,), of the rows over all parameters together.
 
     If a square overflows or underflows, the norm is computed from the row, with scaling.
     """
@@ -200,7 +200,7 @@ def squares_and_norms(of_parameters: dict[str, ParameterRows]) -> tuple[Tensor, 
 
 
 def _form_norms(of_parameters, lost, norms):
-    """Write the norms of the samples in the mask ``lost``, from their rows."""
+    """Overwrite ``norms`` (B,) where the mask ``lost`` (B,) is true, by norms from the rows."""
     first, last = lost.nonzero().flatten()[[0, -1]].tolist()
     parts = list(slices(last + 1 - first, sum(u.parameter.nbytes for u in of_parameters.values())))
     buffers = {name: rows_of.work(parts[0].stop) for name, rows_of in of_parameters.items()}

@@ -23,9 +23,9 @@ from .replay import Pulled
 class Step:
     """The backward of a node, for forms: ``move(form, p, saved)`` returns the input's form.
 
-    ``accepts``: the classes of forms it can move. ``returns``: the class then, None for the same.
-    ``fits(p)``: whether the step applies to this node. ``needs``: names of the saved
-    attributes that ``saved`` has.
+    ``accepts``: the classes of forms it can move. ``returns``: the class of the result, or None
+    if that is the same. ``fits(p)``: whether the step applies to this node. ``needs``: names of
+    the saved attributes that ``saved`` has.
     """
 
     move: Callable[[Form, Propagation, dict], Form]
@@ -45,7 +45,10 @@ class Path(NamedTuple):
     pulled: tuple[int, int] | None = None
 
     def apply(self, form: Form, saved: dict, graph: Graph, name: str, parameter: Tensor) -> Form:
-        """Return the form of the parameter's rows, given the form at the site."""
+        """Return the form of the parameter's rows, given the form at the site.
+
+        ``saved``: node index -> the attributes that the step there needs.
+        """
         for index, step, p in self.steps:
             form = step.move(form, p, saved.get(index, {}))
         if self.pulled is None:
@@ -57,7 +60,10 @@ class Path(NamedTuple):
 
 
 def path(graph: Graph, target: tuple[int, int], leaf: int, form: type[Form]) -> Path:
-    """Return the path from ``target``, (node index, output index), to a leaf for this form."""
+    """Return the `Path` from ``target``, (node index, output index), to ``leaf``, a node index.
+
+    ``form`` is the class of the form at the site.
+    """
     steps, (index, output) = [], target
     while index != leaf:
         step, targets = STEPS.get(graph.kinds[index]), graph.targets[index]
@@ -81,7 +87,7 @@ def _viewed(form, p, saved):
 
 
 def _permuted(form, p, saved):
-    """Backward of a permutation of axes; for a matrix the factors of a product swap roles."""
+    """Backward of a permutation of axes; that of a matrix swaps delta and h of outer products."""
     order = p.order()
     if isinstance(form, Formed):
         return Formed(form.g.permute(0, *(1 + order.index(axis) for axis in range(len(order)))))
@@ -93,7 +99,7 @@ def _has_an_order(p):
 
 
 def _part(form, p, saved):
-    """Backward of a slice of axis 0."""
+    """Backward of a slice of axis 0: the rows are 0 outside of it."""
     start = p.start_of_part(0)
     return Part(form, slice(start, start + p.out[0]), p.into)
 

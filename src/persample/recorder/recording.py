@@ -1,6 +1,6 @@
 """`Record`: rows, norms, clipped sums, moments and products of a recorded pass.
 
-It combines the answers of each parameter's `ParameterRows`. Modules that need PyTorch are imported
+It combines the results of each parameter's `ParameterRows`. Modules that need PyTorch are imported
 inside methods, since the package must be importable without it.
 """
 
@@ -24,11 +24,10 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True)
 class NoiseScale:
-    """Unbiased estimates of |G|^2 and tr(Sigma), each a mean over ``batches``.
+    """Unbiased estimates of |G|^2, ``signal``, and tr(Sigma), ``noise``.
 
-    ``a + b`` is the mean over the batches of both.
-
-    G is the expected row, Sigma the covariance of one row; ``signal`` may come out negative.
+    G is the expected row, Sigma the covariance of one row; ``signal`` may come out negative. Each
+    is a mean over ``batches`` batches, and ``a + b`` is the mean over the batches of both.
     """
 
     signal: float
@@ -37,7 +36,7 @@ class NoiseScale:
 
     @property
     def value(self) -> float:
-        """Return tr(Sigma) / |G|^2: the batch size at which noise and signal are equal."""
+        """Return noise / signal: the batch size B at which tr(Sigma) / B equals |G|^2."""
         return self.noise / self.signal
 
     def __add__(self, other: "NoiseScale") -> "NoiseScale":
@@ -87,6 +86,7 @@ class Record:
         TypeError : ``losses`` is not a tensor.
         ValueError : ``losses`` is not one-dimensional, or is empty.
         RuntimeError : ``losses`` depends on no parameter, or `backward` was already called.
+        NotImplementedError : a parameter has a hook, or a custom Function may hide its use.
         """
         self._capture.backward(losses, retain_graph, accumulate)
 
@@ -94,8 +94,8 @@ class Record:
         """Return parameter name -> (B, \\*shape): the gradient of each sample's own loss.
 
         ``out`` is the dict of an earlier call with these shapes: it is overwritten and returned,
-        which saves the allocation. Its arrays must share no memory with the parameters or with
-        other tensors of the pass. Rows are constants, without a graph.
+        which saves the allocation; other names, shapes or types raise ValueError. Its arrays must
+        share no memory with the parameters or other tensors of the pass. Rows have no graph.
         """
         size, by_name = self._capture.collect()
         out = self._capture.memory(size) if out is None else out
@@ -124,10 +124,10 @@ class Record:
                 )
 
     def chunks(self, chunk_size: int) -> Iterator[dict[str, Any]]:
-        """Yield the rows of ``chunk_size`` samples at a time: memory stays flat in B.
+        """Yield the rows of ``chunk_size`` samples at a time, as `rows` returns them.
 
-        Each dict is the one before, overwritten: use it, then ask for the next. They
-        are constant: without a graph.
+        The last chunk may be smaller. All share one buffer, whose size does not grow with B: use
+        a dict before you ask for the next, which overwrites it.
         """
         if not is_count(chunk_size):
             raise ValueError(
@@ -145,10 +145,10 @@ class Record:
             yield part
 
     def squared_norms(self, names: Iterable[str] | None = None) -> Any:
-        """Return (B,): ||g_i||^2 over all parameters together, without the rows of all samples.
+        """Return (B,): ||g_i||^2 over all parameters together, mostly without forming rows.
 
         If the norms need rows, these are cached, up to 64 MiB in all, for a sum that is computed
-        later. With ``names`` the norm is over these parameters alone.
+        later. With ``names``, one or several, the norm is over these parameters alone.
 
         A constant: in ``losses.mean() + lam * record.squared_norms().mean()`` the penalty has no
         gradient.
@@ -170,7 +170,7 @@ class Record:
         return squares_and_norms(chosen)[0]
 
     def _squares_and_norms(self):
-        """Return (B,) squared norms and norms, computed at the first call and then cached."""
+        """Return (squared norms, norms), (B,) each, computed at the first call and then cached."""
         from .buffers import CACHE_BYTES
         from .parameter_rows import squares_and_norms
 
@@ -183,11 +183,11 @@ class Record:
         return self._norms
 
     def clipped_sum(self, max_norm: float) -> dict[str, Any]:
-        """Return sum_i g_i min(1, max_norm / ||g_i||): name -> (\\*shape), without the rows.
+        """Return sum_i g_i min(1, max_norm / ||g_i||): parameter name -> (\\*shape).
 
         The norm is over all parameters together, so a clipped row keeps its direction. A row that
-        is not finite raises ValueError. A constant, without a graph. Alone it is not private: it
-        is an exact answer, and `privacy.noisy_mean` adds the noise.
+        is not finite raises ValueError. A constant, without a graph. By itself the sum is not
+        private: `privacy.noisy_mean` adds the noise.
 
         Source: Abadi et al. (2016); Lee & Kifer (2020).
         """
@@ -206,16 +206,17 @@ class Record:
         self._capture.accumulate({name: x * scale for name, x in total.items()})
 
     def add_weighted_sum(self, weights: Any) -> None:
-        """Add the sum of weights (B,) times the rows to each parameter's ``.grad``.
+        """Add `weighted_sum`, with weights (B,), to each parameter's ``.grad``.
 
-        It is added as `add_clipped_sum` does.
+        It is added by one backward pass, as in `add_clipped_sum`.
         """
         self._capture.accumulate(self.weighted_sum(weights))
 
     def weighted_sum(self, weights: Any) -> dict[str, Any]:
-        """Return sum_i w_i g_i for weights (B,): name -> (\\*shape), without the rows.
+        """Return sum_i w_i g_i for weights (B,): parameter name -> (\\*shape).
 
-        A sample of weight 0 has no part in it, whatever its row holds. The rows are constants.
+        A sample of weight 0 is left out, even if its row is inf or NaN. A constant, without a
+        graph. Weights of another shape raise ValueError.
         """
         size, by_name = self._capture.collect()
         weights = next(iter(by_name.values())).asarray(weights)
@@ -228,7 +229,7 @@ class Record:
         return {name: each.weighted_sum(weights, drops) for name, each in by_name.items()}
 
     def _clipping(self, max_norm):
-        """Return (B,): the factors min(1, max_norm / ||g_i||)."""
+        """Return (B,): min(1, max_norm / ||g_i||); raise ValueError if a norm is not finite."""
         if getattr(max_norm, "shape", None) == ():
             max_norm = float(max_norm.detach() if hasattr(max_norm, "detach") else max_norm)
         if not is_number(max_norm) or not max_norm > 0:
@@ -265,7 +266,8 @@ class Record:
         """Return mean and second moment of the rows, elementwise, as two dicts.
 
         variance = second_moment - mean^2 (divided by B, not B - 1). They are constants, without a
-        graph. For a weight used at several positions rows are formed, a few samples at a time.
+        graph. For the second moment of a weight used at several positions rows are formed, a few
+        samples at a time.
         """
         size, by_name = self._capture.collect()
         means = next(iter(by_name.values())).zeros(size) + 1 / size
@@ -277,8 +279,8 @@ class Record:
         """Return (B, B'): g_i . g'_j for each row of this record and each row of ``other``.
 
         The products are over all parameters together; a constant, without a graph. ``other`` is a
-        record of the same model, of a batch of any size; without it the squared norms are on the
-        diagonal.
+        record of the same model, of a batch of any size, or, without it, this record itself: then
+        the squared norms are on the diagonal.
 
         Most products need no row. For a weight used once by each sample they are those of two
         Gram matrices, (delta_i . delta'_j) (h_i . h'_j); for a weight used at T positions, sums of
@@ -328,7 +330,7 @@ class Record:
     def forms(self) -> dict[str, str]:
         """Return parameter name -> kind of closed form, which decides the cost of norms.
 
-        - "outer product", "formed": norms cost next to nothing;
+        - "outer product", "formed": norms from the factors or from small rows, which is cheap;
         - "sum of outer products", "convolution", "lookup": norms from matrix products of the
           size of the ordinary pass, a few samples at a time;
         - "rows": only from the rows, formed a few samples at a time;
@@ -345,9 +347,9 @@ class Record:
         """Compare the rows of a few samples with the gradients of their losses.
 
         Sample i's row must be ``torch.autograd.grad(losses[i], parameters)`` on the same graph,
-        kept by ``record.backward(losses, retain_graph=True)``. Returns parameter name -> the
-        largest difference, relative to the norm of the gradient; raises RuntimeError for one that
-        is too large.
+        kept by ``record.backward(losses, retain_graph=True)``. Return parameter name -> the
+        largest difference, relative to the norm of the gradient; raise RuntimeError for one that
+        is too large or if the graph was not kept, IndexError if the batch has no such sample.
         """
         from .check import check_rows
 

@@ -1,4 +1,4 @@
-"""Backward pass of an LSTM layer that PyTorch ran as one node, for the cotangents of its gates.
+"""Backward pass of an LSTM layer that PyTorch ran as one node, for the cotangents of z_t.
 
     z_t = W_ih x_t + W_hh h_{t-1} + b_ih + b_hh
     i, f, g, o = sigmoid, sigmoid, tanh, sigmoid of the four parts of z_t
@@ -22,7 +22,7 @@ OF_TANH = torch.ops.aten.tanh_backward.grad_input
 
 
 class Steps(NamedTuple):
-    """The inputs x_t and h_{t-1} of each step, and ``delta``, its pre-activations' cotangent."""
+    """The inputs x_t and h_{t-1} of all steps, and ``delta``, the cotangents of all z_t."""
 
     delta: Tensor  # (T, B, 4 h), of z_t
     x: Tensor  # (T, B, d)
@@ -31,10 +31,10 @@ class Steps(NamedTuple):
 
 @torch.no_grad()
 def lstm_steps(cotangents: dict[int, Tensor], saved: dict, dtype: torch.dtype) -> Steps:
-    """Return a layer's `Steps`, from {output index: cotangent} of the outputs that are used.
+    """Return a layer's `Steps`, in ``dtype``, from {output index: cotangent}.
 
-    Outputs are all h_t (0), the last h (1) and the last c (2); ``saved`` has the saved attributes.
-    A reverse layer begins with the last x_t.
+    Outputs are all h_t (0), the last h (1) and the last c (2); a missing cotangent is 0. ``saved``
+    has the node's saved attributes. A reverse layer begins with the last x_t.
     """
     arrays = {name: x.to(dtype) for name, x in saved.items() if isinstance(x, Tensor)}
     reverse, outputs = saved["reverse"], arrays["result0"]
@@ -59,13 +59,13 @@ def lstm_steps(cotangents: dict[int, Tensor], saved: dict, dtype: torch.dtype) -
 
 
 def _each_step(arrays, reverse):
-    """Return tuples of the arrays' parts, one for each step, first to last or last to first."""
+    """Return a list: for each step a tuple of x[t], x in ``arrays``; last t first if reverse."""
     steps = list(zip(*[x.unbind(0) for x in arrays], strict=True))
     return steps[::-1] if reverse else steps
 
 
 def _before_and_after(first, steps, reverse):
-    """Return the states before and after each step, as views of one array."""
+    """Return the states before and after each step, as views of one array that has ``first``."""
     if reverse:
         states = torch.cat([steps, first[None]])
         return states[1:], states[:-1]
@@ -89,8 +89,9 @@ def _gates(arrays, h, has_biases):
 
 
 def _factors(gates, first, reverse):
-    """Return the derivatives of c_t by z's i, f, g and of h_t by its o, (T, B, 4, h); and that of
-    h_t by c_t, (T, B, h).
+    """Return two arrays of elementwise derivatives, (T, B, 4, h) and (T, B, h).
+
+    The first: of c_t by the parts i, f, g of z_t, and of h_t by o. The second: of h_t by c_t.
     """
     i, f, g, o = gates.unbind(2)
     before, after = _before_and_after(first, i * g, reverse)

@@ -19,7 +19,7 @@ from .layouts import OneSample, SampleAxis
 
 @contextmanager
 def second_run(name: str) -> Iterator[None]:
-    """Name the parameter in autograd's error about a saved tensor that was changed in place."""
+    """Replace autograd's error about a change in place by one that names the parameter."""
     try:
         yield
     except RuntimeError as error:
@@ -34,7 +34,7 @@ def second_run(name: str) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Pulled(Form):
-    """Rows of a parameter that is transformed before use (weight norm): autograd pulls them back.
+    """Rows of a parameter that is transformed before use (weight norm), by autograd from there.
 
     ``form`` has the rows of the transformed weight, and ``edge`` is its place in the graph.
     """
@@ -100,7 +100,7 @@ class Replay:
         return max(1, CACHE_BYTES // sum(p.nbytes for p in self.parameters.values()))
 
     def squared_norms(self, name: str) -> Tensor:
-        """Return (B,): |g_i|^2 of one parameter."""
+        """Return (B,): |g_i|^2 of one parameter; the first call computes all parameters'."""
         if "squares" not in self._sums:
             each = [[squares(g[None]) for g in row] for row in self._rows()]
             columns = [torch.cat(column) for column in zip(*each, strict=True)]
@@ -108,7 +108,7 @@ class Replay:
         return self._sums["squares"][name]
 
     def weighted_sum(self, name: str, weights: Tensor) -> Tensor:
-        """Return sum_i w_i g_i of one parameter."""
+        """Return sum_i w_i g_i of one parameter; cache the others' sums with these ``weights``."""
         asked, totals = self._sums.get("totals", (None, {}))
         if asked is not weights or name not in totals:
             totals = dict.fromkeys(self.parameters, 0)
@@ -119,12 +119,12 @@ class Replay:
         return totals.pop(name)
 
     def _rows(self):
-        """Yield each sample's rows of all parameters, in float32 at least."""
+        """Yield for each sample the list of its rows, one for each parameter, float32 at least."""
         for i in range(self.size):
             yield [g.to(wide(g.dtype)) for g in self._one(i)]
 
     def write_rows(self, name: str, samples: slice, out: Tensor) -> None:
-        """Write one parameter's rows into ``out``; cache the other parameters' rows of the run."""
+        """Write one parameter's rows of ``samples`` into ``out``; cache those of the others."""
         for row, i in zip(out, range(samples.start, samples.stop), strict=True):
             if name not in self._kept.get(i, ()):
                 if len(self._kept) >= self.at_once:
@@ -165,7 +165,7 @@ class Replayed(Form):
 
     @property
     def needs_rows(self) -> bool:
-        """Whether all rows fit into the cache, which saves a second run for the next question."""
+        """Whether all rows fit into the cache; rows formed for norms then save a second run."""
         return self.run.size <= self.run.at_once
 
     def rows(self, samples: slice, out: Tensor) -> None:

@@ -20,7 +20,7 @@ from .recurrent import lstm_steps
 
 
 class Argument(NamedTuple):
-    """An input of an operation where a parameter is used, or what was made of it."""
+    """An input of an operation that is a parameter, or a view, cast or function of one."""
 
     node: Any  # of the operation
     index: int  # of the input
@@ -36,11 +36,11 @@ class Argument(NamedTuple):
 
     @property
     def is_one_sample(self) -> bool:
-        """Whether the operation belongs to one sample's own graph."""
+        """Whether the operation was computed for one sample alone, as in a loop."""
         return isinstance(self.layout, OneSample)
 
     def first(self, x: Tensor) -> Tensor:
-        """Return x with the sample axis first; floating-point numbers in ``dtype``."""
+        """Return ``layout.split`` of x, (B, ...), floating-point numbers in ``dtype``."""
         x = self.layout.split(x, self.size)
         return x.to(self.dtype) if x.is_floating_point() else x
 
@@ -76,7 +76,7 @@ def _always(arg):
 
 @dataclass(frozen=True)
 class Rule:
-    """``make(arg, cotangent, saved)`` returns a form.
+    """The closed form at one input of one operation: ``make(arg, cotangent, saved)`` returns it.
 
     ``needs``: names of the saved attributes that ``saved`` has. The rule holds if ``fits(arg)``.
     ``returns``: the class of the form (`OuterSum` for `Outer` as well).
@@ -104,7 +104,7 @@ def _summed(arg: Argument, ct: Tensor, saved: Any = None) -> Formed:
 
 
 def _times(other, sign=1):
-    """Multiply by a saved attribute: the other factor of a product, or a scalar, mostly 1."""
+    """Return a ``make`` for a product: ct times the other factor, saved as ``other``, and sign."""
 
     def make(arg, ct, saved):
         factor = saved[other] if sign == 1 else -saved[other]
@@ -141,7 +141,7 @@ def _below_zero(arg, ct, saved):
 
 
 def _called(arg, ct, saved):
-    """An elementwise operation: call its node.
+    """An elementwise operation: call its node for the cotangent of the input, and sum that.
 
     The sum over broadcast axes is done by autograd's engine, not by the node.
     """
@@ -167,13 +167,13 @@ def _columns(arg, ct, saved):
 
 
 def _matrices(arg, ct, saved):
-    """Several products beside one another: a sample's sum over its positions in each of them."""
+    """A batch of matrices as the weight: a sample's row is a sum over its positions in each."""
     delta, h = arg.first(ct), arg.first(saved["self" if arg.index else "mat2"])
     return Formed(h.mT @ delta if arg.index else delta @ h.mT)
 
 
 def _vector(arg, ct, saved):
-    """A matrix times the weight, a vector: a row is the sum of the matrix's rows times ct."""
+    """A matrix times the weight, a vector: g_i sums lines of the matrix, each times its ct."""
     delta, h = arg.first(ct)[..., None], arg.first(saved["self"])
     return Formed((h * delta).sum(1) if h.ndim == 3 else h * delta)
 
@@ -184,7 +184,7 @@ def _times_vector(arg, ct, saved):
 
 
 def _bilinear(arg, ct, saved):
-    """A bilinear layer: its weight (p, d, e) is met by pairs of vectors."""
+    """A bilinear layer, weight (p, d, e): g_i sums products of delta and both input vectors."""
     arrays = map(arg.first, (ct, saved["i1"], saved["i3"]))
     factors = [x if x.ndim == 3 else x[:, None] for x in arrays]
     return Formed(torch.einsum("btp,btd,bte->bpde", *factors))
@@ -198,7 +198,7 @@ def _of_pairs(arg):
 
 # Distances from points (..., T, d) to the parameter's, (m, d).
 def _distances(arg, ct, saved):
-    """The gradient at each sample's T points alone; p is 2 where the node saves none."""
+    """Rows of the points (m, d), from each sample's T points; p is 2 if the node saves none."""
     ct, x, distances = (arg.first(a).flatten(1, -2) for a in (ct, saved["x1"], saved["result"]))
     w = saved["x2"].to(arg.dtype).expand(arg.size, *arg.into)
     power = saved.get("p", 2.0)
@@ -227,7 +227,7 @@ def _convolution_again(arg, ct, saved):
 
 
 def _channels(arg, ct, saved):
-    """Sum over all axes but the sample axis and the channels, axis 1 of the output."""
+    """Form the rows, (B, channels): sums over all axes but the samples and the channels."""
     x = arg.first(ct)  # (B, k, channels, ...)
     return Formed(x.sum([n for n in range(1, x.ndim) if n != 2]))
 
@@ -238,7 +238,7 @@ def _layer_scale(arg, ct, saved):
 
 
 def _layer_scale_again(arg, ct, saved):
-    """Double backward, with respect to the scale."""
+    """Rows of the scale in a layer normalisation's double backward."""
     axes = tuple(range(-len(saved["normalized_shape"]), 0))
     normal = (saved["input"] - saved["mean"]) * saved["rstd"]
     scaled = (ct * normal).mean(axes, keepdim=True) * normal
@@ -279,7 +279,7 @@ def _indexed(arg, ct, saved):
 
 
 def _of_rows(arg):
-    """Whether it is an indexing of a parameter's axis 0 by integers."""
+    """Whether a parameter itself, a matrix, is indexed by integers along axis 0."""
     first, *others = arg.node._saved_indices
     is_mask = first is None or first.dtype in (torch.bool, torch.uint8)
     is_parameter = hasattr(arg.node.next_functions[0][0], "variable")
@@ -291,7 +291,7 @@ MEAN, MAX = 1, 2  # modes of an EmbeddingBag; 0 is a sum
 
 
 def _bags(arg, ct, saved):
-    """EmbeddingBag: bags are padded to the longest, which makes a lookup."""
+    """EmbeddingBag as a `Lookup`: bags are padded to the longest by entries with delta = 0."""
     index, start = saved["indices"], saved["offsets"][: arg.size]
     if saved["mode"] == MAX:  # result3 has the table's row of each component's maximum
         ct = ct.masked_fill((saved["result2"] == 0)[:, None], 0)
@@ -325,7 +325,7 @@ def _with_kept_statistics(arg):
 
 # Recurrent layers, (T, B, ...): the weights are used at T steps.
 def _own_steps(arg, x):
-    """Return (B, T, ...), or (B, T k, ...) if a sample has k entries of axis 1."""
+    """Return x, (T, B, ...), as (B, T, ...), or (B, T k, ...) if axis 1 has k for each sample."""
     return arg.first(x).flatten(1, 2)
 
 
@@ -421,6 +421,6 @@ CALLED = set(ELEMENTWISE.split()) - {"Copysign", "MaskedFill"}
 
 
 def rule_of(name: str, kind: str, input_index: int) -> Rule | None:
-    """Return the rule at an input of a node; None if there is none."""
+    """Return the rule at an input of a node of this name and kind; None if there is none."""
     rule = RULES.get(kind, {}).get(input_index) if name == f"{kind}Backward0" else None
     return CALL if rule is None and kind in CALLED else rule

@@ -118,7 +118,7 @@ def _only_moves(graph, index):
 
 
 def _replay_starts(graph, indices):
-    """Return the nodes to replay from, none of which may be an ancestor of another.
+    """Return the indices of nodes to replay from, none of which may be reached from another.
 
     These nodes themselves; else the tops of the samples' separate subgraphs; else the losses.
     """

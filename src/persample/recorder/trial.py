@@ -20,7 +20,7 @@ ROUNDING = 64  # tolerance, in machine epsilons: two runs may sum in another ord
 
 
 class Trials:
-    """Tests of the nodes without a rule; their cotangents come from one run of autograd."""
+    """Tests of the nodes without a rule, on cotangents from one backward pass of ``losses``."""
 
     def __init__(self, losses: Tensor) -> None:
         self.losses = losses
@@ -28,7 +28,7 @@ class Trials:
         self._proved: dict[int, list[bool]] = {}  # node index -> for each input
 
     def proves(self, graph: Graph, index: int, input_index: int, layout: SampleAxis) -> bool:
-        """Whether an input's cotangent has the layout of the outputs' cotangents."""
+        """Whether an input's cotangent was seen to have ``layout``, that of the outputs'."""
         if self._arrived is None:
             unknown = [n for n, kind in enumerate(graph.kinds) if kind not in AXES]
             inner = [here for here in unknown if graph.targets[here]]
@@ -47,7 +47,7 @@ class Trials:
 
 
 def _tried(node, cts, used, shapes, layout, size):
-    """Return for each input whether its cotangent keeps the samples separate."""
+    """Return a list: for each input whether its cotangent keeps the samples separate."""
     whole = _passed(node, cts)
     length = cts[used.index(True)].shape[layout.axis]
     fine = [
@@ -67,9 +67,10 @@ def _tried(node, cts, used, shapes, layout, size):
 
 
 def _passed(node: Any, cts: list[Tensor]) -> list[Tensor | None]:
-    """Return the cotangents of a node's inputs; a custom Function returns one per argument."""
+    """Call a node; return its inputs' cotangents, one or None for each of next_functions."""
     if not isinstance(node, BackwardCFunction):
         return list(as_tuple(node(*cts)))
+    # A custom Function returns one for each argument of its forward.
     gradients = zip(as_tuple(node.apply(*cts)), node.needs_input_grad, strict=False)
     wanted = iter([x for x, is_needed in gradients if is_needed])
     return [None if other is None else next(wanted) for other, _ in node.next_functions]
