@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import torch
+
 from conformance.case import Draw
 
 Batch = Callable[[Draw, int, int], dict]
@@ -15,6 +17,16 @@ def features(*shape: int) -> Batch:
 def ids(vocabulary: int, *shape: int) -> Batch:
     """x: (B, *shape), integers."""
     return lambda draw, size, step: {"x": draw.integers(0, vocabulary, size, *shape)}
+
+
+def own_ids(each: int, length: int) -> Batch:
+    """x: (B, length), integers, of which sample i has only those from ``each * i`` on."""
+
+    def batch(draw: Draw, size: int, step: int) -> dict:
+        first = each * torch.arange(size)[:, None]
+        return {"x": first + draw.integers(0, each, size, length)}
+
+    return batch
 
 
 def ragged_ids(vocabulary: int, length: int) -> Batch:

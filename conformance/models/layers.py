@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from conformance.case import SINGLE, Case
 from conformance.losses import ANY, CE, MIXING, SQUARED, VECTOR
-from conformance.models.batches import features, ids, ragged_ids, with_count
+from conformance.models.batches import features, ids, own_ids, ragged_ids, with_count
 
 
 class RaggedBag(nn.Module):
@@ -82,6 +82,13 @@ CASES = (
     ),
     Case("Conv2d, depthwise", lambda: nn.Conv2d(4, 8, 3, groups=4), features(4, 5, 5), ANY),
     Case("Conv2d, padding modes", paddings, features(2, 5, 5), ANY, length=5),
+    Case(
+        'Conv1d, padding="same"',
+        lambda: nn.Conv1d(3, 4, 3, padding="same"),
+        features(3, 8),
+        ANY,
+        length=8,
+    ),
     Case("Conv3d", lambda: nn.Conv3d(2, 3, (2, 3, 2), stride=2), features(2, 4, 5, 4), ANY),
     Case("ConvTranspose1d", lambda: nn.ConvTranspose1d(3, 2, 3, 2, 1), features(3, 5), ANY),
     Case(
@@ -95,6 +102,14 @@ CASES = (
     Case("Embedding, no padding", lambda: nn.Embedding(8, 3), ids(8, 6), ANY, length=6),
     Case("Embedding, float32", lambda: nn.Embedding(8, 3), ids(8, 6), ANY, length=6, **SINGLE),
     Case("Embedding, one id", lambda: nn.Embedding(8, 3), ids(8), (SQUARED, CE)),
+    # PyTorch counts ids over the whole batch; no id is in two samples, so rows are unambiguous.
+    Case(
+        "Embedding, scale_grad_by_freq",
+        lambda: nn.Embedding(21, 3, scale_grad_by_freq=True),
+        own_ids(3, 6),
+        ANY,
+        length=6,
+    ),
     Case("EmbeddingBag, sum", lambda: nn.EmbeddingBag(8, 3, mode="sum"), ids(8, 6), (SQUARED, CE)),
     Case("EmbeddingBag, mean", lambda: nn.EmbeddingBag(8, 3), ids(8, 6), (SQUARED, CE), length=6),
     Case("EmbeddingBag, max", lambda: nn.EmbeddingBag(8, 3, mode="max"), ids(8, 6), (SQUARED, CE)),

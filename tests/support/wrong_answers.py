@@ -10,10 +10,20 @@ def lengths(rows):
     return sum(g.flatten(1).norm(dim=1) ** 2 for name, g in rows.items(){})
 """
 ONE_HOT = " - torch.nn.functional.one_hot(y, 10)"
+WHOLE_ROWS = "lengths = lambda rows: torch.cat([g.flatten(1) for g in rows.values()], 1)"
+ERROR_TIMES_INPUT = """
+def lengths_of_linear(x, y):
+    {}
+    error = model(x).softmax(1) - torch.eye(10)[{}]
+    return error.norm(dim=1) * ({}.sum(1) + 1).sqrt()
+"""
 # Chapter 2
 ROWS_WITH = """def rows_with(b, *sample):
     f = lambda t, x, y, b: 0.5 * ({}) ** 2
     return jax.vmap(jax.grad(f), {})(*sample, b)"""
+BY_HAND = """def rows_with(b, theta, x, y):
+    value = {}
+    return jnp.stack([(value[i] - y[i] + b) * x[i] for i in range({})])"""
 SHRINK = """def shrink_fixed(w, x):
     h = w * x
     for _ in range({}):
@@ -30,8 +40,15 @@ def frozen_pass(net):
     {}.requires_grad_(False)
     return loss_of({})
 """
+FROZEN_LOSS = """
+def frozen_pass(net):
+    net[2].requires_grad_(False)
+    loss = loss_of(net(x.detach()))
+    {}
+"""
 # Chapter 4
 USES = "uses_its_sample = lambda f: "
+SHOWN = USES + "len({{({}).tolist().__str__() for i in range(5)}}) == 5"
 PADDED = """
 def padded_gradient(parts):
     policy.zero_grad()
@@ -39,12 +56,25 @@ def padded_gradient(parts):
         ({}).backward()
     return policy[2].bias.grad
 """
+STREAM = """
+def averaged(stream):
+    total, count = 0, 0
+    for part in stream:
+        total = total + losses_of(*part).sum()
+        count += {}
+    return torch.autograd.grad(total, policy[2].bias)[0] / count
+"""
 # Chapter 5
 ENDED = """
 def ended_loss(theta, s, r, s_next, gamma):
     target = jax.lax.stop_gradient({})
     return {} (target - s @ theta) ** 2
 ended_axes = (None, 0, 0, 0, {})
+"""
+EACH_OF = """
+def repaired(theta, s, targets):
+    value = s[:, :{0}] @ theta[:{0}]
+    return jnp.stack([(value[i] - targets[i]) * s[i] for i in range({1})])
 """
 REPAIRED = """def repaired(theta, s, targets):
     f = lambda w, s, t: {}(t - s @ w) ** 2
@@ -273,9 +303,26 @@ WRONG = {
     "de3499ff": [
         ("lengths = lambda rows: sum(g.flatten(1).norm(dim=1) for g in rows.values())", "adds"),
         (SQUARES.format(""), "these are squares"),
-        (SQUARES.format(" if name != 't'"), "one length for each"),
+        (SQUARES.format(" if name != 'e'"), "one length for each"),
         ("lengths = lambda rows: G.norm(dim=1)", "one length for each"),
         ("lengths = lambda rows: (parts**2).sum(0) ** 0.5", "your function stops"),
+        (
+            "def lengths(rows):\n    a, b, c = (g.flatten(1) for g in rows.values())\n"
+            "    return torch.cat([a, b, c], 1).norm(dim=1)",
+            "your function stops",
+        ),
+        (WHOLE_ROWS + ".norm(dim=1).squeeze()", "one length for each"),
+        (
+            "def lengths(rows):\n    for g in rows.values():\n        g.square_()\n"
+            "    return sum(g.flatten(1).sum(1) for g in rows.values()).sqrt()",
+            "changes its input",
+        ),
+        (
+            "def lengths(rows):\n    total = 0\n    while rows:\n"
+            "        total = total + rows.popitem()[1].flatten(1).square().sum(1)\n"
+            "    return total.sqrt()",
+            "not yet",
+        ),
     ],
     "34968dff": [
         (LENGTHS.format("", ""), "minus 1 at"),
@@ -283,6 +330,16 @@ WRONG = {
         (LENGTHS.format(ONE_HOT, " * x.norm(dim=1)"), "bias is missing"),
         ("lengths_of_linear = lambda x, y: G.norm(dim=1)", "minus 1 at"),
         ("lengths_of_linear = lambda x, y: e * (size + 1).sqrt()", "your function stops"),
+        (ERROR_TIMES_INPUT.format("", "torch.arange(len(x))", "x.square()"), "minus 1 at"),
+        (ERROR_TIMES_INPUT.format("", "y.sort().values", "x.square()"), "minus 1 at"),
+        (ERROR_TIMES_INPUT.format("", "y.unique()", "x.square()"), "your function stops"),
+        (
+            ERROR_TIMES_INPUT.format("", "y", "x.square()")
+            + "full = lengths_of_linear\nlengths_of_linear = lambda x, y: full(x, y).squeeze()",
+            "minus 1 at",
+        ),
+        (ERROR_TIMES_INPUT.format("", "y", "x.square_()"), "changes its input"),
+        (ERROR_TIMES_INPUT.format("model.bias.data.zero_()", "y", "x.square()"), "or the model"),
     ],
     "adb81ac7": [
         ("before = 4 * [1.0] + 4 * [9.0]\nafter = [float('inf')] + before[1:]", "finite norms"),
@@ -291,6 +348,10 @@ WRONG = {
         (
             "before, after = [100.0] + 3 * [1.0] + 4 * [100.0], 4 * [1.0] + 4 * [100.0]",
             "C shrinks",
+        ),
+        (
+            "before = 4 * [1.0] + 4 * [100.0]\nafter = [float('nan')] + before[1:]",
+            "finite norms",
         ),
     ],
     # Chapter 2
@@ -310,17 +371,31 @@ WRONG = {
         (ROWS_WITH.format("t @ x - y - b", (None, 0, 0, None)), "not the rows of the loss"),
         (ROWS_WITH.format("t @ x - 1 + b", (None, 0, 0, None)), "not the rows of the loss"),
         ("rows_with = lambda b, *s: jax.vmap(jax.grad(centred), (None, 0, 0))(*s)", "are old"),
+        (BY_HAND.format("x @ theta", "4"), "not the rows of the loss"),
+        (BY_HAND.format("x[:, :3] @ theta[:3]", "len(y)"), "not the rows of the loss"),
+        (
+            "rows_with = lambda b, theta, x, y: (x @ theta - y + jnp.clip(b, -2, 2))[:, None] * x",
+            "not the rows of the loss",
+        ),
     ],
     "edf1e748": [
         ("shrink_fixed = shrink", "boolean"),
         (SHRINK.format(5, "w * h"), "must stay as it is"),
         (SHRINK.format(3, "jnp.where(h > 1, w * h, h)"), "still above 1"),
         (SHRINK.format(5, "jnp.where(h > 1.2, w * h, h)"), "still above 1"),
+        (SHRINK.format(5, "jnp.where(h > 1, 0.5 * h, h)"), "their slopes in w"),
+        (
+            SHRINK.format(5, "jnp.where(h > 1, w * h, h)").replace(
+                "h = w", "x = jnp.maximum(x, -3); h = w"
+            ),
+            "must stay as it is",
+        ),
     ],
     "66de8e91": [
         ("size_for, programs = lambda B: B, 16", "for each size"),
         ("size_for, programs = lambda B: 16, 1", "smallest power of two"),
         ("size_for, programs = lambda B: 1 << (B - 1).bit_length(), 4", "which sizes occur"),
+        ("size_for, programs = lambda B: 2.0 ** (B - 1).bit_length(), 5", "as an integer"),
     ],
     # Chapter 3
     "fef7288c": [
@@ -336,8 +411,17 @@ WRONG = {
         (CLIPPED.format("(g * (1 / norms).clamp(max=1)).sum(0)"), "this is the sum"),
         (CLIPPED.format("(g * (0.1 / norms).clamp(max=1)).mean(0)"), "each shortened first"),
         (CLIPPED.format("g.clamp(-1, 1).mean(0)"), "each shortened first"),
-        (CLIPPED.format("g.zero_().mean(0)"), "each shortened first"),
+        (CLIPPED.format("g.zero_().mean(0)"), "changes copies.grad"),
         ("clipped_mean = lambda copies: right", "each shortened first"),
+        (CLIPPED.format("(g / norms * norms.clamp(max=1)).mean(0)"), "each shortened first"),
+        (CLIPPED.format("g.mul_((1 / norms).clamp(max=1)).mean(0)"), "changes copies.grad"),
+        ("clipped_mean = lambda copies: copies.grad.renorm_(2, 0, 1).mean(0)", "copies.grad"),
+        (
+            CLIPPED.format("(g * (1 / norms).clamp(max=1)).mean(0)").replace(
+                "norms = copies.grad, copies.grad", "norms = copies.grad, copies.grad[:, :3]"
+            ),
+            "each shortened first",
+        ),
     ],
     "04234e66": [
         (FROZEN.format("net[2]", "net[2](net[:2](x).detach())"), "nothing was recorded"),
@@ -351,6 +435,17 @@ WRONG = {
             "    return loss_of(net(x.detach()))",
             "first layer needs",
         ),
+        (FROZEN.format("net[2]", "net(x.detach())) + (100"), "another loss"),
+        (FROZEN_LOSS.format("return loss - loss.item()"), "another loss"),
+        (FROZEN_LOSS.format("net[0].weight.data.zero_(); return loss"), "or it changes net"),
+        (
+            FROZEN_LOSS.format(
+                "loss.backward(); p = net[0].parameters()\n"
+                "    return loss.detach() + sum(0 * each.sum() for each in p)"
+            ),
+            "first layer needs",
+        ),
+        (FROZEN_LOSS.format("loss.backward(); return loss"), "your function stops"),
     ],
     "aa642e95": [
         ("store = lambda w: w.data", "still 5"),
@@ -358,6 +453,11 @@ WRONG = {
         ("store = lambda w: w.clone()", "history"),
         ("store = lambda w: torch.tensor([2.5])", "not yet"),
         ("store = lambda w: w.item()", "your function stops"),
+        ("def store(w):\n    w.requires_grad_(False)\n    return w.clone()", "lost its mark"),
+        ("store = lambda w: w.detach_().clone()", "lost its mark"),
+        ("store = lambda w: w.detach().half()", "all that w holds"),
+        ("store = lambda w: w.detach().max()", "all that w holds"),
+        ("store = lambda w: (w.detach() * 100).round() / 100", "all that w holds"),
     ],
     # Chapter 4
     "a6b77b0b": [
@@ -380,6 +480,20 @@ WRONG = {
         (USES + "len({f(i).item() for i in range(5)}) == 5", "gradients"),
         (USES + "len({gradient_of(f(i)).sum().item() for i in range(5)}) == 5", "called wrong"),
         (USES + "len({gradient_of(f(i)).norm().item() for i in range(5)}) == 5", "called wrong"),
+        (SHOWN.format("gradient_of(f(i)).flatten()[:3]"), "called wrong"),
+        (SHOWN.format("gradient_of(f(i)).flatten()[-3:]"), "called wrong"),
+        (SHOWN.format("gradient_of(f(i)).round()"), "called wrong"),
+        (SHOWN.format("gradient_of(f(i)).abs()"), "called wrong"),
+        (
+            USES + "not any(torch.allclose(gradient_of(f(i)), gradient_of(f(j)), atol=0.5)"
+            " for i in range(5) for j in range(i))",
+            "called wrong",
+        ),
+        (
+            USES + "not any(torch.cosine_similarity(gradient_of(f(i)).flatten(),"
+            " gradient_of(f(j)).flatten(), 0) > 0.9999 for i in range(5) for j in range(i))",
+            "called wrong",
+        ),
     ],
     "f5986927": [
         (PADDED.format("(losses_of(s, a, r) * m).sum() / 80"), "still in the number"),
@@ -387,6 +501,19 @@ WRONG = {
         (PADDED.format("(losses_of(s, a, r) * m).sum() / m.sum() / 4"), "mean of means"),
         (PADDED.format("(losses_of(s, a, r) * m).sum() / 61"), "in the number"),
         ("padded_gradient = lambda parts: columns", "your function stops"),
+        (
+            "def padded_gradient(parts):\n    number = sum(m.sum() for *_, m in parts)\n"
+            "    total = sum(losses_of(*(c[: int(m.sum())] for c in columns)).sum()"
+            " for *columns, m in parts)\n"
+            "    return torch.autograd.grad(total / number, policy[2].bias)[0]",
+            "in the sum",
+        ),
+        (
+            "def padded_gradient(parts):\n    number = sum(m.sum() for *_, m in parts)\n"
+            "    total = sum(losses_of(s, a, r.mul_(m)).sum() for s, a, r, m in parts)\n"
+            "    return torch.autograd.grad(total / number, policy[2].bias)[0]",
+            "changes its input",
+        ),
     ],
     "46ce82c2": [
         (
@@ -402,6 +529,19 @@ WRONG = {
         ("def averaged(stream):\n    sum(1 for part in stream)", "returns nothing"),
         ("averaged = lambda stream: wanted[-1]", "divide once"),
         ("averaged = lambda stream: sum(means) / len(means)", "your function stops"),
+        (
+            "its = s, act, r\ndef averaged(stream):\n"
+            "    n = sum(len(part[0]) for part in stream)\n"
+            "    loss = losses_of(*(column[:n] for column in its)).mean()\n"
+            "    return torch.autograd.grad(loss, policy[2].bias)[0]",
+            "divide once",
+        ),
+        (STREAM.format("part[2].abs().sum()"), "divide once"),
+        (
+            "def averaged(stream):\n    for part in stream:\n        part[2].zero_()\n"
+            "    return torch.zeros(2)",
+            "changes its input",
+        ),
     ],
     # Chapter 5
     "ed5b6697": [
@@ -417,21 +557,44 @@ WRONG = {
             ENDED.format("r + jnp.where(gamma > 0, 0.9, 0.0) * (s_next @ theta)", "0.5 *", 0),
             "only its next value",
         ),
+        (ENDED.format("r + gamma * (s_next[:4] @ theta[:4])", "0.5 *", 0), "only its next value"),
+        (
+            ENDED.format(
+                "r + jnp.where(jnp.isin(gamma, jnp.array([0, 0.25, 0.5, 0.9, 1])), gamma, 7)"
+                " * (s_next @ theta)",
+                "0.5 *",
+                0,
+            ),
+            "only its next value",
+        ),
     ],
     "93d389d8": [
         ("repaired = lambda *_: loop", "third row"),
         (REPAIRED.format("", 0, "targets"), "one half is missing"),
         (REPAIRED.format("0.5 * ", None, "targets[0]"), "third row"),
         ("repaired = lambda *_: -(goals - left @ w)[:, None] * left", "your function stops"),
+        (EACH_OF.format("4", "len(s)"), "third row"),
+        (EACH_OF.format("len(theta)", 6), "third row"),
     ],
     "40dc56d6": [
         (
             HUBER.format(GOAL, "0.5 * delta**2 if abs(delta) <= c else c * abs(delta)"),
             "write jnp.where",
         ),
-        ("huber_td_loss = td_loss", "a row of -0.6"),
+        ("huber_td_loss = lambda *given: td_loss(*given[:4])", "a row of -c"),
+        ("huber_td_loss = td_loss", "your function stops"),
         (HUBER.format(GOAL, BENT.format("abs(delta)")), "target held fixed"),
         (HUBER.format(f"jax.lax.stop_gradient({GOAL})", BENT.format("delta")), "Beyond c"),
+        (
+            HUBER.format(f"jax.lax.stop_gradient({GOAL})", BENT.format("abs(delta)")).replace(
+                "return", "c = 0.6; return"
+            ),
+            "Beyond c",
+        ),
+        (
+            HUBER.format(f"jax.lax.stop_gradient({GOAL})", BENT.format("jnp.sqrt(delta**2)")),
+            "nan at 0",
+        ),
     ],
     "1437920b": [
         ("derivatives = jax.jacobian(row_by_hand)", "call it with theta"),
@@ -692,6 +855,108 @@ RIGHT = {
 
 # Right answers in other forms, after the folded solution.
 FORMS = {
+    # Chapter 1
+    "c6b46ed1": [
+        "shape_of_rows, shape_of_grad = torch.zeros(128, 32, 64).shape, [32, 64]\n"
+        "size = torch.tensor(128 * 32 * 64 * 4)",
+    ],
+    "de3499ff": [
+        "lengths = lambda rows: np.sqrt("
+        "sum((g.numpy() ** 2).reshape(len(g), -1).sum(1) for g in rows.values()))",
+        WHOLE_ROWS + ".float().norm(dim=1).tolist()",
+        "lengths = lambda rows: torch.cat("
+        "[g.flatten(1).clone().requires_grad_() for g in rows.values()], 1).norm(dim=1)",
+    ],
+    "34968dff": [
+        ERROR_TIMES_INPUT.format("", "y", "x.double().square()"),
+        "def lengths_of_linear(x, y):\n    p = model(x).softmax(1).detach().numpy()\n"
+        "    p[np.arange(len(p)), y] -= 1\n"
+        "    return np.sqrt((p**2).sum(1) * (1 + (x.numpy() ** 2).sum(1)))",
+        "def lengths_of_linear(x, y):\n    f = lambda p, a, b: torch.nn.functional.cross_entropy("
+        "torch.func.functional_call(model, p, a[None]), b[None])\n"
+        "    rows = torch.vmap(torch.func.grad(f), (None, 0, 0))("
+        "dict(model.named_parameters()), x, y)\n"
+        "    return sum(g.flatten(1).square().sum(1) for g in rows.values()).sqrt()",
+    ],
+    # Chapter 2
+    "c16707c5": [
+        "def rows_with(b, *sample):\n    theta, x, y = map(np.asarray, sample)\n"
+        "    return list((x @ theta - y + b)[:, None] * x)",
+    ],
+    "edf1e748": [
+        "shrink_fixed = lambda w, x: jax.lax.fori_loop("
+        "0, 5, lambda i, h: jnp.where(h > 1, w * h, h), w * x)",
+        "shrink_fixed = lambda w, x: x * w ** (1 + sum(x * 0.5**k > 1 for k in range(1, 6)))",
+    ],
+    "66de8e91": [
+        "size_for = lambda B: jnp.array(1 << (B - 1).bit_length())",
+        "import torch\nsize_for = lambda B: torch.tensor(1 << (B - 1).bit_length())",
+        "size_for = lambda B: 1 << int(np.ceil(np.log2(B)))",
+    ],
+    # Chapter 3
+    "fef7288c": [
+        "answer = {name: ones[name].grad for name in ones if ones[name].grad is not None}"
+    ],
+    "14e9412d": [
+        "clipped_mean = lambda copies: copies.grad.renorm(2, 0, 1).mean(0)",
+        CLIPPED.format("torch.where(norms > 1, g / norms, g).float().mean(0).tolist()"),
+        CLIPPED.format("(g / norms.clamp(min=1)).numpy().mean(0)"),
+    ],
+    "04234e66": [
+        FROZEN_LOSS.format("net[2].requires_grad_(True); return loss"),
+        "def frozen_pass(net):\n    p = {k: v.detach() if k[0] == '2' else v"
+        " for k, v in net.named_parameters()}\n"
+        "    return loss_of(torch.func.functional_call(net, p, (x.detach(),)))",
+    ],
+    "aa642e95": [
+        "store = lambda w: torch.tensor(w.tolist())",
+        "store = lambda w: w.detach().to(torch.float64, copy=True)",
+        "store = lambda w: torch.from_numpy(w.detach().numpy().copy())",
+    ],
+    # Chapter 4
+    "a6b77b0b": ["answer = list('YNYNNY')"],
+    "7428b6ae": [
+        USES + "not any(torch.allclose(gradient_of(f(i)), gradient_of(f(j)), atol=1e-6)"
+        " for i in range(5) for j in range(i))",
+        USES + "len(np.unique([gradient_of(f(i)).flatten() for i in range(5)], axis=0)) == 5",
+    ],
+    "f5986927": [
+        "def padded_gradient(parts):\n    s, a, r, m = map(torch.cat, zip(*parts))\n"
+        "    kept = (column[m.bool()] for column in (s, a, r))\n"
+        "    return torch.autograd.grad(losses_of(*kept).mean(), policy[2].bias)[0].tolist()",
+        PADDED.format("losses_of(s, a, r) @ m / sum(m.sum() for *_, m in parts)"),
+    ],
+    "46ce82c2": [
+        STREAM.format("len(part[0])"),
+        "averaged = lambda stream: torch.autograd.grad("
+        "torch.cat([losses_of(*part) for part in stream]).mean(), policy[2].bias)[0].double()",
+    ],
+    # Chapter 5
+    "4c978d62": [
+        "ended_loss = lambda theta, s, r, s_next, gamma: td_loss(theta, s, r, gamma * s_next)",
+        "def ended_loss(theta, s, r, s_next, gamma):\n"
+        "    delta = r + gamma * s_next @ theta - s @ theta\n"
+        "    return -jax.lax.stop_gradient(delta) * (s @ theta)",
+    ],
+    "93d389d8": [
+        EACH_OF.format("len(theta)", "len(s)"),
+        "repaired = lambda theta, s, targets: jax.jacobian("
+        "lambda w: 0.5 * (targets - s @ w) ** 2)(theta).tolist()",
+    ],
+    "40dc56d6": [
+        HUBER.format(
+            f"jax.lax.stop_gradient({GOAL})",
+            "delta * jax.lax.stop_gradient(jnp.clip(delta, -c, c))",
+        ),
+        HUBER.format(
+            f"jax.lax.stop_gradient({GOAL})",
+            "0.5 * jnp.minimum(abs(delta), c) ** 2 + c * jnp.maximum(abs(delta) - c, 0)",
+        ),
+    ],
+    "1437920b": [
+        "derivatives = jnp.outer(s, s - s_next)",
+        "derivatives = jax.jacfwd(row_by_hand)(theta).tolist()",
+    ],
     # Chapter 7
     "18f3d491": [
         "def descend(w):\n    f = torch.func.grad(lambda w: ((w - 1) ** 2).sum())\n"

@@ -24,6 +24,7 @@ APART = (
     "two views, slices",
     "gradient penalty, convolution",
     "gradient penalty, LayerNorm",
+    "Embedding, scale_grad_by_freq",
 )
 
 
