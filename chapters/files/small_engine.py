@@ -24,13 +24,18 @@ class Tracer:
     def __init__(self, trace, value, note=None):
         self.trace, self.value, self.note = trace, value, note
 
-    def __add__(self, other):
-        return add(self, other)
+    __add__ = __radd__ = lambda self, other: add(self, other)
+    __mul__ = __rmul__ = lambda self, other: multiply(self, other)
+    __neg__ = lambda self: multiply(-1.0, self)
+    __sub__ = lambda self, other: add(self, -other)
+    __rsub__ = lambda self, other: add(other, -self)
 
-    def __mul__(self, other):
-        return multiply(self, other)
+    def __array__(self, *how, **more):
+        raise TypeError(f"{self} is no array; jit needs it as an argument")
 
-    __radd__, __rmul__ = __add__, __mul__
+    __array_ufunc__ = None      # NumPy's arrays leave operators to us
+    shape = property(lambda self: np.shape(self.value))
+    __repr__ = lambda self: f"{type(self).__name__}({self.value})"
 
 def bind(name, *args, **settings):
     """Compute a primitive, or let a trace process it."""
@@ -88,14 +93,6 @@ def grad(f):
     return gradient
 
 # How can one call serve a whole batch?
-
-Tracer.__neg__ = lambda x: multiply(-1.0, x)
-Tracer.__sub__ = lambda x, y: add(x, -y)
-Tracer.__rsub__ = lambda x, y: add(y, -x)
-
-Tracer.__array_ufunc__ = None     # NumPy's arrays leave operators to us
-Tracer.shape = property(lambda x: np.shape(x.value))
-Tracer.__repr__ = lambda x: f"{type(x).__name__}({x.value})"
 
 class Batched(Tracer):
     """Looks like one sample; its value has all, along axis 0."""
@@ -187,11 +184,6 @@ def jit(f):
         return scopes[shapes]["program"](*args)
     return run
 
-def no_array(x, *how, **more):
-    raise TypeError(f"{x} is no array; jit needs it as an argument")
-
-Tracer.__array__ = no_array                   # NumPy calls this
-
 def known(x):
     """The number of a tracer of grad, for an `if`."""
     if not isinstance(x.trace, Tape):
@@ -254,7 +246,7 @@ def matmul(x, y):
     if not n or len(m) > 2 or n[-1:] != m[:1]:
         raise ValueError(f"@ of shapes {n} and {m}")
     if len(m) == 2:
-        x = expand(x, (len(n),), n + m[1:])
+        x = expand(x, (len(n),), n + m[1:])   # (2, 3) to (2, 3, 4)
     return sum_over(multiply(x, y), (len(n) - 1,))
 
 Tracer.__matmul__ = lambda x, y: matmul(x, y)
