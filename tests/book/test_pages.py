@@ -278,6 +278,27 @@ def test_no_page_jumps_while_it_loads_or_is_too_long(visits, chromium, address):
     assert {name: px for name, px in heights.items() if px > limits[name]} == {}
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_live_figure_has_its_room_before_it_comes(chromium, address, width):
+    """Of every live figure, in both languages, the box is as high without its program as with."""
+    wrong = {}
+    for name in pages():
+        if "_ext" in name or '<div class="live"' not in (HTML / name).read_text(encoding="utf-8"):
+            continue
+        heights = []
+        for comes in (False, True):
+            page = chromium.new_page(viewport={"width": width, "height": 900})
+            if not comes:
+                page.route("**/live.js*", lambda route: route.abort())
+            page.goto(f"{address}/{name}")
+            settle(page)
+            heights.append(page.locator(".live").bounding_box()["height"])
+            page.close()
+        if abs(heights[0] - heights[1]) > 30:
+            wrong[name] = heights
+    assert wrong == {}
+
+
 def test_every_page_is_light(visits, address):
     @cache
     def size(url):
