@@ -1,23 +1,33 @@
 """Live figures: a box in a chapter becomes an interactive figure that needs no server.
 
     <!-- live-clip -->
-    > **Live figure.** It runs on the built page: `make serve`, then `chapters/NAME.html`.
+    > ![What the still picture shows.](../_static/table-rows.svg)
     >
-    > What the figure shows, and what to try.
+    > **What can be found by trying?**
+    >
+    > What the parts of the figure are, and what to try.
     >
     > <details><summary>Answer</summary>
     >
     > What is found by trying.
     >
     > </details>
+    >
+    > *This figure moves on the page of the book.*
 
-A notebook shows the box as it stands. The built page drops its title and first paragraph. The
-figure comes after the second; what follows stays below it. Its program is
-`live/NAME.js`, which uses `live/live.js`. Without JavaScript, and in print, the page does not show
-it: the static figure beside it says the same, or a picture in the box, which is shown only then.
+A notebook shows the box as it stands. The built page drops the last paragraph. The answer comes
+below the figure, all other words above it. Its program is `live/NAME.js`, which uses
+`live/live.js`. The picture, with what its paragraph says below it, is shown without JavaScript,
+in print, and in the notebook; a box without one needs a static figure beside it. `book.css` says
+how much room a figure takes, so that nothing moves when it comes.
+
+Words of the text may put the figure into a state; here as it starts, with another bound:
+
+    *with a bound of 2*<!-- set: bound=2 -->
 """
 
 import html
+import re
 from pathlib import Path
 
 from docutils import nodes
@@ -57,21 +67,35 @@ class Live(SphinxTransform):
                     continue
                 for answer in list(box.findall(nodes.admonition, include_self=False)):
                     answer.parent.replace(answer, folded(answer))
-                _title, _note, *words = box.children
+                _title, *words, _note = box.children
                 still = [part for part in words if part.next_node(nodes.image)]
                 said = [part for part in words if part not in still]
-                said.insert(1, nodes.raw("", "</div>", format="html"))
+                said[0]["ids"].append(label(name))
+                answers = [i for i, part in enumerate(said) if isinstance(part, nodes.raw)]
+                said.insert((*answers, len(said))[0], nodes.raw("", "</div>", format="html"))
                 live = live_figure("", *said, name=name)
                 shown = [nodes.container("", *still, classes=["still"])] if still else []
                 box.replace_self([*shown, live])
 
 
+def state(name, rawtext, text, lineno, inliner, options=None, content=None):
+    """Return words that put the figure of the page into a state: {set}`words <key=1 list=2,3>`."""
+    words, values = re.fullmatch(r"(.+) <([^>]+)>", text, re.DOTALL).groups()
+    opens = f'<span class="live-set" data-set="{html.escape(values)}">'
+    parts = (opens, html.escape(words), "</span>")
+    return [nodes.raw("", "".join(parts), format="html")], []
+
+
+def label(name: str) -> str:
+    """Return the id of the sentence that names a figure, its question."""
+    return f"live-{name}-about"
+
+
 def opening(name: str) -> str:
-    """Return the opening tag of a figure's box, which its script makes visible."""
-    label = f"live-{name}-about"
+    """Return the opening tags of a figure's box, which its script makes visible."""
     return (
-        f'<div class="live" id="live-{name}" hidden role="group" aria-labelledby="{label}">'
-        f'<div id="{label}">'
+        f'<div class="live" id="live-{name}" hidden role="group" aria-labelledby="{label(name)}">'
+        "<div>"
     )
 
 
@@ -94,6 +118,7 @@ def add_scripts(app, pagename, templatename, context, doctree):
 
 def setup(app):
     app.add_node(live_figure, html=(visit_html, depart_html))
+    app.add_role("set", state)
     app.add_transform(Live)
     app.connect("html-page-context", add_scripts)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -14,6 +14,8 @@ cell becomes MyST:
     ([Abadi et al., 2016](https://...))                    a citation: the address names the work,
     [Abadi et al. (2016)](https://...)                     as `addresses` has it
     <!-- predict -->, before > **Predict.** A question.    a box of this class, with this title
+    <!-- live-NAME -->, before a quoted box                a live figure (book_live.py)
+    *words*<!-- set: bound=2 -->                           they put the live figure into this state
     <details><summary>Answer</summary> ... </details>      a folded box; a comment names its class
     <!-- tabs -->, <!-- tab: NAME --> **Title**, <!-- /tabs -->      tabs
     <!-- code: FILE ... -->, before a block of code        nothing: a test compares it with FILE
@@ -53,6 +55,7 @@ AUTHORS = r"\[[^\[\]]*, \d{4}\]\(([^()\s]+)\)"
 INLINE = re.compile(
     rf"(?P<code>(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`))"
     rf"|(?P<works>\({AUTHORS}(?:; {AUTHORS})*\))|(?P<picture>!\[[^\]]*\]\([^()\s]+\))"
+    r"|\*(?P<does>[^*\n]+)\*<!-- set: (?P<state>[^>]+) -->"
     r"|\[(?P<words>(?:`[^`]*`|[^\[\]`])*)\]\((?P<url>[^()\s]+)\)(?:<!-- to: (?P<to>[\w-]+) -->)?",
     re.S,
 )
@@ -187,7 +190,9 @@ class Page:
 
     def quoted(self, match: re.Match) -> str:
         body = re.sub(r"^> ?", "", match[2], flags=re.M)
-        _, title, body = re.split(r"\A\*\*(.+?)\.?\*\*\s+", body)
+        title = "Live figure"
+        if not match[1].startswith("live-"):
+            _, title, body = re.split(r"\A\*\*(.+?)\.?\*\*\s+", body)
         return box("admonition", title, self.blocks(body), (f":class: {match[1]}",)) + "\n"
 
     def folded(self, match: re.Match) -> str:
@@ -200,6 +205,8 @@ class Page:
         """Return a link as a MyST role: to a label, a term, a work or a file."""
         if match["code"] or match["picture"]:
             return match[0]
+        if match["state"]:
+            return f"{{set}}`{match['does']} <{match['state']}>`"
         if match["works"]:
             keys = [self.works.get(url) for url in re.findall(AUTHORS, match[0])]
             return f"{{cite:p}}`{','.join(keys)}`" if all(keys) else match[0]

@@ -158,7 +158,10 @@ def is_shown(node: nodes.Element) -> bool:
     """
     box = node.parent
     is_live = isinstance(box, nodes.admonition) and str(box["classes"]).count("live-")
-    return not (is_live and box.index(node) < 2) and "sphinx_exercise" not in type(node).__module__
+    return (
+        not (is_live and node in (box[0], box[-1]))
+        and "sphinx_exercise" not in type(node).__module__
+    )
 
 
 class Messages(SphinxTransform):

@@ -37,10 +37,10 @@ marked *your turn*, and run the cell below each: it says whether your answer is 
 
 
 def boxed(match: re.Match) -> str:
-    """Return a box, a match of QUOTE, as a heading and text; "" for that of a live figure."""
-    if match[1].startswith("live-"):
-        return ""
+    """Return a box, a match of QUOTE, as a heading and text; of a live figure only its picture."""
     body = re.sub(r"^> ?", "", match[2], flags=re.MULTILINE)
+    if match[1].startswith("live-"):
+        return "\n".join(re.findall(r"^!\[.*", body, flags=re.MULTILINE))
     return re.sub(r"\A\*\*(.+?)\.?\*\*\s+", r"### \1\n\n", body)
 
 

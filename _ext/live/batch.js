@@ -116,7 +116,8 @@ live.figure("batch", {
       if (points.every(([n]) => n !== state.size)) points.push([state.size, distance]);
       set(line, {d: `M${points.sort(([a], [b]) => a - b).map(([size, v]) => `${px(size)} ${py(v)}`).join("L")}`});
       set(here, {transform: `translate(${px(state.size)} ${py(distance)})`});
-      set(value, {x: Math.max(left + 16, Math.min(right - 12, px(state.size) + 8)), y: py(distance) - 14});
+      const high = py(distance) < top + 20; // the name of the axis is above
+      set(value, {x: high ? px(state.size) + 28 : Math.max(left + 16, Math.min(right - 12, px(state.size) + 8)), y: py(distance) + (high ? 0 : -14)});
       value.textContent = fixed(distance);
     };
   },

@@ -36,30 +36,25 @@ function handle(parent, key, label, {moved, nudged}) {
   return group;
 }
 
-/* A grid with numbers. Returns where a number lies in pixels, and `back`: what lies at a pixel. */
+/* A grid. Returns where a number lies in pixels; `back`: what lies there; `number(k)` numbers it by k. */
 function axes(parent, {left, top, right, bottom, x, y, title, xlabel, ylabel}) {
   const px = (v) => left + ((v - x[0]) / (x[1] - x[0])) * (right - left);
   const py = (v) => bottom - ((v - y[0]) / (y[1] - y[0])) * (bottom - top);
-  const line = (x1, y1, x2, y2, v) =>
-    make("svg:line", {x1, y1, x2, y2, class: v ? "live-grid" : "live-zero"});
-  const word = (x, y, text, anchor = "middle") =>
-    make("svg:text", {x, y, "text-anchor": anchor, class: "live-small"}, text);
-  for (let v = Math.ceil(x[0]); v <= x[1]; v += 1) {
-    parent.append(line(px(v), top, px(v), bottom, v), word(px(v), bottom + 15, fixed(v, 0)));
-  }
-  for (let v = Math.ceil(y[0]); v <= y[1]; v += 1) {
-    parent.append(line(left, py(v), right, py(v), v), word(left - 5, py(v) + 4, fixed(v, 0), "end"));
-  }
+  const line = (x1, y1, x2, y2, v) => make("svg:line", {x1, y1, x2, y2, class: v ? "live-grid" : "live-zero"});
+  const word = (x, y, text, anchor = "middle") => make("svg:text", {x, y, "text-anchor": anchor, class: "live-small"}, text);
+  const words = [];
+  const put = (v, drawn, name) => words.push([v, name]) && parent.append(drawn, name);
+  for (let v = Math.ceil(x[0]); v <= x[1]; v++) put(v, line(px(v), top, px(v), bottom, v), word(px(v), bottom + 15, ""));
+  for (let v = Math.ceil(y[0]); v <= y[1]; v++) put(v, line(left, py(v), right, py(v), v), word(left - 5, py(v) + 4, "", "end"));
+  const number = (k) => words.forEach(([v, name]) => (name.textContent = `${Number((k * v).toFixed(2))}`.replace("-", "\u2212")));
+  number(1);
   parent.append(
     make("svg:text", {x: left - 20, y: top - 32, class: "live-title"}, title),
     word((left + right) / 2, bottom + 31, xlabel),
     word(left - 20, top - 9, ylabel, "start"),
   );
-  const back = (u, v) => [
-    x[0] + ((u - left) / (right - left)) * (x[1] - x[0]),
-    y[0] + ((bottom - v) / (bottom - top)) * (y[1] - y[0]),
-  ];
-  return {px, py, back};
+  const back = (u, v) => [x[0] + ((u - left) / (right - left)) * (x[1] - x[0]), y[0] + ((bottom - v) / (bottom - top)) * (y[1] - y[0])];
+  return {px, py, back, number};
 }
 
 /* A name beside a sample of its line: [name, colour, width, dashes]. */
@@ -112,14 +107,13 @@ live.figure("clip", {
       x: [-room / 2 / unit, room / 2 / unit], y: [-2.8, 2.8],
       title: say`Their rows: error × (1, t)`, xlabel: say`with respect to ${"\u03b8\u2081"}`, ylabel: say`with respect to ${"\u03b8\u2082"}`,
     });
-    const frame = make("svg:clipPath", {id: "live-clip-frame"},
-      make("svg:rect", {x: left, y: top, width: room, height: bottom - top}));
+    const frame = make("svg:clipPath", {id: "live-clip-frame"}, make("svg:rect", {x: left, y: top, width: room, height: bottom - top}));
     const inside = make("svg:g", {"clip-path": "url(#live-clip-frame)"});
     const ends = [-1.4, 1.4].map((v) => [data.px(v), data.py(LINE[0] + LINE[1] * v)]);
     drawn.append(frame, inside, make("svg:path", {d: `M${ends[0]}L${ends[1]}`, stroke: "var(--l-ink)", "stroke-width": 2}));
     const circle = make("svg:circle", {cx: plane.px(0), cy: plane.py(0), fill: "none", stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "2 3", class: "live-moves"});
     inside.append(circle);
-    const grip = make("svg:g", {class: "live-handle", ...live.drag((u, v) => figure.set({bound: Math.hypot(u - ox, v - oy) / unit}))},
+    const grip = make("svg:g", {class: "live-handle", ...live.drag((u, v) => figure.set({bound: each * Math.hypot(u - ox, v - oy) / unit}))},
       make("svg:circle", {r: 18, class: "live-ring"}), make("svg:circle", {r: 6, class: "live-dot"}), make("svg:text", {x: 11, y: 5, class: "live-small live-name"}, say`bound`));
 
     const points = figure.state.t.map((_, i) => {
@@ -142,9 +136,7 @@ live.figure("clip", {
       return {error, row, clipped, name, dot};
     });
     const means = [];
-    for (const k of [1, 0, 2]) { // the thick arrow below the thin one
-      means[k] = live.arrow(inside, {stroke: MEANS[k][1], "stroke-width": MEANS[k][2]});
-    }
+    for (const k of [1, 0, 2]) means[k] = live.arrow(inside, {stroke: MEANS[k][1], "stroke-width": MEANS[k][2]}); // the thick one below
     drawn.append(grip);
     const [keys, others] = [MEANS, OTHERS].map((all) => all.map(key));
     const bound = live.slider(figure, "bound", say`bound`, [0.1, 4, 0.1], 1);
@@ -156,10 +148,20 @@ live.figure("clip", {
     controls.append(live.row(live.sliders(bound), live.reset(figure, reset)));
 
     const [ox, oy] = [plane.px(0), plane.py(0)];
+    let [each, held] = [1, false]; // a line of the grid is so far from the next; not while the bound is dragged
+    const hold = (yes) => {
+      held = yes;
+      figure.set({});
+    };
+    set(grip, {gotpointercapture: () => hold(true), lostpointercapture: () => hold(false)});
+    const place = ([a, b]) => [plane.px(a / each), plane.py(b / each)];
     return (state, values) => {
       bound.update(state);
-      set(circle, {r: unit * state.bound});
-      const aside = unit * Math.min(2.6, state.bound * Math.SQRT1_2);
+      const most = Math.max(...values.rows.map((row) => Math.hypot(...row)));
+      if (!held) each = [0.25, 0.5, 1].find((k) => most < 2.6 * k) ?? 2;
+      plane.number(each);
+      set(circle, {r: unit * state.bound / each});
+      const aside = unit * Math.min(2.6, state.bound * Math.SQRT1_2 / each);
       set(grip, {transform: `translate(${ox + aside} ${oy + aside})`});
       keys.forEach(({word}, k) => (word.textContent = `${MEANS[k][0]} ${pair(values.means[k])}`));
       points.forEach(({error, row, clipped, name, dot}, i) => {
@@ -170,16 +172,14 @@ live.figure("clip", {
           "aria-valuetext": say`t ${fixed(t)}, y ${fixed(y)}, row ${pair(values.rows[i])}`,
         });
         set(error, {d: `M${u} ${v}V${data.py(LINE[0] + LINE[1] * t)}`});
-        const [whole, short] = [values.rows[i], values.clipped[i]].map(([a, b]) => [plane.px(a), plane.py(b)]);
+        const [whole, short] = [values.rows[i], values.clipped[i]].map(place);
         row(ox, oy, ...whole);
         clipped(ox, oy, ...short);
         const length = Math.hypot(whole[0] - ox, whole[1] - oy) || 1;
         const beside = (tip, from, low, high) => Math.min(high, Math.max(low, tip + (11 * (tip - from)) / length));
-        set(name, {  // at the edge, if the arrow goes beyond it
-          x: beside(whole[0], ox, left + 8, left + room - 8), y: beside(whole[1], oy, top + 10, bottom - 10) + 5,
-        });
+        set(name, {x: beside(whole[0], ox, left + 8, left + room - 8), y: beside(whole[1], oy, top + 10, bottom - 10) + 5});
       });
-      means.forEach((move, k) => move(ox, oy, plane.px(values.means[k][0]), plane.py(values.means[k][1])));
+      means.forEach((move, k) => move(ox, oy, ...place(values.means[k])));
     };
   },
 });

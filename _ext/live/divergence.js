@@ -57,21 +57,25 @@ live.figure("divergence", {
   build(figure, picture, width, controls) {
     const [left, top, floor, height] = [40, 28, 248, 270];
     const right = width - 88; // the names stand at the ends of their lines
-    const up = (v) => floor - (floor - top) * Math.log(Math.max(v, LOW) / LOW) / Math.log(HIGH / LOW);
+    let [low, high] = [LOW, HIGH]; // powers of ten between which what is drawn lies
+    const up = (v) => floor - (floor - top) * Math.log(Math.max(v, low) / low) / Math.log(high / low);
     const svg = make("svg:svg", {width, height, role: "img", "aria-label": "The largest value over the steps, on a logarithmic axis, for two step sizes, and the bound; the numbers are said below."});
     const word = (x, y, text, attributes = {}) => {
       const made = make("svg:text", {x, y, class: "live-small", ...attributes}, text);
       svg.append(made);
       return made;
     };
-    for (const [v, text] of [[0.1, "0.1"], [1, "1"], [10, "10"], [100, "100"], [1e3, "10\u00b3"], [1e4, "10\u2074"], [1e5, "10\u2075"], [1e6, "10\u2076"]]) {
-      svg.append(make("svg:line", {x1: left, x2: right, y1: up(v), y2: up(v), class: v === LOW ? "live-zero" : "live-grid"}));
-      word(left - 6, up(v) + 4, text, {"text-anchor": "end"});
-    }
+    const ticks = ["0.1", "1", "10", "100", "10\u00b3", "10\u2074", "10\u2075", "10\u2076"].map((text, k) => {
+      const tick = make("svg:g", {}, make("svg:line", {x1: left, x2: right, class: "live-grid"}));
+      svg.append(tick);
+      const name = word(left - 6, 4, "", {"text-anchor": "end"});
+      tick.append(name);
+      return [LOW * 10 ** k, tick, (yes) => (name.textContent = yes ? text : "")];
+    });
     word(0, 12, "largest value");
     word(left, floor + 18, "0");
     const end = word(right, floor + 18, "", {"text-anchor": "end"});
-    const lifted = (y) => LOW * (HIGH / LOW) ** ((floor - y) / (floor - top));
+    const lifted = (y) => low * (high / low) ** ((floor - y) / (floor - top));
     const bound = make("svg:g", {class: "live-handle", ...live.drag((_, y) => figure.set({gamma: 1 - 1 / Math.max(1, lifted(y))}))},
       make("svg:rect", {x: left, y: -12, width: width - left, height: 24, fill: "transparent"}),
       make("svg:line", {x1: left, x2: right, stroke: "var(--l-ink)", "stroke-width": 2, "stroke-dasharray": "6 4"}),
@@ -88,11 +92,22 @@ live.figure("divergence", {
       live.slider(figure, "gamma", "discount \u03b3", [0, 0.99, 0.01], 2),
     ];
     picture.append(svg);
-    controls.append(live.row(choice.row, live.reset(figure)), live.sliders(...sliders));
+    const ended = () => figure.values.curves.every((curve) => curve.at(-1) > HIGH);
+    const play = live.play(figure, "steps", (steps) => steps + Math.max(10, 0.06 * steps), () => (ended() ? figure.state.steps : 5000), 120);
+    controls.append(live.row(play, choice.row, live.reset(figure)), live.sliders(...sliders));
 
     return (state, values) => {
       choice.update(state);
       sliders.forEach((slider) => slider.update(state));
+      const seen = values.curves.flat();
+      const power = (round, v) => 10 ** round(Math.log10(v));
+      low = Math.min(1, Math.max(LOW, power(Math.floor, seen.reduce((a, b) => Math.min(a, b)))));
+      high = Math.min(HIGH, Math.max(100, power(Math.ceil, seen.reduce((a, b) => Math.max(a, b)))));
+      ticks.forEach(([v, tick, show]) => {
+        const yes = v > low * 0.9 && v < high * 1.1;
+        set(tick, {transform: `translate(0 ${yes ? up(v) : floor})`});
+        show(yes);
+      });
       const ends = [[right, up(values.bound), `bound ${written(values.bound).replace(/\.0$/, "")}`]];
       paths.forEach((path, i) => {
         const curve = values.curves[i];
@@ -105,14 +120,17 @@ live.figure("divergence", {
         ends.push([...drawn.at(-1), `\u03b1 = ${fixed(state.alpha / 10 ** i, 2 + i)}`]);
       });
       const placed = [];
-      for (const k of [0, 1, 2].sort((a, b) => ends[a][1] - ends[b][1])) { // each below what is there
+      const order = [0, 1, 2].sort((a, b) => ends[a][1] - ends[b][1]);
+      for (const k of order) { // each below what is there
         const x = ends[k][0] + (k ? 6 : 11);
         let y = Math.max(top + 4, ends[k][1] + 4);
         for (const [u, v] of placed) if (Math.abs(x - u) < 90 && y < v + 15) y = v + 15;
         placed.push([x, y]);
-        set(names[k], {x, y});
         names[k].textContent = ends[k][2];
+        set(names[k], {x});
       }
+      const over = Math.max(0, ...placed.map(([, y]) => y - floor - 4)); // what would leave the drawing is lifted, with its neighbours
+      order.forEach((k, i) => set(names[k], {y: placed[i][1] - (placed[i][1] > floor - 40 ? over : 0)}));
       set(bound, {transform: `translate(0 ${up(values.bound)})`});
       end.textContent = `${state.steps} steps`;
     };

@@ -43,7 +43,6 @@ const ROWS = [...TRAIN.map(({label}) => label), ...TESTS].map((label, i) => {
 });
 const ASKED = ROWS.slice(TRAIN.length);
 const product = (row, other) => dot(row.e, other.e) * dot(row.x, other.x);
-const MOST = Math.max(...TRAIN.flatMap((_, i) => ASKED.map((test) => Math.abs(product(ROWS[i], test)))));
 
 live.figure("influence", {
   start: {chosen: 0, step: 0.05},
@@ -70,7 +69,7 @@ live.figure("influence", {
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const tile = wide ? Math.min(40, Math.floor((width - 17 * 3 - 24) / 18)) : Math.floor((width - 28) / 8);
+    const tile = wide ? Math.min(60, Math.floor((width - 9 * 3 - 24) / 10)) : Math.floor((width - 28) / 8);
     let number = 0;
     const choices = [];
     const groups = GROUPS.map(([group, texts]) => make("div", {class: "live-tiles", style: `--tile: ${tile}px`}, make("span", {}, group), ...texts.map((text) => {
@@ -87,9 +86,9 @@ live.figure("influence", {
     const left = wide ? 78 : 0;
     const gap = (width - left) / TESTS.length;
     const size = Math.min(56, 8 * Math.floor((gap - 6) / 8));
-    const [top, half] = [38, wide ? 62 : 50];
-    const zero = top + size + half + 10;
-    const foot = zero + half + 20;
+    const [top, half] = [38, wide ? 76 : 60]; // above and below the line, with room for a number
+    const zero = top + size + half + 6;
+    const foot = zero + half + 10;
     const svg = make("svg:svg", {width, height: foot + (wide ? 18 : 36), role: "img",
       "aria-label": "Six test images, and below each the change of its loss; it is said below."});
     const word = (x, y, text, attributes = {}) => {
@@ -106,10 +105,10 @@ live.figure("influence", {
       const middle = left + gap * (k + 0.5);
       pixels(svg, middle - size / 2, top, size).draw(INK[TRAIN.length + k]);
       word(middle, 13, k ? `${digit === 8 ? "an" : "a"} ${digit}` : "our 3", {"text-anchor": "middle", class: k ? "live-small" : "live-title"});
-      const bar = make("svg:rect", {x: middle - 12, width: 24});
-      const line = make("svg:path", {d: `M${middle - 18} 0h36`, class: "live-first live-moves"});
+      const bar = make("svg:rect", {x: middle - 18, width: 36});
+      const line = make("svg:path", {d: `M${middle - 25} 0h50`, class: "live-first live-moves"});
       svg.append(bar, line);
-      return {bar, line, name: word(middle, 30, "", {"text-anchor": "middle"}), value: word(middle, foot - 5, "", {"text-anchor": "middle"})};
+      return {bar, line, name: word(middle, 30, "", {"text-anchor": "middle"}), value: word(middle, 0, "", {"text-anchor": "middle", class: "live-name"})};
     });
     const step = live.slider(figure, "step", "size of the step", [0.01, 0.3, 0.01], 2);
     picture.append(make("div", {role: "radiogroup", class: "live-train", "aria-label": "a step on"}, ...groups), svg);
@@ -118,12 +117,14 @@ live.figure("influence", {
     return (state, {first, real, read: now}) => {
       step.update(state);
       choices.forEach((input, i) => (input.checked = i === state.chosen));
-      const high = (v) => Math.max(-half, Math.min(half, half * v / (1.1 * state.step * MOST)));
+      const most = Math.max(0.1, ...[...first, ...real].map(Math.abs)); // the axis ends at the longest bar
+      const high = (v) => (half - 20) * v / most;
       columns.forEach(({bar, line, name, value}, k) => {
         const [y, level] = [zero - high(real[k]), zero - high(first[k])];
         set(bar, {y: Math.min(zero, y), height: Math.abs(y - zero), class: real[k] < 0 ? "live-plus" : "live-minus"});
         set(line, {transform: `translate(0 ${level})`});
         name.textContent = `${now[k] === read(ASKED[k].z) ? "read" : "now"} ${now[k]}`;
+        set(value, {y: real[k] < 0 ? Math.max(zero - high(real[k]), level) + 17 : Math.min(y, level) - 7});
         value.textContent = signed(real[k]);
       });
     };

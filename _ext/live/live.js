@@ -40,7 +40,7 @@ const live = (() => {
     const picture = make("div", {class: "live-picture"});
     const controls = make("div", {class: "live-controls"});
     const words = make("p", {class: "live-words", role: "status"});
-    const self = {id: box.id, state: {...start}, values: null, set: change, reset};
+    const self = {id: box.id, start, limits, state: {...start}, values: null, set: change, reset, words, pause: () => {}};
     let update = () => {};
     let [width, tall] = [0, 0];
 
@@ -50,6 +50,7 @@ const live = (() => {
     }
 
     function change(changes, note = "") {
+      self.pause();
       for (const [key, value] of Object.entries(changes)) {
         self.state[key] = Array.isArray(value) ? value.map((v) => tidy(key, v)) : tidy(key, value);
       }
@@ -73,6 +74,7 @@ const live = (() => {
 
     function rebuild() {
       const focused = box.contains(document.activeElement) && document.activeElement.dataset.key;
+      self.pause();
       [width, tall, words.style.minHeight] = [picture.clientWidth, 0, ""];
       picture.replaceChildren();
       controls.replaceChildren();
@@ -89,7 +91,55 @@ const live = (() => {
     box.hidden = false;
     rebuild();
     new ResizeObserver(() => picture.clientWidth !== width && rebuild()).observe(picture);
+    new IntersectionObserver(([{isIntersecting}]) => isIntersecting || self.pause()).observe(box);
+    document.querySelectorAll(".live-set").forEach((said) => said.replaceWith(link(self, box, said)));
     figures[name] = self;
+  }
+
+  /* Words of the page, "bound=2 y=1,2", as a link that puts the figure into this state. */
+  function link(figure, box, said) {
+    const changes = said.dataset.set.split(" ").map((one) => one.split("=")).map(([key, value]) => {
+      return [key, Array.isArray(figure.start[key]) ? value.split(",").map(Number) : Number(value)];
+    });
+    const click = (event) => {
+      event.preventDefault();
+      figure.set({...figure.start, ...Object.fromEntries(changes)});
+      box.querySelector(".live-picture").scrollIntoView({block: "nearest"}); // only if it is out of sight
+    };
+    return make("a", {class: "live-set", href: `#${box.id}`, "data-set": said.dataset.set, click}, ...said.childNodes);
+  }
+
+  /* A button that moves one number of the state on, by `next(value)`, to `last()`; it starts again
+     there. It ends there, at whatever else is done to the figure, and where nobody sees it. */
+  function play(figure, key, next, last, pace = 600) {
+    let timer = 0;
+    const self = button("", () => (timer ? figure.pause() : begin()), {class: "live-play", "data-key": "Play"});
+    const shown = () => {
+      self.textContent = timer ? say`Pause` : say`Play`;
+      figure.words.ariaLive = timer ? "off" : "polite";
+    };
+    const put = (value) => {
+      const {pause} = figure;
+      figure.pause = () => {};
+      figure.set({[key]: value});
+      figure.pause = pause;
+    };
+    const step = () => {
+      if (document.hidden) return figure.pause();
+      put(Math.min(last(), next(figure.state[key])));
+      if (figure.state[key] >= last()) figure.pause();
+    };
+    function begin() {
+      if (figure.state[key] >= last()) put(figure.limits[key][0]);
+      timer = setInterval(step, pace);
+      shown();
+    }
+    figure.pause = () => {
+      timer = clearInterval(timer);
+      shown();
+    };
+    shown();
+    return self;
   }
 
   /* A slider for one number of the state. */
@@ -196,5 +246,5 @@ const live = (() => {
     return {group, draw};
   }
 
-  return {figures, figure, make, set, fixed, pair, slider, toggle, choice, button, reset, row, sliders, drag, allow, arrow, images, pixels};
+  return {figures, figure, make, set, fixed, pair, slider, toggle, choice, button, play, reset, row, sliders, drag, allow, arrow, images, pixels};
 })();

@@ -88,11 +88,12 @@ live.figure("loop", {
     const rows = Array.from({length: ROUNDS}, (_, k) => columns.map((x) => word(svg, left + x, top + 50 + 34 * k)));
     const go = (by) => figure.set({at: figure.values.at + by});
     const [back, next] = [live.button("Back", () => go(-1)), live.button("Step", () => go(1))];
+    const play = live.play(figure, "at", (at) => at + 1, () => figure.values.frames.length - 1, 1200);
     const clear = live.toggle(figure, "clear", "clear .grad");
     const loss = live.choice(figure, "loss", "detach()", CUTS);
     const update = live.choice(figure, "update", "update", UPDATES);
     picture.append(svg);
-    controls.append(live.row(back, next, clear.row, live.reset(figure)), live.row(loss.row, update.row));
+    controls.append(live.row(play, back, next, clear.row, live.reset(figure)), live.row(loss.row, update.row));
 
     return (state, {frames, at}) => {
       [clear, loss, update].forEach((control) => control.update(state));

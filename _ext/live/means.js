@@ -1,47 +1,49 @@
-/* A mean of means: the weight of each token, for two sequences of any length. */
+/* A mean of means: the weight of each sample, for two parts of any size. */
 "use strict";
 {
 const {make, set, fixed} = live;
 const MOST = 12;
 const COLOURS = ["var(--l-orange)", "var(--l-blue)"];
-const DIVISORS = ["each sequence", "all tokens"];
+const DIVISORS = ["each part", "all samples"];
 
 live.figure("means", {
   start: {first: 1, second: 12, by: 0},
   limits: {first: [1, MOST, 1], second: [1, MOST, 1], by: [0, 1, 1]},
 
   compute({first, second}) {
-    const tokens = (of) => [first, second].flatMap((n) => Array.from({length: MOST}, (_, i) => (i < n ? of(n) : 0)));
-    return {weights: tokens((n) => 1 / n / 2), right: tokens(() => 1 / (first + second))};
+    const samples = (of) => [first, second].flatMap((n) => Array.from({length: MOST}, (_, i) => (i < n ? of(n) : 0)));
+    return {weights: samples((n) => 1 / n / 2), right: samples(() => 1 / (first + second))};
   },
 
   describe({first, second, by}, {weights, right}) {
     const each = `1/${first + second} = ${fixed(right[0], 3)}`;
-    if (by) return `Divided by all tokens: each token has the weight ${each}, on the dashed line.`;
+    if (by) return `Divided by the number of all samples: each has the weight ${each}, on the dashed line.`;
     const [a, b] = [weights[0], weights[MOST]];
     const times = fixed(Math.max(a, b) / Math.min(a, b), 2).replace(/\.?0+$/, "");
     const compared = a === b
-      ? "All tokens have the same weight."
-      : `A token of sequence ${a > b ? 1 : 2} has ${times} times the weight of one of the other.`;
-    return `Weights ${fixed(a, 3)} and ${fixed(b, 3)}; each token should have ${each}. ${compared}`;
+      ? "All samples have the same weight."
+      : `A sample of part ${a > b ? 1 : 2} has ${times} times the weight of one of the other.`;
+    return `Weights ${fixed(a, 3)} and ${fixed(b, 3)}; each sample should have ${each}. ${compared}`;
   },
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;
     const [left, top, floor] = [36, 40, wide ? 200 : 190];
     const gap = (width - left - 8) / (2 * MOST + 2);
-    const up = (v) => floor - 2 * (floor - top) * v;
-    const svg = make("svg:svg", {width, height: floor + 40, role: "img", "aria-label": "The weights of the tokens; they are said below."});
+    let most = 0.5; // where the axis ends
+    const up = (v) => floor - (floor - top) * v / most;
+    const svg = make("svg:svg", {width, height: floor + 40, role: "img", "aria-label": "The weights of the samples; they are said below."});
     const word = (x, y, text, attributes = {}) => {
       const made = make("svg:text", {x, y, ...attributes}, text);
       svg.append(made);
       return made;
     };
-    for (const v of [0, 0.1, 0.2, 0.3, 0.4, 0.5]) {
-      svg.append(make("svg:line", {x1: left, x2: width, y1: up(v), y2: up(v), class: v ? "live-grid" : "live-zero"}));
-      word(left - 6, up(v) + 4, `${v}`, {"text-anchor": "end", class: "live-small"});
-    }
-    word(0, 14, "weight of a token", {class: "live-small"});
+    const ticks = [0, 1, 2, 3, 4, 5].map((k) => {
+      const y = up(k / 10);
+      svg.append(make("svg:line", {x1: left, x2: width, y1: y, y2: y, class: k ? "live-grid" : "live-zero"}));
+      return word(left - 6, y + 4, "", {"text-anchor": "end", class: "live-small"});
+    });
+    word(0, 14, "weight of a sample", {class: "live-small"});
     const bars = Array.from({length: 2 * MOST}, () => make("svg:rect", {width: Math.max(2, gap - 2), rx: 2, class: "live-moves"}));
     const line = make("svg:path", {d: `M${left} 0H${width}`, stroke: "var(--l-ink)", "stroke-width": 2, "stroke-dasharray": "6 4", class: "live-moves"});
     svg.append(...bars, line);
@@ -57,8 +59,8 @@ live.figure("means", {
       return {end, start};
     });
     const sliders = [
-      live.slider(figure, "first", "tokens in sequence 1", [1, MOST, 1], 0),
-      live.slider(figure, "second", "tokens in sequence 2", [1, MOST, 1], 0),
+      live.slider(figure, "first", "samples in part 1", [1, MOST, 1], 0),
+      live.slider(figure, "second", "samples in part 2", [1, MOST, 1], 0),
     ];
     const choice = live.choice(figure, "by", "divide by", DIVISORS);
     picture.append(svg);
@@ -68,12 +70,14 @@ live.figure("means", {
       sliders.forEach((slider) => slider.update(state));
       choice.update(state);
       const drawn = state.by ? right : weights;
+      most = [0.05, 0.1, 0.2].find((v) => v >= Math.max(...weights)) ?? 0.5;
+      ticks.forEach((tick, k) => (tick.textContent = `${Number((most * k / 5).toFixed(2))}`));
       const level = up(right[0]);
       let above = 7;
       bars.forEach((bar, i) => {
-        const [k, token] = [Math.floor(i / MOST), i % MOST];
+        const [k, sample] = [Math.floor(i / MOST), i % MOST];
         const y = up(drawn[i]);
-        set(bar, {x: ends[k].start() + gap * token + 1, y, height: floor - y, fill: COLOURS[k]});
+        set(bar, {x: ends[k].start() + gap * sample + 1, y, height: floor - y, fill: COLOURS[k]});
       });
       ends.forEach(({end, start}, k) => {
         const [n, weight] = [[state.first, state.second][k], drawn[k * MOST]];
@@ -85,7 +89,7 @@ live.figure("means", {
         if (near && weighs[k].textContent && x > width - 130) above = 24;
         const low = k && start() < left + 110; // the other name is in the way
         set(names[k], {x: low ? left + 110 : start(), y: floor + 35});
-        names[k].textContent = `sequence ${k + 1}`;
+        names[k].textContent = `part ${k + 1}`;
       });
       set(line, {transform: `translate(0 ${level})`});
       set(each, {y: level - above});

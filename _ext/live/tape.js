@@ -96,11 +96,12 @@ live.figure("tape", {
     });
     const move = (by) => figure.set({step: Math.min(steps(), Math.min(steps(), figure.state.step) + by)});
     const [back, next] = [live.button("Back", () => move(-1)), live.button("Step", () => move(1))];
+    const play = live.play(figure, "step", (step) => step + 1, steps, 1200);
     const step = live.slider(figure, "step", "step", [0, 20, 1], 0);
     const stops = live.toggle(figure, "stops", "the target is held fixed (stop_gradient)");
     const reward = live.slider(figure, "reward", "reward r", [-3, 3, 0.5], 1);
     picture.append(svg);
-    controls.append(live.row(back, next, live.sliders(step)), live.row(stops.row, live.sliders(reward), live.reset(figure)));
+    controls.append(live.row(play, back, next, live.sliders(step)), live.row(stops.row, live.sliders(reward), live.reset(figure)));
 
     return (state, {nodes, written, at, reads, parts, handed}) => {
       set(step.row.querySelector("input"), {max: steps()});

@@ -3,8 +3,7 @@
 {
 const {make, set, fixed} = live;
 const STATES = ["A", "B", "C", "D", "E"];
-const MOST = 3000;
-const SHOWN = 3;
+const [MOST, SHOWN] = [3000, 3];
 const [FALLS, RISES] = ["var(--l-falls)", "var(--l-rises)"]; // the value of a state, by minus the row
 
 /* The moves of a walk: +1 or -1, from whole numbers only, so that each machine walks alike. */
@@ -147,9 +146,10 @@ live.figure("td", {
     const next = live.button(say`Step`, () => go(figure.state.moves + 1));
     const ends = [[1, say`1 episode`], [10, say`10 episodes`], [100, say`100 episodes`]].map(([n, name]) => (
       live.button(`+${n}`, () => go(after(figure.state, n)), {"aria-label": `+${n}: ${name}`})));
+    const play = live.play(figure, "moves", (moves) => moves + 1, () => MOST, 350);
     picture.append(svg);
     const another = live.button(say`Another walk`, () => figure.set({walk: (figure.state.walk % 999) + 1}));
-    controls.append(live.row(back, next, make("span", {class: "live-many"}, say`episodes`, ...ends), another, live.reset(figure)), live.sliders(alpha));
+    controls.append(live.row(play, back, next, make("span", {class: "live-many"}, say`episodes`, ...ends), another, live.reset(figure)), live.sliders(alpha));
 
     return (state, values) => {
       alpha.update(state);

@@ -17,7 +17,7 @@ function left(walk) {
 }
 
 live.figure("trace", {
-  start: {lambda: 0.8, steps: 1, walk: 1},
+  start: {lambda: 0.8, steps: 6, walk: 1},
   limits: {lambda: [0, 1], steps: [1, MOST, 1], walk: [1, 999, 1]},
 
   compute({lambda, steps, walk}) {
@@ -74,10 +74,11 @@ live.figure("trace", {
     const lambda = live.slider(figure, "lambda", "λ", [0, 1, 0.05], 2);
     const back = live.button("Back", () => figure.set({steps: figure.state.steps - 1}));
     const next = live.button("Step", () => figure.set({steps: figure.state.steps + 1}));
+    const play = live.play(figure, "steps", (steps) => steps + 1, () => figure.values.length);
     picture.append(svg);
     const end = live.button("End", () => figure.set({steps: figure.values.length}));
     const another = live.button("New walk", () => figure.set({walk: (figure.state.walk % 999) + 1, steps: 1}));
-    controls.append(live.row(back, next, end, another, live.reset(figure)), live.sliders(lambda));
+    controls.append(live.row(play, back, next, end, another, live.reset(figure)), live.sliders(lambda));
 
     return (state, {places: walk, trace, weights, length}) => {
       lambda.update(state);

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.site
 FIGURES = book_live.FIGURES
 EXACT, STATES = 1e-12, 100
 SAY = (book_live.SCRIPTS.parent / "templates/say.js").read_text(encoding="utf-8")
-LARGEST = 23_000  # bytes of a figure, with what it shares with others
+LARGEST = 25_000  # bytes of a figure, with what it shares with others
 
 
 def script(name: str) -> str:
@@ -39,20 +39,21 @@ def opened(chromium, tmp_path):
     contexts, errors = [], []
     style = (ROOT / "_static/book.css").read_text(encoding="utf-8")
 
-    def open_page(name, **options):
+    def open_page(name, words="", **options):
         parts = ["const bookWords = {};" + SAY, script(book_live.COMMON), script(name)]
         tags = "".join(f"<script>{part}</script>" for part in parts)
-        box = book_live.opening(name) + "<p>Words.</p></div></div>"
+        box = book_live.opening(name) + f"<p id={book_live.label(name)}>Words.</p></div></div>"
         path = tmp_path / f"{name}.html"
         path.write_text(
             f"<!doctype html><html lang=en data-theme=light><meta charset=utf-8><title>P</title>"
             f"<meta name=viewport content='width=device-width'><style>{style}</style>"
-            f"<main class=bd-article><a href='#'>before</a>{box}{tags}<p>after</p></main>",
+            f"<main class=bd-article><a href='#'>before</a>{box}{words}{tags}<p>after</p></main>",
             encoding="utf-8",
         )
         context = chromium.new_context(**{"viewport": {"width": 800, "height": 900}, **options})
         contexts.append(context)
         page = context.new_page()
+        page.set_default_timeout(10_000)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(path.as_uri())
         return page
@@ -358,7 +359,7 @@ def test_a_step_is_taken_by_a_click_and_by_keys(opened):
     page.locator(".live-tile").nth(4).click()
     assert state(page, "influence")["chosen"] == 4
     assert said(page).startswith("A step of 0.05 on a 3 labelled 7 (opponents), whose row")
-    bars = page.locator("#live-influence svg[role=img] rect[width='24']")
+    bars = page.locator("#live-influence svg[role=img] rect[width='36']")
     heights = [
         float(h) for h in bars.evaluate_all("(all) => all.map((e) => e.height.baseVal.value)")
     ]
@@ -750,10 +751,11 @@ def test_clip_draws_what_it_computes_and_says_what_the_bound_does(opened):
     heads = page.locator("#live-clip g[clip-path] path[stroke=none]")
     middle = page.locator("#live-clip g[clip-path] circle")
     origin = np.array([float(middle.get_attribute(key)) for key in ("cx", "cy")])
+    unit = float(middle.get_attribute("r")) / 0.7
 
     def tip(number):
         text = heads.nth(number).get_attribute("d")
-        return (np.array(re.findall(r"[\d.-]+", text)[:2], float) - origin) * [1, -1] / 50
+        return (np.array(re.findall(r"[\d.-]+", text)[:2], float) - origin) * [1, -1] / unit
 
     for number, mean in zip((9, 8, 10), found["means"], strict=True):  # the thick arrow is below
         assert_close(tip(number), np.array(mean), 1e-9)
@@ -763,10 +765,12 @@ def test_clip_draws_what_it_computes_and_says_what_the_bound_does(opened):
 
 
 INSIDE = """(close) => {
+  const shown = {visibilityProperty: true, opacityProperty: true};
+  const seen = (e) => e.textContent && e.checkVisibility(shown);
   const all = [...document.querySelectorAll(".live svg")].filter((e) => e.checkVisibility());
   return all.flatMap((svg) => {
     const frame = svg.getBoundingClientRect();
-    const texts = [...svg.querySelectorAll("text")].filter((e) => e.textContent).map((e) => {
+    const texts = [...svg.querySelectorAll("text")].filter(seen).map((e) => {
       const {left, right, top, bottom} = e.getBoundingClientRect();
       const line = (bottom - top) / 4;  // above and below the letters
       return {text: e.textContent, left, right, top: top + line, bottom: bottom - line};
@@ -817,6 +821,130 @@ def test_picture_sentence_and_first_control_are_on_one_screen_of_a_phone(opened,
         room = again
 
 
+EXTREMES = {"clip": "the number of a point may lie on one of the grid, and arrows meet"}
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name not in EXTREMES])
+def test_nothing_leaves_or_meets_at_the_ends_of_a_control(opened, name):
+    page = opened(name)
+    limits, start = page.evaluate("(n) => [live.figures[n].limits, live.figures[n].start]", name)
+    wrong = []
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(100)
+        for key, ends in limits.items():
+            for end in ends[:2]:
+                value = [end] * len(start[key]) if isinstance(start[key], list) else end
+                for others in ({}, MORE.get(name, {})):
+                    values(page, name, {**start, **others, key: value})
+                    page.wait_for_timeout(20)
+                    wrong += [(width, key, end, text) for text in page.evaluate(INSIDE, True)]
+    assert wrong == []
+
+
+MORE = {  # states in which much is drawn
+    "divergence": {"use": 3, "steps": 400},
+    "means": {"by": 1},
+    "td": {"moves": 40},
+    "trace": {"steps": 8},
+    "branch": {"first": -1},
+    "influence": {"chosen": 4, "step": 0.2},
+    "loop": {"at": 9, "clear": 0},
+    "tape": {"step": 16},
+    "graph": {"graph": 1, "step": 9},
+}
+
+
+# What plays, and what the words of a page set ------------------------------------------------
+
+PLAYS = {"td": "moves", "tape": "step", "loop": "at", "trace": "steps", "divergence": "steps"}
+
+
+@pytest.mark.parametrize("name", PLAYS)
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_a_figure_plays_until_it_is_touched_or_at_its_end(opened, name, motion):
+    key, page = PLAYS[name], opened(name, reduced_motion=motion)
+    now = f"live.figures.{name}.state.{key}"
+    first = page.evaluate(now)
+    page.wait_for_timeout(1300)
+    assert page.evaluate(now) == first  # not by itself
+    play = page.locator(".live-play")
+    assert play.inner_text() == "Play"
+    play.press("Enter")
+    page.wait_for_function(f"{now} > {first}")
+    assert play.inner_text() == "Pause"
+    assert page.get_by_role("status").get_attribute("aria-live") == "off"
+    assert focused(page) == "Play"
+    play.press("Enter")
+    there = page.evaluate(now)
+    page.wait_for_timeout(1300)
+    assert page.evaluate(now) == there
+    play.press("Enter")
+    page.locator(".live-controls input").last.press("Space")
+    page.locator(".live-reset").press("Enter")
+    assert play.inner_text() == "Play"
+    assert page.get_by_role("status").get_attribute("aria-live") == "polite"
+    play.press("Enter")
+    page.evaluate("document.querySelector('.live').style.marginTop = '3000px'")
+    page.wait_for_function("document.querySelector('.live-play').textContent === 'Play'")
+    page.evaluate("document.querySelector('.live').style.marginTop = ''")
+    page.evaluate(f"live.figures.{name}.set({{{key}: 1e9}})")
+    last = page.evaluate(now)
+    play.press("Enter")  # from the beginning
+    page.wait_for_function(f"{now} < {last}")
+
+
+def test_playing_ends_with_the_last_step(opened):
+    page = opened("loop")
+    values(page, "loop", {"at": 11})
+    page.locator(".live-play").press("Enter")
+    page.wait_for_function("live.figures.loop.state.at === 12")
+    page.wait_for_function("document.querySelector('.live-play').textContent === 'Play'")
+
+
+SET = re.compile(r"\*([^*\n]+)\*<!-- set: ([^>]+) -->")
+STATED = {
+    name: marks
+    for path in sorted((ROOT / "chapters").glob("*.ipynb"))
+    for text in ["\n".join(c.source for c in nbformat.read(path, 4).cells)]
+    for name in re.findall(r"<!-- live-(\w+) -->", text)
+    if (marks := [state for _, state in SET.findall(text)])
+}
+
+
+def test_the_words_that_set_a_figure_stand_on_its_page_alone():
+    for path in (ROOT / "chapters").glob("*.ipynb"):
+        text = "\n".join(c.source for c in nbformat.read(path, 4).cells)
+        found = SET.findall(text)
+        assert len(found) == text.count("<!-- set: ")
+        assert len(re.findall("<!-- live-", text)) == 1 or not found
+    assert set(STATED) == set(FIGURES) - {"digits", "tape"}
+
+
+@pytest.mark.parametrize("name", STATED)
+def test_the_words_of_a_page_put_its_figure_into_states_that_it_has(opened, name):
+    words = "".join(
+        f"<p><span class=live-set data-set='{given}'>word {i}</span></p>"
+        for i, given in enumerate(STATED[name])
+    )
+    page = opened(name, words=words)
+    start, limits = page.evaluate("(n) => [live.figures[n].start, live.figures[n].limits]", name)
+    for i, given in enumerate(STATED[name]):
+        wanted = dict(start)
+        for key, value in (one.split("=") for one in given.split()):
+            low, high, step = (*limits[key], 0.001)[:3]
+            numbers = [float(v) for v in value.split(",")]
+            assert all(low <= v <= high for v in numbers), given
+            assert [v for v in numbers if abs(v / step - round(v / step)) > 1e-6] == [], given
+            wanted[key] = numbers if isinstance(start[key], list) else numbers[0]
+            assert np.shape(wanted[key]) == np.shape(start[key])
+        link = page.get_by_role("link", name=f"word {i}", exact=True)
+        link.press("Enter")
+        assert state(page, name) == wanted
+        seen = "(e) => e.getBoundingClientRect().top < innerHeight"
+        assert page.locator(".live-picture").evaluate(seen)
+
+
 # How they are worked -------------------------------------------------------------------------
 
 
@@ -829,17 +957,17 @@ RING = """(e) => [getComputedStyle(e).outlineStyle,
 STOPS = {
     "graph": ["Back", "Step", "the sum", "Reset", "v1 0", "v1 1", "mark_v1", "v2 0", "v2 1",
               "mark_v2"],
-    "means": ["first", "second", "each sequence", "Reset"],
+    "means": ["first", "second", "each part", "Reset"],
     "clip": ["point 1", "point 2", "point 3", "point 4", "bound", "Reset"],
-    "td": ["Back", "Step", "+1", "+10", "+100", "Another walk", "Reset", "alpha"],
+    "td": ["Play", "Back", "Step", "+1", "+10", "+100", "Another walk", "Reset", "alpha"],
     "digits": ["8", "3", "0 to 16", "keep", "bound", "Reset"],
     "batch": ["size", "again", "Draw again", "Reset"],
     "branch": ["first", "second", "where", "Reset"],
-    "divergence": ["1→1", "Reset", "steps", "alpha", "gamma"],
+    "divergence": ["Play", "1→1", "Reset", "steps", "alpha", "gamma"],
     "influence": ["0", "step", "Reset"],
-    "loop": ["Back", "Step", "clear", "Reset", "no", "no_grad()"],
-    "tape": ["Back", "Step", "step", "stops", "reward", "Reset"],
-    "trace": ["Back", "Step", "End", "New walk", "Reset", "lambda"],
+    "loop": ["Play", "Back", "Step", "clear", "Reset", "no", "no_grad()"],
+    "tape": ["Play", "Back", "Step", "step", "stops", "reward", "Reset"],
+    "trace": ["Play", "Back", "Step", "End", "New walk", "Reset", "lambda"],
 }  # fmt: skip
 
 

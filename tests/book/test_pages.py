@@ -278,6 +278,34 @@ def test_no_page_jumps_while_it_loads_or_is_too_long(visits, chromium, address):
     assert {name: px for name, px in heights.items() if px > limits[name]} == {}
 
 
+AS_IT_COMES = """() => {
+  const box = document.querySelector(".live");
+  for (const part of ["picture", "words", "controls"]) box.querySelector(`.live-${part}`).remove();
+  box.hidden = true;
+}"""
+
+
+def test_a_live_figure_has_its_room_before_it_comes(chromium, address):
+    """In each language, its box is as high before its program has run as afterwards."""
+    wrong, widths = {}, (1280, 390)
+    for name in pages():
+        if '<div class="live"' not in (HTML / name).read_text(encoding="utf-8"):
+            continue
+        page = chromium.new_page(viewport={"width": widths[0], "height": 900})
+        page.goto(f"{address}/{name}")
+        heights = []
+        for width in (*widths, *widths):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.wait_for_timeout(150)
+            heights.append(page.locator(".live").bounding_box()["height"])
+            if len(heights) == 2:
+                page.evaluate(AS_IT_COMES)
+        page.close()
+        if abs(heights[0] - heights[2]) > 30 or abs(heights[1] - heights[3]) > 30:
+            wrong[name] = heights
+    assert wrong == {}
+
+
 def test_every_page_is_light(visits, address):
     @cache
     def size(url):

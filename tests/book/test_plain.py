@@ -28,7 +28,19 @@ TERMS = terms((ROOT / "reference/glossary.md").read_text(encoding="utf-8"))
 MYST = re.compile(
     r"^ *[`:]{3,}\{.*|\{[a-z:]+\}`.*|^\([\w-]+\)=$|[\])`]\{[.#].*|^:[\w-]+:(?: .*)?$", re.MULTILINE
 )
-KINDS = {"label", "to", "exercise", "predict", "note", "tabs", "tab", "/tabs", "code", "install"}
+KINDS = {
+    "label",
+    "to",
+    "exercise",
+    "predict",
+    "note",
+    "tabs",
+    "tab",
+    "/tabs",
+    "code",
+    "install",
+    "set",
+}
 FOLDED = {"hide-input", "hide-cell", "remove-cell", "remove-input"}
 PAGES = pytest.mark.parametrize("path", chapters(ROOT), ids=lambda path: path.stem)
 MARKED = {
@@ -214,8 +226,14 @@ INTO = {
     ),
     ANSWER: FOLDED_ANSWER,
     f"<!-- note -->\n{ANSWER}": FOLDED_ANSWER.replace("dropdown", "dropdown note"),
-    "<!-- live-clip -->\n> **Live figure.** Try.\n>\n> " + ANSWER.replace("\n", "\n> "): (
-        f"````{{admonition}} Live figure\n:class: live-clip\nTry.\n\n{FOLDED_ANSWER}\n````\n"
+    "<!-- live-clip -->\n> **Try.**\n>\n> "
+    + ANSWER.replace("\n", "\n> ")
+    + "\n>\n> *It moves.*": (
+        "````{admonition} Live figure\n:class: live-clip\n**Try.**\n\n"
+        f"{FOLDED_ANSWER}\n\n*It moves.*\n````\n"
+    ),
+    "with *a bound of 2*<!-- set: bound=2 y=1,0 -->, *so*": (
+        "with {set}`a bound of 2 <bound=2 y=1,0>`, *so*"
     ),
     "<!-- tabs: x -->\n<!-- tab: a -->\n**A**\n\nb\n<!-- /tabs -->": (
         "````{tab-set}\n:sync-group: x\n```{tab-item} A\n:sync: a\nb\n```\n````"

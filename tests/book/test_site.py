@@ -104,12 +104,22 @@ def test_every_live_figure_stands_beside_a_static_figure_or_output(soups):
         for box in soup.select(".live"):
             assert box.has_attr("hidden")
             assert len(box.get_text().split()) > 10
-            assert box.find_parent("section").select("figure, .cell_output")
+            assert box.find_parent("section").select("figure, .still .drawing, .cell_output")
         used = [tag["src"].partition("?")[0] for tag in soup.find_all("script", src=True)]
         known = {*book_live.FIGURES, book_live.COMMON}
         here = {path.stem for path in map(Path, used) if path.stem in known}
         assert here == {*mine, book_live.COMMON} if mine else not here, name
     assert sorted(found) == book_live.FIGURES
+
+
+def test_words_that_set_a_figure_stand_beside_one_and_say_the_same_in_each_language(soups):
+    """The states themselves are tried in tests/book/test_live.py."""
+    for name, soup in soups.items():
+        given = [words["data-set"] for words in soup.select(".live-set")]
+        assert len(soup.select(".live")) == 1 or not given, name
+        if name.startswith("zh/") and name.removeprefix("zh/") in soups and given:
+            english = soups[name.removeprefix("zh/")].select(".live-set")
+            assert sorted(given) == sorted(words["data-set"] for words in english), name
 
 
 def test_every_page_has_words_of_its_own_and_a_picture(soups):
