@@ -21,14 +21,15 @@ PICTURE = re.compile(
 )
 PLOT = 110 / 72  # pixels for a point: `figure.dpi` of chapters/matplotlibrc
 LETTERS = re.compile(r"font-size: ([\d.]+)px")
+WHITE = 230  # and above: the least of a colour map that begins, or has its middle, in white
 RASTER = re.compile(r'<image (?=[^>]*?href="data:image/png;base64,([^"]*)")')
 
 
-def grey(raster: re.Match) -> str:
-    """Give a picture in a drawing the class `grey` if it has no colours: dark pages invert it."""
+def grounded(raster: re.Match) -> str:
+    """Give a picture in a drawing the class `grounded` if its ground is white."""
     with Image.open(io.BytesIO(base64.b64decode(raster[1]))) as picture:
         colours = picture.convert("RGB").getcolors(picture.width * picture.height)
-    return raster[0] + 'class="grey" ' * all(min(c) == max(c) for _, c in colours)
+    return raster[0] + 'class="grounded" ' * any(min(c) > WHITE for _, c in colours)
 
 
 def inline(drawing: str, number: int, inks: set[str], alt: str, classes: str) -> str:
@@ -49,7 +50,7 @@ def inline(drawing: str, number: int, inks: set[str], alt: str, classes: str) ->
     usual = float(max(sizes, key=sizes.get, default=1))
     body = LETTERS.sub(lambda size: f"font-size: {float(size[1]) / usual:.3g}em", body)
     body = body.replace("font-size: 1em; ", "")
-    body = RASTER.sub(grey, re.sub(r"\s*\n\s*", " ", body).replace("> <", "><"))
+    body = RASTER.sub(grounded, re.sub(r"\s*\n\s*", " ", body).replace("> <", "><"))
     said = f'role="img" aria-label="{alt}"' if alt else 'aria-hidden="true"'
     made = (
         f'<svg class="drawing {classes}" {said} viewBox="{box}"'
