@@ -2,13 +2,15 @@
 
 A drawing that is a file of its own gets neither. `_static/book.css` says what the
 colours of its text, its axes and its lines become in light and in dark: `--ink-22262b` stands for
-#22262b; a colour without an entry stays as it is.
+#22262b; a colour without an entry stays as it is. It also says how large letters are: those that a
+drawing sets smaller or larger than its others, as in a formula, stay so beside them.
 """
 
 import base64
 import io
 import itertools
 import re
+from collections import Counter
 from pathlib import Path
 
 from PIL import Image
@@ -18,14 +20,16 @@ PICTURE = re.compile(
     r'<img ([^>]*?)src="[^"]*?([^/"]+\.svg)"([^>]*)>(?:</a>)?'
 )
 PLOT = 110 / 72  # pixels for a point: `figure.dpi` of chapters/matplotlibrc
+LETTERS = re.compile(r"font-size: ([\d.]+)px")
+WHITE = 230  # and above: the least of a colour map that begins, or has its middle, in white
 RASTER = re.compile(r'<image (?=[^>]*?href="data:image/png;base64,([^"]*)")')
 
 
-def grey(raster: re.Match) -> str:
-    """Give a picture in a drawing the class `grey` if it has no colours: dark pages invert it."""
+def grounded(raster: re.Match) -> str:
+    """Give a picture in a drawing the class `grounded` if its ground is white."""
     with Image.open(io.BytesIO(base64.b64decode(raster[1]))) as picture:
         colours = picture.convert("RGB").getcolors(picture.width * picture.height)
-    return raster[0] + 'class="grey" ' * all(min(c) == max(c) for _, c in colours)
+    return raster[0] + 'class="grounded" ' * any(min(c) > WHITE for _, c in colours)
 
 
 def inline(drawing: str, number: int, inks: set[str], alt: str, classes: str) -> str:
@@ -36,17 +40,21 @@ def inline(drawing: str, number: int, inks: set[str], alt: str, classes: str) ->
     box = (small or re.search(r'viewBox="([^"]*)"', head))[1]
     scale = PLOT if 'pt"' in head else 1
     width, height = (round(float(size) * scale) for size in box.split()[2:])
-    given = " ".join(re.findall(r'(?:font-size|fill)="[^"]*"', head))
+    given = " ".join(re.findall(r'fill="[^"]*"', head))
     body = re.sub(r"<(style|title)\b.*?</\1>|<view[^>]*>", "", body, flags=re.S)
     body = re.sub(r'((?: id|href)="#?|url\(#)(?=n\d)', rf"\g<1>d{number}", body)
     # A formula's letters stand where the page's face puts them.
     body = re.sub(r'(?<=</tspan>)\s*<tspan x="[^"]*"', "<tspan", body)
     body = re.sub(r' ?font-family: [^;"]*;?| ?transform="rotate\(-0 [^"]*"', "", body)
-    body = RASTER.sub(grey, re.sub(r"\s*\n\s*", " ", body).replace("> <", "><"))
+    sizes = Counter(LETTERS.findall(body))
+    usual = float(max(sizes, key=sizes.get, default=1))
+    body = LETTERS.sub(lambda size: f"font-size: {float(size[1]) / usual:.3g}em", body)
+    body = body.replace("font-size: 1em; ", "")
+    body = RASTER.sub(grounded, re.sub(r"\s*\n\s*", " ", body).replace("> <", "><"))
     said = f'role="img" aria-label="{alt}"' if alt else 'aria-hidden="true"'
     made = (
         f'<svg class="drawing {classes}" {said} viewBox="{box}"'
-        f' width="{width}" height="{height}" {given}>{body}'
+        f' width="{width}" height="{height}" style="--wide: {box.split()[2]}" {given}>{body}'
     )
     colour = lambda found: f"var(--ink-{found[1]})" if found[1] in inks else found[0]  # noqa: E731
     return re.sub(r"#([0-9a-f]{6})\b", colour, made).strip()

@@ -8,6 +8,7 @@ import itertools
 import logging
 import re
 from functools import cache
+from html import escape
 from pathlib import Path
 
 from docutils import nodes
@@ -19,6 +20,7 @@ GLOSSARY = "reference/glossary"
 IMAGE = re.compile(r'<img [^>]*?src="([^"]*)"[^>]*?(?= ?/?>)')
 ICONS = "styles/pydata-sphinx-theme.css", "vendor/fontawesome/webfonts/fa-solid-900.ttf"
 ICON = re.compile(r'(?<=\})((?:\.fa-[\w-]+:before,?)+)\{content:"[^"]*"\}')
+NUMBER = re.compile(r'<h1><span class="section-number">(\d+)(\. )')
 STYLE = re.compile(r' style="width: (\d+)px; height: (\d+)px;"')
 
 
@@ -119,10 +121,28 @@ def size_pictures(app, pagename, templatename, context, doctree):
         context["body"] = IMAGE.sub(attributes, context["body"])
 
 
+def open_chapter(app, pagename, templatename, context, doctree):
+    """Write the name of its part above a chapter's title, and set the number's point apart."""
+    parts = {
+        item: part.caption
+        for part in app.config.external_site_map.root.subtrees
+        for item in map(str, part.items)
+    }
+
+    def opening(found):
+        ten = " ten" * (len(found[1]) > 1)
+        part = f'<p class="part{ten}">{escape(parts[pagename] or "")}</p>\n'
+        return f'{part}<h1><span class="section-number">{found[1]}<span>{found[2]}</span>'
+
+    if pagename in parts:
+        context["body"] = NUMBER.sub(opening, context.get("body", ""), count=1)
+
+
 def setup(app):
     app.connect("doctree-resolved", drop_repeated_ids)
     app.connect("doctree-resolved", explain_terms)
     app.connect("html-page-context", drop_scripts, priority=900)
     app.connect("html-page-context", size_pictures)
+    app.connect("html-page-context", open_chapter)
     app.connect("build-finished", cut_icons, priority=820)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -16,7 +16,7 @@ LOCAL_PATH = re.compile(
     r"(?<![\w.:/])/(?:home|root|Users|work|tmp|private|opt)/\w|ipykernel_\d|C:\\\\"
 )
 PHONE = 390  # the page's pixels on a phone, all of which a figure takes (book.css)
-SMALLEST_TEXT = 11  # pixels of a figure's text there
+SMALLEST_TEXT = 8  # pixels of a figure's text there, which the page makes 11: more would collide
 SIZES = re.compile(r"^Figure with \d+ axes, (\d+) px wide, text from ([\d.]+) px")
 
 
@@ -107,7 +107,8 @@ def _small_text(cell: nbformat.NotebookNode) -> list[str]:
             size = float(match[2]) * min(1, PHONE / int(match[1]))
             if size < SMALLEST_TEXT:
                 found.append(
-                    f"draws a figure with text of {size:.1f} pixels on a phone; the least is "
-                    f"{SMALLEST_TEXT}: larger text, a narrower figure or stacked panels"
+                    f"draws a figure with text of {size:.1f} pixels on a phone, before the page "
+                    f"enlarges it; the least is {SMALLEST_TEXT}: larger text, a narrower figure "
+                    "or stacked panels"
                 )
     return found

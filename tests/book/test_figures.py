@@ -65,13 +65,13 @@ def test_on_a_page_two_drawings_share_no_name_and_nothing_styles_the_page():
         assert not re.search("<style|font-family|<title|<metadata", one)
 
 
-def test_on_a_page_known_colours_are_variables_and_only_grey_pictures_are_marked():
+def test_on_a_page_known_colours_are_variables_and_pictures_on_white_are_marked():
     one = inline(drawn(), 0, {"0072b2", "22262b"}, "", "")
     assert "stroke: var(--ink-0072b2)" in one
     assert "fill: var(--ink-22262b)" in one
     assert "stroke: #5a6470" in one
-    assert 'class="grey"' in one
-    assert 'class="grey"' not in inline(drawn(cmap="cividis"), 0, set(), "", "")
+    for cmap, marked in {"gray_r": 1, "Blues": 1, "PuOr": 0, "cividis": 0}.items():
+        assert inline(drawn(cmap=cmap), 0, set(), "", "").count('class="grounded"') == marked
 
 
 def test_on_a_page_a_power_is_written_in_one_run():

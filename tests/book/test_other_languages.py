@@ -40,13 +40,18 @@ def test_a_page_and_its_english_one_lead_to_each_other(language, name):
         assert {key: (path.parent / to).resolve() for key, to in alternate.items()} == there
 
 
-def test_no_other_page_shows_the_switch():
+def test_a_page_in_english_alone_leads_to_the_first_page_of_the_other_languages():
     with_one = {name for _, name in SHOWN}
     for path in HTML.rglob("*.html"):
         name = path.relative_to(HTML).with_suffix("").as_posix()
-        if name.split("/")[0] not in {"_static", *map(code, languages(ROOT))}:
-            count = len(parsed(f"{name}.html").select("a.language"))
-            assert count == (name in with_one), name
+        if name.split("/")[0] in {"_static", *map(code, languages(ROOT))} or name in with_one:
+            continue
+        soup = parsed(f"{name}.html")
+        switches = soup.select("a.language")
+        assert all(switch["title"] for switch in switches)
+        assert not soup.select("link[hreflang]"), name
+        there = [(path.parent / switch["href"]).resolve() for switch in switches]
+        assert there == [HTML / code(one) / "index.html" for one in languages(ROOT)], name
 
 
 @pytest.mark.parametrize(("language", "name"), READ)
