@@ -207,10 +207,8 @@ def add_links(app, pagename, templatename, context, doctree) -> None:
         about |= {"url": f"{up}{place}", "full": f"{base or up}{place}"}
         context["languages"].append(about)
     # A page in English alone leads to the first page of the others.
-    alone = languages(root) if mine == ENGLISH and not others else []
-    context["elsewhere"] = [
-        (f"{up}{code(one)}/index.html", one, NAMES[code(one)]) for one in alone
-    ]
+    alone = map(code, languages(root) if mine == ENGLISH and not others else [])
+    context["elsewhere"] = [(f"{up}{one}/index.html", one, NAMES[one]) for one in alone]
 
 
 def drop_script(app, pagename, templatename, context, doctree) -> None:
