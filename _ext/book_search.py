@@ -30,7 +30,10 @@ def is_left_out(node: nodes.Node) -> bool:
 
 
 def name_of(node: nodes.Node) -> str:
-    """Return the id of a node that is a place, for links to it; "" for any other node."""
+    """Return the id by which to link to a place; "" if the node is none or has no id of its own.
+
+    The inner section of an exercise, whose id ends in "-content", counts as none.
+    """
     if not isinstance(node, PLACES):
         return ""
     ids = node["ids"] or node[0].get("ids") or [""]

@@ -93,7 +93,11 @@ def today() -> str:
 
 
 def timed(name: str, found: dict, before: dict) -> dict:
-    """Return the results ``found`` with their times, or with those of ``before`` if not timed."""
+    """Return ``found`` with the date and machine of its times, or with the times of ``before``.
+
+    The latter if nothing was timed (--keep-times); RuntimeError if they are of another version.
+    A program that has no times is returned as it is.
+    """
     if "times" not in found:  # a program that times nothing
         return found
     if found["times"]:

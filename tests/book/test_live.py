@@ -677,7 +677,7 @@ def names_in_jax(way) -> list:
 
 
 def shown(page, column) -> list:
-    """The names in the boxes of one of the two graphs, from top to bottom."""
+    """Return the names in a graph's boxes, from the top; column 0 is PyTorch, 1 is JAX."""
     read = "(texts) => texts.filter((e) => !e.classList.length).map((e) => e.textContent)"
     texts = page.locator("#live-branch svg text").evaluate_all(read)
     return [text for text in texts[11 * column : 11 * column + 11] if text]

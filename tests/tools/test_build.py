@@ -82,7 +82,7 @@ def alone() -> dict[str, str]:
 
 
 def build(book: Path) -> subprocess.CompletedProcess:
-    """Return the finished `make book` in a folder, run with this environment as it is."""
+    """Run `make book` in a folder with the packages of the tests; return the finished process."""
     venv = sys.prefix
     command = ["make", f"VENV={venv}", f"--assume-old={venv}/.reader", "book"]
     return subprocess.run(

@@ -83,7 +83,10 @@ class OneSample(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A summand of a cotangent: 0 but at entries[j] of ``axis``, which belong to owner[j]."""
+    """Describe a summand of a cotangent that is zero except at some entries of ``axis``.
+
+    entries[j] belongs to sample owner[j], or to `NOBODY`.
+    """
 
     axis: int
     entries: Sequence[int]
