@@ -2,10 +2,10 @@
 (() => {
   const root = document.documentElement;
 
-  // Code that scrolls can be scrolled with the keys; the theme sees only what is open at first.
+  // What scrolls can be scrolled with the keys; the theme sees only what is open at first.
   const makeReachable = (box) => {
-    for (const code of box.querySelectorAll?.("pre") ?? [])
-      if (code.scrollWidth > code.clientWidth) code.tabIndex = 0;
+    for (const part of box.querySelectorAll?.("pre, div.math, mjx-container") ?? [])
+      if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
   };
   addEventListener("toggle", ({target}) => makeReachable(target), true);
 

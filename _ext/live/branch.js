@@ -55,7 +55,7 @@ live.figure("branch", {
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const [step, high, top, gap] = wide ? [34, 26, 46, 26] : [43, 35, 64, 10];
+    const [step, high, top, gap] = wide ? [41, 34, 46, 26] : [43, 35, 64, 10];
     const panel = (width - gap) / 2;
     const box = (panel - 8) / 2;
     const y = (row) => top + step * row - (row ? 8 : 0);
@@ -88,9 +88,8 @@ live.figure("branch", {
           : k && road !== undefined ? () => figure.set({first: (Math.abs(figure.state.first) || 1) * (road ? 1 : -1)}) : null;
         const frame = make("svg:rect", {x: x - box / 2, y: above, width: box, height: high, rx: 7, class: "live-moves"});
         const group = make("svg:g", {class: `live-moves${press ? " live-press" : ""}`, ...(press ? {click: press} : {})}, frame);
-        const [at, anchor] = wide && box > 150 ? [[x - box / 2 + 9, x + box / 2 - 9], ["start", "end"]] : [[x, x], ["middle", "middle"]];
-        const name = make("svg:text", {x: at[0], y: above + (wide ? 17 : 15), "text-anchor": anchor[0], style: "font-size: 13px"});
-        const value = make("svg:text", {x: at[1], y: above + (wide ? 17 : 30), "text-anchor": anchor[1], class: "live-small", style: "font-size: 12px"});
+        const name = make("svg:text", {x, y: above + 15, "text-anchor": "middle", style: "font-size: 13px"});
+        const value = make("svg:text", {x, y: above + 29, "text-anchor": "middle", class: "live-small", style: "font-size: 12px"});
         group.append(name, value);
         svg.append(group);
         return {frame, group, name, value};

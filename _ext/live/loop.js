@@ -68,14 +68,14 @@ live.figure("loop", {
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const [high, left, top] = [25, wide ? 358 : 0, wide ? 0 : 172];
+    const [high, left, top] = [25, wide ? 336 : 0, wide ? 0 : 172];
     const svg = make("svg:svg", {width, height: wide ? 158 : 290, role: "img", "aria-label": "A program of three training steps, and in each step w, .grad and the right gradient; the last line is said below."});
     const word = (parent, x, y, attributes = {}, text = "") => {
       const made = make("svg:text", {x, y, ...attributes}, text);
       parent.append(made);
       return made;
     };
-    const mark = make("svg:rect", {x: 0, y: 1, width: wide ? 330 : width, height: high - 1, rx: 5, class: "live-moves"});
+    const mark = make("svg:rect", {x: 0, y: 1, width: wide ? 316 : width, height: high - 1, rx: 5, class: "live-moves"});
     svg.append(mark);
     const cycle = (key, most) => ({class: "live-press", click: () => figure.set({[key]: (figure.state[key] + 1) % most})});
     const lines = [{}, {}, cycle("clear", 2), cycle("loss", 3), {}, cycle("update", 3)].map((press, i) => {
@@ -83,7 +83,7 @@ live.figure("loop", {
       svg.append(group);
       return word(group, 6, high * i + 17, {class: "live-code"});
     });
-    const columns = wide ? [0, 52, 142, 232] : [0, width * 0.2, width * 0.48, width * 0.76];
+    const columns = wide ? [0, 42, 126, 212] : [0, width * 0.2, width * 0.48, width * 0.76];
     ["step", "w", ".grad", "2w, right"].forEach((text, i) => word(svg, left + columns[i], top + 17, {class: "live-small"}, text));
     const rows = Array.from({length: ROUNDS}, (_, k) => columns.map((x) => word(svg, left + x, top + 50 + 34 * k)));
     const go = (by) => figure.set({at: figure.values.at + by});
