@@ -139,7 +139,7 @@ def td_in_python(alpha, moves, walk):
 
 
 def left(walk: int) -> list:
-    """The places of a corridor that a walk leaves, as the page draws them."""
+    """Return the places of a corridor that a walk leaves, drawn as the page draws them."""
     x, places = walk, [0]
     for _ in range(10):
         x = 16807 * x % (2**31 - 1)
@@ -179,7 +179,7 @@ def divergence_state(rng):
 
 
 def divergence_in_python(use, alpha, gamma, steps):
-    """With a weight for each feature, as chapter 9 does it, but with a reward of 1."""
+    """Return the divergence figure's values: TD(0), a weight for each feature, reward 1."""
     s, s_next = map(np.array, PLACES[use])
     curves, radii = [], []
     for size in (alpha, alpha / 10):
@@ -203,7 +203,7 @@ def branch_state(rng):
 
 
 def branch_in_python(first, second, way):
-    """Each operation's result in PyTorch, and the loss's; what a run computes."""
+    """Return the branch figure's values: each operation's result, computed in PyTorch."""
     W = torch.tensor([[0.5, -1.0], [1.0, 0.5]], dtype=torch.float64)
     x, yes = torch.tensor([first, second], dtype=torch.float64), first > 0
     road = [W @ x, (W @ x).tanh(), W @ (W @ x).tanh(), (W @ (W @ x).tanh()).tanh(), W @ x]
@@ -236,7 +236,7 @@ def batch_state(rng):
 
 
 def batch_in_python(size, again, seed):
-    """The mean of a batch is a weight for each row, times the rows."""
+    """Return the batch figure's values; the mean of a batch is computed as weights times rows."""
     draw = draws(1)
     numbers = np.array([sum(draw(1000) for _ in range(3)) for _ in range(128)])
     rows = (numbers.reshape(64, 2) - 1498.5) / 500 + [0.8, -0.3]
@@ -273,7 +273,7 @@ def digits_state(rng):
 
 
 def digits_in_python(label, scale, keep, bound):
-    """As chapter 1 computes it, by one backward pass for each image."""
+    """Return the values of the first page's figure, by one backward pass for each image."""
     images, digits = load_digits(return_X_y=True)
     eight = [*(digits == 3).nonzero()[0][:7], (digits == 4).nonzero()[0][0]]
     x = torch.tensor(images[eight] / 16)
@@ -294,7 +294,7 @@ def influence_state(rng):
 
 @functools.cache
 def program_of_chapter_15() -> dict:
-    """What chapter 15 computes: its cells up to the images that weigh on a misread 3."""
+    """Run chapter 15 up to the images that weigh on a misread 3; return its variables."""
     page = nbformat.read(ROOT / "chapters/15_influence.ipynb", as_version=4)
     cells = [cell.source for cell in page.cells if cell.cell_type == "code"]
     first = next(i for i, cell in enumerate(cells) if "load_digits" in cell)
@@ -311,7 +311,7 @@ def program_of_chapter_15() -> dict:
 
 
 def influence_in_python(chosen, step):
-    """By steps on the weights of the chapter, which the figure has rounded to 1/250."""
+    """Return the influence figure's values by steps in PyTorch, on weights rounded to 1/250."""
     page, entropy = program_of_chapter_15(), torch.nn.functional.cross_entropy
     theta = (page["theta"] * 250).round() / 250
     i = int([*page["opponents"], *page["proponents"], 235, 368][chosen])
@@ -328,7 +328,7 @@ def influence_in_python(chosen, step):
 
 
 def test_the_answers_under_the_influence_are_right(opened):
-    """A step follows the label of its image, whatever the image has done to the training."""
+    """Show that a step helps images of its own label, whether proponents or opponents."""
     page, made = opened("influence"), program_of_chapter_15()
     both = [*made["opponents"], *made["proponents"]]
     digits, labels = made["digits"][both], made["labels"][both]
@@ -379,7 +379,7 @@ def tape_state(rng):
 
 
 def small_engine() -> dict:
-    """The engine that chapter 6 builds, its loss, and three transitions."""
+    """Return the variables of chapter 6: its engine, its loss and three transitions."""
     page = nbformat.read(ROOT / "chapters/06_build_your_own.ipynb", as_version=4)
     (loss,) = (c.source for c in page.cells if "def td_loss" in c.source)
     made = {}
@@ -389,7 +389,7 @@ def small_engine() -> dict:
 
 
 def tape_in_python(step, stops, reward):
-    """By the engine of chapter 6, which reads only the last nodes of its tape if the others go."""
+    """Return the tape figure's values, by the engine of chapter 6 on the nodes that are read."""
     made = small_engine()
     if not stops:
         made["stop_gradient"] = lambda x: x
@@ -413,7 +413,7 @@ def tape_in_python(step, stops, reward):
 
 
 def place(word: str) -> int:
-    """Where a word of a node stands on the tape: 0 is the leaf, -1 a constant."""
+    """Return the position on the tape of an input's name: 0 is the leaf, -1 a constant."""
     return 0 if word == "theta" else int(word[1:]) if re.fullmatch(r"_\d+", word) else -1
 
 
@@ -528,7 +528,7 @@ def evaluated(text, known):
 
 @pytest.mark.parametrize("number", range(len(GRAPHS)))
 def test_the_graph_agrees_with_pytorch(opened, number):
-    """Values, cotangents and what is kept in .grad, for each choice of marks; and its words."""
+    """Compare values, cotangents, .grad and the sentence, for each choice of marked tensors."""
     page, rng = opened("graph"), np.random.default_rng(0)
     program, shapes = GRAPHS[number]
     for _ in range(STATES):
@@ -574,7 +574,7 @@ def test_the_graph_agrees_with_pytorch(opened, number):
 
 
 def lines_run(lines) -> list:
-    """Run a program of three steps line by line: the line, w and .grad after it, or the error."""
+    """Run three training steps; return, for each line, w and .grad after it, or its error."""
     made = {"tensor": functools.partial(torch.tensor, dtype=torch.float64)}
     made["no_grad"] = torch.no_grad
     found = []
@@ -643,7 +643,7 @@ def test_the_answers_under_the_batches_are_right(opened):
 
 
 def names_in_torch(first) -> list:
-    """The nodes of a run, from the first operation to the loss."""
+    """Return the names of a loss's autograd nodes, from the first operation to the loss."""
     W, x = torch.tensor([[0.5, -1.0], [1.0, 0.5]], requires_grad=True), torch.tensor([first, 1.0])
     h = torch.tanh(W @ torch.tanh(W @ x)) if first > 0 else W @ x
     node, names = (0.5 * ((h - 1) ** 2).sum()).grad_fn, []
@@ -655,7 +655,7 @@ def names_in_torch(first) -> list:
 
 
 def names_in_jax(way) -> list:
-    """The operations of a graph, those of a choice's branches too."""
+    """Return the names of a jaxpr's operations, with those in the branches of a `cond`."""
     jax = pytest.importorskip("jax")
 
     def loss(W, x, y):
@@ -701,7 +701,7 @@ def test_the_branch_shows_what_pytorch_records_and_jax_traces(opened):
 
 
 def test_the_answers_under_the_walk_are_right(opened):
-    """Of three step sizes, 0.2 is best after 10 episodes and 0.05 after 310."""
+    """Show that of three step sizes 0.2 is best after 10 episodes and 0.05 after 310."""
     page = opened("td")
     ends = [n for n, (_, to) in zip(range(3000), moves(1), strict=False) if to in (0, 6)]
     for episodes, best in ((10, 0.2), (310, 0.05)):
@@ -712,7 +712,7 @@ def test_the_answers_under_the_walk_are_right(opened):
 
 
 def test_the_answers_under_the_divergence_are_right(opened):
-    """What looks alike at first ends apart: at the bound, or beyond it with every step size."""
+    """Show which settings stay below the bound, and which pass it whatever the step size."""
     page = opened("divergence")
     long = {"steps": 5000, "gamma": 0.99}
 

@@ -176,7 +176,7 @@ def deleted():
 
 
 def given_twice(donated):
-    """Call a jitted function of two arguments with the same array for both."""
+    """Pass one array as both arguments of a jitted function that donates those in ``donated``."""
     x = JTHETA + 1
     jax.jit(lambda x, y: (2 * x, 3 * y), donate_argnums=donated)(x, x)
 
