@@ -38,8 +38,8 @@
     for (const field of inside.length ? ["heading", "words"] : []) page[field] = inside.map((one) => one[field]).join(" . ");
   }
   index.addAll(bookPlaces);
-  // A word that no page has stands for those that differ from it in one letter, or in two that
-  // changed places, or else for those that begin with it.
+  // A word that no page has stands for those that begin with it, or else for those that differ
+  // from it in one letter, or in two that changed places.
   const vocabulary = new Set(bookPlaces.flatMap((entry) => split(Object.values(entry).join(" "))));
   const isTypo = (a, b) => {
     let i = 0, j = 0;
@@ -50,8 +50,8 @@
   };
   const meant = (word) => {
     if (vocabulary.has(word) || word.length < 4) return [word];
-    const found = [...vocabulary].filter((other) => isTypo(word, other));
-    return found.length ? found : [...vocabulary].filter((other) => other.startsWith(word)).slice(0, 9);
+    const begun = [...vocabulary].filter((other) => other.startsWith(word)).slice(0, 9);
+    return begun.length ? begun : [...vocabulary].filter((other) => isTypo(word, other));
   };
   // The pages that answer, the best first: each with its places, the best first.
   window.bookFind = (asked) => {

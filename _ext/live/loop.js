@@ -69,7 +69,7 @@ live.figure("loop", {
   build(figure, picture, width, controls) {
     const wide = width >= 560;
     const [high, left, top] = [25, wide ? 336 : 0, wide ? 0 : 172];
-    const svg = make("svg:svg", {width, height: wide ? 158 : 290, role: "img", "aria-label": "A program of three training steps, and in each step w, .grad and the right gradient; the last line is said below."});
+    const svg = make("svg:svg", {width, height: wide ? 158 : 302, role: "img", "aria-label": "A program of three training steps, and in each step w, .grad and the right gradient; the last line is said below."});
     const word = (parent, x, y, attributes = {}, text = "") => {
       const made = make("svg:text", {x, y, ...attributes}, text);
       parent.append(made);

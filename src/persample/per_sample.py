@@ -32,14 +32,14 @@ def per_sample_grad(
     Parameters
     ----------
     loss : callable ``loss(params, *sample) -> 0-d array``, written for one sample. ``params`` is
-        an array or a tree of arrays: dicts, tuples, lists, whatever is registered with JAX in
-        JAX, with optree in NumPy and PyTorch. None in it counts as a tree without arrays.
+        an array or a tree of arrays: dicts, tuples, lists and types that are registered, with
+        JAX for JAX arrays, with optree for others. None in it counts as a tree without arrays.
         At the first call with arguments of new shapes, dtypes or structure the loss of one sample
-        is computed twice and must be the same number up to rounding. So random numbers are drawn
-        beforehand and passed as a batched argument. The states of the global generators of Python,
-        NumPy and PyTorch are restored; a generator of your own is not.
-    in_axes : as in ``jax.vmap``, one entry for each argument of ``loss``: the axis that counts
-        the samples, None (shared by all), or a tree of these that begins like the argument; one
+        is computed twice, and both values must agree up to rounding. So draw random numbers
+        beforehand, and pass them as a batched argument. This check restores the states of the
+        global generators of Python, NumPy and PyTorch, but not that of a generator of your own.
+    in_axes : as in ``jax.vmap``, one entry for each argument of ``loss``: the axis along which
+        the samples lie, None (shared by all), or a tree prefix of the argument with these. One
         integer stands for all, the parameters too. By default the parameters are shared and the
         rest is batched: (None, 0, 0, ...).
     jit : compile the whole, once for each set of shapes. What the loss takes from outside its
@@ -61,10 +61,11 @@ def per_sample_grad(
 
     Raises
     ------
-    ValueError : batch sizes that differ or are 0, in_axes that does not fit, a loss that is not
-        0-d. TypeError : parameters that are not floating-point arrays, arrays of two backends or
-        of none (pandas), subclasses with rules of their own (masked arrays). RuntimeError : a
-        loss that draws random numbers.
+    ValueError : batch sizes that differ or are 0, in_axes that does not fit, a chunk_size below
+        1, a loss that is not 0-d. TypeError : parameters that are not floating-point arrays,
+        arrays of two backends or of none (pandas), subclasses with rules of their own (masked
+        arrays). RuntimeError : a loss whose value for the same sample changes from call to call,
+        as where it draws random numbers.
 
     Example
     -------

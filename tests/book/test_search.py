@@ -57,6 +57,7 @@ TYPED = {
     "discriminatr": "libraries",
     "influenc": "15_",
     "interferen": "10_|17_",
+    "elig": "10_",
 }
 
 

@@ -105,7 +105,7 @@ def error_of(source: str, wanted: nn.Module) -> float:
 
 
 def source_of(name: str) -> str:
-    """Return the source of a program; one that needs the page's accountant begins with it."""
+    """Return a program, preceded by ACCOUNTANT if it calls epsilon_of without defining it."""
     source = LOOPS[name][0]
     needs = "epsilon_of(" in source and "def epsilon_of(" not in source
     return ACCOUNTANT + source if needs else source

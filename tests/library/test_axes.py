@@ -457,7 +457,10 @@ def layouts_along(length, axis):
 
 
 def claims(node, number):
-    """Yield (layout by the table or None, support of each sample) for each input of a node."""
+    """Yield (layout that AXES gives an input, or None; support of each sample) for a node.
+
+    For each output axis, each layout along it, and each input.
+    """
     for outputs, axis, masks in supports(node, number):
         length = node._input_metadata[outputs[0]].shape[axis]
         for size, lies in layouts_along(length, axis):

@@ -224,7 +224,7 @@ def test_what_is_outside_is_read_at_each_call_and_under_jit_when_traced(backend,
 
 # A random draw inside the loss: more in test_random_losses.
 def drawing(draw):
-    """Return a loss that multiplies by the number draw(), drawn at each call."""
+    """Return `squared_loss` times draw(), which is called anew at each evaluation."""
     return lambda *given: ps.squared_loss(*given) * float(draw())
 
 

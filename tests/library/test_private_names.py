@@ -245,7 +245,7 @@ def names_of_nodes():
 
 
 def next_functions():
-    """Check that it has an entry for each input, in the order of the gradients of a call."""
+    """Check that it has an entry for each input, in the order of what calling the node returns."""
     w, two = torch.tensor([3.0], requires_grad=True), torch.tensor(2.0)
     node = (w * two).grad_fn
     assert [there is None for there, _ in node.next_functions] == [False, True]

@@ -148,7 +148,7 @@ def in_pairs(m, x):
 
 
 def two_views(m, x):
-    """Run two views of the batch, one batch behind the other."""
+    """Run two views of each sample in one call: first all first views, then all second ones."""
     found = m.layer(torch.cat([x, x.flip(1).sin()]).transpose(0, 1))[0].transpose(0, 1)
     return torch.cat(found.chunk(2), 1)
 

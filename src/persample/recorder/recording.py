@@ -24,10 +24,11 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True)
 class NoiseScale:
-    """Unbiased estimates of |G|^2, ``signal``, and tr(Sigma), ``noise``.
+    """Unbiased estimates for the gradient noise scale, tr(Sigma) / |G|^2.
 
-    G is the expected row, Sigma the covariance of one row; ``signal`` may come out negative. Each
-    is a mean over ``batches`` batches, and ``a + b`` is the mean over the batches of both.
+    G is the expected row, Sigma the covariance of one row. ``signal`` estimates |G|^2, and may be
+    negative; ``noise`` estimates tr(Sigma). Both are means over ``batches`` batches, and ``a + b``
+    has the means over the batches of both.
     """
 
     signal: float
