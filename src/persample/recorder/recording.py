@@ -96,7 +96,8 @@ class Record:
 
         ``out`` is the dict of an earlier call with these shapes: it is overwritten and returned,
         which saves the allocation; other names, shapes or types raise ValueError. Its arrays must
-        share no memory with the parameters or other tensors of the pass. Rows have no graph.
+        share no memory with the parameters or other tensors of the pass. Rows are constant: they
+        have no graph.
         """
         size, by_name = self._capture.collect()
         out = self._capture.memory(size) if out is None else out
@@ -128,7 +129,7 @@ class Record:
         """Yield the rows of ``chunk_size`` samples at a time, as `rows` returns them.
 
         The last chunk may be smaller. All share one buffer, whose size does not grow with B: use
-        a dict before you ask for the next, which overwrites it.
+        a dict before you ask for the next, which overwrites it. Rows are constant (no graph).
         """
         if not is_count(chunk_size):
             raise ValueError(
