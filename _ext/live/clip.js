@@ -158,7 +158,7 @@ live.figure("clip", {
     return (state, values) => {
       bound.update(state);
       const most = Math.max(...values.rows.map((row) => Math.hypot(...row)));
-      if (!held) each = [0.25, 0.5, 1].find((k) => most < 2.6 * k) ?? 2;
+      if (!held) each = [0.25, 0.5, 0.8, 1, 1.5].find((k) => most < 2.6 * k) ?? 2;
       plane.number(each);
       set(circle, {r: unit * state.bound / each});
       const aside = unit * Math.min(2.6, state.bound * Math.SQRT1_2 / each);

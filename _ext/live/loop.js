@@ -81,7 +81,7 @@ live.figure("loop", {
     const lines = [{}, {}, cycle("clear", 2), cycle("loss", 3), {}, cycle("update", 3)].map((press, i) => {
       const group = make("svg:g", press);
       svg.append(group);
-      return word(group, 6, high * i + 17, {class: "live-code"});
+      return word(group, 6, high * i + 17, {class: "live-code", ...(wide ? {style: "font-size: 12px"} : {})});
     });
     const columns = wide ? [0, 42, 126, 212] : [0, width * 0.2, width * 0.48, width * 0.76];
     ["step", "w", ".grad", "2w, right"].forEach((text, i) => word(svg, left + columns[i], top + 17, {class: "live-small"}, text));
