@@ -8,6 +8,7 @@
       if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
   };
   addEventListener("toggle", ({target}) => makeReachable(target), true);
+  addEventListener("load", () => window.MathJax?.startup?.promise?.then(() => makeReachable(document)));
 
   // Every button that unfolds says what it unfolds; the theme calls all of them the same.
   const nameToggles = () => {

@@ -574,8 +574,9 @@ def test_pages_become_one_pdf_with_contents_links_and_numbers(chromium, address,
         for link in soup.select(".headerlink"):
             link.decompose()
         title = " ".join(soup.h1.get_text().split())
-        part = soup.select_one(".part")  # in capitals, by the style sheet
-        heads.append(bare((part.get_text().upper() if part else "") + title))
+        # A chapter begins with its part, in capitals, and its number, without a point.
+        part = soup.select_one(".part")
+        heads.append(bare(part.get_text().upper() + title.replace(".", "", 1) if part else title))
         outline = [entry.title for entry in flat(made.outline)]
         missing += [] if title in outline and bare(title) in contents else [title]
         lines = [bare(line.get_text()) for line in soup.select(".cell_input .line")]
