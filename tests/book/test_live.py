@@ -1035,7 +1035,8 @@ def test_what_is_dragged_follows_at_once_and_the_bound_is_dragged_too(opened):
     x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(x + 50 * 0.4, y + 50 * 0.4)
+    moved = 50 / 0.8 * 0.4  # pixels for 0.4: a square of the grid has 50 and is 0.8 wide
+    page.mouse.move(x + moved, y + moved)
     assert page.evaluate(wait).startswith("0s")
     page.mouse.up()
     assert not page.evaluate(wait).startswith("0s")
