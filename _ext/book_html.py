@@ -17,6 +17,7 @@ from fontTools.ttLib import TTFont
 from sphinx.util.images import get_image_size
 
 GLOSSARY = "reference/glossary"
+IDENTIFIERS = re.compile(r" (arXiv:|doi:|URL:|https?:).*")  # at the end of a source
 IMAGE = re.compile(r'<img [^>]*?src="([^"]*)"[^>]*?(?= ?/?>)')
 ICONS = "styles/pydata-sphinx-theme.css", "vendor/fontawesome/webfonts/fa-solid-900.ttf"
 ICON = re.compile(r'(?<=\})((?:\.fa-[\w-]+:before,?)+)\{content:"[^"]*"\}')
@@ -100,6 +101,29 @@ def explain_terms(app, doctree, docname):
             link["reftitle"] = text
 
 
+def write_margin_notes(app, doctree, docname):
+    """Write what a link's title says, a definition or a source, in the margin beside its block.
+
+    Of equal links the first has a note. A screen reader has the text from the link; on a narrow
+    screen, book.css hides the note.
+    """
+    if not docname.startswith("chapters/"):
+        return
+    noted = set()
+    for link in list(doctree.findall(nodes.reference)):
+        about, target = link.get("reftitle"), link.get("refuri")
+        block = link
+        while block is not None and not isinstance(block.parent, nodes.section):
+            block = block.parent
+        if not about or target in noted or isinstance(block, nodes.title | None):
+            continue
+        noted.add(target)
+        term = f"<strong>{escape(link.astext())}</strong> " if "glossary" in target else ""
+        said = escape(IDENTIFIERS.sub("", about))
+        note = f'<div class="margin" aria-hidden="true">{term}{said}</div>'
+        block.parent.insert(block.parent.index(block), nodes.raw("", note, format="html"))
+
+
 def size_pictures(app, pagename, templatename, context, doctree):
     """Give pictures width and height attributes; load all but the first lazily.
 
@@ -141,6 +165,7 @@ def open_chapter(app, pagename, templatename, context, doctree):
 def setup(app):
     app.connect("doctree-resolved", drop_repeated_ids)
     app.connect("doctree-resolved", explain_terms)
+    app.connect("doctree-resolved", write_margin_notes, priority=900)
     app.connect("html-page-context", drop_scripts, priority=900)
     app.connect("html-page-context", size_pictures)
     app.connect("html-page-context", open_chapter)

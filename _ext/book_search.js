@@ -24,7 +24,7 @@
   const index = new MiniSearch({
     idField: "place",
     fields: [...Object.keys(WEIGHTS), "pairs"],
-    storeFields: ["title", "heading", "words", "about"],
+    storeFields: ["title", "heading", "words", "shown"],
     extractField: (entry, field) => field === "pairs" ? `${entry.heading ?? ""} . ${entry.words ?? ""}` : entry[field],
     tokenize: (text, field) => (field === "pairs" ? pairs : words)(text),
     processTerm: (term) => term,
@@ -71,7 +71,7 @@
       const page = pages.get(pageOf(place.id));
       page.score += place.title ? PAGE * place.score : place.score * NEXT ** page.places.length;
       if (!place.title) page.places.push(place);
-      else page.itself = {...place, heading: page.title, words: place.about};
+      else page.itself = {...place, heading: page.title, words: place.shown};
     }
     for (const page of pages.values()) if (page.itself && !page.places.length) page.places.push(page.itself);
     return [...pages.values()].filter(({places}) => places.length).sort((a, b) => b.score - a.score);
@@ -83,8 +83,9 @@
     element.append(...[inside].flat());
     return element;
   };
+  const isMarked = (part, terms) => !/^(no|not|one|only|out)$/i.test(part) && words(part).some((word) => terms.includes(word));
   const marked = (text, terms) => text.split(RUN).flatMap((part) => {
-    if (!HAN.test(part)) return words(part).some((word) => terms.includes(word)) ? made("mark", part) : part;
+    if (!HAN.test(part)) return isMarked(part, terms) ? made("mark", part) : part;
     const isFound = (i) => terms.includes(part.slice(i - 1, i + 1)) || terms.includes(part.slice(i, i + 2));
     return [...part].map((c, i) => isFound(i) ? made("mark", c) : c);
   });
@@ -92,17 +93,18 @@
   const excerpt = (text, terms) => {
     const sentences = text.split(/(?<=[.?!:]) |(?<=[。？！])/);
     const most = HAN.test(text) ? 90 : 200;
-    const known = sentences.map((one) => words(one).filter((word) => terms.includes(word)).length);
+    const known = sentences.map((one) => words(one).filter((word) => terms.includes(word)).length - (one.includes("…") ? 0.5 : 0));
     const said = sentences.slice(Math.max(0, known.indexOf(Math.max(...known)))).join(" ");
     return said.length > most ? `${said.slice(0, most).replace(/ [^ \p{Script=Han}]*$/u, "")} …` : said;
   };
+  const FOR_IT = 0.5;  // of the best entry's score, for another one to be shown
   // An entry for a message has at least two neighbouring pairs of its words, or all of one or two words.
   const isFor = (asked, {queryTerms}) => queryTerms.filter((term) => term.includes(" ")).length >= Math.min(2, pairs(asked).length);
   window.bookShow = (asked, results, most = 12, within = "") => {
     const pages = asked.trim() ? window.bookFind(asked).filter(({places: [best]}) =>
       !within || best.id.startsWith(within) && isFor(asked, best)).slice(0, most) : [];
     const chinese = isChinese(asked);
-    results.replaceChildren(made("ol", pages.map(({title: page, places}) => made("li", places.filter(({heading}, i) => !i || heading !== page).slice(0, within ? 5 : 3).map((place, i) => {
+    results.replaceChildren(made("ol", pages.map(({title: page, places}) => made("li", places.filter(({heading, score}, i) => !i || heading !== page && (!within || score > FOR_IT * places[0].score)).slice(0, within ? 5 : 3).map((place, i) => {
       const whole = place.heading === page ? page : i || within ? place.heading : say`${page}: ${place.heading}`;
       const title = i || !chinese || inChinese.has(pageOf(place.id)) ? whole : `${whole}（英文）`;
       const link = made("a", title, {href: document.documentElement.dataset.content_root + place.id});

@@ -63,7 +63,7 @@ def places(doctree: nodes.document, address: str) -> list[dict]:
         mine = found.setdefault(name, dict.fromkeys(("heading", "words", "code"), ""))
         mine["place"] = f"{address}#{name}"
         is_name = isinstance(block, HEADINGS) and not mine["heading"]
-        kind = "code" if isinstance(block, nodes.literal_block) else "words"
+        kind = "code" if isinstance(block, nodes.literal_block | nodes.doctest_block) else "words"
         said = " ".join(block.astext().split())
         mine["heading" if is_name else kind] += said if is_name else f"{said} "
     return [mine for name, mine in found.items() if name != "sources"]
@@ -83,7 +83,8 @@ def finish(app, exception) -> None:
             about, is_here = [*about, *said], True  # as some ask in English
         place = f"{name}.html" if is_here else f"../{name}.html"
         heading = {} if is_here else {"heading": title}
-        found.append({"place": place, "title": title, "about": " ".join(about)} | heading)
+        page = {"place": place, "title": title, "about": " ".join(about), "shown": about[0]}
+        found.append(page | heading)
         if is_here:
             found += places(app.env.get_doctree(name), place)
     write(Path(app.outdir), found)

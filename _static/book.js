@@ -89,6 +89,7 @@
         const mine = button === pressed, is = choices[i][0] === right;
         Object.assign(button, {ariaDisabled: "true", ariaPressed: String(mine)});
         button.classList.toggle("answer", is);
+        button.classList.toggle("missed", mine && !is);
         const said = [mine ? say`your guess` : "", is ? say`the answer` : ""].filter(Boolean).join(say`, and `);
         if (said) button.append(made("small", {textContent: said}));
       });

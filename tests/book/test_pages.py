@@ -463,6 +463,40 @@ def test_a_term_says_what_it_means_on_hover_with_the_keys_and_at_a_tap(chromium,
     context.close()
 
 
+NOTES = """() => {
+  const notes = [...document.querySelectorAll("article div.margin")];
+  const shown = notes.filter((e) => e.checkVisibility());
+  const edge = document.querySelector("article p").getBoundingClientRect().right;
+  const boxes = shown.map((e) => e.getBoundingClientRect());
+  return {
+    count: shown.length,
+    inside: boxes.every((b) => b.left > edge && b.right <= document.documentElement.clientWidth),
+    apart: boxes.every((b, i) => !i || b.top >= boxes[i - 1].bottom),
+  };
+}"""
+
+
+@pytest.mark.parametrize("name", ["01_one_gradient_per_sample", "14_privacy"])
+def test_terms_and_sources_stand_in_the_margin_where_there_is_one(chromium, address, name):
+    page = chromium.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(f"{address}/chapters/{name}.html")
+    settle(page)
+    links = page.locator("article section > p a[data-about]")
+    targets = {link.get_attribute("href") for link in links.all()}
+    found = page.evaluate(NOTES)
+    assert found["inside"]
+    assert found["apart"]
+    assert found["count"] >= len(targets)
+    # The contents of the page do not stand behind a note.
+    page.locator("article div.margin").last.evaluate("(e) => e.scrollIntoView({block: 'center'})")
+    page.wait_for_timeout(500)
+    assert page.locator(".bd-sidebar-secondary.hide").count() == 1
+    for size in (PHONE, {"width": 1100, "height": 800}):
+        page.set_viewport_size(size)
+        assert page.evaluate(NOTES)["count"] == 0
+    page.close()
+
+
 LEAKS = """() => [...document.querySelectorAll(".predict")].flatMap((box) => {
   const found = [];
   for (let e = box.nextElementSibling; e; e = e.nextElementSibling) {
@@ -492,6 +526,8 @@ def test_a_guess_is_pressed_and_stays_and_what_tells_comes_after_it(chromium, ad
             assert choices.last.get_attribute("aria-pressed") == "true"
             assert "your guess" in choices.last.inner_text()
             assert "guess" not in choices.first.inner_text()
+            kinds = choices.last.get_attribute("class").split()
+            assert ("missed" in kinds) != ("answer" in kinds)
             assert all(page.evaluate(LEAKS)), path.name
             right = box.locator(".answer").inner_text()[:3]
             answer = page.locator(".predict ~ .dropdown:not(.toggle-hidden) > :nth-child(2)")

@@ -156,6 +156,23 @@ def test_a_message_without_an_entry_is_told_so_and_each_with_one_is_not(chromium
     page.close()
 
 
+def test_what_is_shown_of_an_answer_is_said_of_it_and_no_list_of_words(chromium, address):
+    page = chromium.new_page()
+    page.goto(f"{address}/search.html?q=WGAN")
+    page.locator("#search-results li").first.wait_for()
+    assert "discriminator" not in page.locator("#search-results li").first.inner_text()
+    page.goto(f"{address}/reference/errors.html")
+    page.get_by_label("Paste your message").fill(
+        "RuntimeError: Trying to backward through the graph a second time (or directly access"
+        " saved tensors after they have already been freed). Specify retain_graph=True"
+    )
+    page.locator(".paste .found a").first.wait_for()
+    assert page.locator(".paste .found a").count() <= 3
+    marks = {mark.lower() for mark in page.locator(".paste mark").all_inner_texts()}
+    assert not marks & {"not", "only", "the", "a"}
+    page.close()
+
+
 def test_the_arrow_keys_go_through_what_is_found_and_enter_opens_it(chromium, address):
     page = chromium.new_page(viewport={"width": 1280, "height": 800})
     focus = "() => document.activeElement.textContent"
