@@ -281,8 +281,8 @@ def divisor_in_python(first, second, credit1, credit2, by):
     program = re.search(r"```python\n(own = .+?)```", page.cells[0].source, re.DOTALL)[1]
     log_p = torch.zeros(2, 8, dtype=torch.float64, requires_grad=True)
     mask = (torch.arange(8) < torch.tensor([[first], [second]])).double()
-    made = {"longest": 8, "mask": mask}
-    made["each"] = -torch.tensor([[credit1], [credit2]]) * log_p * mask
+    credit = torch.tensor([[credit1], [credit2]], dtype=torch.float64)
+    made = {"longest": 8, "mask": mask, "each": -credit * log_p * mask}
     exec(program, made)
     losses = [made[name] for name in ("own", "every", "constant")]
     weights = [-torch.autograd.grad(loss, log_p, retain_graph=True)[0] for loss in losses]
@@ -381,7 +381,7 @@ def test_a_step_is_taken_by_a_click_and_by_keys(opened):
     page = opened("influence")
     page.locator(".live-tile").nth(4).click()
     assert state(page, "influence")["chosen"] == 4
-    assert said(page).startswith("A step of 0.05 on a 3 labelled 7 (opponents), whose row")
+    assert said(page).startswith("A step on a 3 labelled 7, whose row has the norm ")
     bars = page.locator("#live-influence svg[role=img] rect[width='36']")
     heights = [
         float(h) for h in bars.evaluate_all("(all) => all.map((e) => e.height.baseVal.value)")
@@ -681,7 +681,7 @@ def test_the_divisor_decides_which_answer_is_charged_more(opened):
     press(page, "button", "Reset")
     for name in ("credit of answer 1", "credit of answer 2"):
         press(page, "slider", name, "End")
-    assert said(page).startswith("A token of answer 1 is paid 0.250, one of answer 2 paid 0.062.")
+    assert said(page).startswith("A token of answer 1 is paid 0.250, one of answer 2 paid 0.063.")
 
 
 def names_in_torch(first) -> list:
