@@ -64,6 +64,7 @@ live.figure("divisor", {
       live.slider(figure, "credit2", "credit of answer 2", [-1, 1, 0.1], 1),
     ];
     const choice = live.choice(figure, "by", "divide by", DIVISORS);
+    if (!wide) choice.row.firstChild.textContent = "by";
     picture.append(svg);
     controls.append(live.row(choice.row, live.reset(figure)), live.sliders(...sliders));
 
