@@ -56,9 +56,8 @@ live.figure("batch", {
     return {means, exact, distance: off(means, exact), spread: off(all, exact), curve: distances(again, seed)};
   },
 
-  describe({size, again}, {distance, spread}) {
-    const drawn = again ? "" : ", no row twice in a batch";
-    return `${MEANS} batches of ${size}${drawn}: their means lie ${fixed(distance)} from the mean of all rows (root mean square). A single row lies ${fixed(spread)} from it.`;
+  describe({size}, {distance, spread}) {
+    return `${MEANS} batches of ${size}: their means lie ${fixed(distance)} from the cross, a single row ${fixed(spread)} (root mean square).`;
   },
 
   build(figure, picture, width, controls) {
@@ -76,8 +75,11 @@ live.figure("batch", {
     };
     svg.append(...all.map((row) => make("svg:circle", {...at(row), r: 4, fill: "none", stroke: "var(--l-grey)", "stroke-width": 1.5})));
     const dots = Array.from({length: MEANS}, () => make("svg:circle", {r: 3, fill: "var(--l-blue)", "fill-opacity": 0.6, class: "live-moves"}));
-    const ring = make("svg:circle", {cx, cy, fill: "none", stroke: "var(--l-orange)", "stroke-width": 3.5, "stroke-dasharray": "6 4", class: "live-moves"});
-    svg.append(...dots, ring, make("svg:path", {d: `M${cx - 8} ${cy}h16M${cx} ${cy - 8}v16`, stroke: "var(--l-ink)", "stroke-width": 2.5}));
+    const ring = make("svg:circle", {cx, cy, fill: "none", stroke: "var(--l-orange)", "stroke-width": 3.5, class: "live-moves"});
+    const behind = make("svg:circle", {cx, cy, fill: "none", stroke: "var(--l-paper)", "stroke-width": 7, class: "live-moves"});
+    const leader = make("svg:path", {stroke: "var(--l-orange)", "stroke-width": 1.5, class: "live-moves"});
+    svg.append(...dots, make("svg:path", {d: `M${cx - 8} ${cy}h16M${cx} ${cy - 8}v16`, stroke: "var(--l-ink)", "stroke-width": 2.5}), behind, leader, ring);
+    const long = word(0, 0, "", {fill: "var(--l-orange)"});
     const names = [["var(--l-muted)", wide ? "a row" : "row", "none", "var(--l-grey)"], ["var(--l-blue)", "mean of a batch", "var(--l-blue)", "none"], ["var(--l-orange)", wide ? "their distance" : "distance", "none", "var(--l-orange)"]];
     names.forEach(([ink, text, fill, stroke], i) => {
       const [x, y] = wide ? [7, 12 + 20 * i] : [[7, 58, 186][i], 9];
@@ -111,7 +113,13 @@ live.figure("batch", {
       size.update(state);
       again.update(state);
       dots.forEach((dot, i) => set(dot, at(means[i])));
-      set(ring, {r: scale * distance});
+      const r = Math.max(2, scale * distance); // a ring that closes is a dot
+      const [near, far] = [r, Math.max(r + 3, 34)].map((v) => v * Math.SQRT1_2);
+      set(ring, {r, "stroke-dasharray": r > 30 ? "6 4" : "none"});
+      set(behind, {r});
+      set(leader, {d: `M${cx + near} ${cy - near}L${cx + far} ${cy - far}`});
+      set(long, {x: cx + far + 2, y: cy - far});
+      long.textContent = fixed(distance);
       const points = curve.map(([n, v]) => [n, n === state.size ? distance : v]);
       if (points.every(([n]) => n !== state.size)) points.push([state.size, distance]);
       set(line, {d: `M${points.sort(([a], [b]) => a - b).map(([size, v]) => `${px(size)} ${py(v)}`).join("L")}`});

@@ -48,10 +48,13 @@ live.figure("divergence", {
     };
   },
 
-  describe(state, {curves, radii, bound}) {
-    const [curve, small] = curves.map((c) => (c.at(-1) > HIGH ? `above a million after ${c.length - 1} steps` : written(c.at(-1))));
-    const [rate, smaller] = radii.map((r) => fixed(r, 4));
-    return `Largest value after ${state.steps} steps: ${curve}; with a tenth of the step size: ${small}. Spectral radius: ${rate}; with a tenth: ${smaller}. No true value is above ${written(bound)}.`;
+  describe(state, {curves, radii}) {
+    const [large, small] = curves.map((c, i) => {
+      const size = `\u03b1\u00a0=\u00a0${fixed(state.alpha / 10 ** i, 2 + i)}`;
+      const value = c.at(-1) > HIGH ? `passes a million after ${c.length - 1} steps` : `is ${written(c.at(-1))} after ${state.steps} steps`;
+      return `${size} the largest value ${value} (spectral radius ${fixed(radii[i], 4)})`;
+    });
+    return `With ${large}. With ${small}.`;
   },
 
   build(figure, picture, width, controls) {

@@ -59,17 +59,17 @@ live.figure("influence", {
     };
   },
 
-  describe({chosen, step}, {norm, before, after, first, real}) {
-    const {group, text} = TRAIN[chosen];
+  describe({chosen}, {norm, before, after, first, real}) {
+    const {text} = TRAIN[chosen];
     const count = (holds) => real.filter(holds).length;
-    return `A step of ${fixed(step)} on a ${text.replace("→", " labelled ")} (${group}), whose row has the norm ${fixed(norm)}: the loss of our 3 goes `
+    return `A step on a ${text.replace("→", " labelled ")}, whose row has the norm ${fixed(norm)}: the loss of our 3 goes `
       + `from ${fixed(before[0])} to ${fixed(after[0])}, to first order to ${fixed(before[0] + first[0])}. `
       + `The step helps ${count((v) => v < -0.005)} of the six and harms ${count((v) => v > 0.005)}.`;
   },
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const tile = wide ? Math.min(60, Math.floor((width - 9 * 3 - 24) / 10)) : Math.floor((width - 28) / 8);
+    const tile = wide ? Math.min(40, Math.floor((width - 18 * 3 - 18) / 18)) : Math.floor((width - 30) / 10);
     let number = 0;
     const choices = [];
     const groups = GROUPS.map(([group, texts]) => make("div", {class: "live-tiles", style: `--tile: ${tile}px`}, make("span", {}, group), ...texts.map((text) => {
@@ -85,8 +85,8 @@ live.figure("influence", {
 
     const left = wide ? 78 : 0;
     const gap = (width - left) / TESTS.length;
-    const size = Math.min(56, 8 * Math.floor((gap - 6) / 8));
-    const [top, half] = [38, wide ? 76 : 60]; // above and below the line, with room for a number
+    const size = Math.min(48, 8 * Math.floor((gap - 6) / 8));
+    const [top, half] = [38, wide ? 64 : 60]; // above and below the line, with room for a number
     const zero = top + size + half + 6;
     const foot = zero + half + 10;
     const svg = make("svg:svg", {width, height: foot + (wide ? 18 : 36), role: "img",

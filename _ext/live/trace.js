@@ -32,9 +32,9 @@ live.figure("trace", {
     const at = places.at(-1);
     const others = trace.map((z, i) => [z, i]).filter(([z, i]) => i !== at && z >= 0.005);
     const most = others.sort(([a], [b]) => b - a)[0];
-    const end = steps >= length ? " The walk is over, and the reward has come." : "";
-    const further = most ? `Of the other places, ${most[1]} gets most: ${fixed(most[0])}.` : "No other place gets any.";
-    return `Step ${places.length} left place ${at}. Its TD error, times ${fixed(trace[at])}, changes place ${at}. ${further}${end}`;
+    const end = steps >= length ? " The walk is over." : "";
+    const further = most ? `Of the others, place ${most[1]} gets most: ${fixed(most[0])}.` : "No other place gets any.";
+    return `Step ${places.length} left place ${at}, which gets ${fixed(trace[at])} times its TD error. ${further}${end}`;
   },
 
   build(figure, picture, width, controls) {

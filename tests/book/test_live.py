@@ -266,6 +266,29 @@ def means_in_python(first, second):
     return {"weights": each.ravel(), "right": (keep / keep.sum()).ravel()}
 
 
+def divisor_state(rng):
+    first, second, by = rng.integers([1, 1, 0], [9, 9, 3]).tolist()
+    credits = rng.uniform(-1, 1, 2).round(3).tolist()
+    return {"first": first, "second": second, "by": by, **dict(zip(CREDITS, credits, strict=True))}
+
+
+CREDITS = ("credit1", "credit2")
+
+
+def divisor_in_python(first, second, credit1, credit2, by):
+    """Return minus the gradient of each loss of chapter 16, for the tokens' log-probabilities."""
+    page = nbformat.read(ROOT / "chapters/16_token_rows.ipynb", as_version=4)
+    program = re.search(r"```python\n(own = .+?)```", page.cells[0].source, re.DOTALL)[1]
+    log_p = torch.zeros(2, 8, dtype=torch.float64, requires_grad=True)
+    mask = (torch.arange(8) < torch.tensor([[first], [second]])).double()
+    credit = torch.tensor([[credit1], [credit2]], dtype=torch.float64)
+    made = {"longest": 8, "mask": mask, "each": -credit * log_p * mask}
+    exec(program, made)
+    losses = [made[name] for name in ("own", "every", "constant")]
+    weights = [-torch.autograd.grad(loss, log_p, retain_graph=True)[0] for loss in losses]
+    return {"weights": weights[by].flatten(), "most": torch.stack(weights).abs().max()}
+
+
 def digits_state(rng):
     label, keep = rng.integers(3, 5, 8).tolist(), rng.integers(0, 2, 8).tolist()
     scale, bound = rng.uniform(0.1, 16, 8).round(3), round(rng.uniform(0.5, 60), 3)
@@ -358,7 +381,7 @@ def test_a_step_is_taken_by_a_click_and_by_keys(opened):
     page = opened("influence")
     page.locator(".live-tile").nth(4).click()
     assert state(page, "influence")["chosen"] == 4
-    assert said(page).startswith("A step of 0.05 on a 3 labelled 7 (opponents), whose row")
+    assert said(page).startswith("A step on a 3 labelled 7, whose row has the norm ")
     bars = page.locator("#live-influence svg[role=img] rect[width='36']")
     heights = [
         float(h) for h in bars.evaluate_all("(all) => all.map((e) => e.height.baseVal.value)")
@@ -642,6 +665,25 @@ def test_the_answers_under_the_batches_are_right(opened):
     assert said(page).startswith("200 batches of 64: their means lie 0.1")
 
 
+def test_the_divisor_decides_which_answer_is_charged_more(opened):
+    page = opened("divisor")
+    assert said(page).startswith("A token of answer 1 is charged 0.125, one of answer 2 charged")
+    assert said(page).endswith("a token of the shorter answer weighs 4 times as much.")
+    for choice in ("all tokens", "constant"):
+        press(page, "radio", choice, "Space")
+        assert said(page).endswith("With equal credits, all tokens weigh the same, at any length.")
+    found = values(page, "divisor", *[{"by": 0, "second": n} for n in range(2, 9)])
+    first, second = np.array([one["weights"] for one in found])[:, [0, 8]].T
+    assert (first == -1 / 8).all()
+    assert_close(second, -0.5 / (2 * np.arange(2, 9)), EXACT)
+    found = values(page, "divisor", *[{"by": 2, "second": n} for n in range(2, 9)])
+    assert {(one["weights"][0], one["weights"][8]) for one in found} == {(-1 / 32, -1 / 32)}
+    press(page, "button", "Reset")
+    for name in ("credit of answer 1", "credit of answer 2"):
+        press(page, "slider", name, "End")
+    assert said(page).startswith("A token of answer 1 is paid 0.250, one of answer 2 paid 0.063.")
+
+
 def names_in_torch(first) -> list:
     """Return the names of a loss's autograd nodes, from the first operation to the loss."""
     W, x = torch.tensor([[0.5, -1.0], [1.0, 0.5]], requires_grad=True), torch.tensor([first, 1.0])
@@ -845,6 +887,7 @@ def test_nothing_leaves_or_meets_at_the_ends_of_a_control(opened, name):
 MORE = {  # states in which much is drawn
     "divergence": {"use": 3, "steps": 400},
     "means": {"by": 1},
+    "divisor": {"credit1": 0.5, "by": 2},
     "td": {"moves": 40},
     "trace": {"steps": 8},
     "branch": {"first": -1},
@@ -964,6 +1007,7 @@ STOPS = {
     "batch": ["size", "again", "Draw again", "Reset"],
     "branch": ["first", "second", "where", "Reset"],
     "divergence": ["Play", "1→1", "Reset", "steps", "alpha", "gamma"],
+    "divisor": ["own tokens", "Reset", "first", "second", "credit1", "credit2"],
     "influence": ["0", "step", "Reset"],
     "loop": ["Play", "Back", "Step", "clear", "Reset", "no", "no_grad()"],
     "tape": ["Play", "Back", "Step", "step", "stops", "reward", "Reset"],
