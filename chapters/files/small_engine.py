@@ -19,21 +19,14 @@ compute["add"] = np.add
 vjp_rules["add"] = lambda ct, out, x, y: [ct, ct]
 
 class Tracer:
-    """Takes the place of an array, and reports what is done with it."""
+    """Takes the place of a number or an array."""
 
     def __init__(self, trace, value, note=None):
         self.trace, self.value, self.note = trace, value, note
 
     __add__ = __radd__ = lambda self, other: add(self, other)
     __mul__ = __rmul__ = lambda self, other: multiply(self, other)
-    __neg__ = lambda self: multiply(-1.0, self)
-    __sub__ = lambda self, other: add(self, -other)
-    __rsub__ = lambda self, other: add(other, -self)
 
-    def __array__(self, *how, **more):
-        raise TypeError(f"{self} is no array; jit needs it as an argument")
-
-    __array_ufunc__ = None      # NumPy's arrays leave operators to us
     shape = property(lambda self: np.shape(self.value))
     __repr__ = lambda self: f"{type(self).__name__}({self.value})"
 
@@ -45,13 +38,13 @@ def bind(name, *args, **settings):
     return compute[name](*args, **settings)
 
 class Trace:
-    """A transform at work: what it has written down, and its number."""
+    """A transform at work."""
 
     begun = 0
 
     def __init__(self):
-        Trace.begun += 1      # needed where transforms are nested
-        self.level, self.nodes = Trace.begun, []
+        Trace.begun += 1
+        self.nodes, self.level = [], Trace.begun
 
 def belongs(x, trace):
     return isinstance(x, Tracer) and x.trace is trace
@@ -65,34 +58,45 @@ class Tape(Trace):
 
     def process(self, name, args, settings):
         out = bind(name, *opened(args, self), **settings)
-        self.nodes.append(Tracer(self, out, (name, args, settings)))
-        return self.nodes[-1]
+        node = Tracer(self, out, (name, args, settings))
+        self.nodes.append(node)
+        return node
+
+def pull(node, ct, tape):
+    """The cotangents of a node's inputs, from its own."""
+    name, args, settings = node.note
+    return vjp_rules[name](ct, node.value, *opened(args, tape), **settings)
 
 def backward(tape, cts):
     """Carry cotangents from the last node to the first."""
     for node in reversed(tape.nodes):
         if node in cts:
-            name, args, settings = node.note
-            found = vjp_rules[name](
-                cts[node], node.value, *opened(args, tape), **settings)
-            for x, ct in zip(args, found):
+            _, inputs, _ = node.note
+            for x, ct in zip(inputs, pull(node, cts[node], tape)):
                 if belongs(x, tape) and ct is not None:
                     cts[x] = cts[x] + ct if x in cts else ct
     return cts
+
+def one_number(loss):
+    if loss is None or np.shape(loss) != ():
+        raise ValueError(f"grad: the loss is {loss}, not one number")
+    return loss
 
 def grad(f):
     """The gradient of f, a function to one number, by its argument 0."""
     def gradient(x, *rest):
         tape = Tape()
         leaf = Tracer(tape, x)
-        loss = f(leaf, *rest)
-        if loss is None or np.shape(loss) != ():
-            raise ValueError(f"grad: the loss is {loss}, not one number")
-        start = {loss: 1.0} if belongs(loss, tape) else {}
-        return backward(tape, start).get(leaf, np.zeros(np.shape(x)))
+        loss = one_number(f(leaf, *rest))
+        cts = backward(tape, {loss: 1.0})
+        return cts.get(leaf, np.zeros(np.shape(x)))
     return gradient
 
 # How can one call serve a whole batch?
+
+Tracer.__neg__ = lambda self: multiply(-1.0, self)
+Tracer.__sub__ = lambda self, other: add(self, -other)
+Tracer.__rsub__ = lambda self, other: add(other, -self)
 
 class Batched(Tracer):
     """Looks like one sample; its value has all, along axis 0."""
@@ -110,18 +114,23 @@ batch_rules = {}
 batch_rules["add"] = lambda x, y: add(x, y)
 batch_rules["multiply"] = lambda x, y: multiply(x, y)
 
+def size(args, in_axes):
+    """The number of samples."""
+    pairs = zip(args, in_axes, strict=True)
+    sizes = {np.shape(x)[0] for x, axis in pairs if axis == 0}
+    if len(sizes) != 1 or set(in_axes) - {0, None}:
+        raise ValueError(f"vmap: axes {in_axes}, sizes {sizes}")
+    return sizes.pop()
+
 def vmap(f, in_axes):
     """f for a batch; in_axes says 0, or None for what all share."""
     def mapped(*args):
-        pairs = list(zip(args, in_axes, strict=True))
-        sizes = {np.shape(x)[0] for x, axis in pairs if axis == 0}
-        if len(sizes) != 1 or set(in_axes) - {0, None}:
-            raise ValueError(f"vmap: axes {in_axes}, sizes {sizes}")
-        trace = Batch()
-        out = f(*[Batched(trace, x) if axis == 0 else x for x, axis in pairs])
+        trace, samples = Batch(), size(args, in_axes)
+        out = f(*[x if axis is None else Batched(trace, x)
+                  for x, axis in zip(args, in_axes)])
         if belongs(out, trace):
             return out.value
-        return multiply(np.ones((*sizes, *np.shape(out))), out)
+        return multiply(np.ones((samples, *np.shape(out))), out)
     return mapped
 
 def choose(traces):
@@ -129,17 +138,6 @@ def choose(traces):
     return max(traces, key=lambda trace: trace.level)
 
 # What does jit keep of my function?
-
-class Program(Trace):
-    """The trace of jit: computes an example, and keeps lines."""
-
-    def process(self, name, args, settings):
-        out = bind(name, *opened(args, self), **settings)
-        words = [word(x, self) for x in args]
-        words += [f"{key}={x!r}" for key, x in settings.items()]
-        variable = f"_{len(self.nodes) + 1}"
-        self.nodes.append((variable, name, words))
-        return Tracer(self, out, variable)
 
 def word(x, program):
     """The text that stands for x in the program."""
@@ -151,31 +149,32 @@ def word(x, program):
     program.scope[name] = np.array(x)
     return name
 
-def live(nodes, result):
-    """The lines on which the result depends."""
-    kept, needed = [], {result}
-    for variable, name, words in reversed(nodes):
-        if variable in needed:
-            kept.append(f"    {variable} = {name}({', '.join(words)})")
-            needed.update(words)
-    return kept[::-1]
+class Program(Trace):
+    """The trace of jit: computes an example, and keeps lines."""
+
+    def process(self, name, args, settings):
+        out = bind(name, *opened(args, self), **settings)
+        words = [word(x, self) for x in args]
+        words += [f"{key}={x!r}" for key, x in settings.items()]
+        variable = f"_{len(self.nodes) + 1}"
+        self.nodes.append(f"{variable} = {name}({', '.join(words)})")
+        return Tracer(self, out, variable)
 
 def record(f, **args):
     """The program of f for arguments like these, and its scope."""
     program = Program()
     program.scope = dict(compute)
     out = f(*[Tracer(program, x, name) for name, x in args.items()])
-    result = word(out, program)
-    lines = live(program.nodes, result)
-    text = [f"def program({', '.join(args)}):", *lines, f"    return {result}"]
-    return "\n".join(text), program.scope
+    first = f"def program({', '.join(args)}):"
+    last = f"return {word(out, program)}"
+    return "\n    ".join([first, *program.nodes, last]), program.scope
 
 def jit(f):
     """f as a program, written once for each combination of shapes."""
     scopes = {}
     def run(*args):
         if any(isinstance(x, Tracer) for x in args):
-            return f(*args)     # in another transform: not compiled
+            return f(*args)
         shapes = tuple(np.shape(x) for x in args)
         if shapes not in scopes:
             named = {f"x{i}": x for i, x in enumerate(args)}
@@ -216,18 +215,18 @@ compute["expand"] = lambda x, axes, shape: np.broadcast_to(
     np.expand_dims(x, axes), shape)
 vjp_rules["expand"] = lambda ct, out, x, axes, shape: [sum_over(ct, axes)]
 
-total = lambda x: sum_over(x, tuple(range(len(np.shape(x)))))  # all axes
-
 batch_rules["sum"] = lambda x, axes: sum_over(
     x, tuple(a + 1 for a in axes))
 batch_rules["expand"] = lambda x, axes, shape: expand(
     x, tuple(a + 1 for a in axes), (np.shape(x)[0], *shape))
 
+total = lambda x: sum_over(x, tuple(range(len(np.shape(x)))))
+
 def fit(x, shape):
     """Repeat x along the axes that it lacks, so that it has this shape."""
     has = np.shape(x)
     if has == shape or isinstance(x, (int, float)):
-        return x                              # a number fits every shape
+        return x
     lacks = len(shape) - len(has)
     if has != shape[lacks:]:
         raise ValueError(f"shapes {has} and {shape} do not fit")
@@ -251,3 +250,10 @@ def matmul(x, y):
 
 Tracer.__matmul__ = lambda x, y: matmul(x, y)
 Tracer.__rmatmul__ = lambda x, y: matmul(y, x)
+
+Tracer.__array_ufunc__ = None
+
+def refuse(self, *how, **more):
+    raise TypeError(f"{self} is no array; jit needs it as an argument")
+
+Tracer.__array__ = refuse

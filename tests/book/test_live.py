@@ -402,7 +402,7 @@ def tape_state(rng):
 
 
 def small_engine() -> dict:
-    """Return the variables of chapter 6: its engine, its loss and three transitions."""
+    """Return the variables of chapter 6: its engine, its loss and its transitions."""
     page = nbformat.read(ROOT / "chapters/06_build_your_own.ipynb", as_version=4)
     (loss,) = (c.source for c in page.cells if "def td_loss" in c.source)
     made = {}

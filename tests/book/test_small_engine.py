@@ -218,7 +218,7 @@ def test_the_table_says_who_wrote_each_line():
 def test_the_three_transforms_are_complete_before_the_arrays():
     """Check that they take as many lines as the page says, with sums and products alone."""
     cells = [cell for cell in NOTEBOOK.cells if cell.cell_type == "code"]
-    end = next(k for k, cell in enumerate(cells) if cell.source.startswith("goal = jit("))
+    end = next(k for k, cell in enumerate(cells) if cell.source.startswith("compiled = jit("))
     kept = [c.source for c in cells[:end] if "engine" in c.metadata.get("tags", [])]
     lines = sources.code_lines("\n\n".join(kept)) + 2  # add and multiply, which come again
     assert f"in {lines} lines" in NOTEBOOK.cells[0].source

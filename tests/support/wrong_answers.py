@@ -604,11 +604,11 @@ WRONG = {
     # Chapter 6
     "27d8b579": [
         (STEP.format("x > 0", "[ct]", "step(x)"), "treat a step as flat"),
-        (STEP.format("x >= 0", "[None]", "step(x)"), "into 0, 0 and 1"),
+        (STEP.format("x >= 0", "[None]", "step(x)"), "into 0, 0, 0 and 1"),
         (STEP.format("x > 0", "[None]", "np.where(x > 0, 1.0, 0.0)"), "no `if` here"),
         (STEP.format("x > 0", "None", "step(x)"), "returns a list"),
         (FROZEN_STEP, "does the rule for a batch call step"),
-        (STEP.format("x > 0.5", "[None]", "step(x)"), "into 0, 0 and 1"),
+        (STEP.format("x > 0.5", "[None]", "step(x)"), "into 0, 0, 0 and 1"),
         (STEP.format("x > 0", "[1e-9 * ct]", "step(x)"), "treat a step as flat"),
     ],
     "b5e7e26b": [
