@@ -34,7 +34,7 @@ class Node:
         return f"<{self.primitive.name} node>" if self.primitive else "<leaf node>"
 
     def pull(self, ct: Any):
-        """Yield (parent, its cotangent) for each parent with a rule; ct is the output's."""
+        """Yield (parent, cotangent) for each parent with a rule; ct is the output's cotangent."""
         rules = vjp_rules.get(self.primitive.name)
         if rules is None:
             raise NotImplementedError(
@@ -66,7 +66,7 @@ class ReverseTracer(Tracer):
 
 
 class ReverseTrace(Trace):
-    """Computes each operation; records a node if a parameter has a derivative through it."""
+    """Computes each operation, and records a node where the result depends on a parameter."""
 
     name = "grad"
 
@@ -141,7 +141,7 @@ def value_and_grad(
 def recorded(
     trace: ReverseTrace, f: Callable, args: tuple, wanted: tuple[int, ...], has_aux: bool
 ) -> tuple:
-    """Trace ``f``; return (output tracer, aux, [leaf tracers of each argument ``wanted``])."""
+    """Trace ``f``; return (output tracer, aux, leaf tracers of each argument ``wanted``)."""
     flat = [tree_flatten(arg) for arg in args]
     lifted = [[trace.lift(x) if is_array(x) else x for x in xs] for xs, _ in flat]
     for n in wanted:

@@ -105,12 +105,12 @@ class __array_namespace_info__(np.__array_namespace_info__):  # the standard's n
     """What the engine supports: real dtypes, the CPU, no shapes that depend on values."""
 
     def capabilities(self):
-        """Return which optional features of the standard the engine has."""
+        """Return a dict: whether the engine has each optional feature of the standard."""
         whole = super().capabilities()
         return {**whole, "boolean indexing": False, "data-dependent shapes": False}
 
     def default_dtypes(self, *, device=None):
-        """Return the default dtype of each kind of number, without the complex one."""
+        """Return the default dtype of each kind of number, without complex numbers."""
         dtypes = super().default_dtypes(device=device)
         return {kind: dtype for kind, dtype in dtypes.items() if kind != "complex floating"}
 
