@@ -1,11 +1,11 @@
-"""Run every notebook and the numeric tests under simulated machines; the digits must not differ.
+"""Run every notebook and the numeric tests on simulated machines; the digits must not differ.
 
     python scripts/portable.py [--only oldest] [--workers 2]
 
-A library asks the processor what it can do and chooses its kernels accordingly; the last bits of
-a result depend on the choice. Each entry of `settings` forces one by environment variables. An
-entry that has no effect on this machine is skipped, by its name: the libraries' own reports and
-some results are compared first, in a process of its own.
+Libraries choose their kernels by the processor's features, and the last bits of a result depend on
+that choice. Each entry of `settings` forces one choice by environment variables. Entries without
+effect on this machine are skipped: the libraries' own reports and some results are compared first,
+in a separate process.
 """
 
 import argparse
@@ -54,7 +54,7 @@ print("\\n" + json.dumps({
 
 
 def settings(features: list[str]) -> dict[str, dict[str, str]]:
-    """Return {machine: environment variables}; ``features`` are NumPy's, to be disabled."""
+    """Return {machine: environment variables}, disabling some of NumPy's ``features``."""
     cores = ("Haswell", "SkylakeX", "Zen", "Sandybridge", "Prescott", "ARMV8", "NEOVERSEN1")
     baseline = {"NPY_DISABLE_CPU_FEATURES": " ".join(features)} if features else {}
     oldest = {
@@ -111,8 +111,8 @@ def compare(
 ) -> tuple[int, list[str]]:
     """Run notebooks and test files with these variables.
 
-    Return how many notebook cells and tests ran, and the names of those that failed. Where none
-    ran, or pytest itself failed, a RuntimeError has the end of what it said.
+    Return (how many notebook cells and tests ran, names of those that failed). Raise RuntimeError
+    with the end of pytest's output if none ran or pytest itself failed.
     """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"

@@ -89,7 +89,7 @@ def double_precision():
 
 @pytest.fixture
 def own_settings(monkeypatch):
-    """Restore after a test what a page changes: PyTorch's dtype, NumPy's printing, open figures."""
+    """Restore after a test what a page changes: dtypes, NumPy's printing, open figures."""
     np, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")
     plt = pytest.importorskip("matplotlib.pyplot")
     monkeypatch.setattr(plt, "show", plt.close)

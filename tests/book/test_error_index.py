@@ -185,7 +185,7 @@ def test_all_samples_share_a_draw_of_numpy_or_python_and_jit_keeps_it(draw):
 
 
 def test_a_penalty_on_rows_needs_their_graph():
-    """Compare the gradient that the page recommends with finite differences of a record's norms."""
+    """Compare the gradient that the page recommends with finite differences of record's norms."""
     words = torch_words()
     model, x, y = (words[name] for name in ("model", "x", "y"))
 

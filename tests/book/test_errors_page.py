@@ -185,7 +185,7 @@ def nnx():
 
 
 def nnx_model(nnx, kind, rngs):
-    """Return a Flax model of two layers, with dropout, BatchNorm or a scan according to ``kind``."""
+    """Return a Flax model of two layers, with dropout, BatchNorm or a scan, as in ``kind``."""
 
     class Block(nnx.Module):
         def __init__(self, rngs):

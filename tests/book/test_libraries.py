@@ -227,7 +227,7 @@ def test_the_check_on_the_page_is_the_one_that_was_measured(page):
 
 
 def wrong_by_mark(libraries):
-    """Return, per symbol, a Counter of the results with wrong rows and one of their batches."""
+    """Return a Counter of the results with wrong rows, and of their wrong batches, by symbol."""
     count = Counter()
     for line in RESULTS:
         if "wrong" in line and line["library"] in libraries:

@@ -112,7 +112,7 @@ def clip_in_python(t, y, bound):
 
 
 def moves(walk: int):
-    """Return random steps (state from 1 to 5, next state) of a walk, drawn as the page draws them."""
+    """Yield the steps of a walk, (state from 1 to 5, next state), drawn as the page draws them."""
     x, at = walk, 3
     for _ in range(10):
         x = 16807 * x % (2**31 - 1)

@@ -286,7 +286,7 @@ AS_IT_COMES = """() => {
 
 
 def test_a_live_figure_has_its_room_before_it_comes(chromium, address):
-    """Check, in each language, that its box has the same height before and after its script runs."""
+    """Check, in each language, that its box has the same height before and after its script."""
     wrong, widths = {}, (1280, 390)
     for name in pages():
         if '<div class="live"' not in (HTML / name).read_text(encoding="utf-8"):

@@ -1,4 +1,4 @@
-"""Claims of chapter 14 that its cells do not run: stored numbers, Opacus, an attack on the noise."""
+"""Claims of chapter 14 that its cells do not run: stored numbers, Opacus, a noise attack."""
 
 import math
 import re

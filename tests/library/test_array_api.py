@@ -1,7 +1,7 @@
-"""The engine's namespace is the Array API's: names, signatures, values, dtypes, errors.
+"""The engine's namespace follows the Array API: names, signatures, values, dtypes, errors.
 
-``array_api_strict`` is the standard as a program: it has its names and no others, and refuses
-what the standard leaves open.
+``array_api_strict`` implements the standard and nothing else: it has no other names, and refuses
+calls that the standard leaves undefined.
 """
 
 import inspect
@@ -184,7 +184,7 @@ def special(dtype):
 
 
 def pairs(name, x, dtype):
-    """Return two arrays, the pairs of x and `special(dtype)` for which the function is defined."""
+    """Return the pairs of x and `special(dtype)` in the function's domain, as two arrays."""
     a, b = [part.ravel() for part in np.meshgrid(x, special(dtype), indexing="ij")]
     kept = (b >= 0) & (b < 8) if name.endswith("shift") else np.ones(b.shape, bool)
     if name == "pow" and x.dtype.kind in "iu":

@@ -114,7 +114,7 @@ def squared_norms(rows):
 
 
 def conflict(rows):
-    """Return minus the mean inner product of the rows, which is large if they point apart."""
+    """Return minus the mean inner product of the rows, which is large if they disagree."""
     g = flat(rows)
     return -(g @ g.T).mean()
 
@@ -135,7 +135,7 @@ PENALTIES = [squared_norms, conflict, clipping, spread, longest]
 
 
 def slope(f, x, step=1e-5):
-    """Return (derivative of f at x along a direction by central differences, that direction)."""
+    """Return (central difference of f at x along a direction, that direction)."""
     direction = np.cos(np.arange(x.size)).reshape(x.shape)
     return (f(x + step * direction) - f(x - step * direction)) / (2 * step), direction
 

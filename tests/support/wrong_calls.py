@@ -48,7 +48,7 @@ def jax_in_32_bits():
 
 
 def deleted():
-    """Call with a JAX array that has been deleted, as by donation."""
+    """Call with a JAX array that was deleted, as by donation."""
     given = arrays((theta + states, states, rewards), "jax")
     given[0].delete()
     with_axes((0, 0, 0))(*given)
@@ -78,7 +78,7 @@ def without_torch():
 
 
 def two_values():
-    """Call with a loss that returns another value at each evaluation."""
+    """Call with a loss whose value differs at each evaluation."""
     count = itertools.count(1)
     rows_of = ps.per_sample_grad(lambda *given: next(count) * ps.squared_loss(*given))
     rows_of(theta, states, rewards)

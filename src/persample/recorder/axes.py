@@ -424,7 +424,7 @@ def indexed(p: Propagation) -> SampleAxis | Piece | None:
 
 
 def _counts(index, from_last, size):
-    """Return whether an index is 0, ..., size - 1 along axis -``from_last``, constant along others."""
+    """Return whether an index is 0, ..., size - 1 along axis -``from_last`` and else constant."""
     if index.ndim < from_last:
         return False
     shape = [1] * index.ndim
