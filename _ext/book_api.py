@@ -80,7 +80,7 @@ def process(app, what, name, obj, options, lines) -> None:
 
 
 class Names(SphinxPostTransform):
-    """Links names of the package in the text of a page to their entries."""
+    """Link names of the package in a page's text to their entries."""
 
     default_priority = 8  # after outputs in Markdown have come, before references are resolved
 

@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 class live_figure(nodes.General, nodes.Element):
-    """A live figure; its children are the words above and below it."""
+    """The node of a live figure; its children are the words above and below it."""
 
 
 def folded(box: nodes.admonition) -> list[nodes.Node]:

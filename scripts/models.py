@@ -36,7 +36,7 @@ WORDS = 50
 TOLERANCE = 1e-3  # float32, relative to the norm of a sample's gradient
 
 
-# How a model is asked: (model, samples, tokens of each) -> losses, (samples,), of random inputs.
+# Functions (model, number of samples, tokens per sample) -> losses (samples,) of random inputs.
 def tokens(size, length):
     return torch.randint(1, WORDS, (size, length))
 

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NUMERIC = ("backends", "engine_*", "generated_*", "record*", "losses", "per_sample*")
 NUMERIC += ("statistics", "tape")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-# What a library says of itself, and digests of what it computes.
+# The libraries' own reports, and digests of some results.
 PROBE = """
 import hashlib, json, warnings
 warnings.simplefilter("ignore")
@@ -84,7 +84,7 @@ def settings(features: list[str]) -> dict[str, dict[str, str]]:
     }
 
 
-# These change where arrays lie, which no library says of itself.
+# These change the alignment of arrays, which no library reports.
 UNSEEN = ("as it is", "large pages", "memory from the heap")
 
 
@@ -121,7 +121,7 @@ def compare(
         done = subprocess.run(
             [*command, f"--junitxml={report}", *map(str, files)],
             cwd=root,
-            # PyTorch finds compiled code by the program alone: that of other kernels is no use.
+            # PyTorch's cache of compiled code does not depend on the kernels: use a new one.
             env=environment(env) | {"TORCHINDUCTOR_CACHE_DIR": folder},
             capture_output=True,
             text=True,

@@ -1,4 +1,4 @@
-"""Functions on arrays and trees of any backend; each calls a method of the arrays' backend."""
+"""Functions on arrays and trees of any backend, which call methods of the arrays' backend."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -165,10 +165,10 @@ def cut(page) -> list[str]:
 
 class Visit(NamedTuple):
     wrong: list[str]  # what a reader would see
-    unfit: list[str]  # what axe says of the unfolded page
+    unfit: list[str]  # faults that axe finds in the unfolded page
     shift: float
     height: int
-    asked: set[str]  # addresses
+    asked: set[str]  # addresses that the page requested
     scrolling: list[str]  # boxes, on a phone
 
 

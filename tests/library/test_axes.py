@@ -288,7 +288,7 @@ CALLS = [
     (lambda x, y, z: F.layer_norm(x, (6,), y, z), (X, (6,), (6,))),
     (lambda x, y, z: F.layer_norm(x, (4, 6), y, z), (X, (4, 6), (4, 6))),
 ]
-# The same, where the node of a kind lies behind that of the result.
+# The same, where the node of this kind is not the result's own but an ancestor.
 NAMED = [
     ("AsStrided", lambda x: x[None].mean(0).as_strided((6, 4), (6, 1)), ((6, 6),)),
     ("AsStrided", lambda x: x[None].mean(0).as_strided((4, 6), (6, 1), 6), ((6, 6),)),

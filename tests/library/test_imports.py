@@ -13,7 +13,7 @@ from support.processes import python
 
 ROOT = Path(persample.__file__).parent
 
-# Top to bottom; modules of one line are siblings. A package stands for all of its modules.
+# Top to bottom; modules on one line are siblings. A package includes all of its modules.
 LAYERS = [
     ["clipping", "privacy"],
     ["per_sample"],

@@ -306,7 +306,7 @@ def test_keys_for_each_sample_are_right(make, way):
     assert_close(np.asarray(found), X * masks)
 
 
-# Where somebody else traces, there is no number to compare, and nothing is asked of it.
+# Inside an outer transform there is no value to compare, and nothing is checked.
 def outer(backend):
     """Return the framework's own (vmap, jit, grad)."""
     if backend == "numpy":

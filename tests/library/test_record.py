@@ -200,7 +200,6 @@ def test_what_needs_no_rows_takes_no_memory_for_them():
 
 @pytest.mark.parametrize("name", ["MLP", "attention"])
 def test_chunks_lie_in_one_buffer_and_notice_a_change(name):
-    """Check the memory; `agree` compares the rows of chunks."""
     model, x = build(name)
     for chunk, count in ((1, B), (3, 2), (B + 1, 1)):
         record = record_of(model, x)

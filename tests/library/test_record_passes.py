@@ -209,7 +209,7 @@ def test_all_parameters_of_a_replay_come_from_one_run_a_sample(kept, monkeypatch
     for ask, answer in answers.items():
         before = len(calls)
         assert_close(ask(), answer)
-        known = kept and ask != record.squared_norms  # rows that the norms were worked out from
+        known = kept and ask != record.squared_norms  # the norms were computed from rows
         assert len(calls) - before == (0 if known else 5)
     before = len(calls)
     record.clipped_sum(1.0)  # with the norms that are known

@@ -112,7 +112,7 @@ PROGRAMS = {
         r(3, 6, 4),
     ),
 }
-# Program -> the operations from which some of its rows are worked out one sample at a time.
+# Program -> the operations from which some of its rows are replayed sample by sample.
 REPLAYED = {
     "an entry for each sample": "AddBackward0",
     "a function of our own": "SquaredBackward",

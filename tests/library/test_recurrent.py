@@ -112,7 +112,6 @@ def test_the_rules_are_taken_and_the_steps_worked_out_once(monkeypatch):
 
 
 def test_clipped_rows_beside_grad():
-    """Compute clipped sums from the pass that writes ``.grad``."""
     torch.manual_seed(0)
     layer, x = LAYERS["two layers both ways"][0](), torch.randn(B, T, D)
     rows = alone(layer, loss_of(layer, x, ("output", "c")))
@@ -198,7 +197,6 @@ def test_frozen_weights_and_weights_made_of_others():
 
 @pytest.mark.parametrize("inside", [False, True])
 def test_in_16_bits(inside):
-    """Run the layer in bfloat16, or under autocast with the backward pass inside."""
     torch.manual_seed(0)
     layer, x = nn.LSTM(D, H, 2, bidirectional=True), torch.randn(B, T, D)
     exact = alone(layer, loss_of(layer, x))

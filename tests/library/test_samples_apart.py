@@ -503,7 +503,6 @@ def test_a_function_of_ones_own_alone_is_run_for_each_sample(name):
 
 
 def test_samples_apart_are_replayed_each_through_its_own_graph():
-    """Count the calls of a custom function: one per sample, as in a loop."""
     calls = []
 
     class Counted(Cube):

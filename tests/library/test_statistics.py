@@ -182,7 +182,6 @@ USES = {
 
 @pytest.mark.parametrize("name", ["numpy", "jax"])
 def test_a_whole_step_is_compiled(name):
-    """Compile rows and all their statistics in one program; compare with NumPy without jit."""
     own, rng = ps.backend(name), np.random.default_rng(0)
     params = {"w": rng.normal(size=3), "m": np.ones((5, 2))}
     data = rng.normal(size=(4, 3)), rng.normal(size=4)

@@ -343,7 +343,6 @@ def test_a_donated_array_is_named_at_the_first_call_and_at_each_later_one(way, w
 
 @pytest.mark.skipif("jax" in MISSING, reason="jax is not installed")
 def test_a_loop_that_donates_its_parameters_goes_on_with_what_comes_back():
-    """Use the result of each step instead of the donated array, as the message advises."""
     rows_of = ps.per_sample_grad(ps.squared_loss)
 
     def step(t, x, y):

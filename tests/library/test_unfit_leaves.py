@@ -131,7 +131,6 @@ def test_the_leaf_is_named_by_its_path_with_a_cure_of_its_own(backend, leaf, pla
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_without_the_leaf_the_rows_are_right(backend, place):
-    """Replace the leaf by None, and compare the rows."""
     make, read, _ = PLACES[place]
     w, x = arrays((W, X), backend)
     rows = ps.per_sample_grad(lambda p, x: (read(p) * x).sum())(make(w, None), x)

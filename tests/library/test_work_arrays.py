@@ -47,7 +47,6 @@ def entry_of_a_matrix(theta, x):
 
 
 def rotation(theta, x):
-    """Fill a rotation matrix entry by entry."""
     r = np.zeros((2, 2))
     r[0, 0] = r[1, 1] = np.cos(theta[0])
     r[1, 0] = np.sin(theta[0])
@@ -207,8 +206,6 @@ def in_a_view(theta, x):
 
 
 def of_another_function(theta, x):
-    """Fill the array in another function."""
-
     def fill(r, values):
         for i, value in enumerate(values):
             r[i] = value

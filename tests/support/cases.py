@@ -114,4 +114,3 @@ CASES = {
 
 # What the published page's first transition must give; the second shows that rows are distinct.
 TD_EXAMPLE = ([0.2, -0.2, 0.1], [[2.0, 1, -2]], [2.0], [[1.0, 2, 0]])
-TD_EXAMPLE_ROWS = [[-3.6, -1.8, 3.6]]

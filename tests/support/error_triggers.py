@@ -192,7 +192,6 @@ def computed_flag():
 
 
 def nan_found():
-    """Find a NaN by anomaly detection, ignoring the warning that this mode gives."""
     zero = torch.zeros(2, requires_grad=True)
     with warnings.catch_warnings(action="ignore"), torch.autograd.detect_anomaly():
         (0 * zero.sqrt()).sum().backward()

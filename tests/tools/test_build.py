@@ -22,7 +22,7 @@ from support import ROOT
 
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 GOOD = "# Page\n\n## Section\n\nSee $x^2$.\n"
-# A fault, and what the build says of it.
+# A fault, and the error message of the build.
 FAULTS = {
     "See {ref}`nowhere`.": "undefined label: 'nowhere'",
     "See {cite}`nobody1900`.": 'could not find bibtex key "nobody1900"',

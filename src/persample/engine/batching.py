@@ -88,7 +88,7 @@ def _along_axis(name):
 
 
 # One row for each primitive: rule(size, batched, *inputs, **params) returns the output with
-# ``size`` samples along axis 0. ``batched`` says which inputs have that axis; at least one does.
+# ``size`` samples along axis 0. ``batched`` has a bool per input: whether it has that axis.
 batch_rules = {
     # An elementwise primitive's rule is itself, once every array has the axis; numbers need none.
     **{name: _spread_all(name) for name, p in PRIMITIVES.items() if p.kind == ELEMENTWISE},

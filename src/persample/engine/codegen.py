@@ -189,7 +189,7 @@ class Program:
         return Text(text, precedence, tuple([r for x in operands for r in x.reads]))
 
     def call_into(self, place: str, eq: Equation) -> str:
-        """Return the call of the equation's ufunc with ``out=place``."""
+        """Return the text of a call of the equation's ufunc with ``out=place``."""
         operands = ", ".join([self.operand(eq, x).text for x in eq.inputs])
         return f"np.{eq.primitive.numpy.__name__}({operands}, out={place})"
 

@@ -39,7 +39,7 @@ REASONS = {
         ),
     ),
 }
-# What to write in place of a function; OTHERWISE is the default.
+# Code to use instead of a function; OTHERWISE is the default.
 WRITE = {
     "allclose": "np.all(np.abs(x - y) < tolerance)",
     "append": "np.concatenate([x, y])",
@@ -71,7 +71,7 @@ OTHERWISE = "it with functions that it has, or compute it outside of the transfo
 # Arguments of a ufunc, and the value with which they have no effect.
 NEUTRAL = {"out": None, "where": True, "casting": "same_kind", "order": "K", "subok": True}
 NEUTRAL |= {"dtype": None, "signature": None}
-# What to write in place of an argument.
+# Code to use instead of an argument.
 INSTEAD = {
     "out": "use the result (a = a + x for a += x)",
     "where": "choose with np.where",

@@ -478,7 +478,7 @@ def _rows(kinds, rule):
 
 
 SPLIT = "Split SplitWithSizes UnsafeSplit"
-# Kinds whose rule is asked for each output, and kinds that make a `Piece` of a `OneSample`.
+# Kinds whose rule is called for each output, and kinds that make a `Piece` of a `OneSample`.
 PER_OUTPUT = {*SPLIT.split(), "Unbind"}
 SLICING = {*SPLIT.split(), "Index", "IndexSelect", "Select", "Slice", "Unbind"}
 # Kinds whose outputs have different sample axes: output index -> axis. An LSTM layer returns the

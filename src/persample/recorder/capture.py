@@ -224,7 +224,10 @@ class TorchCapture:
         torch.autograd.backward(parameters, gradients)
 
     def collect(self) -> tuple[int, dict[str, ParameterRows]]:
-        """Return (B, name -> `ParameterRows`); raise if a saved tensor was changed in place."""
+        """Return (B, name -> `ParameterRows`).
+
+        Raise RuntimeError before a backward pass, or if a saved tensor was changed in place.
+        """
         if self.size is None:
             raise RuntimeError(
                 "record: no backward pass was recorded; call record.backward(losses) with one "

@@ -149,7 +149,7 @@ class Replay:
 
 @dataclass(frozen=True, eq=False)
 class Replayed(Form):
-    """One parameter's rows of a `Replay`."""
+    """The rows of one parameter, computed by a `Replay`."""
 
     run: Replay
     name: str

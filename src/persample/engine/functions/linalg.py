@@ -100,7 +100,7 @@ def det(x, /):
 
 
 def diagonal(x, /, *, offset=0):
-    """Return a diagonal of the last two axes, ``offset`` above the main one (below if < 0)."""
+    """Return the diagonal of the last two axes that is ``offset`` above the main one."""
     x = asarray(x)
     if x.ndim < 2:
         raise ValueError(f"linalg.diagonal: shape {x.shape} is no matrix; give two axes or more.")
@@ -113,7 +113,7 @@ def diagonal(x, /, *, offset=0):
 
 
 def trace(x, /, *, offset=0, dtype=None):
-    """Return the sum of a diagonal, see `diagonal`."""
+    """Return the sum over the diagonal that `diagonal` returns."""
     return sum(diagonal(x, offset=offset), -1, dtype=dtype)
 
 
@@ -199,9 +199,10 @@ def _solve_b(ct, out, a, b):
 
 
 def _cholesky(ct, out, x):
-    """L^-T P(L^T ct) L^-1, symmetric; P takes the lower triangle and half of the diagonal.
+    """Return the cotangent of x: L^-T P(L^T ct) L^-1, symmetric.
 
-    Source: Murray (2016), Differentiation of the Cholesky decomposition, equation 10.
+    P takes the lower triangle and half of the diagonal. Source: Murray (2016), Differentiation of
+    the Cholesky decomposition, equation 10.
     """
     turned = matrix_transpose(out)
     half = np.asarray(1.0 - 0.5 * np.eye(x.shape[-1]), x.dtype)

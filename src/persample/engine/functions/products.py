@@ -110,7 +110,8 @@ def vecdot(x1, x2, /, *, axis=-1):
 def tensordot(x1, x2, /, *, axes=2):
     """Multiply x1 and x2 and sum over pairs of axes.
 
-    An integer pairs the last ``axes`` axes of x1 with the first of x2; two sequences list pairs.
+    An integer pairs the last ``axes`` axes of x1 with the first of x2; otherwise ``axes`` holds
+    the axes of x1 and the axes of x2, two sequences of one length.
     """
     x1, x2 = promote(x1, x2)
     if isinstance(axes, int):
