@@ -107,9 +107,15 @@ def value_and_grad(
 ) -> Callable:
     """Return a function computing ``f`` and its gradient: ``(value, gradient)``.
 
-    ``f`` returns one real number (a 0-d array); with ``has_aux`` a pair of it and a tree, and the
-    result is ``((value, aux), gradient)``. The gradient has the structure, shapes and dtypes of
-    argument ``argnums`` (a tuple of them for a tuple of argnums); zeros where ``f`` ignores it.
+    ``f`` returns one real number (a 0-d array); with ``has_aux`` it returns a pair of this number
+    and a tree, and the result is ``((value, aux), gradient)``. The gradient has the structure,
+    shapes and dtypes of argument ``argnums``; for a tuple of argnums it is a tuple of gradients.
+    It is zero where ``f`` does not depend on the argument.
+
+    Raises
+    ------
+    ValueError : there is no argument ``argnums``, or ``f`` does not return one number.
+    TypeError : a leaf of the argument or the value of ``f`` is not floating-point.
     """
     several = isinstance(argnums, tuple)
 

@@ -73,7 +73,7 @@ class SampleAxis(NamedTuple):
 
 
 class OneSample(NamedTuple):
-    """All entries of a cotangent belong to one sample, number ``sample``."""
+    """The layout in which all entries of a cotangent belong to the same sample, ``sample``."""
 
     sample: int
 

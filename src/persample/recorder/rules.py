@@ -78,11 +78,11 @@ def _always(arg):
 class Rule:
     """The closed form at one input of one operation: ``make(arg, cotangent, saved)`` returns it.
 
-    ``needs``: names of the saved attributes that ``saved`` has. The rule holds if ``fits(arg)``.
-    ``returns``: the class of the form (`OuterSum` for `Outer` as well).
+    ``needs`` are the names of the attributes in ``saved``. The rule applies if ``fits(arg)``.
+    ``returns`` is the class of the form (`OuterSum` for `Outer` as well).
 
-    For a node with several outputs: ``prepare({output index: cotangent}, saved, dtype)`` is called
-    once for all inputs, and ``make`` gets its result in place of the cotangent.
+    If a node has several outputs, ``prepare({output index: cotangent}, saved, dtype)`` is called
+    once for all inputs, and its result is passed to ``make`` instead of the cotangent.
     """
 
     make: Callable[[Argument, Any, dict], Any]

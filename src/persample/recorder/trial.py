@@ -2,7 +2,7 @@
 
 The node's backward is called once per sample, with the cotangents of all other samples set to 0.
 The result must equal that sample's part of the batch's result, and be 0 elsewhere. If this holds
-for all samples, the node keeps the sample axis, at the values of this batch.
+for all samples, the node keeps the samples separate, at the values of this batch.
 """
 
 from typing import Any

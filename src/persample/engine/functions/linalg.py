@@ -201,8 +201,9 @@ def _solve_b(ct, out, a, b):
 def _cholesky(ct, out, x):
     """Return the cotangent of x: L^-T P(L^T ct) L^-1, symmetric.
 
-    P takes the lower triangle and half of the diagonal. Source: Murray (2016), Differentiation of
-    the Cholesky decomposition, equation 10.
+    P takes the lower triangle and half of the diagonal.
+
+    Source: Murray (2016), Differentiation of the Cholesky decomposition, equation 10.
     """
     turned = matrix_transpose(out)
     half = np.asarray(1.0 - 0.5 * np.eye(x.shape[-1]), x.dtype)
