@@ -1,7 +1,7 @@
-"""The page of the package's names: docstrings as this package writes them, and links to them.
+"""The page of the package's names: convert docstrings for Sphinx, and link to their entries.
 
 Sphinx's autodoc reads the docstrings. Their sections have the usual names (Parameters, Returns,
-...), but a parameter is described in the line that names it, so they are rewritten here as lists.
+...), but a parameter is described on the line that names it, so they are rewritten here as lists.
 Every `ps.name` in the text of a page becomes a link to its entry.
 """
 
@@ -75,12 +75,12 @@ def rewritten(lines: list[str]) -> list[str]:
 
 
 def process(app, what, name, obj, options, lines) -> None:
-    """Rewrite, in place, the lines of a docstring that autodoc has read."""
+    """Rewrite the lines of a docstring that autodoc has read, in place."""
     lines[:] = rewritten(lines)
 
 
 class Names(SphinxPostTransform):
-    """Links names of the package in the text of a page to their entries."""
+    """Link names of the package in a page's text to their entries."""
 
     default_priority = 8  # after outputs in Markdown have come, before references are resolved
 

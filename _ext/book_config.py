@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def add_files(app, config):
-    """Add folders of templates and of files to copy; from `_static` every page would load them."""
+    """Add folders of templates and of files to copy; every page would load files in `_static`."""
     config.templates_path.append(str(Path(__file__).with_name("templates")))
     for name in ("vendor", "live"):
         config.html_static_path.append(str(Path(__file__).with_name(name)))
@@ -14,7 +14,7 @@ def add_files(app, config):
 def read_pages_alone(app, config):
     """Restrict Sphinx to the pages of `_toc.yml` and the top-level folders that hold them.
 
-    Otherwise it would walk through every other folder, such as an environment of 50,000 files.
+    Otherwise it would search every folder, such as an environment of 50,000 files.
     """
     pages = list(config.external_site_map)
     config.include_patterns = [page + end for page in pages for end in ("", *config.source_suffix)]
@@ -24,10 +24,10 @@ def read_pages_alone(app, config):
 
 
 def set_address(app, config):
-    """Take the published address from BOOK_URL; without one, write no absolute links.
+    """Set the published address from BOOK_URL; without one, write no absolute links.
 
-    A sitemap and a social card need an absolute address. A book built at home has none, and
-    none is invented: the sitemap is left out and the card's address stays relative.
+    A sitemap and a social card need an absolute address. In a local build, which has none, the
+    sitemap is left out and the card's address stays relative.
     """
     url = os.environ.get("BOOK_URL", "").strip()
     if url:

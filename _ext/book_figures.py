@@ -1,9 +1,9 @@
 """Write SVG drawings into the pages themselves, so that they take the page's font and colours.
 
-A drawing that is a file of its own gets neither. `_static/book.css` says what the
-colours of its text, its axes and its lines become in light and in dark: `--ink-22262b` stands for
-#22262b; a colour without an entry stays as it is. It also says how large letters are: those that a
-drawing sets smaller or larger than its others, as in a formula, stay so beside them.
+A drawing in a separate file gets neither. `_static/book.css` maps the colours of its text, axes
+and lines to those of light and dark pages: `--ink-22262b` replaces #22262b; a colour without an
+entry is unchanged. It also sets the size of letters; text that a drawing sets smaller or larger
+than the rest, as in a formula, keeps its relative size.
 """
 
 import base64
@@ -26,14 +26,14 @@ RASTER = re.compile(r'<image (?=[^>]*?href="data:image/png;base64,([^"]*)")')
 
 
 def grounded(raster: re.Match) -> str:
-    """Give a picture in a drawing the class `grounded` if its ground is white."""
+    """Give a picture in a drawing the class `grounded` if its background is white."""
     with Image.open(io.BytesIO(base64.b64decode(raster[1]))) as picture:
         colours = picture.convert("RGB").getcolors(picture.width * picture.height)
     return raster[0] + 'class="grounded" ' * any(min(c) > WHITE for _, c in colours)
 
 
 def inline(drawing: str, number: int, inks: set[str], alt: str, classes: str) -> str:
-    """Return a drawing as HTML for a page; ``number`` makes its ids different from others'."""
+    """Return a drawing as HTML for a page; ``number`` keeps its ids different from others'."""
     _, head, body = re.split(r"(<svg[^>]*>)", drawing.replace("xlink:href", "href"), maxsplit=1)
     # A drawing without a text of its own is an ornament, as on a card, which shows a part of it.
     small = not alt and re.search(r'<view id="small" viewBox="([^"]*)"', body)
@@ -61,7 +61,7 @@ def inline(drawing: str, number: int, inks: set[str], alt: str, classes: str) ->
 
 
 def put(app, pagename, templatename, context, doctree) -> None:
-    """Replace the SVG images of a page by their drawings."""
+    """Replace the SVG images of a page by the drawings themselves."""
     sheet = Path(app.srcdir, "_static/book.css")
     style = sheet.read_text(encoding="utf-8") if sheet.is_file() else ""
     inks = set(re.findall(r"--ink-(\w{6}):", style))

@@ -19,7 +19,7 @@ ENVIRONMENT = "pyvenv.cfg", "conda-meta"  # one of which lies in every environme
 
 
 def version(root: Path) -> str | None:
-    """Return the package's version, or None for a book that has no package."""
+    """Return the package's version, or None for a book without a package."""
     path = root / "pyproject.toml"
     if not path.is_file():
         return None
@@ -32,7 +32,7 @@ def names(number: str) -> tuple[str, str]:
 
 
 def files(root: Path) -> list[Path]:
-    """List the files of the repository, without those in `.gitignore` and environments."""
+    """List the files of the repository, without ignored files and environments."""
     lines = (root / ".gitignore").read_text(encoding="utf-8").splitlines()
     built = [".git", *(line.rstrip("/") for line in lines if line and not line.startswith("#"))]
 
@@ -50,7 +50,7 @@ def files(root: Path) -> list[Path]:
 
 
 def make_archive(root: Path, target: Path) -> None:
-    """Write the files of the repository into the zip ``target``, in a folder of the same name."""
+    """Write the repository's files into the zip file ``target``, in a folder of the same name."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in files(root):
             archive.write(path, f"{target.stem}/{path.relative_to(root).as_posix()}")
@@ -69,7 +69,7 @@ def make_wheel(root: Path, folder: Path) -> None:
 
 
 def note(number: str) -> str:
-    """Return the Markdown that tells how to run a downloaded notebook."""
+    """Return the Markdown that explains how to run a downloaded notebook."""
     wheel, archive = names(number)
     return (
         f"**To run this notebook:** unpack `{archive}`, which its page offers in the same menu,"
@@ -79,7 +79,7 @@ def note(number: str) -> str:
 
 
 def with_note(text: str, number: str) -> str:
-    """Return the notebook (JSON text) with that note as first cell, in place of an older one."""
+    """Return the notebook (JSON text) with the note as first cell, replacing an older note."""
     notebook = json.loads(text)
     cells = [cell for cell in notebook["cells"] if cell.get("id") != NOTE]
     first = {"cell_type": "markdown", "id": NOTE, "metadata": {}, "source": [note(number)]}
@@ -88,7 +88,7 @@ def with_note(text: str, number: str) -> str:
 
 
 def finish(app, exception) -> None:
-    """Write wheel and archive beside the pages, and the note into each notebook."""
+    """Write wheel and archive beside the pages, and add the note to each notebook."""
     root = Path(app.srcdir)
     number = version(root)
     if exception or not app.builder.search or number is None:

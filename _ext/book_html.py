@@ -1,7 +1,7 @@
-"""Correct the pages that theme and extensions make: scripts, icons, ids, terms, pictures.
+"""Correct the pages that theme and extensions produce: scripts, icons, ids, terms, pictures.
 
-Each function corrects one thing; `setup` at the end says when each runs. Faults in a template of
-the theme are corrected in `templates/`, those that concern screen readers in `_static/book.js`.
+Each function makes one correction; `setup` at the end connects each to its event. Corrections to a
+template of the theme are in `templates/`, those for screen readers in `_static/book.js`.
 """
 
 import itertools
@@ -26,10 +26,10 @@ STYLE = re.compile(r' style="width: (\d+)px; height: (\d+)px;"')
 
 
 def drop_scripts(app, pagename, templatename, context, doctree):
-    """Leave out unused scripts: thebe's, which fails on every page, and those of Sphinx's search.
+    """Remove unused scripts: thebe's, which fails on every page, and those of Sphinx's search.
 
-    MathJax is left out of pages without a formula. The other scripts wait until the page has
-    been parsed, except for the one that scripts in the page need.
+    MathJax is removed from pages without a formula. The other scripts are deferred until the page
+    has been parsed, except for the one that scripts in the page need.
     """
     unused = ["thebe", "doctools", "sphinx_highlight"]
     if not re.search(r'class="(?:[^"]* )?math[ "]', context.get("body", "")):
@@ -48,7 +48,7 @@ def drop_scripts(app, pagename, templatename, context, doctree):
 
 
 def cut_icons(app, exception):
-    """Leave in the theme's font and style sheet only the icons that some page shows."""
+    """Remove from the theme's font and style sheet all icons that no page shows."""
     if exception or not app.builder.search:
         return
     static = Path(app.outdir, "_static")
@@ -74,7 +74,7 @@ def cut_icons(app, exception):
 
 
 def drop_repeated_ids(app, doctree, docname):
-    """Remove the ids of the bodies of exercises, solutions and proofs, which repeat on a page."""
+    """Remove the ids of the bodies of exercises, solutions and proofs, which are not unique."""
     for section in doctree.findall(nodes.section):
         if section["ids"] and re.fullmatch("(exercise|solution|proof)-content", section["ids"][0]):
             section["ids"] = []
@@ -82,7 +82,7 @@ def drop_repeated_ids(app, doctree, docname):
 
 @cache
 def meanings(env) -> dict[str, str]:
-    """Return {id of a term: its definition} of the glossary."""
+    """Return {id of a term: its definition} from the glossary."""
     if GLOSSARY not in env.all_docs:
         return {}
     return {
@@ -94,7 +94,7 @@ def meanings(env) -> dict[str, str]:
 
 
 def explain_terms(app, doctree, docname):
-    """Give links to the glossary the definition as title, unless it contains TeX."""
+    """Give links to the glossary the definition as their title, unless it contains TeX."""
     for link in doctree.findall(nodes.reference):
         text = meanings(app.env).get(link.get("refuri", "").partition("glossary.html#")[2], "\\")
         if "\\" not in text:
@@ -127,8 +127,8 @@ def write_margin_notes(app, doctree, docname):
 def size_pictures(app, pagename, templatename, context, doctree):
     """Give pictures width and height attributes; load all but the first lazily.
 
-    The browser then reserves their space before they are loaded, so that text does not move,
-    and can still make them narrower, which a size in a style attribute forbids.
+    The browser then reserves their space before they are loaded, so that text does not move. It
+    can still make them narrower, which a size in a style attribute would forbid.
     """
     sources = {name: uri for uri, name in app.builder.images.items()}
     count = itertools.count()
@@ -146,7 +146,7 @@ def size_pictures(app, pagename, templatename, context, doctree):
 
 
 def open_chapter(app, pagename, templatename, context, doctree):
-    """Write the name of its part above a chapter's title, and set the number's point apart."""
+    """Write the part's name above a chapter's title, and separate the number's point."""
     parts = {
         item: part.caption
         for part in app.config.external_site_map.root.subtrees

@@ -1,8 +1,8 @@
 """Make lines of code and text break in the right places in the built pages.
 
-Each line of code is an element, so that `book.css` can wrap it on a phone and on paper and indent
-the rest by two columns. A formula is not separated from a comma or bracket beside it. Pages get
-the light theme as default, for browsers without scripts.
+Each line of code becomes an element, so that `book.css` can wrap it on a phone and on paper and
+indent the continuation by two columns. A formula is not separated from an adjacent comma or
+bracket. Pages default to the light theme, for browsers without scripts.
 """
 
 import re
@@ -37,13 +37,13 @@ def in_lines(match: re.Match) -> str:
 
 
 def together(match: re.Match) -> str:
-    """Return a formula and the text that touches it in an element that does not break."""
+    """Return a formula and the adjacent text in an element that does not break."""
     touches = match[1] or match[3]
     return f'<span class="together">{match[0]}</span>' if touches else match[0]
 
 
 def finish(app, exception) -> None:
-    """Process every page; write only those that change, so that the others keep their date."""
+    """Process every page; write only changed pages, so that the others keep their date."""
     for page in [] if exception else Path(app.outdir).rglob("*.html"):
         html = page.read_text(encoding="utf-8")
         mended = CODE.sub(in_lines, html)

@@ -15,13 +15,13 @@
     >
     > *This figure moves on the page of the book.*
 
-A notebook shows the box as it stands. The built page drops the last paragraph. The answer comes
-below the figure, all other words above it. Its program is `live/NAME.js`, which uses
-`live/live.js`. The picture, with what its paragraph says below it, is shown without JavaScript,
-in print, and in the notebook; a box without one needs a static figure beside it. `book.css` says
-how much room a figure takes, so that nothing moves when it comes.
+A notebook shows the box unchanged. The built page drops the last paragraph, and puts the answer
+below the figure and all other words above it. The figure's program is `live/NAME.js`, which uses
+`live/live.js`. The picture, with the text below it in its paragraph, is shown without JavaScript,
+in print, and in the notebook; a box without a picture needs a static figure beside it. `book.css`
+defines the space that a figure takes, so that nothing moves when it appears.
 
-Words of the text may put the figure into a state; here as it starts, with another bound:
+Words of the text can set the figure to a state; here its first state, with another bound:
 
     *with a bound of 2*<!-- set: bound=2 -->
 """
@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 class live_figure(nodes.General, nodes.Element):
-    """A live figure; its children are the words above and below it."""
+    """The node of a live figure; its children are the words above and below it."""
 
 
 def folded(box: nodes.admonition) -> list[nodes.Node]:
@@ -54,7 +54,7 @@ def folded(box: nodes.admonition) -> list[nodes.Node]:
 
 
 class Live(SphinxTransform):
-    """Replaces the boxes that name a live figure by `live_figure` nodes."""
+    """Replace the boxes that name a live figure by `live_figure` nodes."""
 
     default_priority = 500
 
@@ -79,7 +79,7 @@ class Live(SphinxTransform):
 
 
 def state(name, rawtext, text, lineno, inliner, options=None, content=None):
-    """Return words that put the figure of the page into a state: {set}`words <key=1 list=2,3>`."""
+    """Return words that set the page's figure to a state: {set}`words <key=1 list=2,3>`."""
     words, values = re.fullmatch(r"(.+) <([^>]+)>", text, re.DOTALL).groups()
     opens = f'<span class="live-set" data-set="{html.escape(values)}">'
     parts = (opens, html.escape(words), "</span>")
@@ -92,7 +92,7 @@ def label(name: str) -> str:
 
 
 def opening(name: str) -> str:
-    """Return the opening tags of a figure's box, which its script makes visible."""
+    """Return the opening tags of a figure's box, which is hidden until its script runs."""
     return (
         f'<div class="live" id="live-{name}" hidden role="group" aria-labelledby="{label(name)}">'
         "<div>"
@@ -100,17 +100,17 @@ def opening(name: str) -> str:
 
 
 def visit_html(translator, node):
-    """Open the figure's box, which stays hidden until its script runs."""
+    """Write the opening tags of the figure's box."""
     translator.body.append(opening(node["name"]))
 
 
 def depart_html(translator, node):
-    """Close the box."""
+    """Write the closing tags of the box."""
     translator.body.append("</div>\n")
 
 
 def add_scripts(app, pagename, templatename, context, doctree):
-    """Add the scripts of a page's live figures; they run when the page has been parsed."""
+    """Add the scripts of a page's live figures, to run after the page has been parsed."""
     figures = [node["name"] for node in doctree.findall(live_figure)] if doctree else []
     for name in [COMMON, *figures] if figures else []:
         app.add_js_file(f"{name}.js", loading_method="defer")

@@ -65,17 +65,17 @@ HOST = re.compile(r"(?<![\w/.])((?:[\w-]+\.)+(?:com|org|dev|net|cn|io)/[^\s{},]+
 
 
 def anchor(heading: str) -> str:
-    """Return a heading as Jupyter writes it in a link: `The-heading`."""
+    """Return a heading in the form that Jupyter uses in links: `The-heading`."""
     return re.sub(r"[`*\\]", "", heading).strip().replace(" ", "-")
 
 
 def slug(heading: str) -> str:
-    """Return a heading or a term as GitHub and MyST write it in a link: `the-heading`."""
+    """Return a heading or a term in the form that GitHub and MyST use in links: `the-heading`."""
     return re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-")
 
 
 def address(key: str, fields: dict[str, str]) -> str:
-    """Return the URL of a work in the bibliography, or its place there if it has none."""
+    """Return the URL of a work, or its place in the bibliography if it has none."""
     said = " ".join(fields.get(name, "") for name in ("howpublished", "note")).replace("\\", "")
     paper = fields.get("eprint") or "".join(re.findall(r"arXiv:(\d+\.\d+)", said))
     for there, url in (
@@ -110,7 +110,7 @@ def _places(path: Path, changed: float) -> dict[str, str]:
 
 
 def places(path: Path) -> dict[str, str]:
-    """Return {heading, as written in links: label} of a page."""
+    """Return {heading in the form used in links: label} of a page."""
     return _places(path, path.stat().st_mtime) if path.is_file() else {}
 
 
@@ -122,21 +122,21 @@ def terms(glossary: str) -> dict[str, str]:
 
 
 def box(kind: str, title: str, body: str, options: tuple[str, ...] = ()) -> str:
-    """Return a MyST directive in a fence that is longer than the fences in its body."""
+    """Return a MyST directive whose fence is longer than the fences in its body."""
     fence = "`" * max([3, *(len(run) + 1 for run in re.findall(r"^`{3,}", body, re.M))])
     head = "\n".join([f"{fence}{{{kind}}} {title}".rstrip(), *options])
     return f"{head}\n{body.strip()}\n{fence}" if body.strip() else f"{head}\n{fence}"
 
 
 class Page:
-    """One notebook: turns its cells into MyST, and keeps track of exercises and solutions."""
+    """One notebook: converts its cells to MyST, and tracks open exercises and solutions."""
 
     def __init__(self, path: Path, works: dict[str, str], meanings: dict[str, str]):
         self.path, self.works, self.meanings = path, works, meanings
         self.exercise, self.solving, self.linked = "", False, set()
 
     def cells(self, cells: list[dict]) -> list[dict]:
-        """Return the cells of the page, without those that only the notebook shows."""
+        """Return the cells of the page, without those for the notebook only."""
         made = []
         for cell in cells:
             if cell["cell_type"] == "markdown":
@@ -228,12 +228,12 @@ class Page:
 
 
 def coloured(match: re.Match) -> str:
-    """Return a symbol with the class of its colour; other matches stay as they are."""
+    """Return a symbol with the class of its colour; other matches are unchanged."""
     return f"[{match[0]}]{{.{SYMBOLS[match[0]]}}}" if match[0] in SYMBOLS else match[0]
 
 
 def read(app, docname: str, source: list[str]) -> None:
-    """Turn a notebook into MyST when Sphinx reads it; read it again if a page it links changes."""
+    """Convert a notebook to MyST when Sphinx reads it; read it again if a linked page changes."""
     path = Path(app.env.doc2path(docname))
     if path.suffix != ".ipynb":
         return

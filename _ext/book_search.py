@@ -30,9 +30,9 @@ def is_left_out(node: nodes.Node) -> bool:
 
 
 def name_of(node: nodes.Node) -> str:
-    """Return the id by which to link to a place; "" if the node is none or has no id of its own.
+    """Return the id for links to a place; "" if the node is not a place or has no id.
 
-    The inner section of an exercise, whose id ends in "-content", counts as none.
+    The inner section of an exercise, whose id ends in "-content", is not a place.
     """
     if not isinstance(node, PLACES):
         return ""
@@ -41,9 +41,9 @@ def name_of(node: nodes.Node) -> str:
 
 
 def places(doctree: nodes.document, address: str) -> list[dict]:
-    """Return a dict for every place of a page: place (address), heading, words and code.
+    """Return a dict for every place of a page: its address, heading, words and code.
 
-    What is left out of the index is removed from ``doctree``.
+    Nodes that are left out of the index are removed from ``doctree``.
     """
     for node in list(doctree.findall(is_left_out)):
         if node.parent is not None:
@@ -91,7 +91,7 @@ def finish(app, exception) -> None:
 
 
 def write(folder: Path, found: list[dict]) -> None:
-    """Write the script of the search with the places ``found`` in it."""
+    """Write the search script with the index of the places ``found``."""
     code = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
     code = f"const bookPlaces = {json.dumps(found, ensure_ascii=False)};\n{code}"
     Path(folder, "_static/book_search.js").write_text(code, encoding="utf-8")

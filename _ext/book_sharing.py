@@ -18,13 +18,13 @@ FIGURE, PICTURE = "chapters/images/digits-light.png", "_images/share.png"
 
 
 def settings(root: Path) -> dict[str, dict[str, str]]:
-    """Return {page: its metadata}, empty if there is no `chapters/pages.toml`."""
+    """Return {page: its metadata}, empty without `chapters/pages.toml`."""
     path = root / "chapters" / "pages.toml"
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def draw(app, exception) -> None:
-    """Write the picture shown with links to the book: the landing page's figure on white."""
+    """Draw the picture shown with links to the book: the landing page's figure on white."""
     figure = Path(app.srcdir, FIGURE)
     if exception or app.builder.format != "html" or not figure.is_file():
         return
@@ -36,7 +36,7 @@ def draw(app, exception) -> None:
 
 
 def describe(app, pagename, templatename, context, doctree) -> None:
-    """Put a page's description and the address of the picture into its head."""
+    """Write a page's description and the address of the picture into its head."""
     said = settings(Path(app.srcdir))
     if pagename not in said or app.builder.format != "html":
         return
@@ -63,7 +63,7 @@ def describe(app, pagename, templatename, context, doctree) -> None:
 
 
 def dated(root: Path) -> datetime.date:
-    """Return the date of the last commit, or today's where there is no git."""
+    """Return the date of the last commit, or today's date without git."""
     known = ""
     if (root / ".git").exists() and shutil.which("git"):
         command = ["git", "log", "-1", "--format=%cs"]
@@ -73,7 +73,7 @@ def dated(root: Path) -> datetime.date:
 
 
 def set_footer(app, config) -> None:
-    """Put the version and its date into the footer of every page; add the page 404."""
+    """Write the version and its date into the footer of every page; add the page 404."""
     root = Path(app.srcdir)
     if (number := version(root)) is not None:
         say = partial(translated, root, config.language)

@@ -1,14 +1,14 @@
-"""The book in other languages: a second build from the same notebooks, put beside the first.
+"""The book in other languages: a second build from the same notebooks, beside the first.
 
     python _ext/book_translation.py            builds it
-    python _ext/book_translation.py PAGE ...   builds it, then brings catalogs up to date
+    python _ext/book_translation.py PAGE ...   builds it, then updates the catalogs of pages
 
-For each folder of `locale/`, Sphinx reads the book by its catalogs of messages, in the layout of
+For each folder of `locale/`, Sphinx reads the book with its message catalogs, in the layout of
 sphinx-intl, and writes the pages whose catalog has more than a title: `zh/index.html` beside
-`index.html`. They share its static files. A link to a page that is not translated leads to the
-English one and says so. The texts of templates and scripts are in `site.po`; a script of a page
-translates its own with `say` (`templates/say.js`). A paragraph without a confirmed translation
-stays English, with the class `untranslated`.
+`index.html`. Both share the static files. A link to a page that is not translated leads to the
+English one, with a note. The texts of templates and scripts are in `site.po`; a script translates
+its texts with `say` (`templates/say.js`). A paragraph without a confirmed translation stays
+English, with the class `untranslated`.
 """
 
 import json
@@ -41,12 +41,12 @@ EXERCISE = re.compile(r"^(`{3,}\{exercise\} )(.+)$", re.M)
 
 
 def code(language: str) -> str:
-    """Return the name of a language in addresses: zh for zh_CN."""
+    """Return the name of a language in URLs: zh for zh_CN."""
     return language.partition("_")[0]
 
 
 def catalog(root: Path, language: str, name: str) -> Path:
-    """Return the path of the catalog of messages of a page, or of `SITE`."""
+    """Return the path of the message catalog of a page, or of `SITE`."""
     return Path(root, "locale", language, "LC_MESSAGES", f"{name}.po")
 
 
@@ -58,18 +58,18 @@ def _messages(path: Path, changed: float) -> dict[str, str]:
 
 
 def messages(path: Path) -> dict[str, str]:
-    """Return {English: translation} of a catalog; a translation marked as fuzzy is "" there."""
+    """Return {English: translation} of a catalog, with "" for a fuzzy translation."""
     return _messages(path, path.stat().st_mtime) if path.is_file() else {}
 
 
 def words(root: Path, language: str) -> dict[str, str]:
-    """Return {English: translation} of those texts of templates and scripts that have one."""
+    """Return {English: translation} of the translated texts of templates and scripts."""
     found = messages(catalog(root, language, SITE))
     return {english: said for english, said in found.items() if said}
 
 
 def translated(root: Path, language: str, english: str) -> str:
-    """Return the translation of a text by `site.po`, or the English if there is none."""
+    """Return the translation of a text from `site.po`, or the text itself if there is none."""
     return words(root, language).get(english, english)
 
 
@@ -85,7 +85,7 @@ def _pages(folder: Path) -> list[str]:
 
 
 def pages(root: Path, language: str) -> list[str]:
-    """Return the pages with more than the title translated, and the page of search results."""
+    """Return the pages with more than the title translated, and the search page."""
     return [n for n in _pages(catalog(root, language, SITE).parent) if n != SITE] + [SEARCH]
 
 
@@ -112,7 +112,7 @@ def prepare(app, config) -> None:
 
 
 def begin(app) -> None:
-    """Compile every catalog; write no search index, as the English build's is shared."""
+    """Compile every catalog, and write no search index: the English build's is shared."""
     if app.config.language != ENGLISH:
         app.builder.compile_update_catalogs()
         app.builder.search = False
@@ -120,13 +120,13 @@ def begin(app) -> None:
 
 
 def outline(text: str) -> str:
-    """Return only the parts of a text that links lead to: headings, labels and exercises."""
+    """Return only the targets of links in a text: headings, labels and exercises."""
     found = [match["kept"] or "" for match in PLACES.finditer(text)]
     return "\n\n".join(k + "\n```" * k.startswith("```") for k in found if k)
 
 
 def read(app, docname: str, source: list[str]) -> None:
-    """Translate titles of exercises in ``source``; of other pages leave only the `outline`."""
+    """Translate exercise titles in ``source``; reduce untranslated pages to their `outline`."""
     language, root = app.config.language, Path(app.srcdir)
     if language == ENGLISH:
         return
@@ -152,9 +152,10 @@ def read(app, docname: str, source: list[str]) -> None:
 
 
 def is_shown(node: nodes.Element) -> bool:
-    """Return whether a text is to be translated as a message of its page.
+    """Return whether a text is translated as a message of its page.
 
-    book_live.py drops the first two of a live figure; `read` translates titles of exercises.
+    It is not if book_live.py drops it (the first and the last text of a live figure), or if `read`
+    translates it (the titles of exercises).
     """
     box = node.parent
     is_live = isinstance(box, nodes.admonition) and str(box["classes"]).count("live-")
@@ -165,7 +166,7 @@ def is_shown(node: nodes.Element) -> bool:
 
 
 class Messages(SphinxTransform):
-    """Stores the messages of a page before Sphinx translates them."""
+    """Store the messages of a page before Sphinx translates them."""
 
     default_priority = 15
 
@@ -177,7 +178,7 @@ class Messages(SphinxTransform):
 
 
 class AfterTranslation(SphinxTransform):
-    """Removes the mark of pictures as untranslated; adds the English word to translated terms."""
+    """Unmark pictures as untranslated, and add the English word to translated terms."""
 
     default_priority = 30
 
@@ -192,7 +193,7 @@ class AfterTranslation(SphinxTransform):
 
 
 def add_links(app, pagename, templatename, context, doctree) -> None:
-    """Give a page's context its address in each language, and the texts of its scripts."""
+    """Add to a page's context its address in each language, and the texts of its scripts."""
     root, mine = app.srcdir, app.config.language
     context["words"] = words(root, mine) if mine != ENGLISH else {}
     others = [one for one in languages(root) if pagename in pages(root, one)]
@@ -212,7 +213,7 @@ def add_links(app, pagename, templatename, context, doctree) -> None:
 
 
 def drop_script(app, pagename, templatename, context, doctree) -> None:
-    """Leave out Sphinx's own translation of its scripts, which the book does not have."""
+    """Remove Sphinx's script of translations, which the book does not use."""
     scripts = context.get("script_files", [])
     context["script_files"] = [s for s in scripts if "translations.js" not in str(s.filename)]
 
@@ -243,7 +244,7 @@ def note(app, exception) -> None:
 
 
 def mended(html: str, page: str, here: set[str], said: dict[str, str]) -> str:
-    """Return the HTML of a translated page for its folder: links and labels are adapted.
+    """Return the HTML of a translated page with links and labels adapted to its folder.
 
     ``here`` are the translated pages; ``said`` has the translations of labels.
     """
@@ -270,7 +271,7 @@ def mended(html: str, page: str, here: set[str], said: dict[str, str]) -> str:
 
 
 def build(root: Path, language: str) -> int:
-    """Build the pages of a language beside the English ones; return 0, or 1 if that failed."""
+    """Build the pages of a language beside the English ones; return the exit status, 0 or 1."""
     # Its grammars take seconds, for a check of addresses in the settings.
     sys.modules.setdefault("rfc3987_syntax", None)
     from book_search import write, written
@@ -304,7 +305,7 @@ def build(root: Path, language: str) -> int:
 
 
 def said(root: Path, language: str) -> dict[str, list[str]]:
-    """Return {page: its messages, in English} of the last build in a language."""
+    """Return {page: its messages, in English} from the last build in a language."""
     return json.loads(Path(root, "_build", language, "messages.json").read_text("utf-8"))
 
 
@@ -321,7 +322,7 @@ def unconfirmed(root: Path) -> list[str]:
 
 
 def update(root: Path, language: str, name: str) -> None:
-    """Bring a catalog up to date: new messages are empty, changed ones marked as fuzzy."""
+    """Update a catalog: new messages are empty, changed ones are marked as fuzzy."""
     path, page = catalog(root, language, name), Catalog()
     with path.open("rb") as file:
         found = read_po(file)

@@ -27,7 +27,7 @@ FLAGS = [
 
 
 class NoBrowser(Exception):
-    """No browser could be started; the message says how to install one."""
+    """Raised if no browser can be started; the message tells how to install one."""
 
 
 class _Quiet(SimpleHTTPRequestHandler):
@@ -36,7 +36,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 class Zipped(_Quiet):
-    """Serves files gzipped, as a web host does, except for woff and PNG files."""
+    """A request handler that gzips files, except woff and PNG, as a web host does."""
 
     def do_GET(self) -> None:
         path = Path(self.translate_path(self.path))
@@ -68,7 +68,7 @@ def serve(folder: Path = HTML, handler: type = _Quiet) -> Iterator[str]:
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """Yield a running Chromium, the system's or else Playwright's; raise NoBrowser without one."""
+    """Yield a running Chromium, the system's or Playwright's; raise NoBrowser if there is none."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     with sync_playwright() as playwright:
         try:

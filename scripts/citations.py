@@ -24,7 +24,7 @@ KEYS = {url: key for key, url in ADDRESSES.items()}
 
 
 def words(entry: Entry) -> tuple[str, str]:
-    """Return the authors as they are cited ("Abadi et al."), and the year."""
+    """Return (authors as cited, such as "Abadi et al.", year)."""
     people = entry.persons["author"]
     names = [
         " ".join(str(name) for name in (*one.rich_prelast_names, *one.rich_last_names))
@@ -36,7 +36,7 @@ def words(entry: Entry) -> tuple[str, str]:
 
 
 def in_brackets(*keys: str) -> str:
-    """Return a citation of one or more works in brackets, as Markdown links."""
+    """Return a citation of one or more works in parentheses, as Markdown links."""
     links = (f"[{', '.join(words(WORKS[key]))}]({ADDRESSES[key]})" for key in keys)
     return f"({'; '.join(links)})"
 
@@ -48,7 +48,7 @@ def in_text(key: str) -> str:
 
 
 def corrected(text: str) -> str:
-    """Return text with citations by key written out, and known ones corrected."""
+    """Return the text with citations by key expanded, and existing ones corrected."""
     text = re.sub(r"\[@(\w+(?:; ?@\w+)*)\]", lambda m: in_brackets(*re.split("; ?@", m[1])), text)
     text = re.sub(r"@\[(\w+)\]", lambda m: in_text(m[1]), text)
     known = lambda m, made: made(KEYS[m[1]]) if m[1] in KEYS else m[0]  # noqa: E731

@@ -1,9 +1,9 @@
-"""Draw the picture that opens the README and the landing page, from the program of chapter 1.
+"""Draw the picture at the top of the README and the landing page, with chapter 1's program.
 
-Eight digits, the gradient of each, their mean, and the mean of the clipped ones: dark ink for
-light pages, light ink for dark ones.
+It shows eight digits, the gradient of each, their mean, and the mean of the clipped gradients: in
+dark ink for light pages, in light ink for dark ones.
 
-python scripts/draw_pictures.py [FOLDER]      chapters/images without one
+python scripts/draw_pictures.py [FOLDER]      by default into chapters/images
 """
 
 import sys
@@ -20,7 +20,7 @@ INKS = {"light": "#22262b", "dark": "#e6edf3"}  # by the page that the picture i
 
 
 def computed() -> dict:
-    """Run chapter 1 up to the clipped mean; return the dict of names that it defines."""
+    """Run chapter 1 up to the clipped mean; return the dict of the names it defines."""
     names: dict = {}
     for cell in nbformat.read(CHAPTER, as_version=4).cells:
         left_out = {"raises-exception", "remove-cell"} & set(cell.metadata.get("tags", []))
@@ -32,7 +32,7 @@ def computed() -> dict:
 
 
 def digits(names: dict, page: str) -> Figure:
-    """Return the figure: the negative gradients for the weights of class 3, and both means."""
+    """Return the figure: negative gradients for the weights of class 3, and both means."""
     with plt.rc_context({"text.color": INKS[page], "figure.constrained_layout.use": True}):
         figure, axes = plt.subplots(2, 5, figsize=(5.8, 2.8))
         pictures = [*-names["rows"][:, 3], -names["model"].weight.grad[3], -names["clipped"][3]]

@@ -1,9 +1,9 @@
-"""Execute notebooks in place from a clean kernel and write them in one normal form.
+"""Execute notebooks in place in a new kernel, and write them in one normal form.
 
     python scripts/execute_notebooks.py [--only td0]
 
-Two runs on two machines give the same file: no timing, no local path, no versions. A notebook
-is written only when all of it ran; one that fails leaves the file as it was.
+Two runs on two machines give the same file: no timings, local paths or versions. A notebook is
+written only after all of it ran; one that fails is left unchanged.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def run(notebook: nbformat.NotebookNode, folder: Path, timeout: int = 300) -> No
 
 
 def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Remove from a notebook, in place, what differs between runs; keep cell ids; return it."""
+    """Remove what differs between runs from a notebook, in place; return it. Cell ids stay."""
     notebook.metadata = nbformat.from_dict(METADATA)
     notebook.nbformat_minor = 5
     for cell in notebook.cells:
@@ -91,8 +91,8 @@ def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 def shorten(traceback: list[str]) -> list[str]:
     """Return a traceback with only the frames of the notebook's own cells, and the message.
 
-    Frames inside a package become one line that names it. Colour codes are removed, as neither
-    the book's pages nor diffs show them.
+    Consecutive frames inside a package become one line with its name. Colour codes are removed,
+    since neither the book's pages nor diffs show them.
     """
     parts = [ANSI.sub("", part).strip("\n") for part in traceback]
     if len(parts) < 3 or parts[0] == TRACEBACK:  # a syntax error has no frames; done already

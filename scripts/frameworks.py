@@ -1,12 +1,12 @@
-"""Run the programs of all frameworks, each in an environment of its own, and store the results.
+"""Run the programs of all frameworks, each in its own environment, and store the results.
 
     python scripts/frameworks.py                     all of them (make frameworks)
-    python scripts/frameworks.py --only tensorflow   one, and keep what is stored of the others
+    python scripts/frameworks.py --only tensorflow   one; the others' stored results stay
     python scripts/frameworks.py --keep-times        time nothing; keep the stored times
 
 Each framework has a program in `benchmarks/frameworks/` and, if the book's own environment lacks
-it, a file of requirements beside it. Results are stored with versions and date, and a framework
-that cannot be installed with the reason. Timing needs a machine on which nothing else runs.
+it, a requirements file beside it. Results are stored with versions and date, or with the reason
+why a framework cannot be installed. Timing needs a machine on which nothing else runs.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def uv(*arguments: str) -> None:
 
 
 def environment(name: str, folder: Path) -> str:
-    """Return the path of the Python to run a program with; make its environment if it has one."""
+    """Return the path of the Python that runs a program; make its environment if needed."""
     requirements = PROGRAMS / f"requirements-{name}.txt"
     if not requirements.exists():
         return sys.executable
@@ -95,8 +95,8 @@ def today() -> str:
 def timed(name: str, found: dict, before: dict) -> dict:
     """Return ``found`` with the date and machine of its times, or with the times of ``before``.
 
-    The latter if nothing was timed (--keep-times); RuntimeError if they are of another version.
-    A program that has no times is returned as it is.
+    The times of ``before`` are used if nothing was timed (--keep-times); raise RuntimeError if
+    they are of another version. A program without times is returned unchanged.
     """
     if "times" not in found:  # a program that times nothing
         return found

@@ -1,4 +1,4 @@
-"""Prepare the figures of a kernel that runs this file at its start; leave no name defined."""
+"""Prepare the figures of the kernel that runs this file at its start; define no name in it."""
 
 __import__("runpy").run_path(
     str(__import__("pathlib").Path(__file__).parents[1] / "src/persample_book/figures.py")

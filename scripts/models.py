@@ -1,13 +1,13 @@
-"""Real models as they ship, in training mode: per-sample gradients against autograd, loss by loss.
+"""Compare the rows of real models, unmodified and in training mode, with autograd's.
 
-    python scripts/models.py                all of them (make models); --save keeps the table
+    python scripts/models.py                all of them (make models); --save stores the table
     python scripts/models.py --only BERT    one
 
 The models, of transformers, torchvision, timm and peft, are small, with random weights and their
-default dropout; batch normalisation is GroupNorm there, or in evaluation mode. Row i is compared
-with torch.autograd.grad(losses[i], parameters) on the graph of the recorded pass. A model is
-*proved* if all rows come from rules, *replayed* if some are worked out sample by sample (from
-the nodes that are named), *refused* or *wrong*.
+default dropout; batch normalisation is replaced by GroupNorm or in evaluation mode. Row i is
+compared with torch.autograd.grad(losses[i], parameters) on the graph of the recorded pass. A model
+is *proved* if all rows come from rules, *replayed* if some are computed sample by sample (from the
+nodes that are named), *refused* or *wrong*.
 """
 
 import argparse
@@ -36,13 +36,13 @@ WORDS = 50
 TOLERANCE = 1e-3  # float32, relative to the norm of a sample's gradient
 
 
-# How a model is asked: (model, samples, tokens of each) -> losses, (samples,), of random inputs.
+# Functions (model, number of samples, tokens per sample) -> losses (samples,) of random inputs.
 def tokens(size, length):
     return torch.randint(1, WORDS, (size, length))
 
 
 def losses_of_texts(logits, labels):
-    """Return the mean loss of each text over its next tokens; labels of -100 do not count."""
+    """Return the mean next-token loss of each text; labels of -100 are ignored."""
     each = F.cross_entropy(logits[:, :-1].mT, labels[:, 1:], reduction="none", ignore_index=-100)
     return each.sum(1) / (labels[:, 1:] != -100).sum(1)
 
@@ -53,9 +53,9 @@ def of_language(model, size, length):
 
 
 def of_padded_texts(model, size, length):
-    """Return the losses of random padded texts; the prompt of the first one does not count.
+    """Return the losses of random padded texts; the prompt of the first one is ignored.
 
-    The loss of transformers is checked to be the mean over all tokens of the batch that count.
+    Assert that the loss of transformers is the mean over the batch's tokens that are not ignored.
     """
     lengths = torch.tensor([length, 3, length - 1, 4, 2, length])[:size]
     is_there = torch.arange(length) < lengths[:, None]
@@ -142,7 +142,7 @@ def models():
         return made(f"{kind}ForMaskedLM", **options), of_masked_language
 
     def adapted(make, **options):
-        """Freeze the model, and give some layers adapters whose two matrices are random."""
+        """Freeze the model, and give some layers adapters with two random matrices each."""
         options |= {"r": 2, "lora_dropout": 0.1, "init_lora_weights": False}
         return lambda: peft.get_peft_model(make(), peft.LoraConfig(**options))
 
@@ -200,8 +200,8 @@ def models():
 def verdict(name, make, ask):
     """Test a model; return its row of the table.
 
-    It has the model's name, its number of parameters, the result, and the largest relative error
-    and the nodes that are replayed, or the text of the refusal.
+    The row has the model's name, its number of parameters, the result, and the largest relative
+    error and the replayed nodes, or the message of the refusal.
     """
     torch.manual_seed(0)
     with warnings.catch_warnings():

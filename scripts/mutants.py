@@ -1,4 +1,4 @@
-"""Mutants of a Python file: copies with one small fault each, made by the operators of mutmut."""
+"""Mutants of a Python file: copies with one small fault each, made by mutmut's operators."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ class Mutant:
 
 
 def mutants(path: Path, name: str) -> Iterator[Mutant]:
-    """Yield every mutant of the file, in reading order; ``name`` is what the report calls it."""
+    """Yield every mutant of the file, in reading order; reports call the file ``name``."""
     source = path.read_text(encoding="utf-8")
     wrapper = MetadataWrapper(cst.parse_module(source), unsafe_skip_copy=True)
     finder = _Finder(wrapper.module)
@@ -58,8 +58,8 @@ def mutants(path: Path, name: str) -> Iterator[Mutant]:
 class _Finder(cst.CSTVisitor):
     """Collect (function, start, stop, new text) for everything that an operator changes.
 
-    Left out: annotations, ``__all__``, and the strings of a raise statement, which are prose.
-    (The operators themselves leave out docstrings.)
+    Annotations, ``__all__`` and the strings of a raise statement, which are prose, are left out.
+    (The operators themselves skip docstrings.)
     """
 
     METADATA_DEPENDENCIES = (WhitespaceInclusivePositionProvider,)

@@ -2,10 +2,10 @@
 
     python scripts/mutate.py [--only engine/reverse] [--workers 1] [--save]
 
-The mutants are those of tests/mutants.json whose lines still exist, and others up to the intended
-number. One that no test notices shows a gap in the tests, unless it has no visible effect. Each
-test file runs with the changed source in a process of its own: a fork of this one, which has
-imported the frameworks but not the package, so that it starts at once.
+The mutants are those of tests/mutants.json whose lines still exist, plus new ones up to the
+intended number. A mutant that no test notices shows a gap in the tests, unless it has no visible
+effect. Each test file runs with the changed source in its own process, a fork of this one, which
+has imported the frameworks but not the package, so that it starts at once.
 """
 
 import argparse
@@ -144,7 +144,7 @@ def run(test: str, mutant: Mutant | None = None, limit: float = LONGEST) -> tupl
 
 
 def _child(test: str, mutant: Mutant | None, limit: int) -> None:
-    """In the forked process: run one test file on the mutant, and exit with pytest's status.
+    """Run one test file on the mutant in the forked process; exit with pytest's status.
 
     ``limit`` is in seconds of processor time; the function never returns.
     """
@@ -178,13 +178,13 @@ def _replace(path: str, source: str) -> None:
 
 
 def noticed(took: dict[str, float], trial: tuple) -> bool:
-    """Return whether a test fails on a trial's mutant; ``took`` has each file's usual seconds."""
+    """Return whether a test fails on a trial's mutant; ``took`` has the usual time per file."""
     _, mutant, tests = trial
     return not all(run(test, mutant, EXTRA + LONGER * took[test])[0] for test in tests)
 
 
 def try_all(trials: list[tuple], workers: int) -> list[bool]:
-    """Return for each mutant whether it is noticed; first all tests must pass without any."""
+    """Return, for each mutant, whether it is noticed, after all tests passed without a mutant."""
     os.environ.update(dict.fromkeys(THREADS, "1"), JAX_PLATFORMS="cpu")
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # none is needed, and some load slowly
     for name in HEAVY.split():

@@ -1,6 +1,6 @@
-"""The rules for the notebooks of the book, and a function that lists what breaks them.
+"""The rules for the book's notebooks, and a function that lists violations.
 
-`tests/tools/test_notebooks.py` applies it to every chapter, `make notebooks` to what it wrote.
+`tests/tools/test_notebooks.py` applies it to every chapter, `make notebooks` to those it wrote.
 """
 
 import json
@@ -45,7 +45,7 @@ def programs(page: Path) -> dict[str, tuple[str, str]]:
 
 
 def problems(notebook: nbformat.NotebookNode) -> list[str]:
-    """List what breaks a rule, one sentence each; an empty list means none."""
+    """List the violations of rules, one sentence each."""
     found = []
     if match := LOCAL_PATH.search(json.dumps(notebook)):
         found.append(f"a path of one machine is in the file: {match[0]!r}")
@@ -100,7 +100,7 @@ def _problems_of_cell(cell: nbformat.NotebookNode) -> list[str]:
 
 
 def _small_text(cell: nbformat.NotebookNode) -> list[str]:
-    """List figures whose text is too small on a phone, by the sizes in their text outputs."""
+    """List the figures whose text is too small on a phone, by the sizes in their outputs."""
     found = []
     for out in cell.outputs:
         if match := SIZES.match(out.get("data", {}).get("text/plain", "")):

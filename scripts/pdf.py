@@ -1,10 +1,9 @@
 """Print the whole book into one PDF, with a title page, contents, an outline and page numbers.
 
-    python scripts/pdf.py [FILE]      _build/per-sample-gradients.pdf without one
+    python scripts/pdf.py [FILE]      by default _build/per-sample-gradients.pdf
 
-Chromium prints each page of the built book as a reader would, and the prints are joined in the
-order of the contents. Links from page to page lead to their place in the PDF. Run `make book`
-first.
+Chromium prints each page of the built book, and the prints are joined in the order of the
+contents. Links between pages lead to their place in the PDF. Run `make book` first.
 """
 
 import io
@@ -82,7 +81,7 @@ def printed(page) -> PdfReader:
 
 
 def front(page, address: str, lines: list[tuple[str, str, int]]) -> PdfReader:
-    """Return a PDF of title page and contents; ``lines`` are (part, title, page number)."""
+    """Return a PDF of the title page and contents; ``lines`` are (part, title, page number)."""
     settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     html, last = "", ""
@@ -103,7 +102,7 @@ def front(page, address: str, lines: list[tuple[str, str, int]]) -> PdfReader:
 
 
 def stamps(page, address: str, titles: list[str]) -> PdfReader:
-    """Return a PDF with a sheet for each page: its number and chapter's title at the foot."""
+    """Return a PDF with a footer for each page: its number and its chapter's title."""
     sheets = "".join(
         f'<div style="height: 297mm; position: relative; break-after: page">'
         f'<p style="position: absolute; bottom: 9mm; left: 16mm; right: 16mm; margin: 0;'
@@ -128,7 +127,7 @@ def places(reader: PdfReader) -> dict[str, tuple[int, float]]:
 
 
 def lead(writer: PdfWriter, link: DictionaryObject, number: int, top: float) -> None:
-    """Change a link to lead to the height ``top`` on a page of the joined PDF."""
+    """Make a link lead to the height ``top`` on a page of the joined PDF."""
     for key in ("/A", "/Dest", "/PA"):
         link.pop(NameObject(key), None)
     there = [writer.pages[number].indirect_reference, NameObject("/XYZ"), NullObject(),
@@ -137,7 +136,7 @@ def lead(writer: PdfWriter, link: DictionaryObject, number: int, top: float) -> 
 
 
 def join(chapters: list[dict], cover: PdfReader, address: str) -> PdfWriter:
-    """Join the PDFs of the chapters after title page and contents; add outline and links."""
+    """Join the chapters' PDFs after the title page and contents; add outline and links."""
     writer = PdfWriter()
     for reader in [cover, *(chapter["print"] for chapter in chapters)]:
         for sheet in reader.pages:
@@ -166,7 +165,7 @@ def join(chapters: list[dict], cover: PdfReader, address: str) -> PdfWriter:
 
 
 def place(link: DictionaryObject, here: str, known: dict, address: str):
-    """Return (page, height) of a link's target in the book, None for a link out of it."""
+    """Return (page, height) of a link's target in the book, or None for an external link."""
     if "/Dest" in link:
         name = str(link["/Dest"]).lstrip("/")
         return known[here].get(unquote(name), known[here][""])
@@ -179,7 +178,7 @@ def place(link: DictionaryObject, here: str, known: dict, address: str):
 
 
 def outline(writer: PdfWriter, chapters: list[dict], known: dict) -> None:
-    """Give the PDF an entry for each page of the book, and below it one for each section."""
+    """Add to the PDF an outline entry for each page of the book, with one for each section."""
     parts: dict[str, object] = {}
     for chapter in chapters:
         part, parent = chapter["part"], None

@@ -1,11 +1,11 @@
-"""Run every notebook and the numeric tests under simulated machines; the digits must not differ.
+"""Run every notebook and the numeric tests on simulated machines; the digits must not differ.
 
     python scripts/portable.py [--only oldest] [--workers 2]
 
-A library asks the processor what it can do and chooses its kernels accordingly; the last bits of
-a result depend on the choice. Each entry of `settings` forces one by environment variables. An
-entry that has no effect on this machine is skipped, by its name: the libraries' own reports and
-some results are compared first, in a process of its own.
+Libraries choose their kernels by the processor's features, and the last bits of a result depend on
+that choice. Each entry of `settings` forces one choice by environment variables. Entries without
+effect on this machine are skipped: the libraries' own reports and some results are compared first,
+in a separate process.
 """
 
 import argparse
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NUMERIC = ("backends", "engine_*", "generated_*", "record*", "losses", "per_sample*")
 NUMERIC += ("statistics", "tape")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-# What a library says of itself, and digests of what it computes.
+# The libraries' own reports, and digests of some results.
 PROBE = """
 import hashlib, json, warnings
 warnings.simplefilter("ignore")
@@ -54,7 +54,7 @@ print("\\n" + json.dumps({
 
 
 def settings(features: list[str]) -> dict[str, dict[str, str]]:
-    """Return {machine: environment variables}; ``features`` are NumPy's, to be disabled."""
+    """Return {machine: environment variables}, disabling some of NumPy's ``features``."""
     cores = ("Haswell", "SkylakeX", "Zen", "Sandybridge", "Prescott", "ARMV8", "NEOVERSEN1")
     baseline = {"NPY_DISABLE_CPU_FEATURES": " ".join(features)} if features else {}
     oldest = {
@@ -84,7 +84,7 @@ def settings(features: list[str]) -> dict[str, dict[str, str]]:
     }
 
 
-# These change where arrays lie, which no library says of itself.
+# These change the alignment of arrays, which no library reports.
 UNSEEN = ("as it is", "large pages", "memory from the heap")
 
 
@@ -111,8 +111,8 @@ def compare(
 ) -> tuple[int, list[str]]:
     """Run notebooks and test files with these variables.
 
-    Return how many notebook cells and tests ran, and the names of those that failed. Where none
-    ran, or pytest itself failed, a RuntimeError has the end of what it said.
+    Return (how many notebook cells and tests ran, names of those that failed). Raise RuntimeError
+    with the end of pytest's output if none ran or pytest itself failed.
     """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
@@ -121,7 +121,7 @@ def compare(
         done = subprocess.run(
             [*command, f"--junitxml={report}", *map(str, files)],
             cwd=root,
-            # PyTorch finds compiled code by the program alone: that of other kernels is no use.
+            # PyTorch's cache of compiled code does not depend on the kernels: use a new one.
             env=environment(env) | {"TORCHINDUCTOR_CACHE_DIR": folder},
             capture_output=True,
             text=True,

@@ -1,8 +1,8 @@
-"""Check what a release publishes: python scripts/release.py FOLDER [v1.2.3]
+"""Check the files of a release: python scripts/release.py FOLDER [v1.2.3]
 
 FOLDER has the wheel and the sdist; the first example of README.md is run with each, in an empty
 environment. With a tag, the three files that name the version must name that of the tag. No
-paragraph of a page in another language may be left in English.
+paragraph of a translated page may be left in English.
 """
 
 import re
@@ -31,7 +31,7 @@ def versions(root: Path) -> dict[str, str]:
 
 
 def problems(said: dict[str, str], tag: str = "") -> list[str]:
-    """List what keeps the version from being released, one sentence each."""
+    """List the reasons why the version cannot be released, one sentence each."""
     number, changes = said["pyproject.toml"], said["CHANGELOG.md"]
     found = []
     if said["CITATION.cff"] != number or changes.split()[0] != number:

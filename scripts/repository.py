@@ -2,11 +2,10 @@
 
     python scripts/repository.py https://github.com/owner/name
 
-Writes the address wherever a reader meets it: the pages' buttons (edit, report an error, Colab,
-Binder), CITATION.cff, the package's metadata, the README's badges, the lines on errors, and in
-each notebook the line that says what to install, and a cell that fetches the book where Google
-Colab runs it and does nothing anywhere else. Another address replaces the last one;
-`git checkout .` undoes it.
+It is written wherever a reader needs it: the pages' buttons (edit, report an error, Colab,
+Binder), CITATION.cff, the package's metadata, the README's badges, the lines on errors, and each
+notebook's install line and cell that fetches the book in Google Colab. Another address replaces
+the last one; `git checkout .` undoes it.
 """
 
 import re
@@ -103,7 +102,7 @@ def with_install(text: str, url: str, folder: str) -> str:
     """Return a notebook, as JSON text, whose install line names the address ``url``.
 
     If it imports the package, its first code cell fetches the book in Colab. Where that cell is
-    new, the execution counts of the others go up by one, as when the notebook is run.
+    new, the execution counts of the others increase by one, as when the notebook is run.
     """
     notebook = nbformat.reads(text, as_version=4)
     said = notebook.cells[0]
@@ -137,9 +136,9 @@ def with_install(text: str, url: str, folder: str) -> str:
 
 
 def stamp(root: Path, url: str) -> list[Path]:
-    """Write the address into every file that names it; return those that changed.
+    """Write the address into every file that names it; return the changed files.
 
-    Raise ValueError if it is no repository on GitHub, or if a file has no place for it.
+    Raise ValueError if it is not a repository on GitHub, or if a file has no place for it.
     """
     match = ADDRESS.fullmatch(url)
     if match is None:

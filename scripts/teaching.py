@@ -37,7 +37,7 @@ marked *your turn*, and run the cell below each: it says whether your answer is 
 
 
 def boxed(match: re.Match) -> str:
-    """Return a box, a match of QUOTE, as a heading and text; of a live figure only its picture."""
+    """Return a box, a match of QUOTE, as heading and text; a live figure as its picture only."""
     body = re.sub(r"^> ?", "", match[2], flags=re.MULTILINE)
     if match[1].startswith("live-"):
         return "\n".join(re.findall(r"^!\[.*", body, flags=re.MULTILINE))
@@ -58,7 +58,7 @@ def tags(cell) -> set[str]:
 
 
 class Deck:
-    """The cells of a deck of slides; `shown` and `said` collect the next slide and its notes."""
+    """The cells of a deck of slides; `shown` and `said` hold the next slide and its notes."""
 
     def __init__(self):
         self.cells, self.shown, self.said, self.kind = [], [], [], "slide"
@@ -68,7 +68,7 @@ class Deck:
         self.cells.append(cell)
 
     def turn(self, *more):
-        """Add the collected slide to the cells: text, cells ``more``, notes; begin a new one."""
+        """Add the next slide to the cells: its text, the cells ``more``, its notes."""
         if self.shown or more:
             self.add(markdown("\n\n".join(self.shown)), self.kind)
             for cell in more:

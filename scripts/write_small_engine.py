@@ -1,4 +1,4 @@
-"""Write the engine that chapter 6 builds as one file: its cells with the tag `engine`, in order.
+"""Write the engine of chapter 6 as one file: its cells with the tag `engine`, in order.
 
 python scripts/write_small_engine.py
 """

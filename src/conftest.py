@@ -1,3 +1,3 @@
-"""Where a framework is not installed, the doctests that do not need it still run."""
+"""Skip the doctests that need a framework that is not installed; run the others."""
 
 from support.missing import pytest_make_collect_report  # noqa: F401, a hook

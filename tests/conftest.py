@@ -1,4 +1,4 @@
-"""Shared fixtures, and the tests that are skipped where a framework is missing."""
+"""Shared fixtures, and hooks that skip the tests of missing frameworks."""
 
 from pathlib import Path
 
@@ -21,9 +21,9 @@ if settings.get_current_profile_name() in ("default", "ci"):
 
 
 def pytest_configure(config) -> None:
-    """Let JAX compile without XLA's optimisations in the quick tests, which saves a fifth.
+    """Disable XLA's optimisations in the quick tests, which saves a fifth of their time.
 
-    The slow tests and the notebooks, whose kernels are processes of their own, have them.
+    The slow tests and the notebooks, whose kernels are separate processes, keep them.
     """
     if "not slow" in config.option.markexpr and "jax" not in MISSING:
         import jax
@@ -32,7 +32,7 @@ def pytest_configure(config) -> None:
 
 
 def pytest_report_header() -> list[str]:
-    """Name the frameworks that are missing, whose tests are skipped."""
+    """Name the missing frameworks, whose tests are skipped."""
     return [f"not installed, and left out: {', '.join(MISSING)}"] if MISSING else []
 
 
@@ -42,7 +42,7 @@ BUILT = (ROOT / "_build/html/index.html").is_file()
 def pytest_collection_modifyitems(items) -> None:
     """Skip tests of the built book if there is none, and of a framework that is not installed.
 
-    A test is of a framework if a parameter is its name, or if it is a doctest that names it.
+    A test belongs to a framework if a parameter is its name, or if it is a doctest that names it.
     """
     for item in items:
         if item.get_closest_marker("site") and not BUILT:
@@ -67,7 +67,7 @@ def pytest_runtest_call(item):
 
 @pytest.fixture
 def light_compiler(monkeypatch):
-    """Have torch.compile leave out its code generator, Inductor, which takes seconds a program."""
+    """Run torch.compile without its code generator, Inductor, which takes seconds per program."""
     if "torch" in MISSING:
         return
     from persample.backends import torch_backend
@@ -89,7 +89,7 @@ def double_precision():
 
 @pytest.fixture
 def own_settings(monkeypatch):
-    """Undo after a test what a page sets: PyTorch's dtype, NumPy's printing, open figures."""
+    """Restore after a test what a page changes: dtypes, NumPy's printing, open figures."""
     np, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")
     plt = pytest.importorskip("matplotlib.pyplot")
     monkeypatch.setattr(plt, "show", plt.close)
@@ -114,7 +114,7 @@ def wheel(tmp_path_factory) -> Path:
 # A browser at a time, so for each module: the next one starts its own.
 @pytest.fixture(scope="module")
 def chromium():
-    """Start a headless browser, or skip, saying why there is none."""
+    """Start a headless browser; skip with the reason if there is none."""
     pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     from browser import NoBrowser, browser
 

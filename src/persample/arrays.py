@@ -1,4 +1,4 @@
-"""Functions on arrays and trees of any backend; each calls a method of the arrays' backend."""
+"""Functions on arrays and trees of any backend, which call methods of the arrays' backend."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,11 +10,11 @@ from .batches import tree_leaves
 def backend_of(*trees: Any, where: str = "backend_of") -> str:
     """Return the name of the backend, "numpy", "torch" or "jax", of all arrays in the trees.
 
-    ``where`` is the name of the public function that was called; a message begins with it.
+    ``where`` is the name of the public function that was called; error messages begin with it.
 
     Raises
     ------
-    TypeError : there is no array, or there are arrays of two backends.
+    TypeError : the trees hold no array, or arrays of two backends.
     """
     kinds: dict[str, int] = {}
     for n, tree in enumerate(trees):
@@ -38,7 +38,7 @@ def backend_of(*trees: Any, where: str = "backend_of") -> str:
 def arrays_in(tree: Any) -> Iterator[tuple[str, Any]]:
     """Yield (name of its backend, array) for each array of a tree.
 
-    What optree takes for a leaf may be a tree to a backend: JAX has tree types of its own.
+    A leaf for optree can be a tree for another backend, since JAX has tree types of its own.
     """
     for x in tree_leaves(tree):
         if (kind := kind_of(x)) is not None:
@@ -81,7 +81,7 @@ def stop_gradient(x: Any) -> Any:
 
 
 def widened(x: Any) -> Any:
-    """Return an array of 16-bit (or shorter) numbers as float32, any other as it is."""
+    """Return x as float32 if its dtype has 16 bits or fewer, else x itself."""
     xp = array_namespace(x)
     return x if x.dtype.itemsize > 2 else xp.astype(x, xp.float32)
 
@@ -98,7 +98,7 @@ def leaves(tree: Any) -> list:
 
 
 def tree_map(f: Callable, tree: Any, *others: Any) -> Any:
-    """Return the tree of f(x, *ys) for the leaves of trees of one structure, place by place."""
+    """Apply f to corresponding leaves of trees of one structure; return the tree of results."""
     kind = next((kind for kind, _ in arrays_in(tree)), "numpy")
     return backend(kind).tree_map(f, tree, *others)
 

@@ -1,6 +1,6 @@
 """Validate in_axes and the batch size, for the engine's vmap and for functions of a batch.
 
-``where`` is the name of the public function that was called; each message begins with it.
+``where`` is the name of the public function that was called; error messages begin with it.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ import optree
 def tree_leaves(tree: Any) -> list:
     """Return the leaves of a tree in the order in which `optree.tree_map` visits them.
 
-    It calls ``tree_map`` because torch.compile runs that in an order of its own, and fails at
+    It calls ``tree_map`` because torch.compile visits leaves in another order, and cannot compile
     optree's other functions where a part of the tree holds no tensor.
     """
     found: list = []
@@ -32,10 +32,10 @@ def leaf_axes(
     map_axes: Callable = map_axes,
     leaves: Callable = tree_leaves,
 ) -> list[tuple[int, int | None, Any]]:
-    """Return (number of the argument, axis, leaf) for each leaf, as ``jax.vmap`` reads in_axes.
+    """Return (argument index, axis, leaf) for each leaf; in_axes is as in ``jax.vmap``.
 
     Raise ValueError if in_axes, a sequence, does not fit the arguments. ``map_axes`` and
-    ``leaves`` are the functions of one library of trees, by default optree.
+    ``leaves`` are functions of the same tree library, by default optree.
     """
     if len(in_axes) != len(arguments):
         raise ValueError(
@@ -63,7 +63,7 @@ def batch_size(where: str, found: list[tuple[int, int | None, Any]], empty: bool
     """Return the length of the sample axis of the batched arrays in ``found``, from `leaf_axes`.
 
     Raise ValueError if the lengths differ, an axis does not exist, no array is batched, or the
-    length is 0 without ``empty``; TypeError if a batched leaf is no array.
+    length is 0 (unless ``empty``); TypeError if a batched leaf is not an array.
     """
     sizes: dict = {}  # length -> the first argument that has it
     for n, axis, x in found:

@@ -1,6 +1,6 @@
 """Validate the calls of `per_sample_grad` and of the other functions that take a loss.
 
-``where`` is the name of the public function that was called; its messages begin with it.
+``where`` is the name of the public function that was called; error messages begin with it.
 """
 
 from collections.abc import Callable
@@ -18,10 +18,11 @@ from .batches import batch_size, leaf_axes
 
 
 def check_call(where: str, arguments: tuple, in_axes: Any) -> tuple[Backend, tuple, dict]:
-    """Validate the leaves of a call; return its backend, axes and static arguments.
+    """Validate the leaves of a call; return (backend, axes, static arguments).
 
-    The axes are a tuple with an entry for each argument, not yet compared with the arrays. Static
-    are the shared arguments after the first that are str, bool, int or None: {number: value}.
+    ``axes`` is a tuple with one entry per argument, whose fit is left to `check_axes`. The static
+    arguments, {index: value}, are the str, bool, int and None among the shared arguments after the
+    first. Raise TypeError for arguments that are not valid.
     """
     own = backend(backend_of(*arguments, where=where))
     axes = (None,) + (0,) * (len(arguments) - 1) if in_axes is None else in_axes
@@ -48,7 +49,7 @@ def check_call(where: str, arguments: tuple, in_axes: Any) -> tuple[Backend, tup
 def check_axes(
     where: str, own: Backend, arguments: tuple, axes: tuple, empty: bool = False
 ) -> int:
-    """Return the batch size; raise if ``axes`` do not fit, or if it is 0 without ``empty``."""
+    """Return the batch size; raise if ``axes`` do not fit, or if it is 0 and not ``empty``."""
     leaves = lambda tree: own.flatten(tree)[0]  # noqa: E731
     return batch_size(where, leaf_axes(where, axes, arguments, own.map_axes, leaves), empty)
 
@@ -64,17 +65,17 @@ def check_chunk_size(where: str, chunk_size: Any, auto: bool = False) -> None:
 
 
 def is_number(x: Any) -> bool:
-    """Return whether x is a real number of Python or NumPy and neither an array nor a bool."""
+    """Return whether x is a real scalar of Python or NumPy; False for arrays and bools."""
     return isinstance(x, Real) and not isinstance(x, bool)
 
 
 def is_count(n: Any) -> bool:
-    """Return whether n is a positive integer of Python or NumPy and not a bool."""
+    """Return whether n is a positive integer of Python or NumPy; False for bools."""
     return isinstance(n, Integral) and not isinstance(n, bool) and n >= 1
 
 
 def refuse_traced(where: str, **settings: Any) -> None:
-    """Raise TypeError if a setting, given by its name, is traced: its value must be known."""
+    """Raise TypeError if the value of a keyword argument is traced: it must be known."""
     for name, x in settings.items():
         if is_traced(x):
             raise TypeError(
@@ -84,7 +85,7 @@ def refuse_traced(where: str, **settings: Any) -> None:
 
 
 def refuse_keywords(where: str, keywords: dict) -> None:
-    """Raise TypeError for keyword arguments: ``in_axes`` refers to arguments by position."""
+    """Raise TypeError for keyword arguments, because ``in_axes`` is positional."""
     raise TypeError(
         f"{where}: the call has the keyword arguments {', '.join(keywords)}; in_axes counts "
         "positional arguments only: fix a constant beforehand with functools.partial(loss, "
@@ -96,7 +97,7 @@ def check_repeatable(where: str, loss: "CheckedLoss", arguments: tuple, axes: tu
     """Compute the loss of one sample twice; raise RuntimeError if they differ beyond rounding.
 
     Nothing is checked inside another transform, where there may be no values, or if the loss
-    raises, as the call will raise the same. The global random generators keep their states.
+    raises, since the call will raise the same error. The global random generators are restored.
     """
     own = loss.backend
     if any(map(is_traced, leaves(arguments))):
@@ -121,9 +122,9 @@ def check_repeatable(where: str, loss: "CheckedLoss", arguments: tuple, axes: tu
 
 
 class CheckedLoss:
-    """A loss with its static arguments bound; it raises unless it returns a floating 0-d array.
+    """A loss with its static arguments bound, which checks that it returns a floating 0-d array.
 
-    With ``has_aux`` that is the first of a pair, and the second a tree of arrays.
+    With ``has_aux`` it must return a pair: this array, and a tree of arrays.
     """
 
     def __init__(self, loss: Callable, static: dict, own: Backend, has_aux: bool = False):
@@ -131,7 +132,7 @@ class CheckedLoss:
         self.__wrapped__, self.__name__ = loss, getattr(loss, "__name__", "loss")
 
     def traced(self, arguments: tuple) -> tuple:
-        """Return the arguments (or their axes) without the static ones."""
+        """Return the tuple of arguments (or of their axes) without the static ones."""
         return tuple([x for n, x in enumerate(arguments) if n not in self.static])
 
     def __call__(self, *traced: Any) -> Any:
@@ -153,7 +154,7 @@ class CheckedLoss:
         return result
 
     def number(self, *traced: Any) -> Any:
-        """Return the value of the loss, a 0-d array, without the aux that it may have."""
+        """Return the value of the loss, a 0-d array, without the aux."""
         return self(*traced)[0] if self.has_aux else self(*traced)
 
     def _value(self, result):
@@ -173,7 +174,7 @@ class CheckedLoss:
 
 
 def _no_parameter(x):
-    """Return text: why a leaf of the parameters has no gradient, and what to do; else None."""
+    """Return why x cannot be a leaf of the parameters and what to do, or None if it can."""
     dtype = "" if kind_of(x) is None else str(x.dtype)
     if "float" in dtype:
         return None
@@ -213,7 +214,7 @@ def _no_parameter(x):
 
 
 def _refusal(x):
-    """Return text: why a leaf of an argument is refused, and what to give; else None."""
+    """Return why x cannot be a leaf of an argument and what to pass instead, or None if it can."""
     kind, name = kind_of(x), type(x).__name__
     if kind is not None:
         return backend(kind).refusal(x)

@@ -52,13 +52,14 @@ def per_sample_norms(
 
     Returns
     -------
-    callable ``(params, *batch)`` that returns an array (B,); float32 if the parameters are 16-bit.
-    Its method ``forms(params, *batch)`` returns a dict: path of each parameter, such as
-    ``"['w']"``, -> "outer product" or "lookup" (factored), or "rows". An empty batch gives (0,).
+    callable ``(params, *batch)`` that returns an array (B,) in the dtype of the parameters, or in
+    float32 if they are 16-bit; an empty batch gives shape (0,). Its method
+    ``forms(params, *batch)`` returns a dict that maps the path of each parameter, such as
+    ``"['w']"``, to "outer product" or "lookup" (factored), or to "rows".
 
     Raises
     ------
-    As `per_sample_grad`.
+    As `per_sample_grad`, except that a batch may be empty and chunk_size "auto".
 
     Example
     -------
@@ -101,7 +102,7 @@ def clipped_grad_sum(
 
     for the rows g_i = d loss(params, sample_i) / d params, with the norm over the whole tree.
     There is no factor 1/B, and no noise: `privacy.noisy_mean` adds it (``total=``). Norms and
-    sum come from one pass; which rows are formed is as in `per_sample_norms`.
+    sum come from one pass, and rows are formed for the same parameters as in `per_sample_norms`.
 
     Parameters
     ----------
@@ -112,22 +113,22 @@ def clipped_grad_sum(
     The call also takes, by name:
 
     max_norm : the bound C, one number above 0. A new value causes no new compilation.
-    weights : (B,) w_i, real; None is 1 for all. A weight of 0 removes a sample, even if its row is
-        not finite: use it to pad a batch to a fixed size, or to drop a sample.
+    weights : (B,) real w_i; None means 1 for all. A weight of 0 removes a sample, even if its row
+        is not finite: use it to pad a batch to a fixed size, or to drop a sample.
 
     Returns
     -------
-    callable. It returns a tree like ``params``; of 16-bit parameters in float32. With ``has_aux``
-    it returns (sum, aux), each array of aux with the samples along axis 0. A row that is not
-    finite makes the sum nan, unless its weight is 0. An empty batch gives zeros. It can itself be
-    used in ``jax.jit``, ``lax.scan``, ``jax.vmap`` and ``jax.grad``; at a row of zeros the
-    derivative of the norm is taken to be 0.
+    callable that returns a tree like ``params``, in float32 for 16-bit parameters. With
+    ``has_aux`` it returns (sum, aux), each array of aux with the samples along axis 0. A row that
+    is not finite makes the sum nan, unless its weight is 0. An empty batch gives zeros. The
+    callable can itself be used in ``jax.jit``, ``lax.scan``, ``jax.vmap`` and ``jax.grad``; at a
+    row of zeros the derivative of the norm is taken to be 0.
 
     Raises
     ------
-    ValueError : max_norm is not one number above 0 (the value of a traced one is not checked);
-        weights of another shape.
-    TypeError : no max_norm, complex weights. Else as `per_sample_grad`.
+    ValueError : max_norm is not one number above 0 (the value of a traced one is not checked),
+        weights that are not (B,), in_axes that batch the parameters.
+    TypeError : no max_norm, complex weights. All other errors are those of `per_sample_norms`.
 
     Example
     -------
@@ -170,7 +171,7 @@ def clipped_grad_sum(
 
 
 class WithoutRows(BatchFunction):
-    """A `BatchFunction` that, with chunks, never holds the rows of the whole batch.
+    """A `BatchFunction` that computes in chunks, without storing the rows of the whole batch.
 
     Its ``transform`` makes a function that returns (tree of sums over the samples, tree of arrays
     with the samples along axis 0); a call returns the second.
@@ -188,7 +189,7 @@ class WithoutRows(BatchFunction):
         return dict(zip(own.paths(arguments[0]), [part.kind for part in parts], strict=True))
 
     def _parts(self, own, loss, axes, arguments):
-        """Return a `Formed` or `Product` for each parameter, of the first sample as a batch."""
+        """Return a `Formed` or `Product` per parameter, for a batch of the first sample alone."""
         one = own.samples(arguments, axes, slice(0, 1))
         return own.factors(loss, axes, self.has_aux)(*one)[0]
 
@@ -215,7 +216,7 @@ class WithoutRows(BatchFunction):
 
 
 class ClippedSum(WithoutRows):
-    """The function that `clipped_grad_sum` returns, with ``max_norm`` and ``weights``."""
+    """The callable that `clipped_grad_sum` returns; it takes ``max_norm`` and ``weights``."""
 
     more_axes = None, 0  # of max_norm and weights
 
@@ -244,7 +245,7 @@ class ClippedSum(WithoutRows):
 
 
 def _norms(parts):
-    """Return the norms (B,) of rows, from the `Formed` or `Product` of each parameter."""
+    """Return the norms of the rows, (B,), from the `Formed` or `Product` of each parameter."""
     rows = [
         part.rows if isinstance(part, Formed) else (norms(part.left) * norms(part.delta))[:, None]
         for part in parts

@@ -15,7 +15,7 @@ def td_loss(theta: Any, s: Any, r: Any, s_next: Any, gamma: float = 1.0) -> Any:
 
     delta = r + gamma v(s') - v(s) with v(s) = theta . s. The target r + gamma v(s') is held fixed,
     so the gradient is -delta s, and a step of plain gradient descent, theta - alpha grad, is the
-    TD(0) update theta + alpha delta s. The value is not the error of v. For a terminal s' pass 0s.
+    TD(0) update theta + alpha delta s. Pass zeros for a terminal s'.
 
     Parameters
     ----------

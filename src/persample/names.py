@@ -1,4 +1,4 @@
-"""Choose Python names for the arguments and the values of a program that is written out."""
+"""Choose Python names for the arguments and values of a generated program."""
 
 import inspect
 import itertools
@@ -8,7 +8,7 @@ from string import ascii_lowercase
 
 
 def argument_names(f: Callable, args: tuple) -> list[str]:
-    """Return a name for each of ``args``: that of the parameter of ``f``, else x and its position.
+    """Return a name for each argument: its parameter name in ``f``, else x and its position.
 
     Example
     -------

@@ -1,4 +1,4 @@
-"""Per-sample gradients, ``vmap(grad(loss), in_axes)``, in every backend, compiled or not."""
+"""Per-sample gradients, ``vmap(grad(loss), in_axes)``, in every backend, optionally compiled."""
 
 from collections.abc import Callable
 from typing import Any
@@ -33,22 +33,22 @@ def per_sample_grad(
     ----------
     loss : callable ``loss(params, *sample) -> 0-d array``, written for one sample. ``params`` is
         an array or a tree of arrays: dicts, tuples, lists and types that are registered, with
-        JAX for JAX arrays, with optree for others. None in it counts as a tree without arrays.
+        JAX for JAX arrays, with optree for others. None in it is a subtree without leaves.
         At the first call with arguments of new shapes, dtypes or structure the loss of one sample
         is computed twice, and both values must agree up to rounding. So draw random numbers
         beforehand, and pass them as a batched argument. This check restores the states of the
         global generators of Python, NumPy and PyTorch, but not that of a generator of your own.
-    in_axes : as in ``jax.vmap``, one entry for each argument of ``loss``: the axis along which
-        the samples lie, None (shared by all), or a tree prefix of the argument with these. One
-        integer stands for all, the parameters too. By default the parameters are shared and the
-        rest is batched: (None, 0, 0, ...).
-    jit : compile the whole, once for each set of shapes. What the loss takes from outside its
-        arguments is read at every call without ``jit``; with it, perhaps only when the loss is
-        traced, as in ``jax.jit``: give what changes as an argument. Shared arguments that are
-        str, bool, int or None are static: a new value compiles anew. A float is traced.
-    chunk_size : compute the rows of at most this many samples at a time; None: of all. All rows
-        are returned, the same but for rounding; beside them, memory holds what one chunk needs.
-        This helps where computing a row takes more memory than the row itself.
+    in_axes : as in ``jax.vmap``, one entry for each argument of ``loss``: the index of the sample
+        axis, None (shared by all samples), or a tree prefix of the argument with such entries. A
+        single integer applies to all arguments, the parameters too. By default the parameters
+        are shared and all other arguments are batched: (None, 0, 0, ...).
+    jit : compile the function, once for each set of shapes. Pass every value that changes as an
+        argument: a variable from outside the loss may be read only when the loss is traced, as
+        in ``jax.jit``. Shared arguments that are str, bool, int or None are static: each new
+        value is compiled anew. A float is traced.
+    chunk_size : number of samples whose rows are computed at a time; None: all. The result is the
+        same up to rounding, and still holds the rows of all samples; only intermediate results
+        take less memory.
     has_aux : the loss returns a pair (0-d array, aux), aux being a tree of arrays.
 
     Returns
@@ -56,16 +56,17 @@ def per_sample_grad(
     callable with the positional parameters of ``loss``. It returns the per-sample gradients (the
         *rows*): row i is g_i = d loss(params, sample_i) / d params. They form a tree like
         ``params``; each array has the shape (B, \\*shape of the parameter) and its dtype. There is
-        no factor 1/B. A loss that averages over the batch does not belong here.
+        no factor 1/B, since ``loss`` sees one sample and does not average over the batch.
         With ``has_aux`` it returns (rows, aux); each array of aux has a leading axis of B samples.
 
     Raises
     ------
     ValueError : batch sizes that differ or are 0, in_axes that does not fit, a chunk_size below
-        1, a loss that is not 0-d. TypeError : parameters that are not floating-point arrays,
-        arrays of two backends or of none (pandas), subclasses with rules of their own (masked
-        arrays). RuntimeError : a loss whose value for the same sample changes from call to call,
-        as where it draws random numbers.
+        1, a loss that is not 0-d.
+    TypeError : parameters that are not floating-point arrays, arrays of two backends or of none
+        (pandas), subclasses with rules of their own (masked arrays), keyword arguments.
+    RuntimeError : a loss whose value for the same sample changes from call to call, as where it
+        draws random numbers.
 
     Example
     -------
@@ -93,8 +94,8 @@ def per_sample_value_and_grad(
 ) -> Callable:
     """Return the function of a batch that computes the losses and the per-sample gradients.
 
-    As ``jax.value_and_grad``: it returns (losses, rows), the losses of shape (B,); with
-    ``has_aux`` ((losses, aux), rows). All else is as in `per_sample_grad`.
+    Like ``jax.value_and_grad`` it returns (losses, rows), the losses of shape (B,), or with
+    ``has_aux`` ((losses, aux), rows). Parameters, rows and errors are as in `per_sample_grad`.
 
     Example
     -------
@@ -117,7 +118,7 @@ def loop_grad(loss: Callable, in_axes: Any = None) -> Callable:
     """Return the function of a batch that computes per-sample gradients in a Python loop.
 
     It differentiates one sample after the other and stacks the rows: a reference to test
-    ``per_sample_grad`` against. ``loss``, ``in_axes``, result and errors are as there.
+    ``per_sample_grad`` against, with the same ``loss``, ``in_axes``, result and errors.
     """
 
     def loop(backend, loss, in_axes):
@@ -163,7 +164,7 @@ def mean_grad(loss: Callable, in_axes: Any = None, *, jit: bool = False) -> Call
 
 
 def refuse_batched_parameters(where: str, own: Backend, in_axes: tuple) -> None:
-    """Raise ValueError if ``in_axes`` batches argument 0: the result is one tree of parameters."""
+    """Raise ValueError if ``in_axes`` batches argument 0, where the result is one tree like it."""
     if own.flatten(in_axes[0])[0]:  # an axis that is not None
         raise ValueError(
             f"{where}: in_axes[0] is {in_axes[0]!r}, one set of parameters for each sample; "
@@ -172,9 +173,9 @@ def refuse_batched_parameters(where: str, own: Backend, in_axes: tuple) -> None:
 
 
 class BatchFunction:
-    """A function of a batch: the first call of each signature is checked, later ones only run.
+    """A function of a batch that checks the first call of each signature; later calls only run.
 
-    ``transform(backend, loss, in_axes)`` returns the function to run; messages begin with
+    ``transform(backend, loss, in_axes)`` returns the function to run; error messages begin with
     ``where``. A signature is the arguments' structure, types, shapes, dtypes and static values.
     """
 
@@ -211,7 +212,7 @@ class BatchFunction:
             raise
 
     def _check(self, given: tuple) -> Callable:
-        """Check a call of a new signature; make, store and return the function for it."""
+        """Check a call of a new signature; make, store and return the function to run for it."""
         count = len(given) - len(self.more_axes)
         arguments = given[:count]
         own, loss, axes, size = self._checks(arguments, *given[count:])
@@ -237,7 +238,7 @@ class BatchFunction:
         return self._checked.setdefault(own.signature(given), whole)
 
     def _checks(self, arguments: tuple) -> tuple[Backend, CheckedLoss, tuple, int]:
-        """Check a call; return backend, loss, axes of what is not static, and batch size."""
+        """Check a call; return (backend, loss, axes of the non-static arguments, batch size)."""
         own, axes, static = check_call(self.where, arguments, self.in_axes)
         size = check_axes(self.where, own, arguments, axes, empty=self.sums)
         loss = CheckedLoss(self.__wrapped__, static, own, self.has_aux)
@@ -248,6 +249,6 @@ class BatchFunction:
         return self.chunk_size
 
     def _make(self, own: Backend, loss: CheckedLoss, axes: tuple) -> Callable:
-        """Return the function of a whole batch, compiled if ``jit`` was asked for."""
+        """Return the function of a whole batch, compiled if ``jit`` is set."""
         run = self.transform(own, loss, axes)
         return own.jit(run) if self.jit else run

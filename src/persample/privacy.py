@@ -1,7 +1,7 @@
 """The two steps of DP-SGD: draw a Poisson batch, and average its clipped rows with noise.
 
-Separate from `statistics` because these functions promise privacy, under the conditions that each
-docstring states. The accounting, from noise and steps to (epsilon, delta), is left to maintained
+They are separate from `statistics` because they promise privacy, under the conditions that each
+docstring states. Computing (epsilon, delta) from noise and number of steps is left to maintained
 libraries.
 """
 
@@ -25,7 +25,13 @@ def poisson_batch(rng: "np.random.Generator", size: int, rate: float) -> np.ndar
 
     The samples are drawn independently of one another, so their number B differs from batch to
     batch; it is ``rate * size`` on average and sometimes 0. Privacy accountants of DP-SGD assume
-    this sampling, and what they compute does not hold for batches of a shuffled data set.
+    this sampling; their results do not hold for batches of a shuffled data set.
+
+    Parameters
+    ----------
+    rng : an ``np.random.Generator``, made once and used for all steps.
+    size : number of samples in the data set, 0 or more.
+    rate : probability of each sample to be drawn, above 0 and at most 1.
 
     Returns
     -------
@@ -33,8 +39,8 @@ def poisson_batch(rng: "np.random.Generator", size: int, rate: float) -> np.ndar
 
     Raises
     ------
-    ValueError : a rate that is not above 0 and at most 1, a size that is no integer of 0 or more.
-    TypeError : an ``rng`` that is no np.random.Generator, a size or rate that is traced.
+    ValueError : ``size`` or ``rate`` is out of range, or ``size`` is not an integer.
+    TypeError : ``rng`` is not an np.random.Generator, or ``size`` or ``rate`` is traced.
 
     Example
     -------
@@ -71,46 +77,48 @@ def noisy_mean(
     """Return (sum_i g_i min(1, max_norm / |g_i|) + noise) / divisor: the gradient of DP-SGD.
 
     The noise is normal and independent in every entry, with the standard deviation
-    ``noise_multiplier * max_norm``; it is added once, to the sum. With a `Record` the rows are
-    not formed, nor with ``total``, the sum that `clipped_grad_sum` returned.
+    ``noise_multiplier * max_norm``, and is added once, to the sum. No rows are formed if a
+    `Record` or ``total``, the result of `clipped_grad_sum`, is given.
 
     One call is a Gaussian mechanism: adding or removing one sample changes the sum by a vector of
-    norm ``max_norm`` at most, up to rounding. What is *not* guaranteed: (epsilon, delta) of a
-    whole training, which an accountant computes from all steps; privacy where one row depends on
-    other samples (batch normalisation), where ``divisor`` or ``max_norm`` depends on which samples
-    were drawn or are in the data set, where ``total`` was clipped to another norm or weighted by
-    more than 1, or where ``rng`` can be guessed. NumPy's and JAX's generators are not
-    cryptographic, and floating-point noise is not exactly normal. For real data take a maintained
-    library.
+    norm at most ``max_norm``, up to rounding. It does *not* guarantee (epsilon, delta) for a
+    whole training, which an accountant computes from all steps. Nor is it private where a row
+    depends on other samples (batch normalisation), where ``divisor`` or ``max_norm`` depends on
+    which samples were drawn or are in the data set, where ``total`` was clipped to another norm
+    or with weights above 1, or where ``rng`` can be guessed. NumPy's and JAX's generators are not
+    cryptographic, and floating-point noise is not exactly normal. Use a maintained library for
+    real data.
 
-    In n processes that add their results up, each gives its own rows, an ``rng`` of its own, the
-    one ``divisor`` of all, and noise_multiplier / sqrt(n): the noise of the sum is then as here.
+    If n processes add their results, give each process its own rows and its own ``rng``, the
+    common ``divisor``, and noise_multiplier / sqrt(n): their sum then has the noise stated above.
 
     Parameters
     ----------
-    rows : what ``per_sample_grad`` or ``record.rows()`` returns, samples along axis 0, or a
-        `Record`. A batch without samples is rows of shape (0, \\*shape); the result is noise.
+    rows : the rows from ``per_sample_grad`` or ``record.rows()``, samples along axis 0, or a
+        `Record`. Rows of an empty batch, of shape (0, \\*shape), give noise alone.
     max_norm : the bound on the norm of a whole row.
-    noise_multiplier : 0 adds no noise, and then nothing is private.
-    divisor : fixed beforehand, such as ``rate`` times a size that is public and stays when a
-        sample comes or goes; the number of rows, or of samples in the data set, is not. (The
-        noise is divided too, so that even its size would tell this number.)
-    rng : an ``np.random.Generator``, made once and used for all steps; with JAX also a key, a new
-        one for each step, and then the call works within ``jax.jit``, where also max_norm,
-        noise_multiplier and divisor may be traced. Traced values are not checked.
-    total : in place of ``rows``, their clipped sum, a tree like one row: what `clipped_grad_sum`,
-        `statistics.clipped_sum` or ``record.clipped_sum`` returned for this ``max_norm``.
+    noise_multiplier : standard deviation of the noise in units of ``max_norm``. 0 adds no noise,
+        and the result is then not private.
+    divisor : a number fixed beforehand, such as ``rate`` times a public number that does not
+        change when a sample is added or removed. Do not use the number of rows or of samples in
+        the data set: the noise is divided too, so its size would reveal that number.
+    rng : an ``np.random.Generator``, made once and used for all steps. With JAX it can be a key,
+        a new one for each step; the call then works within ``jax.jit``, where max_norm,
+        noise_multiplier and divisor may be traced too. Traced values are not checked.
+    total : instead of ``rows``, their clipped sum, a tree like one row, from `clipped_grad_sum`,
+        `statistics.clipped_sum` or ``record.clipped_sum`` with this ``max_norm``.
 
     Returns
     -------
-    tree like one row; of 16-bit rows in float32.
+    tree like one row, in float32 for 16-bit rows.
 
     Raises
     ------
     ValueError : a max_norm or divisor that is not finite and above 0, a noise_multiplier that is
         not finite and at least 0, an infinite or NaN entry in the sum, arrays of rows with
-        different numbers of samples. TypeError : an ``rng`` that is no generator, a NumPy
-        generator for traced rows, rows that are not real, both rows and total, or neither.
+        different numbers of samples.
+    TypeError : an ``rng`` that is not a generator, a NumPy generator for traced rows, rows that
+        are not real, both rows and total, or neither.
 
     Example
     -------
@@ -156,7 +164,7 @@ def noisy_mean(
 
 
 def _drawer(rng, total):
-    """Return draw(x), which gives standard normal numbers of the shape, dtype and device of x."""
+    """Return draw(x), which draws standard normal noise of x's shape, dtype and device."""
     if kind_of(rng) == "jax" and backend_of(total) == "jax":
         return backend("jax").normal(rng)
     _check_generator("noisy_mean", rng)

@@ -18,16 +18,22 @@ SCRATCH = 2**20  # numbers in a work buffer
 
 
 def project(rows: Any, dim: int, seed: int = 0) -> Any:
-    """Return (B, dim): random projections z_i of the rows g_i; on average z_i . z_j is g_i . g_j.
+    """Return random projections z_i of the rows g_i, (B, dim), with E[z_i . z_j] = g_i . g_j.
 
-    Entry k of z_i is a sum over the parameters. One of shape (p, \\*rest), whose part of g_i is a
-    matrix G, p x d with d the product of rest, adds a_k^T G c_k / sqrt(dim); a vector adds
-    a_k . G / sqrt(dim). All entries of a_k and c_k are 1 or -1, drawn independently; the average
-    is over these draws. The standard deviation of z_i . z_j is at most 3 |g_i| |g_j| / sqrt(dim),
-    however many parameters there are. Two calls with the same ``seed`` and ``dim``, for rows of
-    the same parameters, use the same signs, so products between their results are estimates too.
-    16-bit rows are projected in float32. ``record.project`` gives the same numbers without rows.
+    Entry k of z_i is a sum over the parameters. A parameter of shape (p, \\*rest) contributes
+    a_k^T G c_k / sqrt(dim), where G is its part of g_i as a matrix p x d and d is the product of
+    rest; a vector contributes a_k . G / sqrt(dim). The entries of a_k and c_k are independent
+    random signs, 1 or -1, and the expectation is over these. The standard deviation of z_i . z_j
+    is at most 3 |g_i| |g_j| / sqrt(dim), for any number of parameters.
 
+    Two calls with the same ``seed`` and ``dim``, for rows of the same parameters, use the same
+    signs, so products between their results are estimates too. 16-bit rows are projected in
+    float32. ``record.project`` computes the same numbers without forming rows.
+
+    Raises
+    ------
+    ValueError : ``dim`` is not an integer above 0, or ``seed`` not an integer, 0 or more.
+    TypeError : ``dim`` or ``seed`` is traced, or ``rows`` holds no array.
     Example
     -------
     >>> import numpy as np
@@ -52,7 +58,7 @@ def project(rows: Any, dim: int, seed: int = 0) -> Any:
 
 
 class Signs:
-    """The random signs of one projection; `vectors` is called for each parameter, in order."""
+    """The random signs of one projection; call `vectors` once per parameter, in order."""
 
     def __init__(self, where: str, dim: int, seed: int) -> None:
         refuse_traced(where, dim=dim, seed=seed)
@@ -65,7 +71,7 @@ class Signs:
         self._dim, self._rng = int(dim), np.random.default_rng(int(seed))
 
     def vectors(self, shape: tuple[int, ...]) -> list[np.ndarray]:
-        """Return the signs, 1 or -1 as int8 arrays, for the next parameter, of shape (p, ...).
+        """Return the random signs for the next parameter, of this shape (p, ...), as int8 arrays.
 
         Their shapes are [(p, dim)] for a vector or a number (p = 1), else [(p, dim), (d, dim)],
         where d is the product of the other lengths.
@@ -78,11 +84,11 @@ class Signs:
 
 
 def contracted(rows: Any, vectors: list, xp: Any) -> Any:
-    """Return (B, dim): a_k^T G_i c_k, or a_k . g_i, from the rows of one parameter.
+    """Return the contraction of one parameter's rows, (B, dim): a_k^T G_i c_k, or a_k . g_i.
 
     ``vectors`` are those of `Signs.vectors` as arrays of the namespace xp. The longer axis is
-    summed first, which leaves min(p, d) x dim numbers for each sample; the samples are taken in
-    groups with at most `SCRATCH` such numbers, but at least one sample.
+    summed first, which leaves min(p, d) x dim numbers per sample. Samples are processed in groups
+    with at most `SCRATCH` such numbers, but at least one sample.
     """
     size = rows.shape[0]
     if len(vectors) == 1:

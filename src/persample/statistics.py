@@ -39,10 +39,11 @@ __all__ = [
 
 
 def norms(rows: Any) -> Any:
-    """Return the norms of per-sample gradients, |g_i| = sqrt(sum of all squares), (B,).
+    """Return the norms of per-sample gradients, (B,): |g_i|, over all arrays of the tree.
 
-    If a square would overflow or underflow, each row is first divided by its largest absolute
-    value. The norms of 16-bit rows are float32.
+    |g_i| is the square root of the sum of all squared entries. If a square would overflow or
+    underflow, each row is first divided by its largest absolute value. The norms of 16-bit rows
+    are float32.
 
     Example
     -------
@@ -75,7 +76,7 @@ def _root(x):
 
 
 def _scaled_norms(flat):
-    """Return the norms of the rows, (B,), by squares of rows divided by their largest entry."""
+    """Return the norms of the rows, (B,), with each row divided by its largest entry first."""
     xp = array_namespace(flat[0])
     scale = stop_gradient(reduce(xp.maximum, [xp.max(xp.abs(x), axis=1) for x in flat]))
     scale = xp.where((scale > 0) & (scale < math.inf), scale, xp.ones_like(scale))
@@ -85,8 +86,8 @@ def _scaled_norms(flat):
 def clip(rows: Any, max_norm: float) -> Any:
     """Return per-sample gradients clipped to the norm ``max_norm``: g_i min(1, max_norm / |g_i|).
 
-    All arrays of the tree get the same factor for a sample, so its row keeps its direction. The
-    result is a tree like ``rows``. ValueError if max_norm is not one number above 0.
+    The norm is over all arrays of the tree, so a clipped row keeps its direction. The result is a
+    tree like ``rows``, of the same dtypes. Raise ValueError if max_norm is not one number above 0.
 
     Example
     -------
@@ -107,14 +108,14 @@ def clip(rows: Any, max_norm: float) -> Any:
 
 
 def clipping_factors(sizes: Any, max_norm: Any) -> Any:
-    """Return min(1, max_norm / |g_i|), (B,), from the norms (B,) and a `checked_bound`."""
+    """Return min(1, max_norm / |g_i|), (B,), from the norms, (B,), and a `checked_bound`."""
     ratios = sizes / max_norm  # 0 for a bound that is infinite
     xp = array_namespace(ratios)
     return 1.0 / xp.maximum(ratios, xp.ones_like(ratios))
 
 
 def checked_bound(where: str, max_norm: Any, rows: Any) -> Any:
-    """Return max_norm as a 0-d array by `like`; ValueError unless it is one number above 0."""
+    """Return max_norm converted by `like`; raise ValueError unless it is one number above 0."""
     one = is_number(max_norm) or getattr(max_norm, "ndim", None) == 0
     if not one or (not is_traced(max_norm) and not max_norm > 0):
         raise ValueError(
@@ -124,10 +125,11 @@ def checked_bound(where: str, max_norm: Any, rows: Any) -> Any:
 
 
 def clipped_sum(rows: Any, max_norm: float) -> Any:
-    """Return sum_i g_i min(1, max_norm / |g_i|): a tree like one row; of 16-bit rows in float32.
+    """Return the sum of the clipped rows, sum_i g_i min(1, max_norm / |g_i|): a tree like one row.
 
-    Adding or removing one sample changes the sum by a vector of norm ``max_norm`` at most. The
-    sum is not private without noise, which `privacy.noisy_mean` adds.
+    Adding or removing one sample changes the sum by a vector of norm at most ``max_norm``. The
+    sum is not private without noise, which `privacy.noisy_mean` adds. The sum of 16-bit rows is
+    float32. Raise ValueError if max_norm is not one number above 0.
 
     Example
     -------
@@ -140,11 +142,11 @@ def clipped_sum(rows: Any, max_norm: float) -> Any:
 
 
 def weighted_sum(rows: Any, weights: Any) -> Any:
-    """Return sum_i w_i g_i for weights (B,): a tree like one row; of 16-bit rows in float32.
+    """Return the weighted sum of the rows, sum_i w_i g_i for weights (B,): a tree like one row.
 
-    A sample of weight 0 has no part in it, even if its row holds inf or nan. Weights of 1 or 0
-    choose samples; weights of 1/B give the mean. Weights of another shape raise ValueError,
-    complex ones TypeError.
+    A sample of weight 0 is left out, even if its row holds inf or nan. Weights of 1 and 0 select
+    samples; weights of 1/B give the mean. The sum of 16-bit rows is float32. Raise ValueError for
+    weights of another shape, TypeError for complex weights.
 
     Example
     -------
@@ -185,9 +187,9 @@ def flatten(rows: Any) -> Any:
 def gram(rows: Any, other: Any = None) -> Any:
     """Return the inner products of rows, (B, B'): g_i . g'_j, with g'_j the rows of ``other``.
 
-    By default ``other`` is ``rows``, and the diagonal holds the squared norms. The sum is over all
-    arrays of the tree, which must have the same shapes in both but for axis 0 (else ValueError);
-    products of 16-bit rows are float32.
+    By default ``other`` is ``rows``, and the diagonal holds the squared norms. The products are
+    summed over all arrays of the tree; those of 16-bit rows are float32. Raise ValueError if the
+    arrays of the two trees differ in a shape other than the number of samples.
 
     Example
     -------
@@ -221,7 +223,7 @@ def cosines(rows: Any, other: Any = None) -> Any:
 
 
 def _units(rows):
-    """Return the rows, each divided by its norm, 16-bit ones as float32; zeros stay zeros."""
+    """Return the rows divided by their norms, in float32 if 16-bit; rows of zeros stay zeros."""
     sizes = norms(rows)
     xp = array_namespace(sizes)
     sizes = xp.where(sizes > 0, sizes, xp.ones_like(sizes))
@@ -229,7 +231,7 @@ def _units(rows):
 
 
 def weighted(x: Any, weights: Any, dropped: Any = None) -> Any:
-    """Return sum_i w_i x_i over axis 0 of one array x, for weights (B,); 16-bit becomes float32.
+    """Return sum_i w_i x_i over axis 0 of an array x, for weights (B,); float32 for 16-bit x.
 
     Samples where the mask ``dropped``, (B,), is true are left out even if x is not finite there.
     """
@@ -269,7 +271,10 @@ def real_weights(where: str, weights: Any, rows: Any) -> Any:
 
 
 def mean(rows: Any) -> Any:
-    """Return the mean row, (1/B) sum_i g_i, a tree like one row: the gradient of the mean loss."""
+    """Return the mean row, (1/B) sum_i g_i: a tree like one row, of the same dtypes.
+
+    It is the gradient of the mean loss.
+    """
     xp = array_namespace(rows)
     return tree_map(lambda x: xp.mean(x, axis=0), rows)
 
@@ -277,8 +282,9 @@ def mean(rows: Any) -> Any:
 def variance(rows: Any, correction: int = 1) -> Any:
     """Return the variance of per-sample gradients, entry by entry: a tree like one row.
 
-    sum_i (g_i - mean)^2 / (B - correction): with 1 the unbiased estimate for the distribution that
-    the samples came from, with 0 the average over these B. B <= correction raises ValueError.
+    sum_i (g_i - mean)^2 / (B - correction): with correction 1 the unbiased estimate of the
+    variance of the distribution of the samples, with 0 the variance of these B rows. Raise
+    ValueError if B <= correction, TypeError if ``correction`` is traced.
 
     Example
     -------
@@ -298,10 +304,10 @@ def variance(rows: Any, correction: int = 1) -> Any:
 def signal_and_noise(rows: Any) -> tuple[Any, Any]:
     """Return unbiased estimates of |G|^2 and tr(Sigma), two 0-d arrays.
 
-    G is the expected row, Sigma the covariance of one row. On average the squared norm of the
-    mean row exceeds |G|^2 by tr(Sigma) / B, so |G|^2 is estimated by |mean|^2 - tr(Sigma) / B,
-    which may come out negative. To get their ratio, average both over many batches *before* you
-    divide. Fewer than two samples raise ValueError.
+    G is the expected row, Sigma the covariance of one row. The expected squared norm of the mean
+    row is |G|^2 + tr(Sigma) / B, so |G|^2 is estimated by |mean|^2 - tr(Sigma) / B, which may be
+    negative. To estimate their ratio, average both over many batches *before* you divide. Raise
+    ValueError for fewer than two samples.
 
     Source: McCandlish et al. (2018), appendix A, with batches of size 1 and B.
     """
@@ -313,11 +319,12 @@ def signal_and_noise(rows: Any) -> tuple[Any, Any]:
 
 
 def noise_scale(rows: Any, unbiased: bool = True) -> Any:
-    """Return tr(Sigma) / |G|^2, in samples: the batch size at which noise and signal are equal.
+    """Return tr(Sigma) / |G|^2, a 0-d array: the batch size at which noise and signal are equal.
 
-    By default it is the ratio of the two estimates of `signal_and_noise`, which is not itself
-    unbiased; a negative one says that the batch is too small to tell. ``unbiased=False`` divides
-    by |mean row|^2 instead of the estimate of |G|^2, which is too small a ratio in small batches.
+    By default it is the ratio of the two estimates of `signal_and_noise`. The ratio is not itself
+    unbiased; a negative one means that the batch is too small. ``unbiased=False`` divides by
+    |mean row|^2 instead of the estimate of |G|^2, and so underestimates the ratio in small
+    batches. Raise ValueError for fewer than two samples.
 
     Example
     -------

@@ -38,10 +38,10 @@ def _recording() -> bool:
 
 
 class TapeNode(Node):
-    """A node of the engine that also knows which tensor keeps its gradient (``keeper``).
+    """A node of the engine, with the tensor that stores its gradient (``keeper``).
 
     ``versions`` holds a pair for each input and the output: the counter of its in-place changes,
-    and the count when the node was made.
+    and its count when the node was made.
     """
 
     __slots__ = ("keeper", "versions")
@@ -52,7 +52,7 @@ class TapeNode(Node):
 
 
 class TapeTrace(Trace):
-    """Computes at once; a differentiable result of tensors that require grad gets a node."""
+    """Computes eagerly; a floating-point result of tensors that require grad gets a node."""
 
     name = "a Tensor's tape"
 
@@ -86,12 +86,12 @@ def _in_place(ufunc: np.ufunc) -> Callable:
 
 
 class Tensor(Tracer):
-    """An array with, if it requires grad, a node in the graph that ``backward`` follows.
+    """An array which, if it requires grad, has a node in the graph that ``backward`` follows.
 
     Attributes
     ----------
     data : ndarray, shared with the caller
-    requires_grad : bool; a result has it if one of its inputs has it
+    requires_grad : bool; True for a recorded result if it is True for one of its inputs
     grad_fn : the node of the operation that made it; None for a leaf tensor
     grad : Tensor or None; ``backward`` adds to it, in leaf tensors that require grad, and in
         others after ``retain_grad()``
@@ -184,8 +184,13 @@ class Tensor(Tracer):
 
         Parameters
         ----------
-        gradient : array of this tensor's shape: its cotangent. 1 by default, for a 0-d tensor.
-        retain_graph : keep what the nodes saved, so that backward can run again.
+        gradient : array of this tensor's shape, its cotangent. By default 1, for a 0-d tensor.
+        retain_graph : keep the values that the nodes saved, so that backward can run again.
+
+        Raises
+        ------
+        RuntimeError : the tensor does not require grad, is not 0-d and has no ``gradient``, or the
+            shape of ``gradient`` differs; a saved value was freed or changed in place.
         """
         if not self.requires_grad:
             raise RuntimeError(
@@ -215,7 +220,7 @@ class Tensor(Tracer):
             node.values = None
 
     def _change(self, write: Callable, value: Any) -> "Tensor":
-        """Apply ``write(data, value)``, return self; RuntimeError if that needs to be recorded."""
+        """Apply ``write(data, value)``; return self. RuntimeError if it needs to be recorded."""
         if (self.requires_grad or getattr(value, "requires_grad", False)) and _recording():
             what = "of a leaf tensor" if self.is_leaf else "of a tensor with a grad_fn,"
             what = f"{what if self.requires_grad else 'by a tensor'} that requires grad"
@@ -239,7 +244,10 @@ class Tensor(Tracer):
 
 
 def tensor(data: Any, requires_grad: bool = False) -> Tensor:
-    """Return a leaf tensor with a copy of ``data``."""
+    """Return a leaf tensor with a copy of ``data``, in its dtype.
+
+    Raise RuntimeError if ``requires_grad`` and the dtype is not floating-point.
+    """
     return Tensor(np.array(_data(data)), requires_grad)
 
 

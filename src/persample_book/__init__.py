@@ -1,4 +1,4 @@
-"""What only the book's pages use: set-up of a notebook, figures, tables of other frameworks.
+"""Code that only the book's pages use: notebook set-up, figures, tables of other frameworks.
 
 The library, `persample`, never imports this package, and its wheel is built without it.
 """

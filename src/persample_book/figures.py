@@ -1,7 +1,7 @@
-"""Add to the figures of a notebook an SVG drawing and a text that describes their data.
+"""Add to each figure of a notebook an SVG drawing and a text that describes its data.
 
 `scripts/kernel_startup.py` runs this file in kernels that execute or test notebooks; no notebook
-imports it. It imports nothing of the package, which a notebook may import from elsewhere.
+imports it. It does not import the package, which a notebook may import from another place.
 """
 
 import hashlib
@@ -12,9 +12,9 @@ import numpy as np
 
 
 def prepare(shell: Any) -> None:
-    """Have IPython's ``shell`` show a figure also as `drawing` and `fingerprint`.
+    """Make IPython's ``shell`` show figures also as `drawing` and `fingerprint`.
 
-    It begins before the first cell that names matplotlib, which until then is not imported.
+    The formatters are added before the first cell that names matplotlib, to delay its import.
     """
 
     def prepare_display(info: Any) -> None:
@@ -34,7 +34,7 @@ def prepare(shell: Any) -> None:
 
 
 def drawing(figure: Any) -> str | None:
-    """Return a figure as SVG, None without axes: no metadata or unused ids, numbers rounded."""
+    """Return a figure as SVG, with rounded numbers and without metadata; None without axes."""
     from IPython.core.pylabtools import print_figure
 
     made = print_figure(figure, "svg")
@@ -100,7 +100,7 @@ def fingerprint(figure: Any) -> str:
 
 
 def _smallest_text(figure: Any) -> float:
-    """Return the font size of the smallest text in pixels, which notebook_rules.py limits."""
+    """Return the font size of the smallest text in pixels, which notebook_rules.py checks."""
     from matplotlib.text import Text
 
     figure.canvas.draw()  # or the ticks have no labels yet
@@ -109,7 +109,7 @@ def _smallest_text(figure: Any) -> float:
 
 
 def _plotted(artist: Any) -> np.ndarray:
-    """Return the numbers that an artist draws, in data coordinates where it has such."""
+    """Return the numbers that an artist draws, in data coordinates where it has them."""
     if hasattr(artist, "get_xydata"):  # a line
         return np.asarray(artist.get_xydata())
     if hasattr(artist, "get_patch_transform"):  # a bar, a polygon, an arrow

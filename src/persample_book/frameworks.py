@@ -79,7 +79,7 @@ TABS = {  # the page's tabs, in their order
 
 
 class Table(str):
-    """A string of Markdown, perhaps with HTML in it, which a notebook renders."""
+    """A string of Markdown, possibly with HTML, which a notebook renders."""
 
     def _repr_markdown_(self) -> str:
         return str(self)
@@ -107,7 +107,7 @@ def differences(found: Mapping[str, dict], wanted: Any) -> dict[str, float]:
 
 
 def versions(found: Mapping[str, dict], wanted: Any) -> Table:
-    """Return the table of versions, and of bounds on `differences` from the array ``wanted``."""
+    """Return the table of versions, with bounds on `differences` from the array ``wanted``."""
     largest = differences(found, wanted)
     lines = [
         [facts["name"], facts["version"].split("+")[0], _below(largest[name])]
@@ -144,7 +144,7 @@ def _code(text):
 
 
 def habits(found: Mapping[str, dict]) -> list[list[str]]:
-    """Return [framework, function, four outcomes by `_habits`] for each gradient function."""
+    """Return [framework, function, four outcomes from `_habits`] for each gradient function."""
     lines = []
     for name, facts in found.items():
         lines.append([short(name, facts), _short(facts["words"]["gradient"]), *_habits(facts)])
@@ -176,7 +176,7 @@ def short(name: str, facts: Mapping) -> str:
 
 
 def _habits(facts):
-    """Return words for what a vector loss, an unused input, a second call, a tensor twice give."""
+    """Return the outcome for a vector loss, an unused input, a second call, a repeated tensor."""
     unused = {"0.0": "0", "None": "None"}.get(facts["unused"], "error")
     vector = "error; None for x + 1" if facts.get("vector_plus_one") == "None" else "error"
     same = {None: "–", 0: "correct"}.get(facts.get("same_tensor_twice"), "wrong")
@@ -195,7 +195,7 @@ def cards(found: Mapping[str, dict]) -> Table:
 
 
 def card(name: str, found: Mapping[str, dict]) -> Table:
-    """Return the table of a framework's names for the book's words, PyTorch's (JAX's) beside."""
+    """Return the table of a framework's names for the book's terms, beside PyTorch's (JAX's)."""
     beside = "jax" if name == "pytorch" else "pytorch"
     shown = [name] + [beside] * (beside in found)
     columns = [_words(each, found[each]) for each in shown]
@@ -204,7 +204,7 @@ def card(name: str, found: Mapping[str, dict]) -> Table:
 
 
 def _words(name, facts):
-    """Return {the book's word: what this framework calls it, with code as HTML}."""
+    """Return {the book's term: the framework's name for it, with code as HTML}."""
     words = {key: f"`{_short(word)}`" if word else NONE for key, word in facts["words"].items()}
     record, gradient = words["record"], words["gradient"]
     if "kept" in facts:
@@ -234,7 +234,7 @@ def _short(name):
 
 
 def _branches(facts):
-    """Say whether a Python `if` on a value runs or is an error: eager, compiled and batched."""
+    """Return text: whether a Python `if` on a value runs or raises, eager, compiled, batched."""
     seen = facts["branch"]
     names = {"eager": "", "compiled": "compiled: ", "batched": "batched: "}
     said = {where: "error" if seen[where] else "runs" for where in names if where in seen}

@@ -1,7 +1,7 @@
-"""Set-up for a reference page's first cell (double precision, rounded printing); `same`.
+"""Set up the first cell of a reference page (double precision, rounded printing); `same`.
 
-`setup()` changes global state, which the library never does and only notebooks need. Importing
-the module changes nothing.
+`setup()` changes global state, which the library never does and only notebooks need. Importing the
+module changes nothing.
 """
 
 import importlib.util
@@ -67,7 +67,7 @@ def _short_warning(message, category, filename, lineno, line=None) -> str:
 
 
 def same(actual: Any, wanted: Any, atol: float = 1e-9) -> bool:
-    """Return whether two arrays, of any backends, have one shape and differ by ``atol`` at most.
+    """Return whether two arrays, of any backends, have equal shapes and agree within ``atol``.
 
     Example
     -------

@@ -68,7 +68,7 @@ def code_lines(text: str) -> int:
 
 
 def size(names: Iterable[str]) -> int:
-    """Return how many lines of code the engine's files with these names hold together."""
+    """Return the total number of lines of code of the engine's files with these names."""
     return sum(code_lines(path.read_text(encoding="utf-8")) for path in files(names))
 
 
@@ -99,6 +99,6 @@ def _folded(line: str, width: int) -> str:
 
 
 def contents() -> None:
-    """Print name, number of code lines and content of the engine's files, in reading order."""
+    """Print the name, number of code lines and summary of the engine's files, in reading order."""
     for name, what in {**READING, **COMPILER}.items():
         print(f"{name:11}{size([name]):4}  {what}")

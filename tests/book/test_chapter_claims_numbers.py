@@ -11,9 +11,9 @@ SKIPPED = {"raises-exception", "nbval-ignore-output", "hide-input"}
 
 @pytest.fixture
 def page(own_settings, capsys):
-    """Return until(name, last), which runs a chapter's visible cells up to cell ``last``.
+    """Return a function until(name, last) that runs a chapter's visible cells up to cell ``last``.
 
-    It returns the chapter's text and the names that the cells define.
+    It returns the chapter's text and a dict of the names that the cells define.
     """
     pytest.importorskip("sklearn")
 

@@ -1,4 +1,4 @@
-"""The program is the text: pages are short, and run without what a reader cannot see."""
+"""Chapters are short, and run without any code that a reader cannot see."""
 
 import ast
 import re
@@ -31,7 +31,7 @@ def seen(cell):
 
 
 def before_the_exercises(notebook):
-    """Return copies of the cells before the heading "Exercises", the last one cut off there."""
+    """Return copies of the cells before the heading "Exercises"; the last one is cut there."""
     cells = []
     for cell in notebook.cells:
         text, exercises, _ = cell.source.partition("## Exercises")
@@ -55,7 +55,7 @@ def words(cells):
 
 
 def code_lines(cells):
-    """Return the number of visible lines of code, and that of folded ones."""
+    """Return (number of visible lines of code, number of folded ones)."""
     counts = {True: 0, False: 0}
     for cell in cells:
         if cell.cell_type == "code" and "remove-cell" not in cell.metadata.get("tags", []):
@@ -101,7 +101,7 @@ def test_no_visible_cell_needs_a_name_from_a_cell_out_of_sight(path):
 
 
 def texts(cell):
-    """Return (kind, text) of each output of a cell but figures, memory addresses replaced."""
+    """Return (kind, text) of a cell's outputs except figures; memory addresses are replaced."""
     found = []
     for out in cell.outputs:
         if out.output_type == "stream":
@@ -115,7 +115,7 @@ def texts(cell):
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory, wheel):
-    """Return a folder with the wheel in `site`, where persample_book cannot be imported."""
+    """Return a folder with the wheel in `site`, in which persample_book cannot be imported."""
     folder = tmp_path_factory.mktemp("reader")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "site")

@@ -1,4 +1,4 @@
-"""The drawings that open the chapters: their numbers are those of the pages, and to scale."""
+"""The chapters' opening drawings are to scale and show the numbers of their pages."""
 
 import re
 from xml.etree import ElementTree
@@ -29,7 +29,7 @@ def bars(name: str) -> np.ndarray:
 
 
 def page(subject: str) -> str:
-    """Return the sources and the text outputs of a chapter's cells as one string."""
+    """Return the sources and text outputs of a chapter's cells as one string."""
     (path,) = (path for path in CHAPTERS if path.stem.endswith(subject))
     cells = nbformat.read(path, as_version=4).cells
     outputs = [out for c in cells for out in c.get("outputs", [])]

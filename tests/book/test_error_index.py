@@ -75,7 +75,7 @@ def test_a_heading_is_part_of_the_real_message(name, line):
 
 
 def torch_words():
-    """Return {name: value} for the code of the cures for PyTorch: a model, data, losses."""
+    """Return the namespace for the page's PyTorch cures: a model, data, losses."""
     torch.manual_seed(0)
     nn, F = torch.nn, torch.nn.functional
     model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).double()
@@ -190,7 +190,7 @@ def test_a_penalty_on_rows_needs_their_graph():
     model, x, y = (words[name] for name in ("model", "x", "y"))
 
     def total(moved):
-        """Move a weight; return the mean loss plus the squared norms of a record."""
+        """Return the mean loss plus the squared norms of a record, at a changed weight."""
         with torch.no_grad():
             model[0].weight[1, 2] += moved
         with ps.record(model) as record:

@@ -1,4 +1,4 @@
-"""Check the claims of the error index beside its messages and cures, on the models it names."""
+"""Claims of the error index other than its messages and cures, on the models that it names."""
 
 import warnings
 from contextlib import nullcontext
@@ -17,7 +17,7 @@ from support.errors_page import CURES
 
 
 def rows_of_module(model, *batch, loss=lambda out: out.square().sum()):
-    """Return {name: rows} of a module's losses twice: by vmap, and by a loop over the samples."""
+    """Return {name: rows} of a module's losses, by vmap and by a loop over the samples."""
     parameters = {name: p.detach() for name, p in model.named_parameters()}
     one_loss = lambda p, *x: loss(functional_call(model, p, tuple(a[None] for a in x)))  # noqa: E731
     axes = (None, *(0 for _ in batch))
@@ -185,7 +185,7 @@ def nnx():
 
 
 def nnx_model(nnx, kind, rngs):
-    """Return a Flax model of two layers with dropout, BatchNorm or a scan between, by ``kind``."""
+    """Return a Flax model of two layers, with dropout, BatchNorm or a scan, as in ``kind``."""
 
     class Block(nnx.Module):
         def __init__(self, rngs):
@@ -215,7 +215,7 @@ def nnx_model(nnx, kind, rngs):
 def nnx_rows(nnx, model, *changes, by=jax.vmap):
     """Return the rows of a Flax model for the loss in the error index.
 
-    ``changes`` are (old, new) texts in its source; ``by`` maps it over the samples.
+    ``changes`` are (old, new) replacements in its source; ``by`` maps the loss over the samples.
     """
     (code,) = (code for _, code in CURES if "nnx.merge" in code)
     for old, new in changes:

@@ -11,7 +11,7 @@ def softmax(z):
 
 @pytest.fixture
 def rows():
-    """Return random probabilities (20, 4), Jacobians of logits (20, 4, 3), rows of each label."""
+    """Return random probabilities (20, 4), Jacobians of logits (20, 4, 3), and rows per label."""
     rng = np.random.default_rng(0)
     p, J = softmax(rng.normal(size=(20, 4))), rng.normal(size=(20, 4, 3))
     return p, J, np.einsum("ncd,ndw->ncw", p[:, None] - np.eye(4), J)
@@ -25,7 +25,7 @@ def test_the_fisher_is_gauss_newton_for_any_logits(rows):
 
 
 def test_only_drawn_labels_let_a_batch_be_mended_by_its_size(rows):
-    """Average over all outcomes of a batch of two by their probabilities, without random draws."""
+    """Average over all outcomes of a batch of two, weighted by their probabilities."""
     p, _, g = rows
     fisher = np.einsum("nc,ncw->nw", p, g**2)[:2].mean(0)
     both = (g[0, :, None] + g[1, None]) / 2  # (label of 0, label of 1, weight)

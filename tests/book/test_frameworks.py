@@ -1,4 +1,4 @@
-"""The page on frameworks: its claims are the stored results of the programs that it shows."""
+"""The page on frameworks: its claims agree with the stored results of the programs it shows."""
 
 import json
 import re

@@ -30,7 +30,7 @@ def program_of_the_page():
 @pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
 @pytest.mark.usefixtures("own_settings")
 def test_an_opponent_takes_its_part_of_the_curvature_with_it():
-    """Compare estimates for single opponents, with and without their part of H, with new fits."""
+    """Compare estimates for single opponents, with and without their part of H, with refits."""
     torch, page = pytest.importorskip("torch"), {}
     exec(program_of_the_page(), page)
     H, x, rows, theta, missed = (page[n] for n in ("H", "x", "rows", "theta", "missed"))

@@ -1,7 +1,7 @@
 """Short programs about leaf tensors give the same result in PyTorch and in `persample.tape`.
 
 Every program can use x = [1, 2], which requires grad, and y = [3, 4], which does not; then an
-expression is evaluated. The page on the engine shows those that differ, with the reason.
+expression is evaluated. The page on the engine shows the programs whose results differ, and why.
 """
 
 import re
@@ -64,7 +64,7 @@ REASONS = {
 def answer(program: str, observed: str, library: Any) -> str:
     """Run a program with ``tensor`` and ``no_grad`` of a library; return ``observed`` as text.
 
-    For a RuntimeError the text is its type's name; a warning adds " (warns)".
+    For a RuntimeError the text is the name of its type; for a warning " (warns)" is appended.
     """
     tensor = library.tensor
     names = {"tensor": tensor, "no_grad": library.no_grad}

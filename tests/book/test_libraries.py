@@ -1,4 +1,4 @@
-"""The page on libraries: it shows the programs as they are, and the numbers stored by runs."""
+"""The page on libraries shows its programs unchanged, and the numbers that stored runs gave."""
 
 import inspect
 import json
@@ -108,7 +108,7 @@ def test_a_table_of_the_page_is_what_the_stored_runs_give(name):
 
 
 def numbers(table):
-    """Return {first cell: numbers} of a table's lines, without those in brackets."""
+    """Return {first cell: numbers in the other cells, without those in brackets} of a table."""
     table = re.sub(r" \(\+\d+\)", "", table)
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
     return {line[0]: [float(x.replace(",", "")) for x in line[1:] if x] for line in lines}
@@ -227,7 +227,7 @@ def test_the_check_on_the_page_is_the_one_that_was_measured(page):
 
 
 def wrong_by_mark(libraries):
-    """Return a Counter of the results with wrong rows, and of their batches, by symbol."""
+    """Return a Counter of the results with wrong rows, and of their wrong batches, by symbol."""
     count = Counter()
     for line in RESULTS:
         if "wrong" in line and line["library"] in libraries:

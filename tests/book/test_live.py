@@ -1,7 +1,7 @@
 """The live figures, each alone in a page, opened from a file in a browser.
 
-What they compute is compared with Python on a hundred random states; how they are worked is
-tried with mouse, finger and keyboard.
+Their values are compared with Python on a hundred random states; their controls are tried by
+mouse, touch and keyboard.
 """
 
 import functools
@@ -69,7 +69,7 @@ def state(page, name):
 
 
 def values(page, name, *states) -> list[dict]:
-    """Bring a figure into states, one after the other; return what it computes in each."""
+    """Set a figure to each of several states; return the values that it computes."""
     given = [{k: np.asarray(v).tolist() for k, v in changes.items()} for changes in states]
     found = page.evaluate(
         "([name, states]) => states.map((changes) => { const figure = live.figures[name];"
@@ -112,7 +112,7 @@ def clip_in_python(t, y, bound):
 
 
 def moves(walk: int):
-    """Walk as the page does: a state from 1 to 5 and the state reached, again and again."""
+    """Yield the steps of a walk, (state from 1 to 5, next state), drawn as the page draws them."""
     x, at = walk, 3
     for _ in range(10):
         x = 16807 * x % (2**31 - 1)
@@ -139,7 +139,7 @@ def td_in_python(alpha, moves, walk):
 
 
 def left(walk: int) -> list:
-    """Return the places of a corridor that a walk leaves, drawn as the page draws them."""
+    """Return the states of a corridor that a random walk leaves, drawn as the page draws them."""
     x, places = walk, [0]
     for _ in range(10):
         x = 16807 * x % (2**31 - 1)
@@ -218,7 +218,7 @@ def branch_in_python(first, second, way):
 
 
 def draws(seed: int):
-    """Return a function that draws from range(n), as the page does."""
+    """Return a function that draws from range(n), with the random numbers of the page."""
     x = [seed]
 
     def draw(n):
@@ -334,7 +334,7 @@ def program_of_chapter_15() -> dict:
 
 
 def influence_in_python(chosen, step):
-    """Return the influence figure's values by steps in PyTorch, on weights rounded to 1/250."""
+    """Return the influence figure's values from PyTorch steps on weights rounded to 1/250."""
     page, entropy = program_of_chapter_15(), torch.nn.functional.cross_entropy
     theta = (page["theta"] * 250).round() / 250
     i = int([*page["opponents"], *page["proponents"], 235, 368][chosen])
@@ -412,7 +412,7 @@ def small_engine() -> dict:
 
 
 def tape_in_python(step, stops, reward):
-    """Return the tape figure's values, by the engine of chapter 6 on the nodes that are read."""
+    """Return the tape figure's values, computed by the engine of chapter 6 on the same nodes."""
     made = small_engine()
     if not stops:
         made["stop_gradient"] = lambda x: x
@@ -519,7 +519,7 @@ def test_a_figure_computes_what_python_does(opened, name):
 
 
 def short(v) -> str:
-    """Write a number, or a list of them, as the figure does: at most two decimals."""
+    """Format a number, or a list of numbers, as the figure does: with at most two decimals."""
     if np.ndim(v):
         return f"[{', '.join(map(short, v))}]"
     text = f"{v:.2f}".rstrip("0").rstrip(".")
@@ -719,7 +719,7 @@ def names_in_jax(way) -> list:
 
 
 def shown(page, column) -> list:
-    """Return the names in a graph's boxes, from the top; column 0 is PyTorch, 1 is JAX."""
+    """Return the names in a graph's boxes, from top to bottom; column 0 is PyTorch, 1 is JAX."""
     read = "(texts) => texts.filter((e) => !e.classList.length).map((e) => e.textContent)"
     texts = page.locator("#live-branch svg text").evaluate_all(read)
     return [text for text in texts[11 * column : 11 * column + 11] if text]
@@ -754,7 +754,7 @@ def test_the_answers_under_the_walk_are_right(opened):
 
 
 def test_the_answers_under_the_divergence_are_right(opened):
-    """Show which settings stay below the bound, and which pass it whatever the step size."""
+    """Show which settings stay below the bound, and which exceed it at any step size."""
     page = opened("divergence")
     long = {"steps": 5000, "gamma": 0.99}
 

@@ -1,4 +1,4 @@
-"""Rows on several devices: chapter 13's programs on larger networks, and the package's calls."""
+"""Rows on several devices: the programs of chapter 13 on larger networks, and the package."""
 
 import importlib.util
 import re
@@ -114,7 +114,7 @@ dist.destroy_process_group()
 
 @pytest.mark.slow
 def test_two_processes_clip_as_one_and_a_divided_model_is_refused(tmp_path):
-    """Check also batches that are divided unevenly, or of which one process has no samples."""
+    """Include batches that are divided unevenly, or leave one process without samples."""
     pytest.importorskip("torch")
     (tmp_path / "two.py").write_text(TWO)
     two = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]

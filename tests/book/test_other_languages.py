@@ -1,4 +1,4 @@
-"""The built pages in other languages: what they share with the English ones, and what they say."""
+"""The built pages in other languages: their translated text, and files shared with English."""
 
 import re
 

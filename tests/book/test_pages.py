@@ -149,7 +149,7 @@ CUT = """
 
 
 def cut(page) -> list[str]:
-    """List what the open page would cut off in print; check that printing leaves it as it was."""
+    """List what the page would cut off in print; check that printing does not change the page."""
     page.set_viewport_size({"width": pdf.TEXT, "height": 900})
     folds = "document.querySelectorAll('article details[open]').length"
     theme, before = "document.documentElement.dataset.theme", page.evaluate(folds)
@@ -165,10 +165,10 @@ def cut(page) -> list[str]:
 
 class Visit(NamedTuple):
     wrong: list[str]  # what a reader would see
-    unfit: list[str]  # what axe says of the unfolded page
+    unfit: list[str]  # faults that axe finds in the unfolded page
     shift: float
     height: int
-    asked: set[str]  # addresses
+    asked: set[str]  # addresses that the page requested
     scrolling: list[str]  # boxes, on a phone
 
 
@@ -194,7 +194,7 @@ def asked_axe(page, name: str) -> list[str]:
 
 
 def visit(chromium, address: str, name: str, width: int, scheme: str) -> Visit:
-    """Open a page in a new browser context; return what is found wrong on screen and in print."""
+    """Open a page in a new browser context; return the faults found on screen and in print."""
     context = chromium.new_context(
         viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
     )
@@ -286,7 +286,7 @@ AS_IT_COMES = """() => {
 
 
 def test_a_live_figure_has_its_room_before_it_comes(chromium, address):
-    """In each language, its box is as high before its program has run as afterwards."""
+    """Check, in each language, that its box has the same height before and after its script."""
     wrong, widths = {}, (1280, 390)
     for name in pages():
         if '<div class="live"' not in (HTML / name).read_text(encoding="utf-8"):
@@ -323,7 +323,7 @@ def test_few_boxes_scroll_on_a_phone(visits):
 
 
 def visit_over_a_slow_line(page, url):
-    """Allow three visits, as Chromium's simulated line stands still once in some hundred."""
+    """Try up to three times, as Chromium's simulated network stalls about once in a hundred."""
     line = page.context.new_cdp_session(page)
     line.send("Network.emulateNetworkConditions", SLOW)
     for left in (2, 1, 0):
@@ -600,7 +600,7 @@ def bare(text: str) -> str:
 
 
 def read(sheet) -> tuple[str, float]:
-    """Return the text of a PDF page, and which fraction of its height is used."""
+    """Return the text of a PDF page, and the fraction of its height that is used."""
     ends = [TOP]
 
     def drawn(operator, _, page, line):

@@ -1,4 +1,4 @@
-"""The notebooks are plain Markdown with links that work, and the book turns them into MyST."""
+"""The notebooks are plain Markdown with valid links, and the book turns them into MyST."""
 
 import re
 from pathlib import Path
@@ -59,7 +59,7 @@ def without_code(text: str) -> str:
 
 
 def headings(path: Path) -> set[str]:
-    """Return the headings of a page, as they are written in links to it."""
+    """Return the headings of a page in the form used in links."""
     named = anchor if path.suffix == ".ipynb" else slug
     found = re.findall(r"^#+ (.*)", without_code(prose(path)), re.MULTILINE)
     return {named(heading) for heading in found} | (

@@ -1,4 +1,4 @@
-"""Claims of chapter 14 that its cells do not run: stored numbers, Opacus, an attack on noise."""
+"""Claims of chapter 14 that its cells do not run: stored numbers, Opacus, a noise attack."""
 
 import math
 import re
@@ -46,9 +46,9 @@ def test_the_lines_for_opacus_are_those_that_were_run(text):
 
 
 def told_at_least(ratio, numbers, delta=1e-5):
-    """Return a lower bound on epsilon if a sample multiplies the noise's variance by ``ratio``.
+    """Return a lower bound on epsilon where a sample multiplies the noise variance by ``ratio``.
 
-    It comes from tests of the mean square of ``numbers`` entries, by exact chi-square tails.
+    The bound is from tests of the mean square of ``numbers`` entries, by exact chi-square tails.
     """
     chi2 = pytest.importorskip("scipy.stats").chi2
     p = np.geomspace(1.001 * delta, 0.5, 2000)

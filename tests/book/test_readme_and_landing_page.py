@@ -1,4 +1,4 @@
-"""The README and the landing page: their code, picture, numbers and install line hold."""
+"""The README and the landing page: their code, picture, numbers and install line are right."""
 
 import re
 import tomllib
@@ -45,7 +45,7 @@ def test_the_numbers_of_the_picture_are_those_of_chapter_1():
 
 
 def pixels(path: Path) -> np.ndarray:
-    """Return the pixels of a picture, (height, width, 4): colours times opacity, and opacity."""
+    """Return the pixels of a picture, (height, width, 4), with colours multiplied by opacity."""
     values = np.asarray(Image.open(path).convert("RGBA"), float)
     return np.concatenate([values[..., :3] * values[..., 3:] / 255, values[..., 3:]], axis=-1)
 
@@ -105,7 +105,7 @@ def test_the_commands_and_the_install_lines_name_what_there_is():
 
 
 def test_the_wheel_runs_the_numpy_snippet_without_torch_and_jax(wheel, tmp_path):
-    """Run the snippet from the wheel; NumPy and its other requirements are installed here."""
+    """Run the snippet from the wheel, with NumPy and other requirements from this environment."""
     modules = {p.relative_to(ROOT / "src").as_posix() for p in ROOT.glob("src/persample/**/*.py")}
     with zipfile.ZipFile(wheel) as archive:
         assert modules == {name for name in archive.namelist() if name.endswith(".py")}

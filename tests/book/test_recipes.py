@@ -1,4 +1,4 @@
-"""Every recipe runs as it stands, without persample, and its numbers are those of a loop."""
+"""Every recipe runs unchanged without persample, and its numbers are those of a loop."""
 
 import json
 import re
@@ -33,9 +33,9 @@ def job(name: str, **more) -> dict:
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory):
-    """Return a function of (framework, recipe, how it is run): the result of that job.
+    """Return a function of (framework, recipe, variant) that returns the result of that job.
 
-    The jobs of a framework run together, when the first is asked for.
+    All jobs of a framework run together when the first result is needed.
     """
 
     @cache
@@ -63,7 +63,7 @@ def test_there_are_recipes_for_each_framework_and_the_pages_say_how_many():
 
 @pytest.mark.parametrize(("framework", "name"), CASES)
 def test_a_recipe_prints_what_the_page_shows_and_agrees_with_a_loop(framework, name, results):
-    """Run it in double precision, in which no printed digit may change."""
+    """Run it in double precision, which must not change a printed digit."""
     result = results(framework, name, "in double")
     assert result["error"] == ""
     assert result["printed"] == RECIPES[name][1] != ""
@@ -94,7 +94,7 @@ TORCH = [name for framework, name in CASES if framework == "torch"]
 
 
 def of_another_model(name: str, frozen: str | tuple) -> dict:
-    """Return the job of a recipe with another model, partly frozen, in its block `# yours`."""
+    """Return the job of a recipe whose block `# yours` has another, partly frozen, model."""
     source, _ = RECIPES[name]
     (block,) = (block for block in source.split("\n\n") if "# yours" in block)
     data = CLASSES if "cross_entropy" in source else TARGETS
@@ -162,7 +162,7 @@ assert jnp.allclose(some["out"]["w"], rows["out"]["w"], atol=1e-6)
 
 
 def of_torch() -> dict:
-    """Return {(recipe, what is changed): job} of further programs in PyTorch."""
+    """Return {(recipe, change): job} of further programs in PyTorch."""
     asked = {(name, frozen): of_another_model(name, frozen) for name in TORCH for frozen in FROZEN}
     start = RECIPES["torch-func"][0].partition("\n\n")[0] + "\n"
     texts = {"several arguments": SEVERAL, "attention": ATTENTION}

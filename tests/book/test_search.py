@@ -1,4 +1,4 @@
-"""Plain questions find their page and place; a pasted error message opens its entry first."""
+"""Plain questions find their page and section; a pasted error message finds its entry first."""
 
 import json
 import re
@@ -67,7 +67,7 @@ def letters(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def find(chromium, address):
-    """Yield a function of queries: for each, the first places in the first two pages found."""
+    """Yield a function of queries; for each it returns the first places on the top two pages."""
     page = chromium.new_page()
     page.goto(f"{address}/search.html")
     page.wait_for_function("!!window.bookFind")
@@ -115,7 +115,7 @@ def test_what_readers_typed_finds_its_page_among_three(chromium, address):
 
 
 def test_every_message_finds_its_entry_first(find):
-    """Search for all messages with a trigger, as raised here and with other numbers and names."""
+    """Search for all messages with a trigger, unchanged and with other numbers and names."""
     raised = {name: ": ".join(message(name)) for name in TRIGGERS}
     assert sum(name.startswith(("torch.", "jax.")) for name in raised) >= 40
     others = [re.sub(r"\d+", "17", text).replace("<lambda>", "step") for text in raised.values()]

@@ -1,4 +1,4 @@
-"""The built book as files: links, pictures, heads, live figures, and what can be downloaded."""
+"""The built book as files: links, pictures, page heads, live figures and downloads."""
 
 import os
 import re
@@ -34,7 +34,7 @@ def soups():
 
 
 def links(folder: Path, soups: dict[str, BeautifulSoup]) -> list[str]:
-    """List the links of a site that lead nowhere inside it."""
+    """List the internal links of a site whose target does not exist."""
     broken = []
     anchors = {
         name: {tag.get("id") or tag.get("name") for tag in soup.find_all(True)}
@@ -169,7 +169,7 @@ print(notebook.cells[-1].outputs[0].text)
 
 
 def test_the_archive_holds_the_book_and_a_chapter_of_it_runs(tmp_path):
-    """Run the chapter in this environment, but with the packages of the unpacked archive."""
+    """Run the chapter in this environment, but with the packages in the unpacked archive."""
     assert (HTML / "files" / ARCHIVE).stat().st_size < 8_000_000
     with zipfile.ZipFile(HTML / "files" / ARCHIVE) as archive:
         archive.extractall(tmp_path)

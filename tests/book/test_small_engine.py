@@ -1,7 +1,7 @@
-"""The engine of chapter 6: its cells run with NumPy alone, and it computes what the package does.
+"""The engine of chapter 6: its cells need only NumPy, and its results agree with the package.
 
-The losses use all the page's primitives; each is put through every sequence of up to three of
-grad, vmap and jit.
+The losses use all the page's primitives; each goes through every sequence of up to three of grad,
+vmap and jit.
 """
 
 import importlib.util
@@ -61,7 +61,7 @@ def test_the_file_is_the_cells_of_the_chapter():
 
 
 def test_the_file_has_at_most_200_lines_of_code():
-    """Count them without blank lines, comments and docstrings, as everywhere in the book."""
+    """Count lines without blank lines, comments and docstrings."""
     text = write_small_engine.FILE.read_text(encoding="utf-8")
     count = sources.code_lines(text)
     assert 150 < count <= 200
@@ -99,7 +99,7 @@ LOSSES = {
 
 
 def mixed(kit, f, mixture):
-    """Apply the transforms of ``kit`` named in ``mixture``, the last first; sum before grad."""
+    """Apply the transforms of ``kit`` named in ``mixture``, last name first; sum before grad."""
     for name in reversed(mixture):
         if name == "vmap":
             f = kit.vmap(f, (None, 0))
@@ -126,7 +126,7 @@ def test_a_loss_agrees_with_the_package_under_every_mixture(what):
 
 
 def refusals():
-    """Yield (call, exception class, words of its message) for programs that must be refused."""
+    """Yield (call, exception class, part of its message) for programs that must raise."""
     x, ones = np.ones(3), np.ones
     question = r"no `if` here: .* is not one known number"
     no_array = "is no array; jit needs it as an argument"
@@ -176,7 +176,7 @@ def test_a_whole_number_stays_a_number():
 
 
 def early(*names: str):
-    """Return the engine with some of the page's first `choose`, `add` and `multiply`."""
+    """Return the engine with some functions replaced by the page's first versions."""
     cell = next(c.source for c in NOTEBOOK.cells if c.source.startswith("choose = "))
     module = load()
     exec("\n".join(line for line in cell.splitlines() if line.split()[0] in names), vars(module))
@@ -216,7 +216,7 @@ def test_the_table_says_who_wrote_each_line():
 
 
 def test_the_three_transforms_are_complete_before_the_arrays():
-    """Check that they take as many lines as the page says, with sums and products alone."""
+    """Check their number of lines on the page, with only sums and products as primitives."""
     cells = [cell for cell in NOTEBOOK.cells if cell.cell_type == "code"]
     end = next(k for k, cell in enumerate(cells) if cell.source.startswith("compiled = jit("))
     kept = [c.source for c in cells[:end] if "engine" in c.metadata.get("tags", [])]

@@ -1,4 +1,4 @@
-"""Source code on a page: docstrings go, wide lines are folded, and what remains still runs."""
+"""Printed source code: docstrings are removed, wide lines are broken, and the rest still runs."""
 
 import ast
 import inspect

@@ -1,4 +1,4 @@
-"""Teaching material: exercises whose checks name mistakes, and slides that fit."""
+"""Teaching material: exercises whose checks name mistakes, and slides whose content fits."""
 
 import itertools
 import json
@@ -23,7 +23,7 @@ CHECKED = [*sorted(ROOT.glob("chapters/0[1-9]_*.ipynb")), *ROOT.glob("chapters/*
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("path", CHECKED, ids=lambda path: path.stem)
 def test_checks_name_three_mistakes_of_each_exercise_and_take_the_solution(path, monkeypatch):
-    """Run the exercises as they are given out, without the book's package."""
+    """Run the exercises in the form given to students, without the book's package."""
     monkeypatch.chdir(path.parent)
     stored = nbformat.read(path, as_version=4).cells
     given = [c for c in exercises(path, "wheel").cells if c.cell_type == "code"]

@@ -41,7 +41,7 @@ def test_the_divisor_shows_where_the_model_is_told_and_not_in_the_reward():
 
 
 def test_a_count_of_many_groups_hardly_favours_a_length():
-    """Compute in the page's model how much more an answer of two tokens is paid than of four."""
+    """Compute, in the page's model, the extra reward of an answer of two tokens over four."""
     p, tokens = np.array([4, 2, 1, 1] * 2) / 16, np.array([2, 3, 4, 4] * 2)
     right = np.array([1.0] * 4 + [0.0] * 4)
     groups = np.array(list(itertools.product(range(8), repeat=4)))

@@ -30,7 +30,7 @@ def test_what_the_text_reads_from_the_table_holds():
 
 
 def program(names: dict) -> dict:
-    """Run the page's cells in ``names`` up to the one that defines traced_update; return names."""
+    """Run the page's cells in ``names`` up to the definition of traced_update; return names."""
     with np.printoptions():  # the page sets its own
         for cell in cells(PAGE):
             if cell.cell_type == "code" and "plt" not in cell.source:
@@ -41,7 +41,7 @@ def program(names: dict) -> dict:
 
 
 def test_the_update_of_a_network_is_that_of_targets_which_look_ahead():
-    """Compare with lambda-returns by definition and gradients by central differences."""
+    """Compare with lambda-returns by definition, and gradients by central differences."""
     names = program({})
     rng, gamma, lam = np.random.default_rng(3), 0.7, 0.6
     names |= {"gamma": gamma, "lam": lam}

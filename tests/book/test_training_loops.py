@@ -1,4 +1,4 @@
-"""Each training loop ends where a loop over single samples ends."""
+"""Each training loop ends with the parameters of a loop over single samples."""
 
 import json
 import math
@@ -95,7 +95,7 @@ def run(source: str) -> dict:
 
 
 def apart(found: dict, wanted: dict) -> float:
-    """Return the largest norm of a parameter's difference, relative to the wanted parameter."""
+    """Return the largest norm of a parameter's difference, relative to the expected parameter."""
     assert found.keys() == wanted.keys()
     return max(((found[k] - p).norm() / p.norm()).item() for k, p in wanted.items())
 
@@ -135,7 +135,7 @@ def test_an_empty_batch_is_a_step_of_noise_and_a_frozen_parameter_gets_none():
 
 
 def jax_noise(key):
-    """Return a function of arrays that draws the noise of the next step as `noisy_mean` does."""
+    """Return a function of arrays that draws the next step's noise as `noisy_mean` does."""
 
     def draw(arrays):
         nonlocal key
@@ -183,7 +183,7 @@ def linear_by_hand(framework: str, rate: float, adam: bool = False) -> tuple[dic
 @pytest.mark.parametrize("rate", [0.04, 0.0005])
 @pytest.mark.parametrize("framework", ["jax", "numpy"])
 def test_private_training_of_a_tree_ends_where_a_loop_over_samples_ends(framework, rate):
-    """Check also a rate at which about half of the batches have no samples."""
+    """Check also a rate at which about half of the batches are empty."""
     wanted, empty = linear_by_hand(framework, rate)
     assert empty == 0 if rate == 0.04 else STEPS / 3 < empty < STEPS / 1.5
     found = run(replaced(source_of(f"loop-private-{framework}"), "300, 0.04", f"{STEPS}, {rate}"))
@@ -194,7 +194,7 @@ def test_private_training_of_a_tree_ends_where_a_loop_over_samples_ends(framewor
 
 
 def test_private_training_by_adam_in_one_program_ends_where_a_loop_over_samples_ends():
-    """Change the loop as the page says: two lines in place of the last, `step` in lax.scan."""
+    """Change the loop as the page describes: its last line becomes two, `step` in lax.scan."""
     optax = pytest.importorskip("optax")
     cells = {c.id: c.source for c in nbformat.read(PAGE, as_version=4).cells}
     lines = cells["loop-private-jax-steps-text"].split("```python\n")[1].split("```")[0]
@@ -314,7 +314,7 @@ def changed(kind: str) -> str:
 
 @pytest.fixture(scope="module")
 def sharded(tmp_path_factory):
-    """Return {kind: (all parameters after training in two processes, what a process holds)}."""
+    """Return {kind: (all parameters after training in two processes, one process's share)}."""
     sources = {kind: changed(kind) for kind in CHANGES}
     folder = tmp_path_factory.mktemp("sharded")
     (folder / "processes.py").write_text(PROCESSES)

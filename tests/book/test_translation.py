@@ -1,4 +1,4 @@
-"""The Chinese messages: each message of a page has one, with its links, formulas and terms."""
+"""The Chinese translations: every message of a page has one, with its links and formulas."""
 
 import json
 import re
@@ -30,7 +30,7 @@ def kept(text: str) -> Counter:
 
 
 def faults(english: str, chinese: str) -> list[str]:
-    """List what is wrong with a translation, such as a lost link or a term not as in the table."""
+    """List the faults of a translation, such as a missing link or a term unlike the table's."""
     if not chinese:
         return ["missing"]
     if english.startswith(NAMES):
@@ -79,7 +79,7 @@ def about(name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("path", CATALOGS, ids=lambda path: path.stem)
 def test_each_message_keeps_links_formulas_and_terms(path):
-    """Check translated messages only: one that is not confirmed is shown in English."""
+    """Check translated messages only: unconfirmed ones are shown in English."""
     found = {en: zh for en, zh in messages(path).items() if zh}
     assert not {en[:60]: wrong for en, zh in found.items() if (wrong := faults(en, zh))}
 

@@ -1,4 +1,4 @@
-"""Every layer of torch.nn has right rows; the page on whole models says what was measured."""
+"""Every layer of torch.nn has right rows; the page on whole models agrees with stored results."""
 
 import inspect
 import re
@@ -84,7 +84,7 @@ source = cache(inspect.getsource)
 
 @cache
 def has_parameters(layer):
-    """Return whether a class of torch.nn or a base of it makes parameters, by their sources."""
+    """Return whether a class of torch.nn, or a base of it, makes parameters in its source."""
     return any(
         "Parameter(" in source(base)
         for base in layer.__mro__
@@ -93,7 +93,7 @@ def has_parameters(layer):
 
 
 def is_built_of_layers(layer):
-    """Return whether a class of torch.nn makes or clones layers with parameters, by its source."""
+    """Return whether a class of torch.nn makes or clones layers with parameters in its source."""
     made = re.findall(r"= (\w+)\(", source(layer))
     made = [getattr(nn, name, None) for name in made]
     made = [other for other in made if inspect.isclass(other) and issubclass(other, nn.Module)]
@@ -139,7 +139,7 @@ def test_every_layer_is_right(name):
 
 
 def table_below(head):
-    """Return {first cell: other cells} of the table of the page that follows ``head``."""
+    """Return {first cell: other cells} of the page's table whose header is ``head``."""
     lines = prose(PAGE).partition(head)[2].split("\n\n")[0].splitlines()[1:]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return {name: cells for name, *cells in rows[1:]}

@@ -1,7 +1,7 @@
-"""The engine's namespace is the Array API's: names, signatures, values, dtypes, errors.
+"""The engine's namespace follows the Array API: names, signatures, values, dtypes, errors.
 
-``array_api_strict`` is the standard as a program: it has its names and no others, and refuses
-what the standard leaves open.
+``array_api_strict`` implements the standard and nothing else: it has no other names, and refuses
+calls that the standard leaves undefined.
 """
 
 import inspect
@@ -91,7 +91,7 @@ def test_help_says_something():
 
 # Values ----------------------------------------------------------------------------------------
 
-# Constants, dtypes and what tells of them: NumPy's own, or looked at below.
+# Constants, dtypes and functions of dtypes: NumPy's own, or tested below.
 CONSTANTS = {
     *("arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "linspace"),
     *("ones", "zeros", "broadcast_shapes", "can_cast", "finfo", "iinfo", "isdtype"),
@@ -106,7 +106,7 @@ FLOATS = ["float32", "float64"]
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 DTYPES = [*FLOATS, *INTEGERS, "bool"]
 
-# Calls of what is not elementwise, besides those of NumPy's functions by the same names.
+# Calls of functions that are not elementwise, in addition to those of NumPy's functions.
 OTHERS = """
 sum: x_03; x_203, axis=1, keepdims=True; x_
 prod: x_03; n_23, axis=1
@@ -143,7 +143,7 @@ linalg.matrix_norm: n_23, ord=-np.inf
 linalg.vector_norm: n_35; n_35, ord=0; n_35, ord=1, axis=0; n_35, ord=-np.inf, keepdims=True
 linalg.vector_norm: n_35, axis=(1,), ord=np.inf
 """
-# What array_api_strict takes, or answers, otherwise than the standard says.
+# Deviations of array_api_strict from the standard, in arguments or results.
 LAX = {"d_35, axis=None", "x_, 4", "f_35, g_2, invert=True"}
 TABLE = [row for row in [*lines(CALLS), *lines(OTHERS)] if row[1] not in LAX]
 
@@ -184,7 +184,7 @@ def special(dtype):
 
 
 def pairs(name, x, dtype):
-    """Return two arrays, the pairs of x and `special(dtype)` for which the function is defined."""
+    """Return the pairs of x and `special(dtype)` in the function's domain, as two arrays."""
     a, b = [part.ravel() for part in np.meshgrid(x, special(dtype), indexing="ij")]
     kept = (b >= 0) & (b < 8) if name.endswith("shift") else np.ones(b.shape, bool)
     if name == "pow" and x.dtype.kind in "iu":
@@ -212,7 +212,6 @@ def test_elementwise_functions_are_the_standards(name):
 @pytest.mark.parametrize("name", [name for name in CALLED if name not in ELEMENTWISE])
 @np.errstate(all="ignore")
 def test_other_functions_are_the_standards(name):
-    """Try the calls of the tables in every dtype that array_api_strict accepts."""
     taken = []
     for text in [text for other, text in TABLE if numpys(other) is numpys(name)]:
         (theirs, *inputs), (own, *_) = parsed(name, text, strict), parsed(name, text, xp)

@@ -1,9 +1,8 @@
-"""AXES against PyTorch: where the samples lie in the gradients that an autograd node returns.
+"""Test AXES against PyTorch: the sample axis of the gradients that autograd nodes return.
 
-A node's backward is run on cotangents that are zero except at one index of one axis. Where the
-gradients of its inputs are not zero (the support) shows which entries belong to that index, and
-the table must agree. The axis may be longer than B (outer * B * inner); every axis of every output
-is tried.
+A node's backward is called with cotangents that are zero except at one index of one axis. The
+entries of the input gradients that are not zero (the support) belong to that index, and the table
+must agree. The axis may be longer than B (outer * B * inner); every axis of every output is tried.
 """
 
 import inspect
@@ -69,7 +68,7 @@ def mean_of_channels_last(x):
 
 
 def written(x, y, where):
-    """Return a copy of x into which y is written in place at ``where``."""
+    """Return a copy of x with y written at ``where`` in place."""
     x = x.clone()
     x[where] = y
     return x
@@ -289,7 +288,7 @@ CALLS = [
     (lambda x, y, z: F.layer_norm(x, (6,), y, z), (X, (6,), (6,))),
     (lambda x, y, z: F.layer_norm(x, (4, 6), y, z), (X, (4, 6), (4, 6))),
 ]
-# The same, where the node of a kind lies behind that of the result.
+# The same, where the node of this kind is not the result's own but an ancestor.
 NAMED = [
     ("AsStrided", lambda x: x[None].mean(0).as_strided((6, 4), (6, 1)), ((6, 6),)),
     ("AsStrided", lambda x: x[None].mean(0).as_strided((4, 6), (6, 1), 6), ((6, 6),)),
@@ -340,7 +339,7 @@ INDEXED = [
 
 
 def cases():
-    """Yield (kind of node or "" for the output's own, function of arrays, their shapes)."""
+    """Yield (kind of node, or "" for the output's own; function of arrays; their shapes)."""
     for name in ONE.split():
         yield "", function_of(name), (X,)
     for name in TWICE.split():
@@ -389,7 +388,7 @@ ALL_ZERO = {"Ceil", "Fill", "Floor", "Round", "Sgn", "Sign", "Trunc", "Zero", "A
 
 
 def node_of(kind, output):
-    """Return the first node of a kind towards the inputs; without one, the output's own."""
+    """Return the first node of a kind on the way to the inputs, or the output's node."""
     leaves = output if isinstance(output, tuple | list) else (output,)
     waiting = [x.grad_fn for x in leaves if isinstance(x, torch.Tensor) and x.grad_fn]
     for node in waiting:
@@ -402,7 +401,7 @@ def node_of(kind, output):
 
 @cache
 def nodes():
-    """Return {kind: [(node, index of an output of it)]} for all CASES."""
+    """Return {kind: [(node, index of one of its outputs)]} for all CASES."""
     found = {}
     for kind, function, shapes in CASES:
         torch.manual_seed(0)
@@ -422,7 +421,7 @@ def supports(node, number):
 
 
 def supports_of(node, outputs, axis):
-    """Return {input: mask (length, *its shape)}: where the gradient of each index is not zero."""
+    """Return {input: mask (length, *its shape)} of the nonzero gradient entries per index."""
     edges = [GradientEdge(node, n) for n in outputs]
     targets = enumerate(node.next_functions)
     ends = {slot: GradientEdge(*target) for slot, target in targets if target[0]}
@@ -459,7 +458,7 @@ def layouts_along(length, axis):
 def claims(node, number):
     """Yield (layout that AXES gives an input, or None; support of each sample) for a node.
 
-    For each output axis, each layout along it, and each input.
+    There is one pair for each output axis, each layout along it, and each input.
     """
     for outputs, axis, masks in supports(node, number):
         length = node._input_metadata[outputs[0]].shape[axis]
@@ -480,7 +479,7 @@ def parts_of(mask, lies, size):
 
 
 def is_true(claim, parts):
-    """Return whether no sample's support lies outside the entries that a layout gives to it."""
+    """Return whether each sample's support is within the entries that a layout assigns to it."""
     size, shape = len(parts), parts[0].shape
     if isinstance(claim, OneSample):
         return not parts[[n for n in range(size) if n != claim.sample]].any()
@@ -515,7 +514,7 @@ def test_the_table_says_where_pytorch_puts_the_samples(kind):
 
 @pytest.mark.parametrize("kind", sorted(PER_OUTPUT))
 def test_outputs_may_belong_to_several_samples(kind):
-    """Let output n belong to sample n, as where each piece of a batch has a loss of its own."""
+    """Let output n belong to sample n, as where each part of a batch has its own loss."""
     for node, _ in nodes()[kind]:
         size = max(2, len(node._input_metadata))
         roots = [(node, n, OneSample(n)) for n in range(len(node._input_metadata))]
@@ -546,12 +545,12 @@ MISSED = {kind: int(n) for kind, n in (row.split() for row in MISSED.split(","))
 
 
 def test_the_table_refuses_no_more_than_before():
-    """Compare with MISSED: a rule that proves less would refuse models that it accepted."""
+    """Compare with MISSED: a rule that proves less would refuse models it accepts now."""
     assert {kind: n for kind in AXES if (n := missed(kind)) > MISSED.get(kind, 0)} == {}
 
 
 def missed(kind):
-    """Count the cases where samples lie along one axis and the table does not say so."""
+    """Count the cases with the samples along one axis for which the table returns None."""
     if kind in NOT_HERE or kind in ABSENT:
         return 0
     silent = [x for c, x in found(kind) if c is None and x.reshape(len(x), -1).any(1).all()]
@@ -572,7 +571,7 @@ LIES = {  # along which axes of an LSTM's outputs: all h, the last h, the last c
 
 @pytest.mark.parametrize("axes", LIES, ids=str)
 def test_outputs_that_hold_the_samples_elsewhere_are_not_proved(axes):
-    """Use an LSTM with as many samples as features, whose losses may belong to the features."""
+    """Use an LSTM with as many samples as features, so that losses could belong to features."""
     node, _ = nodes()["MkldnnRnnLayer"][0]
     roots = [(node, n, SampleAxis(axis)) for n, axis in enumerate(axes) if axis is not None]
     graph = Graph(roots, {}, 6)
@@ -600,7 +599,7 @@ def test_a_function_of_ones_own_is_no_operation_of_the_table(name):
 
 @pytest.mark.parametrize(("axis", "shape"), [(0, (6, 7)), (1, (7, 6)), (0, (6,))], ids=str)
 def test_a_linear_layer_as_one_node_changes_the_last_axis_only(axis, shape):
-    """Call the rule without a node, which PyTorch makes on CUDA and Metal only."""
+    """Call the rule without a node, since PyTorch makes that node only on CUDA and Metal."""
     for n, found in enumerate((SampleAxis(axis), None, None)):  # input, weight, bias
         into = ((*shape, 4), (6, 4), (6,))[n]
         passed = Propagation(None, n, 0, SampleAxis(axis), (*shape, 6), into, 6)

@@ -1,4 +1,4 @@
-"""The three backends and the toy backend: the same methods with the same meaning."""
+"""The three backends and the toy backend have the same methods with the same behaviour."""
 
 import inspect
 import sys
@@ -26,7 +26,7 @@ def dtype_of(x):
 
 
 def test_a_method_is_documented_and_takes_the_same_arguments_everywhere(own):
-    """Skip JAX's transforms, which are its own functions with more arguments."""
+    """Skip JAX's transforms, which are JAX's own functions and take more arguments."""
     assert isinstance(own, Backend)
     for method, f in vars(Backend).items():
         if not callable(f) or method[0] == "_":
@@ -126,7 +126,7 @@ def test_what_is_inside_a_transform_is_traced(own):
 
 @pytest.mark.parametrize("jit", [False, True])
 def test_a_float_keeps_its_digits_beside_arrays_of_two_dtypes(jit):
-    """Check it with 0.1, which differs from 0.1 in float32 in the ninth digit."""
+    """Use 0.1, which differs from its float32 value in the ninth digit."""
     loss = lambda w, x, g: (x * g).sum() + 0 * w.sum()  # noqa: E731
     both = ps.per_sample_value_and_grad(loss, (None, 0, None), jit=jit)
     losses, _ = both(np.ones(2, np.float32), np.ones((3, 2)), 0.1)

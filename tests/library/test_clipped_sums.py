@@ -1,8 +1,8 @@
 """Norms and clipped sums against a loop over samples, for the losses of clipped_sum_cases.
 
-Each loss says which parameters are factored, by the promise of the docstring: used once in the
-whole program, by one matrix product with one vector of each sample, or by one lookup of one entry
-of a table; views may come between.
+Each loss states which parameters are factored, as documented: used once in the whole program, by
+one matrix product with one vector of each sample, or by one lookup of one entry of a table;
+reshapes and casts are allowed in between.
 """
 
 import functools
@@ -47,7 +47,7 @@ def with_lookups(test):
 
 
 def put(backend, tree):
-    """Return a tree with its NumPy arrays copied into a backend; other leaves stay."""
+    """Return a tree with its NumPy arrays converted to a backend's; other leaves stay."""
     make = {"numpy": np.array, "jax": lambda x: jnp.array(x), "torch": lambda x: torch.tensor(x)}
     return ps.arrays.tree_map(lambda x: make[backend](x) if isinstance(x, np.ndarray) else x, tree)
 
@@ -163,7 +163,7 @@ def test_which_parameters_are_factored(backend):
 
 
 def one(p, *sample):
-    """Return a sample's loss; its row is an outer product for w, a lookup for t, formed for b."""
+    """Return one sample's loss: an outer product for w, a lookup for t, formed rows for b."""
     xp, (x, i) = ps.array_namespace(p), sample
     return square(xp.tanh(p["w"] @ x) + p["b"] + p["t"][i])
 
@@ -256,7 +256,7 @@ def test_bounds_weights_and_batches(backend):
 
 @pytest.mark.parametrize("name", ["numpy", "torch"])
 def test_the_sample_that_stands_in_for_none_is_zero(name, monkeypatch):
-    """Fill uninitialised memory with NaN, which the loss of an empty batch must not read."""
+    """Fill uninitialised memory with NaN, which the loss for an empty batch must not read."""
     own, nan = backends.backend(name), put(name, np.full((1, 3), np.nan))
     monkeypatch.setattr(own, "empty", lambda shape, like: nan)
     (found,) = own.zeros_for_none((put(name, np.zeros((0, 3))),), (0,))
@@ -297,7 +297,7 @@ def ours(p, x, i, bound, weights):
 
 
 def several(f):
-    """Return the results of a clipped sum f in vmap over parameters or bounds, scan and grad."""
+    """Return the results of a clipped sum f under vmap (parameters, bounds), scan and grad."""
     given = *put("jax", (ONE, X, I)), 0.7, jnp.array(WEIGHTS)
     step = lambda p, _: (jax.tree.map(lambda a, g: a - 0.1 * g, p, f(p, *given[1:])), None)  # noqa: E731
     sines = lambda *a: sum(jnp.sin(g).sum() for g in jax.tree.leaves(f(*a)))  # noqa: E731
@@ -327,7 +327,7 @@ def test_the_derivative_by_a_weight_of_zero():
 
 
 def test_the_derivative_at_a_row_of_zeros():
-    """Compare padded samples, whose loss is multiplied by 0, with a batch without them."""
+    """Compare a batch padded with samples of loss 0 with the batch without them."""
     given, i = put("jax", (ONE, X)), jnp.array(I)
     loss = lambda p, x, i, on: on * one(p, x, i)  # noqa: E731
     f = ps.clipped_grad_sum(loss)

@@ -66,7 +66,6 @@ def test_rows_that_autograd_works_out_have_none_either(answer):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_weights_and_bounds_with_a_graph_give_sums_without_one(dtype):
-    """Pass weights and bounds that require gradients, as learned ones do."""
     (model, x), weights = build("MLP"), torch.rand(5, dtype=dtype)
     record, bound = record_of(model, x), torch.tensor(0.5, dtype=dtype)
     for answer, given in ((record.weighted_sum, weights), (record.clipped_sum, bound)):
@@ -114,7 +113,7 @@ def squared_norms(rows):
 
 
 def conflict(rows):
-    """Return minus the mean inner product of the rows, which is large if they point apart."""
+    """Return minus the mean inner product of the rows, which is large if they disagree."""
     g = flat(rows)
     return -(g @ g.T).mean()
 
@@ -135,7 +134,7 @@ PENALTIES = [squared_norms, conflict, clipping, spread, longest]
 
 
 def slope(f, x, step=1e-5):
-    """Return (derivative of f at x along a direction by central differences, that direction)."""
+    """Return (central difference of f at x along a direction, that direction)."""
     direction = np.cos(np.arange(x.size)).reshape(x.shape)
     return (f(x + step * direction) - f(x - step * direction)) / (2 * step), direction
 
@@ -183,7 +182,6 @@ def test_so_it_has_in_the_other_backends(backend, penalty, jit):
 
 
 def test_a_step_on_the_penalty_makes_the_norms_smaller_and_one_on_a_record_does_not():
-    """Train with a penalty on the norms, once by per_sample_grad and once by a record."""
     torch.manual_seed(0)
     start, x = nn.Linear(3, 1).double(), torch.randn(8, 3).double()
     one = lambda m, p, x: (functional_call(m, p, (x[None],))[0, 0] - 1) ** 2  # noqa: E731

@@ -1,4 +1,4 @@
-"""Tracers take an array's operators, methods, indexing and einsum, or say what to use."""
+"""Tracers have an array's operators, methods, indexing and einsum, or raise with advice."""
 
 import operator
 
@@ -17,7 +17,7 @@ B = N % 2 == 0
 
 
 def everywhere(f, *args):
-    """Return f of the whole batch three times: by vmap, by jit of vmap, and sample by sample."""
+    """Return f of the whole batch three times: by vmap, by jit of vmap, and by a loop."""
     return (
         vmap(f)(*args),
         jit(vmap(f))(*args),
@@ -40,7 +40,7 @@ def as_in_numpy(f, *args):
 
 @pytest.mark.parametrize("name", [*NUMBERS, *BITS, "matmul"])
 def test_operators_as_in_numpy(name):
-    """Try them between tracers, and with an array or a number on either side of one."""
+    """Use two tracers, and a tracer with an array or a number on either side."""
     f = getattr(operator, name)
     if name == "matmul":
         as_in_numpy(lambda x: f(N[0].T, x), N)

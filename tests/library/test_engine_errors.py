@@ -23,7 +23,7 @@ def in_grad(f):
 
 
 def filled(f, *shape):
-    """Return a function of w that writes into a NumPy array by f(array, w) and sums it."""
+    """Return a function of w that fills a NumPy array by f(array, w) and sums it."""
 
     def write(w):
         r = np.zeros(shape)
@@ -186,7 +186,7 @@ ERRORS = [
 
 
 def escaped(transform, use):
-    """Take a tracer out of a transform; return use(tracer, transform) after its end."""
+    """Take a tracer out of a transform; return use(tracer, transform) after it has ended."""
     kept = []
     transform(lambda x: kept.append(x) or xp.sum(x))(x)
     return use(kept[0], transform)

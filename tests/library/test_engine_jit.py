@@ -1,4 +1,4 @@
-"""jit: the generated program computes the same bits, and keeps every promise of its docstring."""
+"""jit: the generated program gives the same bits, and its docstring is right."""
 
 import gc
 import itertools
@@ -43,7 +43,7 @@ params, x, y = network(4, 5, 3), rng.normal(size=(6, 4)), np.array([0, 2, 1, 1, 
 
 
 def messy(a, b):
-    """Compute something for every pass: identities, repetitions, dead code, broadcasts."""
+    """Compute something for each pass: identities, repetitions, dead code, broadcasts."""
     unused = xp.exp(a) * 3.0
     one = xp.ones_like(b)
     c = 0.5 * (2.0 * (a + 0.0)) * 1.0 - (-b) + xp.tanh(a) * xp.tanh(a) + xp.exp(xp.zeros_like(a))
@@ -99,7 +99,7 @@ def like_eager(f, *args):
 
 @pytest.mark.parametrize(("name", "case"), CASES, ids=CASE_IDS)
 def test_every_primitive_staged(name, case):
-    """Compile each alone, batched by vmap and with constants for inputs; print its graph."""
+    """Compile each one alone, batched by vmap, and with constant inputs; print its graph."""
     one, many = case.draw(0), case.draw(0, (3,))
 
     def f(*xs):
@@ -168,7 +168,7 @@ def test_a_function_may_be_called_like_what_the_program_uses():
 
 
 class Scale:
-    """An argument all of whose instances have the same repr."""
+    """An argument whose repr is the same for all instances."""
 
     def __init__(self, by):
         self.by = by
@@ -195,7 +195,7 @@ SAME = [
 
 @pytest.mark.parametrize("values", OTHER + SAME, ids=lambda values: type(values[0]).__name__)
 def test_what_a_program_depends_on(values):
-    """Count the traces for values as the only argument or the first, in several orders."""
+    """Count the traces for values as the only or the first argument, in several orders."""
 
     def f(x, y=0.0):
         leaves = [getattr(a, "by", a) for a in tree_leaves(x) if not isinstance(a, str)]

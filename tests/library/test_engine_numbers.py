@@ -1,6 +1,6 @@
-"""Shortcuts of the engine for single numbers change no dtype and no shape, and share no memory.
+"""The engine's shortcuts for single numbers keep dtype and shape, and share no memory.
 
-They are tried eagerly, under every transform, in graphs and in generated programs. A number is a
+They are tested eagerly, under every transform, in graphs and in generated programs. A number is a
 Python scalar, a 0-d constant, or one number broadcast to a shape (zeros_like).
 """
 

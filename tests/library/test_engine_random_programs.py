@@ -25,7 +25,7 @@ def like(m, array):
 
 
 def ramp(m, x):
-    """Return distinct numbers in the shape of x, so that no comparison with them is close."""
+    """Return distinct numbers in the shape of x, so that comparisons with them have no ties."""
     n = np.arange(1, int(np.prod(x.shape)) + 1).reshape(x.shape)
     return like(m, np.sqrt(2.0) * n - 1.7)
 
@@ -120,7 +120,7 @@ class Program:
 @settings(max_examples=60)
 @given(st.integers(0, 10**6))
 def test_random_programs(seed):
-    """Compare rows by vmap, by jit and one by one, and derivatives to second order by PyTorch."""
+    """Compare rows by vmap, jit and a loop; compare derivatives to second order with PyTorch."""
     program = Program(seed)
     f, peer = [lambda *xs, m=m: program(m, *xs) for m in (xp, torch_namespace)]
     rows = vmap(value_and_grad(f, (0, 1, 2)))

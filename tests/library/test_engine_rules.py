@@ -1,6 +1,6 @@
 """Every primitive has every rule, and every rule is right.
 
-The rules are compared with other computations: VJPs with finite differences, batching with a
+The rules are compared with independent computations: VJPs with finite differences, batching with a
 Python loop, values with NumPy and PyTorch.
 """
 
@@ -112,7 +112,7 @@ def test_batch_rule(name, case):
 
 @pytest.mark.parametrize("name", ["tanh", "multiply", "einsum", "take", "cholesky", "max"])
 def test_a_spoiled_rule_is_noticed(name, monkeypatch):
-    """Change a VJP by 0.05 % or reverse a batch: the two checks above must fail."""
+    """Change a VJP by 0.05 %, or reverse a batch: the two checks above must fail."""
     case, rules, batched = SPECS[name][0], vjp_rules[name], batch_rules[name]
     for i in differentiable(name, case.draw()):
         wrong = lambda *args, i=i, **p: rules[i](*args, **p) * 1.0005  # noqa: E731

@@ -1,4 +1,4 @@
-"""The engine's rules compute by primitives alone, as its primitives' kinds promise."""
+"""The engine's rules use primitives only, and the primitives' kinds are right."""
 
 import functools
 
@@ -17,9 +17,9 @@ every_case = pytest.mark.parametrize(("name", "case"), CASES, ids=CASE_IDS)
 
 
 def runs_by_primitives_alone(f, first, second):
-    """Trace ``f`` on some arrays and run its program on others: no value may be kept.
+    """Trace ``f`` on some arrays; check that its program is right on others.
 
-    What ``f`` computes outside primitives is fixed while tracing, or refused by the tracers.
+    Computations of ``f`` outside primitives would be fixed at tracing, or raise.
     """
     compiled = jit(f)
     assert_close(compiled(*first), f(*first), FLOAT64)

@@ -1,4 +1,4 @@
-"""grad and vmap, alone and nested: what arguments they accept and what they return."""
+"""grad and vmap, alone and nested: the arguments they accept and the results they return."""
 
 import functools
 import inspect
@@ -208,7 +208,7 @@ def test_a_value_shared_by_all_samples_may_be_branched_on_under_vmap():
     "step", [xp.floor, xp.round, lambda x: x // 1, lambda x: xp.nextafter(x, 9.0)]
 )
 def test_a_python_number_of_a_step_cuts_nothing(step):
-    """Check that a step function made a Python number counts as a constant, as its slope is 0."""
+    """Check that a step function converted to a Python number counts as a constant."""
     slope = grad(lambda x: x * float(step(x)))(np.float64(2.75))
     assert slope == float(step(np.float64(2.75)))
     assert grad(lambda x: x * float(xp.stop_gradient(x)))(np.float64(3.0)) == 3.0

@@ -1,4 +1,4 @@
-"""Errors for bad input: ERRORS reaches every ``raise`` of functions of a batch and of backends.
+"""Errors for bad input: ERRORS reaches every ``raise`` of batch functions and of backends.
 
 An entry whose name has no space is quoted in full in reference/errors.md, under that name.
 """

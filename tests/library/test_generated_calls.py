@@ -1,9 +1,9 @@
-"""Generated calls: rows, losses and aux are those of torch.autograd.
+"""Generated calls: rows, losses and aux equal those of torch.autograd.
 
-A loss reduces some leaves of its arguments to one number each and combines these one after the
-other. The arguments are random trees of the leaves; in_axes, dtypes and Python values are drawn as
-well. Operations are tested elsewhere: here it is the call that varies. `make test` runs some
-hundred, `make check` nine thousand with those of test_generated_models.
+A loss reduces some leaves of its arguments to one number each and combines these in sequence. The
+arguments are random trees of the leaves; in_axes, dtypes and Python values are random too. What
+varies is the call; the operations are tested elsewhere. `make test` runs some hundred calls, `make
+check` nine thousand with those of test_generated_models.
 """
 
 from collections import namedtuple
@@ -68,7 +68,7 @@ class Problem(NamedTuple):
         return optree.tree_leaves(self.arguments[0])
 
     def loss(self, has_aux=False, m=None, stop=ps.stop_gradient):
-        """Return the function loss(*arguments) of one sample; m replaces its namespace."""
+        """Return the loss of one sample, loss(*arguments); a given m replaces its namespace."""
 
         def loss(*arguments):
             xp = m or ps.array_namespace(arguments[0])
@@ -137,7 +137,7 @@ def templates(draw, leaves, depth=0):
 
 @st.composite
 def _entry(draw, template, leaves, whole=False):
-    """Draw an entry of in_axes: an axis, or a tree of them that begins like the argument."""
+    """Draw an entry of in_axes: an axis, or a tree of axes that is a prefix of the argument."""
     axes = {leaves[n].axis for n in optree.tree_leaves(template)}
     if isinstance(template, int) or template is None:
         return axes.pop() if axes else None
@@ -190,7 +190,7 @@ def problems(draw, mixed=True, params_shared=False):
 
 
 def oracle(problem, values, size):
-    """Return (rows, losses, aux) by torch.autograd in float64, one sample after the other.
+    """Return (rows, losses, aux) by torch.autograd in float64, in a loop over the samples.
 
     It uses no transform of the package. The rows are a list, in the order of `params`.
     """
@@ -275,7 +275,7 @@ def arguments(backend, problem, values):
 
 
 def taken_apart(way, options, found):
-    """Return (losses, rows, aux) from the result of a call, None for missing ones."""
+    """Return (losses, rows, aux) from the result of a call, with None for missing parts."""
     if way == "per_sample_value_and_grad":
         losses, rows = found
         losses, aux = losses if options["has_aux"] else (losses, None)

@@ -1,6 +1,6 @@
-"""Random chains of blocks: what `record` says of them is what torch.autograd gives.
+"""Random chains of blocks: the results of `record` equal those of torch.autograd.
 
-Each block maps (B, T, 4) to (B, T, 4); often there are as many positions as samples.
+Each block maps (B, T, 4) to (B, T, 4); often T equals B.
 """
 
 import warnings

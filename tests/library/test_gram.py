@@ -59,7 +59,7 @@ def test_records_of_two_types_do_not_fit():
 
 
 def test_products_along_a_path_are_of_the_parameters_of_each_pass():
-    """Take products between records before and after a step, as TracIn does."""
+    """Take products between records from before and after a step, as TracIn does."""
     model, x = build("MLP")
     first, rows = record_of(model, x), flat(oracle(model, x))
     with torch.no_grad():

@@ -1,7 +1,7 @@
-"""The package's layers: a module imports only from the lines of LAYERS below its own.
+"""The package's layers: a module imports only from layers below its own in LAYERS.
 
-Imports are read from the source by ``ast``, so that one inside a function counts as well. What an
-import loads is asked in a process of its own.
+Imports are read from the source by ``ast``, so that imports inside functions count too. The
+modules that an import loads are listed in a separate process.
 """
 
 import ast
@@ -13,7 +13,7 @@ from support.processes import python
 
 ROOT = Path(persample.__file__).parent
 
-# Top to bottom; modules of one line are siblings. A package stands for all of its modules.
+# Top to bottom; modules on one line are siblings. A package includes all of its modules.
 LAYERS = [
     ["clipping", "privacy"],
     ["per_sample"],
@@ -79,14 +79,14 @@ def source_trees():
 
 
 def room(name):
-    """Return the name in LAYERS of a module or of the innermost package that holds it."""
+    """Return the name in LAYERS of a module or of the innermost package that contains it."""
     while name and name not in LEVEL:
         name = name.rpartition(".")[0]
     return name
 
 
 def imports(name, tree, is_package, known):
-    """Yield (line number, imported module, whether at module level), names without the package."""
+    """Yield (line number, imported module relative to the package, whether at module level)."""
     top = set(map(id, tree.body))
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -143,7 +143,7 @@ ps.tape.tensor([1.0], requires_grad=True).sum().backward()
 
 
 def loaded_by(program):
-    """Return the modules that a program has loaded at its end."""
+    """Return the modules that are loaded when a program ends."""
     program = f"import sys, persample as ps\n{program}\nprint('loaded:', *sys.modules)"
     return python("-c", program).stdout.partition("loaded:")[2].split()
 

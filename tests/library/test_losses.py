@@ -1,4 +1,4 @@
-"""The losses: their values, and that they use nothing but the Array API standard."""
+"""The losses: their values, and that they use only the Array API standard."""
 
 import inspect
 from functools import partial
@@ -16,7 +16,7 @@ from support.tolerances import assert_close
 
 @pytest.mark.parametrize("name", losses.__all__)
 def test_a_loss_uses_only_the_array_api_standard(name, monkeypatch):
-    """Compute each loss in array_api_strict, which has the standard's functions alone."""
+    """Compute each loss in array_api_strict, which has only the standard's functions."""
     given = [CASES[name].params, *(np.array(x[0]) for x in CASES[name].sample)]
     expected = CASES[name].loss(*given)
     monkeypatch.setattr(losses, "array_namespace", lambda x: array_api_strict)

@@ -1,6 +1,6 @@
-"""NumPy's own functions on tracers: the results are NumPy's, or an error names the function.
+"""NumPy's own functions on tracers give NumPy's results, or an error naming the function.
 
-Every function and ufunc that NumPy lets other classes override has calls in a table or is refused.
+Every function and ufunc of NumPy that other classes can override has calls in a table, or raises.
 """
 
 import inspect
@@ -42,7 +42,7 @@ def test_a_ufunc_whose_primitive_has_just_been_added_is_answered(monkeypatch):
 
 
 def test_every_function_of_numpy_is_answered_or_refused():
-    """Check that what is answered has calls, and that nothing is both answered and refused."""
+    """Check that each supported function has calls, and that none is also refused."""
     assert set(numpy_functions.ANSWERS) <= NAMES
     ufuncs = {u.__name__ for u in UFUNCS}
     assert set(numpy_functions.UFUNCS) <= ufuncs
@@ -59,7 +59,7 @@ NONE_IS_NOTHING = {"cross", "reshape"}
 
 @pytest.mark.parametrize("name", [n for n in numpy_functions.ANSWERS if n in NAMES])
 def test_an_answer_has_arguments_of_numpys(name):
-    """Compare the arguments' names, order and defaults with NumPy's, where it tells them."""
+    """Compare names, order and defaults of the arguments with NumPy's signature, if any."""
     try:
         its = inspect.signature(numpy_functions.numpys(name)).parameters
     except ValueError:
@@ -230,7 +230,7 @@ def refusal(transform, call):
 
 
 def call_somehow(function, x):
-    """Call a function with x for ``like``, or for as many arguments as it needs."""
+    """Call a function with x for ``like``, or with x for as many arguments as it needs."""
     tries = [partial(function, *args, like=x) for args in [((2,),), ((2,), float), ("1 2",)]]
     tries += [partial(function, *[x] * n) for n in (1, 2, 3, 4)]
     for call in tries:

@@ -1,4 +1,4 @@
-"""Hooks on parameters: what writes ``.grad`` runs them as a backward pass does, or refuses."""
+"""Hooks on parameters: methods that write ``.grad`` run them as a backward pass does, or raise."""
 
 import copy
 import re
@@ -62,7 +62,7 @@ def test_an_optimiser_with_a_memory_steps_once_for_each_parameter_and_batch(kind
 
 
 def test_a_step_by_hand_needs_no_no_grad_as_in_a_backward_pass():
-    """Change parameters in a hook: PyTorch runs these hooks with gradients off."""
+    """Change parameters in a hook, which PyTorch runs with gradients disabled."""
     model, x = build("MLP")
     total = filled(model, x)
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
@@ -100,7 +100,7 @@ def test_over_micro_batches_each_call_counts_and_sees_the_sum_so_far():
 
 
 def test_what_a_hook_moves_elsewhere_is_whole_there_and_gone_here():
-    """Move gradients away in a hook, as for another device or another precision."""
+    """Move gradients away in a hook, as to another device or another precision."""
     model = build("Conv2d")[0]
     given, away = batches("Conv2d"), {}
     total = filled(model, *given)
@@ -161,7 +161,7 @@ def test_an_error_of_a_hook_comes_out_in_its_own_words():
 
 @pytest.mark.filterwarnings("ignore:record. at SquaredBackward it is not known .* alone was run")
 def test_a_step_inside_spoils_no_sum_that_autograd_has_yet_to_work_out():
-    """Step the optimiser in hooks, while the rows of ``w`` still need the values in the pass."""
+    """Step the optimiser in hooks while the rows of ``w`` still need saved values."""
     torch.manual_seed(0)
     make = lambda m, x: Squared.apply(Squared.apply(x, m.v), m.w)  # noqa: E731
     v, w = (nn.Parameter(torch.rand(4).double() + 0.5) for _ in range(2))

@@ -56,7 +56,7 @@ def test_rows_are_those_of_the_oracle_and_of_the_closed_form(name, backend, way,
 @pytest.mark.parametrize("params", [{}, {"w": None}])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_values_and_aux_without_a_parameter(backend, params):
-    """Check a model all of whose layers are frozen: its rows are empty, its values are not."""
+    """Use a model whose layers are all frozen: it has values, and its rows are empty."""
     loss = lambda params, x: ((x * x).sum(), {"x": 2 * x})  # noqa: E731
     both = ps.per_sample_value_and_grad(loss, has_aux=True)
     (losses, aux), rows = both(params, arrays(states, backend))
@@ -84,7 +84,7 @@ def test_rows_inside_other_transforms(backend, jit, chunk_size):
 @pytest.mark.parametrize("chunk_size", [1, 2, 3, B - 1, B, B + 1])
 @pytest.mark.parametrize(("backend", "jit"), EAGER_OR_JIT)
 def test_chunks_change_no_result(backend, jit, chunk_size):
-    """Compute in chunks with aux, a static argument, samples in a tree and along the last axis."""
+    """Compute in chunks with aux, a static argument, and samples in a tree or on the last axis."""
 
     def loss(params, sample, y, power):
         error = ps.array_namespace(params["w"]).sum(params["w"] * sample["x"]) - y
@@ -105,7 +105,7 @@ def test_chunks_change_no_result(backend, jit, chunk_size):
 
 @pytest.mark.parametrize("jit", [False, True])
 def test_chunks_are_one_loop_of_a_program_of_jax(jit):
-    """Count the loops: a copy for each chunk takes long to compile, and XLA keeps all results."""
+    """Count the loops: unrolled chunks would compile slowly, and XLA would keep all results."""
     jax, given = pytest.importorskip("jax"), arrays((theta, states, rewards), "jax")
     programs = [
         str(jax.make_jaxpr(ps.per_sample_grad(ps.squared_loss, jit=jit, chunk_size=n))(*given))
@@ -186,7 +186,7 @@ def test_signatures_are_not_kept_without_end():
     + [(ps.mean_grad, "numpy", True)],
 )
 def test_a_flag_chooses_a_branch_and_a_float_is_traced(function, backend, jit):
-    """Count the traces: a new value of a flag, which is static, is traced; one of a float not."""
+    """Count the traces: a new value of a flag, which is static, adds one; of a float, none."""
     ran = []
 
     def loss(theta, x, y, doubled, factor):
@@ -224,13 +224,13 @@ def test_what_is_outside_is_read_at_each_call_and_under_jit_when_traced(backend,
 
 # A random draw inside the loss: more in test_random_losses.
 def drawing(draw):
-    """Return `squared_loss` times draw(), which is called anew at each evaluation."""
+    """Return `squared_loss` times draw(), which is called at each evaluation."""
     return lambda *given: ps.squared_loss(*given) * float(draw())
 
 
 @pytest.mark.parametrize(("backend", "jit"), EAGER_OR_JIT)
 def test_what_is_the_same_each_time_or_differs_by_rounding_is_taken(backend, jit):
-    """Accept a generator made inside the loss, and differences as small as rounding."""
+    """Accept a generator that is made inside the loss, and differences due to rounding."""
     given, rng = arrays((theta, states, rewards), backend), np.random.default_rng(0)
     narrow = arrays((theta, states, rewards), backend, "float32")
     one = drawing(lambda: np.random.default_rng(3).normal())

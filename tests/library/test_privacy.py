@@ -26,7 +26,7 @@ def to(backend, rows):
 
 
 def by_loop(rows, max_norm, divisor):
-    """Return the sum of the clipped rows over divisor, sample by sample."""
+    """Return the sum of the clipped rows over divisor, by a loop over the samples."""
     total = {name: np.zeros(x.shape[1:]) for name, x in rows.items()}
     for i in range(len(rows["w"])):
         norm = math.sqrt(sum(float((x[i] ** 2).sum()) for x in rows.values()))
@@ -85,7 +85,7 @@ def test_without_noise_a_step_is_the_clipped_mean_of_a_loop(name):
 
 
 def noise_of(rows, times, **settings):
-    """Return the noise of many calls, (times, number of entries), over its promised deviation."""
+    """Return the noise of many calls divided by its expected deviation, (times, entries)."""
     settings = {**GOOD, **settings}
     rng = np.random.default_rng(0)
     exact = quiet(rows, settings["max_norm"], settings["divisor"])

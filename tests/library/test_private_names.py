@@ -1,7 +1,7 @@
 """Private names of other packages that this one uses, each with a test of its meaning.
 
-If a new version changes the meaning of a name, the test of that name fails. That no other private
-name is used is read from the sources by ``ast``.
+If a new version changes the meaning of a name, its test fails. That no other private name is used
+is checked in the sources by ``ast``.
 """
 
 import ast
@@ -196,7 +196,7 @@ def test_what_autograd_saved_is_what_the_rules_take_it_for(call):
 
 
 def test_no_other_saved_name_is_read():
-    """Compare the names of saved values in the sources with SAVED, up to a number at the end."""
+    """Compare the names of saved values in the sources with SAVED, ignoring a final number."""
     text = "".join(path.read_text() for path in SOURCES)
     several = " ".join(re.findall(r"saved\(name\) for name in \((.*)\)", text))
     read = {*re.findall(r"_saved_([a-z]\w*)", text), *re.findall(r"\w+", several)}
@@ -216,7 +216,7 @@ def test_no_other_saved_name_is_read():
 
 
 def input_metadata():
-    """Check that it holds shape and dtype of each output of a node, in order."""
+    """Check that it has the shape and dtype of each output of a node, in order."""
     (_, part), made = x.split([1, 3], -1), Halved.apply(x.double())
     leaf = (x * 2).grad_fn.next_functions[0][0]
     for node, outputs in [
@@ -228,7 +228,7 @@ def input_metadata():
 
 
 def names_of_nodes():
-    """Check that names of PyTorch's nodes end in a number, and those of custom functions not."""
+    """Check that names of PyTorch's nodes end in a digit, and those of custom functions do not."""
     made, _ = Halved.apply(x)
     assert made.grad_fn.name() == "HalvedBackward"
     assert (x * 2).grad_fn.name() == "MulBackward0"
@@ -245,7 +245,7 @@ def names_of_nodes():
 
 
 def next_functions():
-    """Check that it has an entry for each input, in the order of what calling the node returns."""
+    """Check that it has an entry for each value that calling the node returns, in order."""
     w, two = torch.tensor([3.0], requires_grad=True), torch.tensor(2.0)
     node = (w * two).grad_fn
     assert [there is None for there, _ in node.next_functions] == [False, True]
@@ -254,7 +254,7 @@ def next_functions():
 
 
 def cdist_backward():
-    """Check that it is the gradient of cdist for the first points, in each batch of its own."""
+    """Check that it is the gradient of cdist for the first points, separately in each batch."""
     points = w.expand(2, 5, 4)
     made = torch.cdist(x, points, p=3)
     ct = torch.rand_like(made)
@@ -263,7 +263,7 @@ def cdist_backward():
 
 
 def variable():
-    """Check that a node at the end of a graph has no inputs, and its parameter as `variable`."""
+    """Check that a node at the end of a graph has no inputs, and its parameter is `variable`."""
     leaf = (x * 2).grad_fn.next_functions[0][0]
     assert leaf.next_functions == ()
     assert leaf.variable is x
@@ -276,7 +276,7 @@ def backward_c_function():
 
 
 def version():
-    """Check that it counts changes in place, and that a detached tensor shares it."""
+    """Check that it counts in-place changes, and that a detached tensor shares it."""
     y = torch.ones(3)
     other = y.detach()
     start = y._version
@@ -306,7 +306,7 @@ def hooks(model):
 
 
 def next_id():
-    """Check that every hook takes the next number, and that none is given twice."""
+    """Check that every hook takes the next number, and no number is given twice."""
     for register, _ in hooks(nn.Linear(2, 2)):
         before = RemovableHandle.next_id
         handle = register(lambda *args: None)
@@ -316,7 +316,7 @@ def next_id():
 
 
 def forward_hooks():
-    """Check that these hold the ids of hooks that run in the forward pass, and of no others."""
+    """Check that they hold the ids of hooks that run in the forward pass, and no others."""
     model = nn.Linear(2, 2)
     for register, is_forward in hooks(model):
         handle = register(lambda *args: None)
@@ -336,7 +336,7 @@ def backward_hooks():
 
 
 def parameters():
-    """Check that these are a module's own parameters, without those of its submodules."""
+    """Check that they are a module's own parameters, without those of its submodules."""
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2, bias=False))
     model.scale = nn.Parameter(torch.ones(2))
     for _, module in model.named_modules():
@@ -345,7 +345,7 @@ def parameters():
 
 
 def batch_norm():
-    """Check that it is the base class of batch normalisation, and of no other."""
+    """Check that it is the base class of batch normalisation, and of no other layer."""
     over_batch = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
     assert all(issubclass(kind, _BatchNorm) for kind in (*over_batch, nn.LazyBatchNorm1d))
     assert not any(issubclass(kind, _BatchNorm) for kind in (nn.InstanceNorm1d, nn.GroupNorm))
@@ -353,7 +353,7 @@ def batch_norm():
 
 
 def functorch():
-    """Check what tells that a tensor is inside a transform, and inside grad."""
+    """Check how to detect that a tensor is inside a transform, and inside grad."""
     seen = []
 
     def look(x):
@@ -369,7 +369,7 @@ def functorch():
 
 
 def dynamo():
-    """Check that torch.compile's errors are its class, and that compiling loads the module."""
+    """Check that it is the class of torch.compile's errors, and that compiling imports it."""
 
     def chosen(x):
         return x if x.sum() > 0 else -x
@@ -380,7 +380,7 @@ def dynamo():
 
 
 def tracer():
-    """Check that it is the class of a function's arguments inside a transform and not outside."""
+    """Check that a function's arguments have this class inside a transform and not outside."""
     seen = []
 
     def look(x):
@@ -402,7 +402,7 @@ def is_deleted():
 
 
 def no_value():
-    """Check that it is NumPy's default where None would have a meaning."""
+    """Check that it is NumPy's default where None has a meaning."""
     assert inspect.signature(np.sum).parameters["keepdims"].default is np._NoValue
     assert np.sum(np.ones(3), initial=np._NoValue) == 3.0
 
@@ -451,7 +451,7 @@ def test_a_name_means_what_it_is_taken_for(program):
 
 
 def names_in(tree):
-    """Return (names that a syntax tree defines, names of attributes and imports that it uses)."""
+    """Return (names that a syntax tree defines, names of attributes and imports it uses)."""
     own, used = set(), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -469,7 +469,7 @@ def names_in(tree):
 
 
 def test_no_other_private_name_is_used():
-    """Compare the private names used, but for those that the sources define, with NAMES."""
+    """Compare the private names used, except those that the sources define, with NAMES."""
     found = [names_in(ast.parse(path.read_text())) for path in SOURCES]
     own, used = (set().union(*names) for names in zip(*found, strict=True))
     own.add("_replace")  # a named tuple documents it

@@ -1,4 +1,4 @@
-"""Losses that draw random numbers are refused where samples would share them; others are not.
+"""Losses that draw random numbers shared by the samples are refused; others are not.
 
 Every draw here has so many outcomes that two of them never agree by chance.
 """
@@ -30,7 +30,7 @@ OWN = np.random.default_rng(0)
 
 
 def drawn():
-    """Return a list with a number from each global random generator."""
+    """Return a list with one number from each global random generator."""
     numbers = [random.random(), np.random.random()]  # noqa: NPY002, it is what is tested
     return numbers if "torch" in MISSING else [*numbers, torch.rand(()).item()]
 
@@ -55,7 +55,7 @@ def kept_generators():
 
 
 class Augmented:
-    """A loss that draws a random part of the sample from a generator of its own."""
+    """A loss that takes a random part of the sample, drawn from its own generator."""
 
     def __init__(self, inner):
         self.inner, self.rng = inner, np.random.default_rng(1)
@@ -89,7 +89,7 @@ def noise_from(rng, theta, x):
 
 
 def words_of_noise(theta, x):
-    """Return the loss of word vectors with negative sampling: of a pair and of random others."""
+    """Return the loss of word vectors for a pair of words and random negative samples."""
     others = OWN.choice(D, 8, replace=False)
     return jnp.logaddexp(0, -theta @ x) + jnp.logaddexp(0, theta[others] * x[:8]).sum()
 
@@ -142,7 +142,7 @@ MORE_WAYS = {
 
 
 def refused(call, where="per_sample_grad"):
-    """Assert that a call raises the error on random numbers, from the function ``where``."""
+    """Assert that a call raises the error on random numbers, naming the function ``where``."""
     with pytest.raises(RuntimeError, match=f"^{where}: .*draw random numbers beforehand, one for"):
         call()
 
@@ -175,7 +175,7 @@ def test_a_draw_beside_an_aux_is_refused(backend, jit):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_draw_in_training_mode_alone_is_refused_in_training_mode_alone(backend):
-    """Call with a static flag: each value of it is checked by itself."""
+    """Call with a static flag, each value of which is checked separately."""
 
     def loss(theta, x, training):
         if training:
@@ -193,7 +193,7 @@ def test_a_draw_in_training_mode_alone_is_refused_in_training_mode_alone(backend
 
 # The global generators.
 def after(call):
-    """Return `drawn` numbers after seeding the global generators and a call."""
+    """Seed the global generators, make a call, and return the next `drawn` numbers."""
     seed()
     call()
     return drawn()
@@ -214,7 +214,7 @@ def test_a_refusal_leaves_the_global_generators_where_they_were(backend, way):
 @pytest.mark.parametrize("way", ["vmap", "loop"])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_check_draws_nothing_of_what_a_loss_draws_for_other_ends(backend, way):
-    """Let a loss draw, for instance to log: the first call must draw as many as the others."""
+    """Let a loss draw, as for logging: the first call must draw as many numbers as the others."""
     seen = []
 
     def loss(theta, x):
@@ -306,7 +306,7 @@ def test_keys_for_each_sample_are_right(make, way):
     assert_close(np.asarray(found), X * masks)
 
 
-# Where somebody else traces, there is no number to compare, and nothing is asked of it.
+# Inside an outer transform there is no value to compare, and nothing is checked.
 def outer(backend):
     """Return the framework's own (vmap, jit, grad)."""
     if backend == "numpy":

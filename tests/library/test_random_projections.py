@@ -1,4 +1,4 @@
-"""Random projections of rows: the same numbers with and without rows, and their promised error."""
+"""Random projections of rows: equal with and without rows, and with the stated error."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ K = 24
 
 
 def by_hand(rows, dim, seed):
-    """Return the projections by definition, entry by entry, parameters in order of names."""
+    """Return the projections by definition, entry by entry, with parameters sorted by name."""
     rng = np.random.default_rng(seed)
     total = np.zeros((len(next(iter(rows.values()))), dim))
     for name in sorted(rows):
@@ -49,7 +49,7 @@ def test_rows_of_every_backend_and_shape(backend):
 
 
 def test_a_compiled_function_draws_in_the_same_order():
-    """Use torch.compile, which meets the leaves of a dict in another order than optree."""
+    """Use torch.compile, which visits the leaves of a dict in another order than optree."""
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)
     rows = {

@@ -57,7 +57,7 @@ REFUSED = {
 @pytest.mark.filterwarnings("ignore:record. at")
 @pytest.mark.parametrize("name", CASES)
 def test_every_answer_about_every_model_of_the_conformance_suite(name):
-    """Use batches of several sizes in turn; the samples of some models mix from the third on."""
+    """Use batches of several sizes in turn; some models mix samples from the third batch on."""
     case = CASES[name]
     if not case.late:
         case = replace(case, sizes=(5, 1, case.length))
@@ -85,7 +85,7 @@ def test_every_answer_about_every_model_of_the_conformance_suite(name):
 @pytest.mark.parametrize(("dtype", "scratch"), [("float64", 1), ("float32", buffers.SCRATCH)])
 @pytest.mark.parametrize("name", MODELS)
 def test_everything_agrees_with_the_loop(name, dtype, scratch, monkeypatch):
-    """Compare also with a small work buffer, which must change no result."""
+    """Repeat with a small work buffer, which must not change the results."""
     model, x = build(name, dtype)
     monkeypatch.setattr(buffers, "SCRATCH", scratch)
     record = record_of(model, x)
@@ -144,7 +144,7 @@ def test_no_hook_stays_after_an_error_in_the_block(width, error):
 
 @pytest.mark.parametrize("name", SOME)
 def test_buffers_are_used_again_and_may_be_parts_of_one_array(name):
-    """Pass views of one array (B, P) as buffers, and the rows of an earlier record."""
+    """Pass as buffers views of one array (B, P), and the rows of an earlier record."""
     model, x = build(name)
     first = record_of(model, x).rows()
     total = sum(g[0].numel() for g in first.values())
@@ -200,7 +200,6 @@ def test_what_needs_no_rows_takes_no_memory_for_them():
 
 @pytest.mark.parametrize("name", ["MLP", "attention"])
 def test_chunks_lie_in_one_buffer_and_notice_a_change(name):
-    """Check the memory only: `agree` compares the rows of chunks."""
     model, x = build(name)
     for chunk, count in ((1, B), (3, 2), (B + 1, 1)):
         record = record_of(model, x)

@@ -1,6 +1,6 @@
 """Errors of record: every wrong use in wrong_records raises its error.
 
-An entry whose name has no space is quoted in reference/errors.md, which test_error_index reads.
+An entry whose name has no space is quoted in reference/errors.md, which test_error_index checks.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`record` beside `.grad`, hooks, checkpoints, micro-batches and other backward passes."""
+"""`record` combined with `.grad`, hooks, checkpoints, micro-batches and other passes."""
 
 from functools import partial
 
@@ -76,7 +76,7 @@ def test_weights_of_every_kind_and_the_bound_as_a_tensor():
 
 
 def test_the_noise_scale_adds_up_over_batches():
-    """Compare both estimates with those from the rows by formula, for one batch and a sum."""
+    """Compare both estimates with the formula on rows, for one batch and for a sum of batches."""
     model, x = build("Linear, T = 7", size=8)
     scale, rows = record_of(model, x).noise_scale(), flat(oracle(model, x))
     assert_close(scale.noise, float(rows.var(0).sum()))
@@ -106,7 +106,7 @@ def test_a_row_that_is_no_number_is_named_and_left_out(name, scratch, monkeypatc
 
 
 def test_a_nan_behind_a_row_of_zeros_is_named():
-    """Use norms 0 and NaN of two parameters, of which Python's max(0.0, nan) would be 0.0."""
+    """Use norms 0 and NaN for two parameters, as Python's max(0.0, nan) would return 0.0."""
     model = nn.ParameterList([torch.zeros(2), torch.ones(2)])
     x = torch.ones(4, 2)
     x[1] = torch.nan
@@ -209,7 +209,7 @@ def test_all_parameters_of_a_replay_come_from_one_run_a_sample(kept, monkeypatch
     for ask, answer in answers.items():
         before = len(calls)
         assert_close(ask(), answer)
-        known = kept and ask != record.squared_norms  # rows that the norms were worked out from
+        known = kept and ask != record.squared_norms  # the norms were computed from rows
         assert len(calls) - before == (0 if known else 5)
     before = len(calls)
     record.clipped_sum(1.0)  # with the norms that are known

@@ -1,4 +1,4 @@
-"""Parameters used through views, slices, lookups and functions, and several times."""
+"""Parameters that are used several times, and through views, slices, lookups and functions."""
 
 import math
 from contextlib import nullcontext
@@ -173,7 +173,7 @@ def test_pieces_of_one_weight(pieces, shape, monkeypatch):
 
 
 def gradient(function):
-    """Return call(x, w), the gradient of sum(sin(function(x, w))) for x."""
+    """Return a function of (x, w): the gradient of sum(sin(function(x, w))) for x."""
 
     def call(x, w):
         x = x.clone().requires_grad_()

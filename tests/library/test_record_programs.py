@@ -1,7 +1,7 @@
 """Rows of unusual programs, against autograd's gradient of each loss on the recorded graph.
 
-An entry of PROGRAMS has a model and its batches: weights are used outside of their layers, layers
-are changed from outside, parameters are repeated.
+An entry of PROGRAMS has a model and its batches: weights used outside their layers, layers changed
+from outside, repeated parameters.
 """
 
 import copy
@@ -33,7 +33,7 @@ def p(*shape):
 
 
 def r(*shape):
-    """Return a function of n that returns (random inputs of ``shape``,)."""
+    """Return a function of n that returns a 1-tuple of n random inputs of ``shape``."""
     return lambda n: (torch.randn(*shape, dtype=torch.float64),)
 
 
@@ -112,7 +112,7 @@ PROGRAMS = {
         r(3, 6, 4),
     ),
 }
-# Program -> the operations from which some of its rows are worked out one sample at a time.
+# Program -> the operations from which some of its rows are replayed sample by sample.
 REPLAYED = {
     "an entry for each sample": "AddBackward0",
     "a function of our own": "SquaredBackward",
@@ -129,7 +129,7 @@ def build(name):
 
 
 def record_and_oracle(model, inputs, stop=None):
-    """Return (record of one pass, {name: rows} by autograd, loss by loss)."""
+    """Return (record of one pass, {name: rows} by autograd of each loss)."""
     with replayed(stop) if stop else nullcontext(), ps.record(model) as record:
         each = losses(model(*inputs))
         record.backward(each, retain_graph=True)

@@ -1,4 +1,4 @@
-"""Cases that a rule in RULES must refuse; their rows are still those of the loop."""
+"""Cases in which a rule of RULES must not apply; the rows still equal those of a loop."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from support.layer_models import ATEN, B, agree, alone, one_pass, own, penalised
 
 
 def as_channels(function):
-    """Return function with the samples as the channels of one image, (1, B, positions)."""
+    """Return ``function`` applied to the samples as channels of one image, (1, B, positions)."""
     return lambda x, w: function(x[None], w)[0]
 
 

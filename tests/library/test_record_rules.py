@@ -1,4 +1,4 @@
-"""Each rule in RULES is used where it applies, and no rows are computed sample by sample."""
+"""Each rule of RULES is used where it applies, and no rows are computed sample by sample."""
 
 from contextlib import nullcontext
 
@@ -32,7 +32,7 @@ def affine(m, x):
 
 
 def one_by_one(function):
-    """Return a function of (batch, w) that calls function(x, w) for one sample after the other."""
+    """Return a function of (batch, w) that calls function(x, w) in a loop over the samples."""
     return lambda batch, w: torch.stack([function(x, w) for x in batch])[..., None]
 
 
@@ -217,7 +217,7 @@ BAGS = [  # mode, with the last offset, padding
 
 @pytest.mark.parametrize(("mode", "last", "padding"), BAGS)
 def test_bags_of_several_lengths(mode, last, padding):
-    """Use empty bags, an index twice in a bag, a padding index and weights for each word."""
+    """Use empty bags, a repeated index in a bag, a padding index and weights per word."""
     torch.manual_seed(0)
     by_frequency = mode == "by frequency"
     options = {"include_last_offset": last, "padding_idx": padding}

@@ -1,4 +1,4 @@
-"""Rows of an LSTM in float32, which PyTorch runs on a CPU as one node a layer and direction."""
+"""Rows of an LSTM in float32, which PyTorch runs on a CPU as one node per layer and direction."""
 
 import copy
 from functools import partial
@@ -73,7 +73,7 @@ def rows_agree(rows, expected, tolerance=FLOAT32):
 @pytest.mark.parametrize("used", USED, ids="+".join)
 @pytest.mark.parametrize("name", LAYERS)
 def test_rows_of_what_is_used(name, used):
-    """Compare with autograd on the same graph, and in float64, where the layer is many nodes."""
+    """Compare with autograd on the same graph, and in float64, where the layer has many nodes."""
     torch.manual_seed(0)
     make, steps = LAYERS[name]
     layer = make()
@@ -112,7 +112,6 @@ def test_the_rules_are_taken_and_the_steps_worked_out_once(monkeypatch):
 
 
 def test_clipped_rows_beside_grad():
-    """Compute clipped sums from the pass that fills ``.grad``."""
     torch.manual_seed(0)
     layer, x = LAYERS["two layers both ways"][0](), torch.randn(B, T, D)
     rows = alone(layer, loss_of(layer, x, ("output", "c")))
@@ -148,7 +147,7 @@ def in_pairs(m, x):
 
 
 def two_views(m, x):
-    """Run two views of each sample in one call: first all first views, then all second ones."""
+    """Run two views of each sample in one call: all first views, then all second ones."""
     found = m.layer(torch.cat([x, x.flip(1).sin()]).transpose(0, 1))[0].transpose(0, 1)
     return torch.cat(found.chunk(2), 1)
 
@@ -159,14 +158,14 @@ def twice(m, x):
 
 
 def of_several_lengths(m, x):
-    """Return for each sample i its output at step i % T plus a function of its last states."""
+    """Return, for each sample i, its output at step i % T plus a function of its last states."""
     found, (h, _) = m.layer(x.transpose(0, 1))
     found, last = found.transpose(0, 1), torch.cat([h[-2], h[-1]], 1).sin()
     return torch.stack([found[i, i % T] + last[i] for i in range(len(x))])
 
 
 def shifted(m, x):
-    """Add a parameter to the last state: both get one cotangent, in the same memory."""
+    """Add a parameter to the last state; both then get the same cotangent in the same memory."""
     return (m.layer(x.transpose(0, 1))[1][0] + m.shift).transpose(0, 1)
 
 
@@ -198,7 +197,6 @@ def test_frozen_weights_and_weights_made_of_others():
 
 @pytest.mark.parametrize("inside", [False, True])
 def test_in_16_bits(inside):
-    """Run the layer in bfloat16, or under autocast with the backward pass inside."""
     torch.manual_seed(0)
     layer, x = nn.LSTM(D, H, 2, bidirectional=True), torch.randn(B, T, D)
     exact = alone(layer, loss_of(layer, x))
@@ -213,7 +211,7 @@ def test_in_16_bits(inside):
 
 @pytest.mark.parametrize("used", [("h",), ("output", "h"), ("h", "c")], ids="+".join)
 def test_states_that_hold_the_samples_elsewhere(used):
-    """Use as many samples as features, and let loss i depend on feature i of the last states."""
+    """Use as many samples as features, with loss i a function of feature i of the last states."""
     torch.manual_seed(0)
     layer, x = nn.LSTM(B, B, batch_first=True), torch.randn(B, T, B)
     with replayed(f"{KIND}Backward0"), ps.record(layer) as record:

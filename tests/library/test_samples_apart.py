@@ -1,8 +1,8 @@
 """Samples that are computed one by one, joined, split or written into an array.
 
-The programs are loops over samples, bags of several sizes, two views of a batch, packed texts,
-gradient penalties. Each runs on batches of three sizes; the rows are compared with autograd's,
-loss by loss.
+The programs are loops over samples, bags of several sizes, two views of a batch, packed texts, and
+gradient penalties. Each runs on batches of three sizes; the rows are compared with autograd's
+gradient of each loss.
 """
 
 import warnings
@@ -38,7 +38,7 @@ def images(size):
 
 
 def bags(size):
-    """Return a list of random matrices of 1 to 4 lines, one for each sample."""
+    """Return a list of random matrices with 1 to 4 rows, one per sample."""
     return [vectors(1 + n % 4) for n in range(size)]
 
 
@@ -47,7 +47,7 @@ def lengths(texts):
 
 
 def owners(bags):
-    """Return the index of the bag that each line of the joined bags belongs to."""
+    """Return the index of the bag of each row of the joined bags."""
     return arange(len(bags)).repeat_interleave(lengths(bags))
 
 
@@ -67,7 +67,7 @@ def written(m, bags, width=0):
 
 
 def of_groups(m, x):
-    """Return losses by two heads for two groups of samples, written into one array."""
+    """Return losses from two heads for two groups of samples, written into one array."""
     each, even = torch.zeros(len(x)).double(), arange(len(x)) % 2 == 0
     each[even] = m.net(x[even]).square().sum(1)
     each[~even] = m.head(x[~even]).sin().sum(1)
@@ -112,7 +112,7 @@ def shifted(z, w):
 
 
 def formulas(m, x):
-    """Return losses by three formulas in turn, one of which uses another layer, too."""
+    """Return losses by three formulas in turn, one of which uses an additional layer."""
     z = m.net(x)
     of = (lambda z: z.exp().sum(), lambda z: loss(z, 1), lambda z: m.head(z).square().sum())
     return torch.stack([of[n % 3](z[n]) for n in range(len(x))])
@@ -180,7 +180,7 @@ def curvature(m, x):
 
 
 def fused(m, x):
-    """Return losses by operations of two or three arrays, one of which is a parameter."""
+    """Return losses by fused operations on two or three arrays, one of them a parameter."""
     each = torch.addcmul(x, m.w, x.flip(1), value=0.5).sin() + torch.lerp(x, m.w, 0.3).square()
     each = each + torch.maximum(x, m.v) + torch.where(x > 0, x, m.w).cos()
     return (each + torch.atan2(x, m.v) * torch.lerp(x, x + 1, m.w)).sum(1)
@@ -229,7 +229,7 @@ class Gate(torch.autograd.Function):
 
 
 class Affine(torch.autograd.Function):
-    """A custom product x @ w; its gradient for w is one for each line, which PyTorch sums."""
+    """A custom product x @ w; its gradient for w has an entry per row of x, which PyTorch sums."""
 
     @staticmethod
     def forward(ctx, x, w):
@@ -243,7 +243,7 @@ class Affine(torch.autograd.Function):
 
 
 class Unit(Cube):
-    """A cube whose backward pass, which is wrong, divides the batch's cotangent by its norm."""
+    """A cube whose (wrong) backward divides the batch's cotangent by its norm."""
 
     @staticmethod
     def backward(ctx, ct):
@@ -251,7 +251,7 @@ class Unit(Cube):
 
 
 class Exchange(Cube):
-    """A function that mixes neighbouring samples, though not where all cotangents are equal."""
+    """A function that mixes neighbouring samples, except where all cotangents are equal."""
 
     @staticmethod
     def forward(ctx, x):
@@ -443,7 +443,7 @@ TRIED = {  # functions of one's own that keep the samples apart
 
 
 def compare(case):
-    """Compare the record of a case, (function, parts, batch), with autograd, in several sizes."""
+    """Compare the record of a case, (function, parts, batch), with autograd for several sizes."""
     function, parts, batch = case[:3]
     torch.manual_seed(0)
     model = Made(function, **{name: part() for name, part in parts.items()}).double()
@@ -463,7 +463,7 @@ def test_rows_need_no_replay(name):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("name", ["places by a mask", "another order"])
 def test_shorter_numbers_tell_their_places_too(name, dtype):
-    """Use 600 samples of 12 numbers, too many places to be told apart by one 16-bit number."""
+    """Use 600 samples of 12 entries, too many to be distinguished by one 16-bit number."""
     function, parts, batch = PROVED[name]
     torch.manual_seed(0)
     model, x = Made(function, net=mlp()).to(dtype), batch(600).to(dtype)
@@ -481,7 +481,7 @@ def test_rows_that_are_replayed_are_right_and_the_warning_says_why_and_at_what_p
 
 @pytest.mark.parametrize("most", [0, 2**20])
 def test_replays_are_kept_for_the_next_parameter_or_run_again(most, monkeypatch):
-    """Replay with and without memory for it; one sample does not depend on the layer."""
+    """Replay with and without a cache; one sample does not depend on the layer."""
     monkeypatch.setattr(replay, "CACHE_BYTES", most)
     function = each(lambda m, x: m.net(x) if len(x) != 2 else x * m.w)
     with replayed("WeightNorm"):
@@ -503,7 +503,6 @@ def test_a_function_of_ones_own_alone_is_run_for_each_sample(name):
 
 
 def test_samples_apart_are_replayed_each_through_its_own_graph():
-    """Count the calls of a custom function: one for each sample, as in a loop."""
     calls = []
 
     class Counted(Cube):

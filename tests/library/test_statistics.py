@@ -1,4 +1,4 @@
-"""statistics.py: known results, trees, all backends, and the estimators' expectation."""
+"""statistics.py: known results, trees, all backends, and the estimators' expectations."""
 
 import itertools
 import math
@@ -86,7 +86,7 @@ def test_rows_without_entries_have_norm_zero(name, dtype, norm):
 
 
 def test_the_largest_entry_may_be_in_any_array_of_the_tree():
-    """Put it into each array in turn: its square would overflow if it were missed."""
+    """Put it into each array in turn; if it were missed, its square would overflow."""
     for last in range(3):
         rows = [np.array([[3.0]]), np.array([[4.0]]), np.array([[12.0]])]
         rows[last] = rows[last] * 1e200
@@ -182,7 +182,6 @@ USES = {
 
 @pytest.mark.parametrize("name", ["numpy", "jax"])
 def test_a_whole_step_is_compiled(name):
-    """Compile rows and all their statistics in one program; compare with NumPy, not compiled."""
     own, rng = ps.backend(name), np.random.default_rng(0)
     params = {"w": rng.normal(size=3), "m": np.ones((5, 2))}
     data = rng.normal(size=(4, 3)), rng.normal(size=4)

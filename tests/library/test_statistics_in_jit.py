@@ -60,7 +60,7 @@ def stacked(trees):
 def one_by_one(jit):
     """Return run(f, trees), which compiles f once and calls it for each tree.
 
-    What is fixed at the first call then gives wrong results at the second.
+    Values that are wrongly fixed at the first call give wrong results at the second.
     """
 
     def run(f, trees):
@@ -79,7 +79,7 @@ def at_once(vmap):
 
 
 def transforms():
-    """Return {name: (backend, run(f, trees))}; run applies f to each tree in a transform."""
+    """Return {name: (backend, run(f, trees))}, where run applies a transform of f to each tree."""
     found = {
         "engine.jit": ("numpy", one_by_one(ps.engine.jit)),
         "engine.vmap": ("numpy", at_once(ps.engine.vmap)),
@@ -101,7 +101,7 @@ TRANSFORMS = transforms()
 
 
 def right_or_said(call, expected, words="outside", tolerance=FLOAT32):
-    """Assert that call() returns ``expected`` or raises an error in one line with ``words``."""
+    """Assert that call() returns ``expected`` or raises a one-line error that has ``words``."""
     said = None
     try:
         found = call()
@@ -175,7 +175,7 @@ def test_a_whole_step_in_jit_ends_where_one_outside_ends(backend, step):
 
 @pytest.mark.parametrize("backend", ["numpy", "jax"])
 def test_the_noise_of_a_compiled_step_is_not_that_of_the_step_before(backend):
-    """Call a compiled step twice: noise drawn while tracing would be the same in both."""
+    """Call a compiled step twice: noise drawn at tracing would be the same in both calls."""
     rows, f = arrays(ROWS, backend), noisy()
     outside, again = f(rows), f(rows)
     assert not np.allclose(outside["b"], again["b"])
@@ -209,7 +209,7 @@ def test_a_traced_setting_counts_or_is_said_to_be_traced(backend, name):
 @pytest.mark.parametrize("clip", [statistics.clip, statistics.clipped_sum])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_several_bounds_at_once_and_the_derivative_in_a_bound(backend, clip):
-    """Map clipping over three bounds by vmap, and differentiate it for the bound."""
+    """Map clipping over three bounds by vmap, and differentiate it with respect to the bound."""
     rows, own = arrays(ROWS, backend), ps.backend(backend)
     bounds = np.array([0.2, 0.7, 90.0])
     expected = [clip(rows, float(c)) for c in bounds]
@@ -249,7 +249,7 @@ def test_a_poisson_batch_has_no_size_inside_jit(size, rate):
 
 
 def said_of_jit():
-    """Return {call: (whether it runs inside jax.jit, what must be static)} by the API page."""
+    """Return {call: (whether it runs inside jax.jit, static arguments)} from the API page."""
     text = (ROOT / "reference" / "api.md").read_text("utf-8")
     lines = text.partition("| call | inside")[2].partition("\n\n")[0].splitlines()[2:]
     found = {}
@@ -307,7 +307,7 @@ def test_the_page_names_all_of_them():
 
 # Memory that was given away, as by donate_argnums.
 def given_away(which):
-    """Return arguments (params, x, y), number ``which`` of them donated and so deleted."""
+    """Return arguments (params, x, y); argument ``which`` is donated, and so deleted."""
     given = list(arrays(({"w": theta}, states, rewards), "jax"))
     take = jax.jit(lambda tree: jax.tree.map(lambda x: x + 1, tree), donate_argnums=0)
     take(given[which])
@@ -343,7 +343,6 @@ def test_a_donated_array_is_named_at_the_first_call_and_at_each_later_one(way, w
 
 @pytest.mark.skipif("jax" in MISSING, reason="jax is not installed")
 def test_a_loop_that_donates_its_parameters_goes_on_with_what_comes_back():
-    """Use the result of each step in place of the donated array, as the message advises."""
     rows_of = ps.per_sample_grad(ps.squared_loss)
 
     def step(t, x, y):

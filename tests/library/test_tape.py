@@ -1,7 +1,7 @@
 """tape.tensor against PyTorch, case by case.
 
-An entry of CASES is a short program for either library; what it yields must agree. Where the two
-differ on purpose, test_leaf_programs says so.
+An entry of CASES is a short program for either library; the values that it yields must agree.
+Intended differences are listed in test_leaf_programs.
 """
 
 import gc
@@ -43,7 +43,7 @@ CHANGES_OF_BITS += [operator.ilshift, operator.irshift]
 
 
 def numbers(x):
-    """Return a tensor or array as a NumPy array; None and Python values as they are."""
+    """Return a tensor or array as a NumPy array; return None and Python values unchanged."""
     if x is None or isinstance(x, bool | str | int | float):
         return x
     return np.array(x.detach().numpy() if hasattr(x, "detach") else x)

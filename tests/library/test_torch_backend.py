@@ -1,6 +1,6 @@
 """PyTorch only: Python numbers made from a parameter, and torch.compile.
 
-Each of these programs once gave wrong rows without an error, or an error of no use.
+Each of these programs once gave wrong rows without an error, or an unclear error.
 """
 
 import math
@@ -63,7 +63,7 @@ def test_parameters_of_a_model_are_taken_and_their_grad_is_left_alone():
 
 # torch.compile.
 def test_an_int_as_a_factor(light_compiler):
-    """Compile with several ints, of which PyTorch's compiler would make a symbolic size."""
+    """Compile with several ints, which PyTorch's compiler would turn into a symbolic size."""
     loss = lambda theta, x, y, k: ps.squared_loss(theta, x, y) * k  # noqa: E731
     rows_of = ps.per_sample_grad(loss, (None, 0, 0, None), jit=True)
     for k in (1, 2, 3):

@@ -1,4 +1,4 @@
-"""Leaves of the parameters without a gradient: the error gives their path and what to do."""
+"""Leaves of the parameters that have no gradient: the error names their path and a remedy."""
 
 import re
 from dataclasses import dataclass
@@ -131,7 +131,6 @@ def test_the_leaf_is_named_by_its_path_with_a_cure_of_its_own(backend, leaf, pla
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_without_the_leaf_the_rows_are_right(backend, place):
-    """Put None in the place of the leaf, and compare the rows."""
     make, read, _ = PLACES[place]
     w, x = arrays((W, X), backend)
     rows = ps.per_sample_grad(lambda p, x: (read(p) * x).sum())(make(w, None), x)
@@ -160,7 +159,7 @@ def test_one_of_several_is_named_and_those_that_fit_are_not(backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_parameters_of_each_sample_are_named_too(backend):
-    """Batch the parameters, as of an ensemble, and find the leaf's path in the error."""
+    """Batch the parameters, as of an ensemble; the error must contain the leaf's path."""
     w, x = arrays((np.stack(B * [W]), X), backend)
     count = ps.backend(backend).asarray(np.arange(B))
     rows = ps.per_sample_grad(lambda p, x: (p["net"]["w"] * x).sum(), (0, 0))
@@ -179,7 +178,7 @@ def test_a_leaf_that_is_a_key_is_not_to_be_made_a_float():
 
 
 def test_the_state_of_a_flax_module_is_to_be_split():
-    """Pass the whole state, whose leaves include random keys; then the split weights."""
+    """Pass the whole state, whose leaves include random keys, and then the split weights."""
     nnx = pytest.importorskip("flax.nnx")
     layers = {
         "dense": nnx.Linear(D, 1, rngs=nnx.Rngs(0)),
@@ -256,7 +255,7 @@ def test_complex_data_are_no_parameter(backend):
 
 # Whole models.
 def spectral(m, x):
-    """Filter a spectrum by a parameter, complex or a pair of real numbers; apply a layer."""
+    """Filter a spectrum by a parameter, complex or as pairs of reals, then apply a layer."""
     filtered = torch.fft.fft(x) * (m.f if m.f.is_complex() else torch.view_as_complex(m.f))
     return m.out(filtered.abs())
 

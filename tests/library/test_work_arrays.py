@@ -1,4 +1,4 @@
-"""Losses that write into a NumPy array: rows are right, or the error says what to do."""
+"""Losses that write into a NumPy array: rows are right, or the error names a remedy."""
 
 import re
 from functools import partial
@@ -47,7 +47,6 @@ def entry_of_a_matrix(theta, x):
 
 
 def rotation(theta, x):
-    """Fill a rotation matrix entry by entry."""
     r = np.zeros((2, 2))
     r[0, 0] = r[1, 1] = np.cos(theta[0])
     r[1, 0] = np.sin(theta[0])
@@ -207,8 +206,6 @@ def in_a_view(theta, x):
 
 
 def of_another_function(theta, x):
-    """Have another function fill the array."""
-
     def fill(r, values):
         for i, value in enumerate(values):
             r[i] = value
@@ -234,7 +231,7 @@ CURE = "stack|concat|use the result"  # a = a + x for a += x
 
 
 def said(error):
-    """Return the messages and notes of an error and of its causes, one a line."""
+    """Return the messages and notes of an error and of its causes, one per line."""
     texts = []
     while error is not None:
         texts += [str(error), *getattr(error, "__notes__", ())]
@@ -243,7 +240,7 @@ def said(error):
 
 
 def exact(program, x):
-    """Return the gradient of program(theta, x) for theta at THETA, by central differences."""
+    """Return the gradient of program(theta, x) at THETA by central differences."""
     columns = []
     for step in 1e-4 * np.eye(3):
         up, down = program(THETA + step, x), program(THETA - step, x)
@@ -286,7 +283,7 @@ def test_so_does_jit_alone(program):
 
 
 def test_an_error_of_numpys_that_has_nothing_to_do_with_it_keeps_its_words():
-    """Write a list in the place of a number, and a shape that does not fit."""
+    """Assign a list where a number is needed, and an array of the wrong shape."""
 
     def ragged(theta, x):
         r = np.zeros(2)

@@ -1,4 +1,4 @@
-"""What the tests share: cases, models, tolerances, tables of wrong calls. No tests."""
+"""Shared by the tests: cases, models, tolerances, tables of wrong calls. No tests."""
 
 from pathlib import Path
 

@@ -1,8 +1,7 @@
 """The losses under test, each with parameters, a batch, and a formula for its rows.
 
-The data are NumPy arrays with samples that differ; ``inputs`` converts them to a backend and the
-floating-point ones to a dtype. The formula is written by hand in NumPy, so it shares no code with
-the package.
+The data are NumPy arrays whose samples differ; ``inputs`` converts them to a backend, and the
+floating-point ones to a dtype. The formula is in plain NumPy and shares no code with the package.
 """
 
 import os
@@ -34,7 +33,7 @@ class Case(NamedTuple):
 
 
 def arrays(tree: Any, backend: str, dtype: str = "float64") -> Any:
-    """Return the tree as arrays of a backend; those that are not integers get ``dtype``."""
+    """Return the tree as arrays of a backend; all but integer arrays get ``dtype``."""
     asarray = ps.backend(backend).asarray
     integer = lambda x: np.asarray(x).dtype.kind == "i"  # noqa: E731, labels stay integers
     return tree_map(lambda x: asarray(x, None if integer(x) else dtype), tree)
@@ -115,4 +114,3 @@ CASES = {
 
 # What the published page's first transition must give; the second shows that rows are distinct.
 TD_EXAMPLE = ([0.2, -0.2, 0.1], [[2.0, 1, -2]], [2.0], [[1.0, 2, 0]])
-TD_EXAMPLE_ROWS = [[-3.6, -1.8, 3.6]]

@@ -1,7 +1,7 @@
-"""Losses, and for each of their parameters what `forms` of `per_sample_norms` must answer.
+"""Losses, with the expected `forms` of `per_sample_norms` for each of their parameters.
 
-The expected answers (outer product, lookup or rows) follow its docstring, not its code. Many
-losses differ little from one with another answer.
+The expected forms (outer product, lookup or rows) follow the docstring, not the code. Many losses
+differ only slightly from one with another form.
 """
 
 import numpy as np
@@ -109,7 +109,7 @@ BOTH = {
 
 
 def doubled(f):
-    """Return f as a JAX function with a custom VJP rule that is not its derivative."""
+    """Return f as a JAX function with a custom VJP rule that differs from its derivative."""
     f = jax.custom_vjp(f)
     f.defvjp(lambda *a: (f(*a), a), lambda a, ct: tuple(ct.sum() * x + 1 for x in a))
     return f

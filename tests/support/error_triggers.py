@@ -110,7 +110,7 @@ def batch_norm_captured():
 
 
 def shared_state():
-    """Compute rows of a GRU under vmap; it creates an initial state without a sample axis."""
+    """Compute rows of a GRU under vmap; its default initial state has no sample axis."""
     gru = torch.nn.GRU(3, 4, batch_first=True)
     loss = lambda p, x: functional_call(gru, p, (x[None],))[0].sum()  # noqa: E731
     rows_of = torch.vmap(torch.func.grad(loss), (None, 0))
@@ -118,7 +118,7 @@ def shared_state():
 
 
 def half_input():
-    """Compute rows of a LayerNorm that follows a layer run by autocast in 16 bits."""
+    """Compute rows of a LayerNorm after a layer that autocast runs in 16 bits."""
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LayerNorm(4))
     loss = lambda p, x: functional_call(model, p, (x[None],)).sum()  # noqa: E731
     with torch.autocast("cpu", torch.bfloat16):
@@ -169,14 +169,14 @@ def float64():
 
 
 def deleted():
-    """Return a JAX array that was donated to a function, and is thereby deleted."""
+    """Return a JAX array that was donated to a function and so deleted."""
     x = JTHETA + 1
     jax.jit(lambda x: 2 * x, donate_argnums=0)(x)
     return x
 
 
 def given_twice(donated):
-    """Pass one array as both arguments of a jitted function that donates those in ``donated``."""
+    """Pass one array as both arguments of a jitted function that donates ``donated``."""
     x = JTHETA + 1
     jax.jit(lambda x, y: (2 * x, 3 * y), donate_argnums=donated)(x, x)
 
@@ -192,7 +192,6 @@ def computed_flag():
 
 
 def nan_found():
-    """Find a NaN by anomaly detection, whose own warning is ignored."""
     zero = torch.zeros(2, requires_grad=True)
     with warnings.catch_warnings(action="ignore"), torch.autograd.detect_anomaly():
         (0 * zero.sqrt()).sum().backward()

@@ -1,4 +1,4 @@
-"""Models with layers of many kinds, and the comparison of `record` with a loop over samples."""
+"""Models with many kinds of layers, and the comparison of `record` with a loop over samples."""
 
 import copy
 
@@ -43,7 +43,7 @@ class Attention(nn.Module):
 
 
 class TiedLanguage(nn.Module):
-    """A model that looks words up twice in a table, which is also the output layer's weight."""
+    """A model that uses one table for two lookups and as the output layer's weight."""
 
     def __init__(self):
         super().__init__()
@@ -97,7 +97,7 @@ SOME = ["MLP", "Linear, T = 7", "Linear, T = 2, wide", "Conv2d, groups", "tied",
 
 
 def build(name, dtype="float64", size=B, seed=0):
-    """Return an entry of MODELS as (model with random normal parameters, ``size`` inputs)."""
+    """Return (model, inputs) for an entry of MODELS: random normal parameters, ``size`` inputs."""
     torch.manual_seed(seed)
     model, inputs = MODELS[name][0](), MODELS[name][1]
     for p in model.parameters():
@@ -108,14 +108,14 @@ def build(name, dtype="float64", size=B, seed=0):
 
 
 def losses(output):
-    """Return a loss for each sample, (B,), from a model's output; all cotangents are different."""
+    """Return losses (B,) from a model's output, such that all cotangents differ."""
     flat = output.flatten(1)
     weights = torch.linspace(0.5, 1.5, flat.shape[1], dtype=flat.dtype)
     return (weights * torch.sin(flat)).sum(1)
 
 
 def oracle(model, x):
-    """Return {name: rows}, each row from a pass over a batch of that one sample."""
+    """Return {name: rows}, each row from a pass over a batch of one sample."""
     model = copy.deepcopy(model)
     rows = [alone(model, losses(model(x[i : i + 1]))) for i in range(len(x))]
     return {k: torch.cat([row[k] for row in rows]) for k in rows[0]}
@@ -132,7 +132,7 @@ def alone(model, each):
 
 
 def replayed(at=""):
-    """Return a context that asserts a warning: rows computed sample by sample from node ``at``."""
+    """Return a context that asserts the warning that rows are replayed from node ``at``."""
     text = f"^record: at {at}.* are worked out sample by sample"
     return pytest.warns(UserWarning, match=text)
 
@@ -145,7 +145,7 @@ def record_of(model, x, **settings):
 
 
 def flat(rows):
-    """Return {name: rows} as one tensor, (B, number of entries of all parameters)."""
+    """Return {name: rows} as one tensor, (B, total number of entries of the parameters)."""
     return torch.cat([g.reshape(len(g), -1) for g in rows.values()], 1)
 
 
@@ -158,7 +158,7 @@ def summed(rows, weights):
 
 
 def agree(record, expected, tolerance=FLOAT64):
-    """Assert that all results of a record are those computed from ``expected``, {name: rows}."""
+    """Assert that all results of a record equal those computed from ``expected``, {name: rows}."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(buffers, "CACHE_BYTES", 0)  # or kept rows would answer for the forms
         _agree(record, expected, tolerance)
@@ -202,7 +202,7 @@ def own_function():
 
 
 def own(function, *shape):
-    """Return a function that makes a model of ``function(x, w)``, w a parameter of ``shape``."""
+    """Return a function that makes a model of ``function(x, w)``, where w has this shape."""
     return lambda: Made(lambda m, x: function(x, m.w), w=nn.Parameter(torch.rand(shape) + 1))
 
 

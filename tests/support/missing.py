@@ -1,4 +1,4 @@
-"""Find the frameworks that are not installed, and skip test modules that import one of them."""
+"""Find the frameworks that are missing, and skip the test modules that import them."""
 
 import importlib.util
 import sys
@@ -9,7 +9,7 @@ MISSING = [name for name in ("torch", "jax") if importlib.util.find_spec(name) i
 
 
 def needed(error: BaseException | None) -> str | None:
-    """Return the missing framework that an error or one of its causes names, else None."""
+    """Return the missing framework named by an error or one of its causes, or None."""
     while error is not None:
         package = (getattr(error, "name", None) or "").partition(".")[0]
         for name in MISSING:
@@ -21,7 +21,7 @@ def needed(error: BaseException | None) -> str | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector):
-    """Skip a test module whose import fails for want of a framework; keep other errors."""
+    """Skip a test module whose import fails because of a missing framework; keep other errors."""
     report = yield
     if report.failed and (name := needed(report.call.excinfo.value)):
         report.outcome = "skipped"

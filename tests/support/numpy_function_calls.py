@@ -1,7 +1,7 @@
 """Calls of NumPy's functions: the table CALLS has their arguments as source text.
 
-The Array API's functions of the same names are tested with them, too. `x_35` is an array of shape
-(3, 5), drawn as LETTERS says for its letter: away from kinks, ties and poles, so that finite
+They also test the Array API's functions of the same names. `x_35` is an array of shape (3, 5),
+drawn as LETTERS defines for its letter: away from kinks, ties and poles, so that finite
 differences are accurate. `i5_22` are indices into an axis of length 5, of shape (2, 2).
 """
 

@@ -1,4 +1,4 @@
-"""`enable_x64`, JAX's context for double precision, from where the installed version has it."""
+"""`enable_x64`, JAX's context manager for double precision, in old and new versions."""
 
 import jax
 from jax import experimental

@@ -1,4 +1,4 @@
-"""Run this Python interpreter in a process of its own."""
+"""Run this Python interpreter in a separate process."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ import sys
 def python(*arguments, env: dict | None = None, **options) -> subprocess.CompletedProcess:
     """Run Python with ``env`` added to the environment; assert that its exit status is 0.
 
-    Its output is captured as text; it may take 300 seconds. ``options`` go to subprocess.run.
+    Its output is captured as text, with a limit of 300 seconds. ``options`` go to subprocess.run.
     """
     command, env = [sys.executable, *arguments], os.environ | (env or {})
     options |= {"capture_output": True, "text": True, "check": False, "timeout": 300}

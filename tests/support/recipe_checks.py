@@ -1,8 +1,8 @@
 """Independent computations of every recipe's results, mostly by a loop over the samples.
 
-Each recipe has a function of its name, with `_` for `-`, which takes the dict of names that its
-program defined. `recipe_runner.py` calls it in an interpreter without persample and perhaps
-without one of the frameworks, so these are imported inside the functions.
+Each recipe has a function of its name, with `_` for `-`, whose argument is the dict of names that
+the program defined. `recipe_runner.py` calls it in an interpreter without persample and possibly
+without one of the frameworks, so frameworks are imported inside the functions.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ def close(one, other) -> None:
 
 
 def nothing(names) -> None:
-    """Check nothing: the program has a check of its own."""
+    """Check nothing, because the program has its own check."""
 
 
 # PyTorch: backward() for each sample alone.
@@ -114,7 +114,7 @@ def torch_check(names):
 
 
 def squared_errors(names, x, y):
-    """Return by formula the rows of a linear model's squared errors, for weight and bias."""
+    """Return the rows, by formula, of a linear model's squared errors for weight and bias."""
     weight = names["model"].weight.detach().double().numpy()[0]
     bias = names["model"].bias.item()
     x, y = x.double().numpy(), y.double().numpy()[:, 0]
@@ -226,7 +226,7 @@ def jax_trace(names):
 
 
 def slopes(loss, parameter, step=1e-6):
-    """Return central difference quotients of loss() for each entry of an array that it reads."""
+    """Return central differences of loss() for each entry of an array that it reads."""
     found = np.empty(parameter.shape)
     for place in np.ndindex(parameter.shape):
         kept = parameter[place]

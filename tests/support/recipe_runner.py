@@ -1,11 +1,11 @@
-"""Run programs where persample cannot be imported, each in a namespace of its own.
+"""Run programs where persample cannot be imported, each in its own namespace.
 
     python -I recipe_runner.py CHECKS < jobs.json > results.json
 
-It imports nothing of the book. A job has the `source` of a program, the name (`check`) of a
-function in the file CHECKS, called with the dict of names that the program defined, and `double`,
-whether to compute in double precision. Its result has what the program printed, and the traceback
-of the program or the check.
+It imports nothing of the book. A job has the `source` of a program; `check`, the name of a
+function in the file CHECKS that is called with the dict of names the program defined; and
+`double`, whether to compute in double precision. A result has the program's printed output, and
+the traceback of the program or the check.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ def forbid(name: str) -> None:
 
 
 def compute_in_double(on: bool) -> None:
-    """Set the default precision of the frameworks that are imported: double or single."""
+    """Set the default precision of the imported frameworks to double or single."""
     if torch := sys.modules.get("torch"):
         torch.set_default_dtype(torch.float64 if on else torch.float32)
     if jax := sys.modules.get("jax"):
@@ -32,7 +32,7 @@ def compute_in_double(on: bool) -> None:
 
 
 def run(job: dict, checks: dict) -> dict:
-    """Run a job's program, then its check from ``checks``; return its result, as said above."""
+    """Run a job's program, then its check from ``checks``; return the result (see above)."""
     printed, names = io.StringIO(), {"__name__": "__main__"}
     compute_in_double(job.get("double", False))
     try:

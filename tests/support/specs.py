@@ -1,10 +1,10 @@
 """SPECS maps each primitive to a list of test cases.
 
-The input domains of NumPy's ufuncs are listed once, in UFUNCS, and used both for the primitive
-and for the tests of the NumPy function of that name.
+The input domains of NumPy's ufuncs are in UFUNCS, for the primitive and for the NumPy function of
+the same name.
 
-A case names a domain for each input, away from kinks and poles, and the parameters. The tests
-of the rules, of their mutants and of the transforms all draw from here.
+A case has the parameters and, for each input, a domain without kinks and poles. The tests of the
+rules, of their mutants and of the transforms all use them.
 """
 
 import itertools
@@ -33,7 +33,7 @@ class Example:
     params: dict = field(default_factory=dict)
 
     def draw(self, seed: int = 0, batch: tuple = ()) -> list:
-        """Return a random array for each input; ``batch`` lists axes to put before its own."""
+        """Return a random array for each input, with the axes ``batch`` before its own."""
         rng = np.random.default_rng(seed)
         return [x.draw(rng, batch + x.shape) for x in self.inputs]
 
@@ -73,7 +73,7 @@ def above_one(*shape):
 
 
 def fractional(*shape):
-    """Return an Input of numbers at least 0.2 from every integer, where step functions jump."""
+    """Return an Input of numbers at least 0.2 from any integer, where step functions jump."""
     return Input(shape, lambda rng, s: rng.integers(-3, 3, s) + rng.uniform(0.2, 0.8, s))
 
 
@@ -139,7 +139,7 @@ def case(*inputs, **params):
 
 
 def product(subscripts, **lengths):
-    """Return a case for einsum; most axes differ in length, so that swapping two raises."""
+    """Return a case for einsum; most axes differ in length, so that a swap of two raises."""
     lengths = {"i": 2, "j": 3, "k": 4, "l": 5, "b": 3, "c": 2, **lengths}
     operands = subscripts.split("->")[0].split(",")
     return case(*[real(*[lengths[a] for a in o]) for o in operands], subscripts=subscripts)
@@ -181,7 +181,7 @@ DOMAINS = {name: domains for domains, names in UFUNCS.items() for name in names.
 
 
 def ufunc(name):
-    """Return the cases of a primitive ``name`` whose function ``np.name`` is a ufunc."""
+    """Return the test cases of the primitive ``name``, for which ``np.name`` is a ufunc."""
     domains = DOMAINS[getattr(np, name).__name__]
     return [case(*[domain(*shape) for domain in domains]) for shape in ((2, 3), (), (0, 2))]
 
@@ -276,5 +276,5 @@ def differentiable(name, xs):
 
 
 def subsets(n):
-    """Return all tuples of n bools but the all-False one: which of n inputs are batched."""
+    """Return all tuples of n bools except the all-False one: which of n inputs are batched."""
     return [b for b in itertools.product([True, False], repeat=n) if any(b)]

@@ -1,6 +1,6 @@
 """A fourth backend in one file: an array class that wraps the engine's arrays.
 
-The tests add it to `backends.BACKENDS`; every function of the package must then work with it.
+The tests add it to `backends.BACKENDS`; every function of the package must work with it.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Wrong answers to the exercises of chapters 1 to 9, and the expected reply of each check.
 
-The key is the id of the notebook cell with the check.
+The keys are the ids of the notebook cells with the checks.
 """
 
 # Chapter 1

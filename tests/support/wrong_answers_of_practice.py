@@ -1,7 +1,8 @@
-"""Wrong answers to the exercises of the chapters on practice, and what the check must say of each.
+"""Wrong answers to the exercises of the chapters on practice, and the expected replies.
 
-The key is the id of the notebook cell with the check. The last answer of each tries to cheat it.
-RIGHT has right answers: a solution under the names of the exercise, or one in another form.
+The keys are the ids of the notebook cells with the checks. The last answer of each list tries to
+cheat the check. RIGHT has right answers: a solution under the exercise's names, or in another
+form.
 """
 
 # Chapter 11

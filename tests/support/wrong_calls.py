@@ -17,7 +17,7 @@ from persample.arrays import backend_of
 from support.cases import arrays, rewards, states, theta
 from support.precision import enable_x64
 
-torch = pytest.importorskip("torch")  # most messages are those of a call with its arrays
+torch = pytest.importorskip("torch")  # most calls pass its arrays
 rows, mean = ps.per_sample_grad(ps.squared_loss), ps.mean_grad(ps.squared_loss)
 masked = partial(np.ma.array, mask=states > 0)
 mean_of_each = ps.mean_grad(ps.squared_loss, (0, 0, 0))
@@ -27,7 +27,7 @@ torch_theta, torch_states, torch_rewards = arrays((theta, states, rewards), "tor
 
 
 class Series:
-    """An array of another library, which NumPy can convert."""
+    """An array type of another library, which NumPy can convert."""
 
     def __array__(self, dtype=None, copy=None):
         return rewards
@@ -48,7 +48,7 @@ def jax_in_32_bits():
 
 
 def deleted():
-    """Call with a JAX array that has been deleted, as by donation."""
+    """Call with a JAX array that was deleted, as by donation."""
     given = arrays((theta + states, states, rewards), "jax")
     given[0].delete()
     with_axes((0, 0, 0))(*given)
@@ -67,7 +67,6 @@ def at_random():
 
 
 def without_torch():
-    """Ask for a backend whose package cannot be imported."""
     names = ("torch", "persample.backends.torch_backend")
     kept = {name: sys.modules.pop(name) for name in names}
     sys.modules["torch"] = None  # Python's own way of saying that a module is not there
@@ -78,7 +77,6 @@ def without_torch():
 
 
 def two_values():
-    """Call with a loss that returns another value at each evaluation."""
     count = itertools.count(1)
     rows_of = ps.per_sample_grad(lambda *given: next(count) * ps.squared_loss(*given))
     rows_of(theta, states, rewards)

@@ -96,7 +96,7 @@ def divided():
 
 
 def fetched():
-    """Record a layer of a class such as FSDP's fully_shard makes."""
+    """Record a layer whose class is of the kind that FSDP's fully_shard makes."""
     model = linear()
     model.__class__ = type("FSDPLinear", (FSDPModule, nn.Linear), {})
     enter(nn.Sequential(model))
@@ -119,12 +119,12 @@ def of_linear(answer):
 
 
 def given(answer):
-    """Return a function that passes ``answer(losses)``, not the losses, to record.backward."""
+    """Return a function that passes ``answer(losses)`` to record.backward, not the losses."""
     return lambda: used(inside=lambda record, each: record.backward(answer(each)))
 
 
 def alone(**parameter):
-    """Return a function that records a model with one unusual parameter."""
+    """Return a function that records a model with a single, unusual parameter."""
     return lambda: enter(nn.ParameterDict(parameter))
 
 

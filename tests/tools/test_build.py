@@ -1,4 +1,4 @@
-"""`make book`: what makes it fail, what it prints, and which files it reads."""
+"""`make book`: its failures, its output, and the files that it reads."""
 
 import datetime
 import os
@@ -22,7 +22,7 @@ from support import ROOT
 
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 GOOD = "# Page\n\n## Section\n\nSee $x^2$.\n"
-# A fault, and what the build says of it.
+# A fault, and the error message of the build.
 FAULTS = {
     "See {ref}`nowhere`.": "undefined label: 'nowhere'",
     "See {cite}`nobody1900`.": 'could not find bibtex key "nobody1900"',
@@ -82,7 +82,7 @@ def alone() -> dict[str, str]:
 
 
 def build(book: Path) -> subprocess.CompletedProcess:
-    """Run `make book` in a folder with the packages of the tests; return the finished process."""
+    """Run `make book` in a folder with this environment's packages; return the process."""
     venv = sys.prefix
     command = ["make", f"VENV={venv}", f"--assume-old={venv}/.reader", "book"]
     return subprocess.run(
@@ -104,7 +104,7 @@ def small_book(folder: Path) -> None:
 
 
 def environment(folder: Path, mark: str) -> None:
-    """Write the folder of a Python environment, with the file or folder ``mark`` in it."""
+    """Make a folder like a Python environment, with the file or folder ``mark`` in it."""
     (folder / "lib").mkdir(parents=True)
     (folder / mark).mkdir() if mark == "conda-meta" else (folder / mark).touch()
     (folder / "lib/README.md").write_text(GOOD)

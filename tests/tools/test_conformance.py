@@ -1,4 +1,4 @@
-"""The conformance suite itself: its verdicts, its reference rows, its late changes."""
+"""The conformance suite: its verdicts, its reference rows, and models that change late."""
 
 import copy
 from types import SimpleNamespace
@@ -42,7 +42,7 @@ def task_of(name):
 
 
 def found_by(name, spoil=lambda answer: answer):
-    """Run the loop as a library whose answers ``spoil`` changes; return its line of results."""
+    """Test the loop as a library whose results ``spoil`` changes; return its line of results."""
 
     class Adapter(template.Adapter):
         def __call__(self, batch, losses, max_norm):
@@ -53,7 +53,7 @@ def found_by(name, spoil=lambda answer: answer):
 
 
 def of_rows(change):
-    """Return a function that applies ``change`` to the rows of an answer and drops the rest."""
+    """Return a function that applies ``change`` to the rows of a result and drops the rest."""
     return lambda answer: {"rows": {k: change(r) for k, r in answer["rows"].items()}}
 
 
@@ -116,7 +116,7 @@ def live(task, step):
 
 
 def assert_alone_is_whole(task, step):
-    """Assert that each sample alone has the row that it has in the batch."""
+    """Assert that each sample has the same row alone as in the batch."""
     alone = oracle.loop_rows(task.case, task.losses, live(task, step), step.batch, step.size)
     whole = oracle.whole_rows(task.losses, live(task, step), step.batch)
     for name, rows in whole.items():
@@ -124,7 +124,7 @@ def assert_alone_is_whole(task, step):
 
 
 def mixing(task, step):
-    """Return the largest effect of a sample's input on other losses, over that on its own."""
+    """Return the largest effect of an input on other samples' losses, relative to its own."""
     model = copy.deepcopy(live(task, step))
     x = step.batch["x"].clone().requires_grad_()
     losses = task.losses(model, {**step.batch, "x": x})

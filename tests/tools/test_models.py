@@ -47,7 +47,7 @@ class Causal(nn.Module):
 
 
 class Returning(Causal):
-    """The same with the arguments of transformers; it ignores the mask, and stores ``loss``."""
+    """Like Causal, with the arguments of transformers; it ignores the mask, stores ``loss``."""
 
     def forward(self, input_ids, attention_mask, labels=None):
         super().forward(input_ids)

@@ -1,4 +1,4 @@
-"""A stored output that differs from the cell's is noticed: text, kinds, order, pictures.
+"""nbval notices a stored output that differs from the cell's: text, kinds, order, pictures.
 
 One notebook is executed once. Then cells get a source whose output differs from the stored one in
 a single way; nbval, as conftest.py changes it, must fail for exactly these cells.

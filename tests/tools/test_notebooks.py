@@ -1,4 +1,4 @@
-"""Every chapter keeps the book's rules for notebooks, and is in normal form."""
+"""Every chapter follows the book's rules for notebooks, and is in normal form."""
 
 import nbformat
 import pytest

@@ -1,4 +1,4 @@
-"""A release: the version in three files, what its workflow calls, the paper's citations."""
+"""A release: the version in three files, the scripts of its workflow, the paper's citations."""
 
 import re
 from pathlib import Path

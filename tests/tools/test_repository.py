@@ -1,4 +1,4 @@
-"""scripts/repository.py writes the address into all files; without it no file names one."""
+"""scripts/repository.py writes the address into all files; before, no file has an address."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""What `notebook.setup` sets, and that importing sets nothing."""
+"""The settings that `notebook.setup` changes; importing changes none."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The code keeps the style that pyproject.toml sets: what `make lint` checks."""
+"""The code passes `make lint`, with the settings in pyproject.toml."""
 
 import shutil
 import subprocess

@@ -1,7 +1,7 @@
-"""The three backends, each an object of the class `Backend`; ``backend(name)`` loads one.
+"""The three backends, instances of subclasses of `Backend`; ``backend(name)`` loads one.
 
-To add one, write a module with a subclass of `Backend` and its instance BACKEND, and add an
-entry to BACKENDS.
+To add one, write a module with a subclass of `Backend` and its instance BACKEND, and add an entry
+to BACKENDS.
 """
 
 import sys
@@ -12,7 +12,7 @@ from .base import Backend
 
 
 class Row(NamedTuple):
-    """An entry of `BACKENDS`; types of arrays are given by name, to import no framework."""
+    """An entry of `BACKENDS`; array types are given by name, so that no framework is imported."""
 
     module: str
     package: str  # what pip installs
@@ -52,7 +52,7 @@ def backend(name: str) -> Backend:
 
 
 def kind_of(x: Any) -> str | None:
-    """Return the name of the backend that x is an array or a tracer of, or None if of none."""
+    """Return the name of the backend whose array or tracer x is, or None for any other x."""
     for name, row in BACKENDS.items():
         for module_name, attribute in row.types:
             module = sys.modules.get(module_name)  # without the module there are no such arrays

@@ -1,7 +1,8 @@
 """The base class of the backends, with the defaults that NumPy and PyTorch share.
 
-A subclass overrides what differs. Trees (dicts, tuples, lists, named tuples and whatever is
-registered, nested; None is an empty place) are flattened by optree here, by JAX in JAX.
+A subclass overrides what differs. A tree is a nested structure of dicts, tuples, lists, named
+tuples and registered types; None is a subtree without leaves. Trees are flattened by optree here,
+and by JAX in its backend.
 """
 
 import random
@@ -20,7 +21,7 @@ STATIC = (str, bool, int, type(None))
 
 
 class Chunks(NamedTuple):
-    """How to divide a batch: ``axes`` is its in_axes, ``size`` its B, ``chunk_size`` a chunk's.
+    """How to divide a batch of ``size`` samples with these in_axes into chunks of ``chunk_size``.
 
     With ``sums`` the function of a chunk returns a pair: its first part is summed over the chunks,
     its second part is concatenated.
@@ -33,13 +34,13 @@ class Chunks(NamedTuple):
 
 
 class Backend:
-    """One framework's arrays, transforms and trees."""
+    """Base class: the arrays, transforms and trees of one framework."""
 
     name: str
 
     # Arrays.
     def asarray(self, x: Any, dtype: str | None = None) -> Any:
-        """Return x as an array; ``dtype`` is a name, such as "float64", the default for floats."""
+        """Convert x to an array; ``dtype`` is a name. By default floats become "float64"."""
         raise NotImplementedError
 
     def to_numpy(self, x: Any) -> np.ndarray:
@@ -55,7 +56,7 @@ class Backend:
         raise NotImplementedError
 
     def refusal(self, x: Any) -> str | None:
-        """Return why x, an array of this framework, is refused (for an error message), or None."""
+        """Return the reason to reject the array x, as text for an error message, or None."""
         return None
 
     # Transforms, with the arguments of JAX.
@@ -76,22 +77,22 @@ class Backend:
         return gradient
 
     def vmap(self, f: Callable, in_axes: Any = 0) -> Callable:
-        """Return f mapped over the axes of its arguments given by ``in_axes``, as ``jax.vmap``."""
+        """Return f mapped over the axes ``in_axes`` of its arguments, like ``jax.vmap``."""
         raise NotImplementedError
 
     def jit(self, f: Callable) -> Callable:
-        """Return f compiled; jit is applied last, around the other transforms."""
+        """Return f compiled; jit must be the outermost transform."""
         raise NotImplementedError
 
     def compiled_for(self, run: Callable, arguments: tuple) -> Callable:
-        """Return ``run``, made by `jit`, or a faster function for arguments of this signature."""
+        """Return ``run``, a result of `jit`, or a faster function for this signature only."""
         return run
 
     def factors(self, loss: Callable, in_axes: Any, has_aux: bool = False) -> Callable:
-        """Return a function of a batch: ([`Formed` or `Product` of each parameter], aux).
+        """Return a function of a batch computing ([`Formed` or `Product` per parameter], aux).
 
-        See `factored`. This default forms the rows of every parameter; aux is None without
-        ``has_aux``.
+        See `factored`. This default forms the rows of every parameter. Without ``has_aux``, aux is
+        None.
         """
         rows_of = self.vmap(self.grad(loss, has_aux=has_aux), in_axes)
 
@@ -105,11 +106,11 @@ class Backend:
     def examine(self, loss: Callable, arguments: tuple, axes: tuple, has_aux: bool) -> None:
         """Raise TypeError if the loss would silently lose a part of its gradient.
 
-        This default raises nothing.
+        The default does nothing.
         """
 
     def two_values(self, loss: Callable, arguments: tuple, axes: tuple) -> list:
-        """Return the loss of the first sample, computed twice, to see whether it is repeatable."""
+        """Return the loss of the first sample twice, from two evaluations, as a list."""
         sample = self.samples(arguments, axes, 0)
         return [loss(*sample), loss(*sample)]
 
@@ -125,7 +126,7 @@ class Backend:
 
     # Trees.
     def flatten(self, tree: Any) -> tuple[list, Any]:
-        """Return the leaves, and the structure that `unflatten` takes."""
+        """Return (list of leaves, structure), where the structure is as `unflatten` takes it."""
         return optree.tree_flatten(tree)
 
     def paths(self, tree: Any) -> list[str]:
@@ -137,7 +138,7 @@ class Backend:
         return optree.tree_unflatten(structure, leaves)
 
     def tree_map(self, f: Callable, tree: Any, *others: Any) -> Any:
-        """Apply f to the leaves of trees of one structure, place by place; None stays None."""
+        """Apply f to the corresponding leaves of trees of one structure; None stays None."""
         return optree.tree_map(f, tree, *others)
 
     def map_axes(self, f: Callable, axes: Any, tree: Any) -> Any:
@@ -145,9 +146,9 @@ class Backend:
         return batches.map_axes(f, axes, tree)
 
     def signature(self, arguments: tuple) -> tuple:
-        """Return a hashable key of a call: the tree structure, and the type of each leaf.
+        """Return a hashable key of a call: the tree structure, and for each leaf its type.
 
-        A leaf of a type in STATIC adds its value, another leaf its shape and dtype.
+        A leaf of a type in STATIC adds its value, any other leaf its shape and dtype.
         """
         leaves, structure = self.flatten(arguments)
         return structure, *[
@@ -169,7 +170,7 @@ class Backend:
         return self.map_axes(take, axes, arguments)
 
     def zeros_for_none(self, arguments: tuple, axes: tuple) -> tuple:
-        """Return the arguments of an empty batch with one sample of zeros, for vmap to run on."""
+        """Return the arguments of an empty batch as a batch of one sample of zeros."""
 
         def zeros(axis, part):
             if axis is None:
@@ -181,15 +182,15 @@ class Backend:
         return self.map_axes(zeros, axes, arguments)
 
     def stack(self, trees: list) -> Any:
-        """Stack the arrays of trees of one structure along a new axis 0."""
+        """Stack corresponding leaves of trees of one structure along a new axis 0."""
         return self.tree_map(lambda *xs: self.namespace(xs[0]).stack(xs), *trees)
 
     def in_chunks(self, run: Callable, chunks: Chunks, jit: bool) -> Callable:
         """Return a function that runs a batch through ``run`` in chunks of samples.
 
-        Each chunk is written into the result and freed, so that memory holds the result and one
-        chunk. Inside a transform nothing can be written to, and the chunks are kept until the end.
-        ``jit`` says that ``run`` is compiled.
+        Each chunk is copied into the result and freed, so that memory holds the result and one
+        chunk. Inside a transform, where arrays cannot be written to, all chunks are kept and
+        concatenated at the end. ``jit`` tells whether ``run`` is compiled.
         """
         axes, size, chunk_size, sums = chunks
         parts = [slice(n, min(n + chunk_size, size)) for n in range(0, size, chunk_size)]
@@ -221,11 +222,10 @@ class Backend:
         raise NotImplementedError
 
     def first_right(self, x: Any, quick: Callable, always: Callable) -> Any:
-        """Try the fast computation first.
+        """Return the result of ``quick()`` if it is valid, else that of ``always()``.
 
-        ``quick()`` returns (result, valid); return its result if valid, else ``always()``, the
-        computation that is always correct. If x is traced, validity cannot be tested, and
-        ``always()`` is returned.
+        ``quick()`` returns (result, valid); ``always()``, which is slower, is always correct. If x
+        is traced, validity cannot be tested, and ``always()`` is called.
         """
         if self.is_traced(x):
             return always()

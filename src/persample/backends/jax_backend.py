@@ -1,4 +1,4 @@
-"""The JAX backend: JAX's own transforms and trees, as they are."""
+"""The JAX backend: JAX's own transforms and pytrees."""
 
 import itertools
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class Jax(Backend):
     tree_map = staticmethod(jax.tree.map)
 
     def asarray(self, x: Any, dtype: str | None = None) -> jax.Array:
-        """Return x as an array; ``dtype`` is a name, such as "float64", the default for floats.
+        """Convert x to an array; ``dtype`` is a name. By default floats become "float64".
 
         Raises
         ------
@@ -54,7 +54,7 @@ class Jax(Backend):
         return jax.tree.map(f, axes, tree, is_leaf=lambda x: x is None)
 
     def refusal(self, x: Any) -> str | None:
-        """Return why a JAX array is refused (it was deleted), or None."""
+        """Return the reason to reject a JAX array, that it was deleted; None otherwise."""
         if self.is_traced(x) or not x.is_deleted():
             return None
         return (
@@ -103,7 +103,7 @@ class Jax(Backend):
         return jax.jit(loop) if jit else run_in_chunks
 
     def first_right(self, x: Any, quick: Callable, always: Callable) -> Any:
-        """As in the base class, but for a traced x ``lax.cond`` chooses when the program runs."""
+        """As in the base class, but for a traced x ``lax.cond`` chooses at run time."""
         if not self.is_traced(x):
             return super().first_right(x, quick, always)
         result, right = quick()

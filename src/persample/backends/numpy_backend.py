@@ -1,4 +1,4 @@
-"""The NumPy backend: the engine of this package."""
+"""The NumPy backend, whose transforms are those of `persample.engine`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from .base import Backend
 
 
 class NumPy(Backend):
-    """NumPy's arrays under this package's engine."""
+    """NumPy's arrays with the transforms of `persample.engine`; optree flattens the trees."""
 
     name = "numpy"
     value_and_grad = staticmethod(engine.value_and_grad)
@@ -34,7 +34,7 @@ class NumPy(Backend):
         return tracer_namespace.stop_gradient(x) if isinstance(x, Tracer) else x
 
     def refusal(self, x: Any) -> str | None:
-        """Return why an array of NumPy is refused and what to give in its place, or None."""
+        """Return why a NumPy array is rejected and what to pass instead, or None."""
         if isinstance(x, Tracer | np.generic) or type(x) is np.ndarray:
             if x.dtype.kind not in "biufc":
                 return f"an array of type {x.dtype}; give an array of numbers"
@@ -54,7 +54,7 @@ class NumPy(Backend):
         """Compile f to straight-line NumPy.
 
         If all floating-point arrays have one dtype, an argument that is a Python float becomes an
-        array of that dtype and is traced; otherwise each of its values is compiled anew.
+        array of that dtype and is traced; otherwise f is compiled anew for each of its values.
         """
         compiled = engine.jit(f)
 
@@ -70,7 +70,7 @@ class NumPy(Backend):
         return run
 
     def compiled_for(self, run: Callable, arguments: tuple) -> Callable:
-        """Return the compiled program, which checks no shapes; ``run`` if not all are ndarrays."""
+        """Return the compiled program, which checks no shapes; ``run`` unless all are ndarrays."""
         if not all(type(x) is np.ndarray for x in arguments):
             return run
         program = run.compiled.compiled(arguments)

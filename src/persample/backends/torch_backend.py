@@ -25,7 +25,7 @@ class Torch(Backend):
     name = "torch"
 
     def asarray(self, x: Any, dtype: str | None = None) -> torch.Tensor:
-        """Return x as a tensor; ``dtype`` is a name, such as "float64", the default for floats."""
+        """Convert x to a tensor; ``dtype`` is a name. By default floats become "float64"."""
         if isinstance(x, torch.Tensor):
             return x if dtype is None else x.to(getattr(torch, dtype))
         return torch.from_numpy(np.array(x, dtype))
@@ -41,7 +41,7 @@ class Torch(Backend):
         return x.detach()
 
     def refusal(self, x: Any) -> str | None:
-        """Return why a tensor is refused and what to give in its place, or None."""
+        """Return why a tensor is rejected and what to pass instead, or None."""
         if type(x) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
             return None
         return (
@@ -107,10 +107,10 @@ class Torch(Backend):
         return run
 
     def jit(self, f: Callable) -> Callable:
-        """Return f compiled with torch.compile; jit is applied last, around the other transforms.
+        """Return f compiled with torch.compile; jit must be the outermost transform.
 
-        The inductor compiler needs a C++ compiler, and seconds for the first call; without one
-        the graph is captured and run by PyTorch itself ("aot_eager").
+        The inductor compiler needs a C++ compiler, and its first call takes seconds. Without a C++
+        compiler the graph is captured and run by PyTorch itself ("aot_eager").
         """
 
         def run(*args):
@@ -148,18 +148,18 @@ class Torch(Backend):
 
     @contextmanager
     def kept_generators(self) -> Iterator[None]:
-        """Restore the global random generators on exit, PyTorch's on each device too."""
+        """Restore the global random generators on exit, also PyTorch's on each device."""
         used = torch.cuda.device_count() if torch.cuda.is_initialized() else 0
         with super().kept_generators(), torch.random.fork_rng(range(used)):
             yield
 
     def is_traced(self, x: Any) -> bool:
-        """Return whether x is inside a transform; in a compiled function everything is."""
+        """Return whether x is inside a transform; True for every x in a compiled function."""
         return torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(x)
 
 
 def _refilled(tree, left):
-    """Return the tree with leaves from ``left``, in the order of `batches.tree_leaves`."""
+    """Return a tree of this structure with the leaves ``left``, in `batches.tree_leaves` order."""
     return tree_map(lambda _: next(left), tree)
 
 

@@ -1,10 +1,10 @@
 """The NumPy backend's automatic differentiation: grad, vmap, jit.
 
 Read the modules in this order: core, contraction, primitives, operations, indexing, tracer; then
-vjps and the transforms reverse, batching, staging; then optimise, codegen, jit. For reference:
-the folder functions (the rest of the Array API); namespace, which collects operations and
-functions; and numpy_functions with the folder numpy_calls, which compute ``np.sum(x)`` and the
-like for a tracer x. Wherever a module writes ``xp.f``, f is that function of the namespace.
+vjps and the transforms reverse, batching, staging; then optimise, codegen, jit. For reference
+there are the folder functions (the rest of the Array API); namespace, which collects operations
+and functions; and numpy_functions with the folder numpy_calls, which handle calls such as
+``np.sum(x)`` for a tracer x. In every module ``xp`` is that namespace.
 """
 
 # jit and optimise are also names of modules: ``engine.jit`` is the function from here on.

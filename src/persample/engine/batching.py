@@ -88,7 +88,7 @@ def _along_axis(name):
 
 
 # One row for each primitive: rule(size, batched, *inputs, **params) returns the output with
-# ``size`` samples along axis 0. ``batched`` says which inputs have that axis; at least one does.
+# ``size`` samples along axis 0. ``batched`` has a bool per input: whether it has that axis.
 batch_rules = {
     # An elementwise primitive's rule is itself, once every array has the axis; numbers need none.
     **{name: _spread_all(name) for name, p in PRIMITIVES.items() if p.kind == ELEMENTWISE},
@@ -173,12 +173,18 @@ def vmap(f: Callable, in_axes: Any = 0) -> Callable:
     Parameters
     ----------
     in_axes : an axis, None, or a tuple or list with one entry for each argument
-        An integer: every array in that argument has the samples along this axis. None: shared by
-        all. An entry may be a tree prefix of its argument that holds these, as in ``jax.vmap``.
+        An integer is the sample axis of every array in the argument. None: the argument is shared
+        by all samples. An entry may be a tree prefix of its argument, as in ``jax.vmap``.
 
     Returns
     -------
-    callable with the arguments of ``f``; its outputs have the samples along axis 0.
+    callable with the positional arguments of ``f``; its outputs have the samples along axis 0.
+
+    Raises
+    ------
+    ValueError : the call does not fit ``in_axes``, the batch sizes differ or are 0, or no array
+        is batched.
+    TypeError : a batched leaf is not an array, or the call has keyword arguments.
     """
 
     def run(*args):

@@ -1,9 +1,9 @@
-"""Generate a NumPy program from a graph, much as a person would write it.
+"""Generate a NumPy program from a graph, written as a person would write it.
 
-A value that is read once becomes part of the line that reads it. Large values get a line of their
-own, and a large ufunc result is written into an operand that is not read afterwards. This
-keeps the bits of every element, but the result may be laid out differently in memory (transposed,
-say), and a sum over it then adds in another order and may round differently.
+A value that is read once is inlined into the expression that reads it. Large values get a line of
+their own, and a large ufunc result is written into an operand that is not read afterwards. This
+keeps the bits of every element, but the result may have another memory layout (transposed, say),
+and a sum over it may then add in another order and round differently.
 """
 
 import keyword
@@ -141,7 +141,8 @@ FORMS = {
 def memories(graph: Graph) -> dict[Var, tuple[Var | None, bool]]:
     """Return, for each variable, the owner of its memory, and whether it is a broadcast view.
 
-    The owner is the variable itself or, for a view, the one it is a view of (None: a constant).
+    The owner is the variable itself or, for a view, the variable whose memory it shares (None: a
+    constant).
     """
     found = {v: (v, False) for v in graph.inputs}
     for eq in graph.equations:
@@ -188,7 +189,7 @@ class Program:
         return Text(text, precedence, tuple([r for x in operands for r in x.reads]))
 
     def call_into(self, place: str, eq: Equation) -> str:
-        """Return the call of the equation's ufunc with ``out=place``."""
+        """Return the text of a call of the equation's ufunc with ``out=place``."""
         operands = ", ".join([self.operand(eq, x).text for x in eq.inputs])
         return f"np.{eq.primitive.numpy.__name__}({operands}, out={place})"
 
@@ -211,7 +212,7 @@ class Program:
         return [*lines, self.results(outputs)]
 
     def last_reads(self, outputs: list) -> list[list[Var]]:
-        """Return, for each line, the owners of the memory that it is the last to read."""
+        """Return, for each line, the owners of memory that no later line reads."""
         ending, later = [], {v for x in outputs for v in self.read_by(self.text_of(x))}
         for *_, text in reversed(self.lines):
             ending.append([v for v in self.read_by(text) if v not in later])

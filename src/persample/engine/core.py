@@ -1,8 +1,8 @@
-"""What every transform shares: primitives, traces, and ``bind``, which applies a primitive.
+"""The common parts of all transforms: primitives, traces, and ``bind``.
 
 A transform never inspects the source of the user's function. It passes *tracers* in, and every
-operation on a tracer calls ``bind``, which hands it to the tracer's *trace*. This module depends
-neither on the list of primitives nor on any transform.
+operation on a tracer calls ``bind``, which applies a primitive by the tracer's *trace*. This
+module depends neither on the list of primitives nor on any transform.
 """
 
 import threading
@@ -45,11 +45,11 @@ class Trace:
 
 
 def bind(primitive: Primitive, *inputs: Any, **params: Any) -> Any:
-    """Apply ``primitive``: by NumPy to arrays, by the innermost of their traces to tracers.
+    """Apply ``primitive``: to arrays by NumPy, to tracers by the innermost of their traces.
 
     Levels keep nested transforms apart. In ``grad(lambda x: x * grad(lambda y: x + y)(1.0))`` the
-    inner trace must treat ``x`` as a constant although it is itself being differentiated; it
-    does, because ``x`` belongs to a lower level and is lifted, not unwrapped.
+    inner trace must treat ``x`` as a constant although it is itself being differentiated. It does,
+    because ``x`` belongs to a lower level and is lifted, not unwrapped.
     """
     top = None
     for x in inputs:

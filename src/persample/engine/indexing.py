@@ -33,7 +33,7 @@ def index(x, key):
 
 
 def _per_axis(x, key):
-    """Return a key as a list: one entry for each axis of x (``...`` expanded), and the Nones."""
+    """Return (list of a key's entries, one per axis of x with ``...`` expanded; its Nones)."""
     key = list(key) if isinstance(key, tuple) else [key]
     used = len([k for k in key if k is not None and k is not Ellipsis])
     if used > x.ndim:
@@ -51,7 +51,7 @@ def _per_axis(x, key):
 
 @dataclass(frozen=True, eq=False)
 class _Entry:
-    """One entry of a key: the slice that it reads from an axis of x, its axis in the sliced x."""
+    """One entry of a key: the slice it reads from an axis of x, and its axis in the sliced x."""
 
     slice: tuple | None = None  # start, stop, step; None: it reads no axis
     length: int | None = None  # of its axis in the sliced x; None: it has none

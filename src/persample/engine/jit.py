@@ -17,9 +17,9 @@ from .tracer import Tracer, is_array, plain
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """The program and the graph that `Jitted` keeps for one signature.
+    """The program and the graph that `Jitted` stores for one signature.
 
-    ``program`` takes the array leaves of the arguments, in order, and returns one array if the
+    ``program`` takes the array leaves of the arguments, in order. It returns one array if the
     function does, else a tuple of arrays.
     """
 
@@ -82,7 +82,7 @@ class Jitted:
 
 
 def _program(graph: Graph) -> Callable:
-    """Return the program generated from a graph, compiled to a function of its inputs."""
+    """Return the program generated from a graph, as a Python function of the graph's inputs."""
     source, constants = generate(graph)
     primitives = {name: primitive.numpy for name, primitive in PRIMITIVES.items()}
     scope = {**primitives, **constants, "np": np}
@@ -93,10 +93,10 @@ def _program(graph: Graph) -> Callable:
 def jit(f: Callable, passes: Iterable[str] = tuple(PASSES)) -> Jitted:
     """Return ``f`` as a `Jitted`: compiled to straight-line NumPy, once for each signature.
 
-    ``f`` itself runs only while it is traced. What it reads besides its arguments is fixed at
-    that moment, as in JAX: variables that it closes over, globals, attributes of objects, arrays
-    from outside, and numbers drawn from ``np.random``. Pass as an argument what changes. Side
-    effects, such as a print, happen once for each trace. ``passes`` are those of `optimise`.
+    ``f`` itself runs only while it is traced. As in JAX, all other values that it reads are fixed
+    at that moment: closed-over variables, globals, attributes of objects, and numbers drawn from
+    ``np.random``. Pass values that change as arguments. Side effects, such as a print, happen
+    once for each trace. ``passes`` are those of `optimise`.
 
     The program has the name of the innermost function that was transformed:
     ``jit(grad(loss)).source(...)`` prints ``def loss``, which returns the gradient of the loss.

@@ -1,7 +1,7 @@
 """The engine's Array API, which ``ps.array_namespace(x)`` returns for a tracer x.
 
-Each module imported with ``*`` lists in its ``__all__`` what it adds. ``MISSING`` has the names of
-the standard that the engine lacks, with the reason.
+The ``__all__`` of each module imported with ``*`` lists its functions. ``MISSING`` maps the names
+of the standard that the engine lacks to the reason.
 """
 
 import numpy as np
@@ -59,7 +59,7 @@ MISSING = {
 
 
 def __getattr__(name: str):
-    """Return the function of a one-input ufunc added to PRIMITIVES; else raise AttributeError.
+    """Return the function of a one-input ufunc in PRIMITIVES; else raise AttributeError.
 
     If the ufunc does not take int64, integers are converted to float64 first, as for ``exp``.
     """

@@ -1,9 +1,9 @@
-"""Handle NumPy's own functions on tracers, or refuse them with the reason.
+"""Handle NumPy's own functions on tracers, or raise an error with the reason.
 
-With a tracer w, ``np.tanh(w)`` reaches ``answer_ufunc`` and ``np.sum(w)`` ``answer_function``:
-NumPy hands both over, with all of their arguments. A function of the engine then computes them,
-so they work in every transform and in nested ones. A function that ANSWERS and UFUNCS lack raises
-a TypeError, and so does an argument that the engine's function does not have.
+For a tracer w, NumPy passes ``np.tanh(w)`` to ``answer_ufunc`` and ``np.sum(w)`` to
+``answer_function``, with all arguments. A function of the engine then computes them, so they work
+in every transform and in nested ones. Functions missing from ANSWERS and UFUNCS raise TypeError,
+and so do arguments that the engine's function does not have.
 """
 
 import inspect
@@ -39,7 +39,7 @@ REASONS = {
         ),
     ),
 }
-# What to write in place of a function; OTHERWISE is the default.
+# Code to use instead of a function; OTHERWISE is the default.
 WRITE = {
     "allclose": "np.all(np.abs(x - y) < tolerance)",
     "append": "np.concatenate([x, y])",
@@ -71,7 +71,7 @@ OTHERWISE = "it with functions that it has, or compute it outside of the transfo
 # Arguments of a ufunc, and the value with which they have no effect.
 NEUTRAL = {"out": None, "where": True, "casting": "same_kind", "order": "K", "subok": True}
 NEUTRAL |= {"dtype": None, "signature": None}
-# What to write in place of an argument.
+# Code to use instead of an argument.
 INSTEAD = {
     "out": "use the result (a = a + x for a += x)",
     "where": "choose with np.where",
@@ -84,7 +84,7 @@ IDLE = {"kind", "stable", "optimize", "assume_unique"}
 
 
 def named(function):
-    """Return the name of a NumPy function as it is written after ``np.``."""
+    """Return the name of a NumPy function as it follows ``np.``, such as "linalg.inv"."""
     module = function.__module__.removeprefix("numpy").removeprefix(".")
     return f"{module}.{function.__qualname__}" if module else function.__qualname__
 
@@ -102,7 +102,7 @@ _UFUNCS = {getattr(np, name, None): function for name, function in UFUNCS.items(
 
 
 def answer_function(x, function, args, kwargs):
-    """Return what the engine computes for ``function``, or raise TypeError that shows tracer x."""
+    """Return the engine's result for a call of ``function``; a TypeError, if any, shows x."""
     name = _NAMES.get(function)
     if name is None:
         _refuse(named(function), x)
@@ -110,7 +110,7 @@ def answer_function(x, function, args, kwargs):
 
 
 def answer_ufunc(x, ufunc, method, inputs, kwargs):
-    """Return what the engine computes for a ufunc or its method; a TypeError, if any, shows x."""
+    """Return the engine's result for a call of a ufunc or its method; a TypeError shows x."""
     function, name = _UFUNCS.get(ufunc), ufunc.__name__
     if function and method == "__call__" and not kwargs:
         return function(*inputs)  # ndarray * tracer comes here as well
@@ -133,7 +133,7 @@ def answer_ufunc(x, ufunc, method, inputs, kwargs):
 
 
 def _call(name, answer, like, args, kwargs):
-    """Call ``answer`` with those arguments that are not the defaults of NumPy's ``like``."""
+    """Call ``answer`` with the arguments that differ from the defaults of NumPy's ``like``."""
     names, leading, defaults, own = _plan(answer, like)
     given = dict(zip(names, args, strict=False)) | kwargs
     for key, value in [*given.items()]:
@@ -148,10 +148,11 @@ def _call(name, answer, like, args, kwargs):
 
 @cache
 def _plan(answer, like):
-    """Return (names, leading, defaults, own), by which `_call` passes on a call of ``like``.
+    """Return (names, leading, defaults, own), with which `_call` forwards a call of ``like``.
 
-    names: its parameters (none if it takes ``*arrays``); leading: those of them that ``answer``
-    takes by position; defaults: name -> default; own: the names of ``answer``'s parameters.
+    names: the parameters of ``like`` (none if it takes ``*arrays``); leading: those that
+    ``answer`` takes by position; defaults: name -> default; own: the names of ``answer``'s
+    parameters.
     """
     own, more = inspect.signature(answer).parameters, ()
     try:
@@ -167,7 +168,7 @@ def _plan(answer, like):
 
 
 def _same(value, default):
-    """Return whether an argument has its default value, or NumPy's mark for one not given."""
+    """Return whether an argument has its default value, or is NumPy's "no value" marker."""
     if isinstance(value, str | int | float):
         return type(value) is type(default) and value == default
     if isinstance(value, tuple) and value:  # the ``out`` of a ufunc

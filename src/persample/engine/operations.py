@@ -1,8 +1,8 @@
-"""The operations that rules and tracers are written with: arithmetic, shapes, sums, products.
+"""The operations that rules and tracers are written in: arithmetic, shapes, sums, products.
 
-Broadcasting and type promotion happen here alone, so that the rules of the transforms see
-equal shapes and equal dtypes. All work on arrays and on tracers, through ``bind``. The rest of
-the Array API is derived from these, in ``functions``; ``namespace`` lists them all.
+Broadcasting and type promotion happen only here, so that the transforms' rules see equal shapes
+and equal dtypes. All operations work on arrays and on tracers, through ``bind``. The rest of the
+Array API is derived from them, in ``functions``; ``namespace`` lists it all.
 """
 
 import builtins
@@ -51,7 +51,7 @@ def promote(*values):
 
 
 def constant(x):
-    """Return a value from outside a trace as an array, the form in which traces keep constants.
+    """Return a value from outside a trace as an array, as traces store constants.
 
     A 0-d array becomes a NumPy scalar, which rules need not broadcast.
     """
@@ -76,9 +76,9 @@ def only_number(x):
 
 
 def snapshot(x, before=None):
-    """Return a read-only copy of x with memory of its own; axes of stride 0 stay broadcast.
+    """Return a read-only copy of x in its own memory; axes of stride 0 stay broadcast.
 
-    ``before``, an earlier copy or None, is returned itself if it has the same values.
+    ``before`` is an earlier copy or None; if it has the same values, it is returned.
     """
     if before is not None and np.array_equal(x, before, equal_nan=True):
         return before
@@ -123,7 +123,7 @@ def titled(function, name, doc):
 def binary(name, doc, settle=promote):
     """Return the function of (x1, x2) that applies the elementwise primitive of this name.
 
-    ``doc`` is its docstring; ``settle(x1, x2)`` returns the two as arrays of one dtype.
+    ``doc`` is its docstring; ``settle(x1, x2)`` converts both to arrays of one dtype.
     """
 
     def function(x1, x2, /):
@@ -168,13 +168,13 @@ def stop_gradient(x, /):
 
 
 def astype(x, dtype, /, *, copy=True, device=None):
-    """Return x converted to ``dtype``; x itself if it has it, whatever ``copy`` says."""
+    """Return x converted to ``dtype``, or x itself if it has that dtype, for any ``copy``."""
     x = asarray(x, device=device)
     return x if x.dtype == dtype else apply("astype", x, dtype=np.dtype(dtype))
 
 
 def reshape(x, /, shape, *, copy=None):
-    """Return x in another shape; one length may be -1, to be inferred from the size."""
+    """Return x in another shape; one length may be -1, which is inferred from the size."""
     x = asarray(x)
     shape = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
     if shape.count(-1) > 1:
@@ -255,12 +255,12 @@ def sum(x, /, axis=None, keepdims=False, *, dtype=None):
 
 
 def max(x, /, axis=None, keepdims=False):
-    """Return the largest element over axes (all by default); ties share the derivative equally."""
+    """Return the largest element over axes (all by default); ties share the derivative."""
     return reduce("max", x, axis, keepdims)
 
 
 def min(x, /, axis=None, keepdims=False):
-    """Return the least element over axes (all by default); ties share the derivative equally."""
+    """Return the smallest element over axes (all by default); ties share the derivative."""
     return reduce("min", x, axis, keepdims)
 
 

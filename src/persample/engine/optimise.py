@@ -47,7 +47,7 @@ def _replace_all(atoms: Iterable, replaced: dict) -> list:
 
 
 def dead_code(graph: Graph) -> Graph:
-    """Drop equations on which no output of the graph depends."""
+    """Remove the equations on which no output of the graph depends."""
     read = {id(x) for x in graph.outputs}
     kept = []
     for eq in reversed(graph.equations):
@@ -93,7 +93,7 @@ def broadcasts(graph: Graph) -> Graph:
 
 
 def identities(graph: Graph) -> Graph:
-    """Drop operations that change nothing, and merge pairs into one operation."""
+    """Remove operations that change nothing, and merge pairs into one operation."""
 
     def rule(eq, made_by):
         simplify = IDENTITIES.get(eq.primitive.name)
@@ -110,7 +110,7 @@ def identities(graph: Graph) -> Graph:
 
 
 def _make(eq, name, *inputs, **params):
-    """Return the equation ``eq.output = name(*inputs, **params)``; ``eq`` itself if it is that."""
+    """Return the equation ``eq.output = name(*inputs, **params)``, or ``eq`` if it equals it."""
     same = eq.primitive.name == name and eq.params == params and all(map(is_, inputs, eq.inputs))
     return eq if same else Equation(PRIMITIVES[name], inputs, params, eq.output)
 
@@ -141,9 +141,9 @@ def _number_and_rest(eq):
 
 
 def _scaling(eq, made_by):
-    """Simplify number * rest, where rest may be another such product.
+    """Simplify number * rest, where rest may be such a product itself.
 
-    Two numbers are joined only if multiplying by one of them never rounds.
+    Two numbers are multiplied only if one of them is a power of two, so that nothing is rounded.
     """
     product = _number_and_rest(eq)
     if product is None:
@@ -223,7 +223,7 @@ PASSES = {function.__name__: function for function in _IN_ORDER}
 
 
 def optimise(graph: Graph, passes: Iterable[str] = tuple(PASSES)) -> Graph:
-    """Return the graph after the named passes, run in turn until none finds anything more."""
+    """Return the graph after the named passes, repeated until none changes it."""
     passes = tuple(passes)
     unknown = set(passes) - set(PASSES)
     if unknown:

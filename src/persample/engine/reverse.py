@@ -34,7 +34,7 @@ class Node:
         return f"<{self.primitive.name} node>" if self.primitive else "<leaf node>"
 
     def pull(self, ct: Any):
-        """Yield (parent, its cotangent) for each parent with a rule; ct is the output's."""
+        """Yield (parent, cotangent) for each parent with a rule; ct is the output's cotangent."""
         rules = vjp_rules.get(self.primitive.name)
         if rules is None:
             raise NotImplementedError(
@@ -66,7 +66,7 @@ class ReverseTracer(Tracer):
 
 
 class ReverseTrace(Trace):
-    """Computes each operation; records a node if a parameter has a derivative through it."""
+    """Computes each operation, and records a node where the result depends on a parameter."""
 
     name = "grad"
 
@@ -107,9 +107,15 @@ def value_and_grad(
 ) -> Callable:
     """Return a function computing ``f`` and its gradient: ``(value, gradient)``.
 
-    ``f`` returns one real number (a 0-d array); with ``has_aux`` a pair of it and a tree, and the
-    result is ``((value, aux), gradient)``. The gradient has the structure, shapes and dtypes of
-    argument ``argnums`` (a tuple of them for a tuple of argnums); zeros where ``f`` ignores it.
+    ``f`` returns one real number (a 0-d array); with ``has_aux`` it returns a pair of this number
+    and a tree, and the result is ``((value, aux), gradient)``. The gradient has the structure,
+    shapes and dtypes of argument ``argnums``; for a tuple of argnums it is a tuple of gradients.
+    It is zero where ``f`` does not depend on the argument.
+
+    Raises
+    ------
+    ValueError : there is no argument ``argnums``, or ``f`` does not return one number.
+    TypeError : a leaf of the argument or the value of ``f`` is not floating-point.
     """
     several = isinstance(argnums, tuple)
 
@@ -141,7 +147,7 @@ def value_and_grad(
 def recorded(
     trace: ReverseTrace, f: Callable, args: tuple, wanted: tuple[int, ...], has_aux: bool
 ) -> tuple:
-    """Trace ``f``; return (output tracer, aux, [leaf tracers of each argument ``wanted``])."""
+    """Trace ``f``; return (output tracer, aux, leaf tracers of each argument ``wanted``)."""
     flat = [tree_flatten(arg) for arg in args]
     lifted = [[trace.lift(x) if is_array(x) else x for x in xs] for xs, _ in flat]
     for n in wanted:

@@ -1,7 +1,7 @@
 """Staging: run a function once and record its operations as a graph.
 
-The trace computes with the example arguments as it goes, so no primitive needs a shape rule;
-the graph it leaves behind holds for these shapes and dtypes only.
+The trace also computes with the example arguments, so no primitive needs a shape rule. The graph
+is valid for these shapes and dtypes only.
 """
 
 from collections.abc import Callable

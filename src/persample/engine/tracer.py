@@ -1,8 +1,8 @@
-"""Tracer: an array as a transform sees it, with Python's operators and indexing.
+"""Tracer: the base class of arrays inside a transform, with Python's operators and indexing.
 
 An operator calls a function of the namespace; indexing becomes static slices and a ``take`` for
-each index array. What a tracer cannot do (be changed in place, become a NumPy array or, under
-vmap and jit, a Python bool) raises an error that says what to write instead.
+each index array. Unsupported uses (a change in place, conversion to a NumPy array or, under vmap
+and jit, to a Python bool) raise an error with the code to use instead.
 """
 
 import math
@@ -28,7 +28,7 @@ INSTEAD = {
 
 @cache
 def answers():
-    """Return the module `numpy_functions`, imported on first use to load the package fast."""
+    """Return the module `numpy_functions`, imported on first use to keep the import fast."""
     from . import numpy_functions
 
     return numpy_functions
@@ -174,10 +174,10 @@ def plain(x):
 
 
 def unshared(values: list, given: list = ()) -> list:
-    """Return the list of values, with copies of arrays that are read-only or share memory.
+    """Return the values as a list; arrays that are read-only or share memory are copied.
 
     A caller may then write to each result: none shares memory with another or with ``given``. A
-    NumPy scalar, which is read-only, becomes a 0-d array. Tracers stay as they are.
+    NumPy scalar, which is read-only, becomes a 0-d array. Tracers are not copied.
     """
     arrays = [x for x in given if isinstance(x, np.ndarray)]
     taken = set().union(*map(_memory_ids, arrays))
@@ -193,6 +193,6 @@ def unshared(values: list, given: list = ()) -> list:
 def _memory_ids(x):
     """Return the set of the ids of an array and, if it is a view, of the owner of its memory.
 
-    NumPy sets ``base`` of a view to that owner, which all views of one memory have in common.
+    NumPy sets ``base`` of every view to that owner.
     """
     return {id(x), id(x.base)} - {id(None)}

@@ -1,4 +1,4 @@
-"""The VJP rules, which turn the cotangent of a primitive's output into those of its inputs.
+"""The VJP rules, which map the cotangent of a primitive's output to those of its inputs.
 
 The rules are themselves written with the functions of ``namespace``, so a gradient can be
 differentiated, batched and staged again. The rules of linear algebra are in ``functions.linalg``.

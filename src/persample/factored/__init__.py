@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 
 class Formed(NamedTuple):
-    """The rows of one parameter: (B, \\*shape)."""
+    """The rows of one parameter, (B, \\*shape)."""
 
     rows: Any
     kind = "rows"

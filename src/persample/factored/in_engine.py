@@ -76,7 +76,7 @@ def _of_sample(loss, has_aux, parameters, *sample):
 
 
 def _uses(tape, leaves, output):
-    """Return a list: for each leaf, a traced parameter, its `Use`, or None if not factored."""
+    """Return, for each leaf (a traced parameter), its `Use`, or None if it is not factored."""
     seen = {x.node: (n, ()) for n, x in enumerate(leaves)}  # node -> (number of a leaf, views)
     uses: list[list] = [[] for _ in leaves]
     for at, node in enumerate(tape):
@@ -93,12 +93,12 @@ def _uses(tape, leaves, output):
 
 
 def _is_view(node):
-    """Say whether a node only reshapes or casts its input, keeping every entry once."""
+    """Return whether a node only reshapes or casts its input, keeping every entry once."""
     return node.primitive.name in RESHAPING and node.out.size == node.values[0].size
 
 
 def _is_factored(use):
-    """Say whether a use is a product with one vector or a lookup of one entry."""
+    """Return whether a use is a product with one vector or a lookup of one entry."""
     if use is None:  # the loss is the parameter itself
         return False
     name, params = use.node.primitive.name, use.node.params

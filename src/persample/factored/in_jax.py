@@ -105,9 +105,9 @@ def _program(loss, leaves):
 
 
 def _follow(jaxpr, seen, path, uses):
-    """Append to ``uses[leaf]`` each use of a variable of ``seen``: {variable: (leaf, views)}.
+    """Append to ``uses[leaf]`` each use of a variable in ``seen``: {variable: (leaf, views)}.
 
-    Returns for each output of the jaxpr (leaf, views) if it is a view of a leaf, else None.
+    Return, for each output of the jaxpr, (leaf, views) if it is a view of a leaf, else None.
     """
     for n, equation in enumerate(jaxpr.eqns):
         operands = enumerate(equation.invars)
@@ -129,7 +129,7 @@ def _follow(jaxpr, seen, path, uses):
 
 
 def _is_view(equation):
-    """Say whether an equation only reshapes or casts its operand, keeping every entry once."""
+    """Return whether an equation only reshapes or casts its operand, keeping every entry once."""
     if equation.primitive.name not in RESHAPING or len(equation.invars) != 1:
         return False
     before, after = equation.invars[0].aval, equation.outvars[0].aval
@@ -137,7 +137,7 @@ def _is_view(equation):
 
 
 def _is_factored(use):
-    """Say whether a use is a product with one vector or a lookup of one entry."""
+    """Return whether a use is a product with one vector or a lookup of one entry."""
     if use is None:  # returned
         return False
     name, params = use.equation.primitive.name, use.equation.params

@@ -57,7 +57,7 @@ def of_texts(p: Propagation) -> SampleAxis | None:
 
 
 def first_axes(p: Propagation, count: int) -> SampleAxis | None:
-    """Return the layout if the sample axis is one of the first ``count`` and kept; else None."""
+    """Return the layout if the sample axis is kept and among the first ``count`` axes, or None."""
     axis = slice(p.axis, p.axis + 1)
     return p.layout if p.axis < count and p.into[axis] == p.out[axis] else None
 
@@ -267,10 +267,10 @@ def selected(p: Propagation) -> SampleAxis | Piece:
 def observed(p: Propagation) -> Layout:
     """Find the layout by calling the node's backward, for nodes that save too little.
 
-    The cotangent sent has a random integer, its sample's code, at each entry: in one call for each
-    digit, since digits are exact in every dtype. If nothing but codes and 0 arrives, the node only
-    moves entries, and the codes are their owners; else None. (A sum or a multiple of codes equals
-    another code with negligible probability.)
+    Every entry of the cotangent is the random integer code of its sample, passed digit by digit,
+    one call each, since digits are exact in every dtype. If the result holds only codes and 0, the
+    node only moves entries, and the codes give their owners; otherwise return None. (A sum or a
+    multiple of codes equals another code with negligible probability.)
     """
     if hasattr(p.node.next_functions[p.input_index][0], "variable"):
         return None  # a parameter has no sample axis
@@ -424,7 +424,7 @@ def indexed(p: Propagation) -> SampleAxis | Piece | None:
 
 
 def _counts(index, from_last, size):
-    """Whether an index is 0, ..., size - 1 along axis -``from_last``, constant along others."""
+    """Return whether an index is 0, ..., size - 1 along axis -``from_last`` and else constant."""
     if index.ndim < from_last:
         return False
     shape = [1] * index.ndim
@@ -478,7 +478,7 @@ def _rows(kinds, rule):
 
 
 SPLIT = "Split SplitWithSizes UnsafeSplit"
-# Kinds whose rule is asked for each output, and kinds that make a `Piece` of a `OneSample`.
+# Kinds whose rule is called for each output, and kinds that make a `Piece` of a `OneSample`.
 PER_OUTPUT = {*SPLIT.split(), "Unbind"}
 SLICING = {*SPLIT.split(), "Index", "IndexSelect", "Select", "Slice", "Unbind"}
 # Kinds whose outputs have different sample axes: output index -> axis. An LSTM layer returns the

@@ -1,4 +1,4 @@
-"""Work buffers that fit into the processor's cache, and memory for rows in huge pages."""
+"""Work buffers that fit into the processor's cache, and arrays for rows in huge pages."""
 
 import math
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def slices(size: int, bytes_each: int) -> Iterator[slice]:
 
 
 def part_of(samples: slice, part: slice) -> slice:
-    """Return as a slice of the batch ``part``, a slice counted from ``samples.start``."""
+    """Return ``part``, a slice relative to ``samples.start``, as a slice of the batch."""
     return slice(samples.start + part.start, samples.start + part.stop)
 
 

@@ -1,6 +1,6 @@
 """Run the backward pass of a recorded batch, and turn cotangents into closed forms of the rows.
 
-The model is not changed, but for hooks on BatchNorm layers inside the block, and nothing is kept
+The model is unchanged, except for hooks on BatchNorm layers inside the block, and no state is kept
 from one pass to the next.
 """
 
@@ -29,7 +29,7 @@ from .trial import Trials
 
 
 class TorchCapture:
-    """What a `Record` reads: one pass through a model, run forward inside its ``with`` block."""
+    """The data of a `Record`: one pass through a model, run forward in the ``with`` block."""
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
@@ -88,9 +88,9 @@ class TorchCapture:
         self.losses = losses if keep else None
 
     def _has_hooks(self):
-        """Whether the block registered a hook that may change a cotangent.
+        """Return whether the block registered a hook that may change a cotangent.
 
-        Forward hooks of modules do not count: what they do is in the graph.
+        Forward hooks of modules do not count: their operations are in the graph.
         """
         new = set(range(self.first_new_hook, RemovableHandle.next_id))
         for _, module in self.modules if new else ():
@@ -98,7 +98,7 @@ class TorchCapture:
         return bool(new)
 
     def _analysed(self, losses):
-        """Return (`Graph` of the losses (B,), its `Cut`, result of `_saved` for these two)."""
+        """Return (`Graph` of the losses (B,), its `Cut`, saved values as from `_saved`)."""
 
         def read():
             root = losses.grad_fn, losses.output_nr, SampleAxis(0)
@@ -139,7 +139,7 @@ class TorchCapture:
             )
 
     def _saved(self, graph, the_cut: Cut):
-        """Return node index -> {attribute: value that autograd saved}, as rules and steps need."""
+        """Return node index -> {attribute: saved value} for the needs of rules and path steps."""
         saved: dict[int, dict] = {}
         for name, sites in the_cut.sites.items():
             for site in sites:
@@ -164,7 +164,7 @@ class TorchCapture:
         return x if x.layout == torch.strided else x.to_dense()
 
     def _make_forms(self, graph, the_cut: Cut, saved, arrived):
-        """Make each parameter's `ParameterRows` from ``arrived``, what `cotangents` returned."""
+        """Make each parameter's `ParameterRows` from ``arrived``, the result of `cotangents`."""
         self.size = graph.size
         forms: dict[str, list] = {name: [] for name in self.parameters}
         for name, leaf in the_cut.leaves.items():  # B = 1
@@ -224,7 +224,10 @@ class TorchCapture:
         torch.autograd.backward(parameters, gradients)
 
     def collect(self) -> tuple[int, dict[str, ParameterRows]]:
-        """Return (B, name -> `ParameterRows`); raise if a saved tensor was changed in place."""
+        """Return (B, name -> `ParameterRows`).
+
+        Raise RuntimeError before a backward pass, or if a saved tensor was changed in place.
+        """
         if self.size is None:
             raise RuntimeError(
                 "record: no backward pass was recorded; call record.backward(losses) with one "
@@ -250,10 +253,10 @@ class TorchCapture:
 
 
 def _arrived_at(site, saved, graph, arrived, prepared):
-    """Return what a rule's ``make`` gets, or None if no cotangent arrived at the site.
+    """Return the second argument of a rule's ``make``; None if the site got no cotangent.
 
-    It is the cotangent of output 0 or, for a rule with ``prepare``, the result of this, which
-    ``prepared`` caches for each node.
+    It is the cotangent of output 0 or, for a rule with ``prepare``, the result of ``prepare``,
+    which is cached in ``prepared``, once per node.
     """
     index, prepare = site.node_index, site.rule.prepare
     if prepare is None:

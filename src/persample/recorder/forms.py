@@ -29,10 +29,7 @@ from .buffers import part_of, slices
 
 
 def squares(x: Tensor) -> Tensor:
-    """Return (B,): the sums of squares over all axes but the first.
-
-    No temporary array of squares is made.
-    """
+    """Return the sums of squares over all axes but the first, (B,), without a temporary array."""
     return torch.linalg.vector_norm(x.reshape(len(x), -1), dim=1).square_()
 
 
@@ -102,7 +99,7 @@ class OuterSum(Form):
 
     @property
     def needs_rows(self) -> bool:
-        """Whether rows take fewer multiplications than Gram matrices: p d < T (p + d)."""
+        """Return whether rows need fewer multiplications than Gram matrices: p d < T (p + d)."""
         _, T, p = self.delta.shape
         return T * (p + self.h.shape[2]) > p * self.h.shape[2]
 
@@ -204,7 +201,7 @@ def copied_rows(form: Form, samples: slice, out: Tensor) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Part(Form):
-    """Rows that are those of ``form`` on the slice ``lines`` of axis 0, and 0 elsewhere."""
+    """Rows equal to those of ``form`` on the slice ``lines`` of axis 0, and 0 elsewhere."""
 
     form: Form
     lines: slice

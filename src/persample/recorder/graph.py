@@ -140,9 +140,9 @@ class Graph:
         )
 
     def common_layout(self, index: int) -> Layout:
-        """Return the layout that all outputs' cotangents of a node have in common; None if none.
+        """Return the layout that the cotangents of all outputs of a node share, or None.
 
-        If the outputs have different sample axes (`SAMPLE_AXES`), that of output 0.
+        If the outputs have different sample axes (`SAMPLE_AXES`), return that of output 0.
         """
         outputs, axes = self.layouts[index], SAMPLE_AXES.get(self.kinds[index])
         found = list(outputs.values())
@@ -153,11 +153,11 @@ class Graph:
         return found[0] if found and found.count(found[0]) == len(found) else None
 
     def is_of_one_sample(self, index: int) -> bool:
-        """Whether all cotangents of a node belong to one sample."""
+        """Return whether all cotangents of a node belong to one sample."""
         return isinstance(self.common_layout(index), OneSample)
 
     def is_proved(self, index: int) -> bool:
-        """Whether the layouts of all cotangents of a node are known."""
+        """Return whether the layouts of all cotangents of a node are known."""
         found = self.layouts[index].values()
         return bool(found) and None not in found
 
@@ -181,14 +181,14 @@ class Graph:
 
 
 def _in_output_0(layout, axes, output):
-    """Return output 0's layout, given that of ``output``; None if it is not on axes[output]."""
+    """Return output 0's layout from that of ``output``, or None if it is not on axes[output]."""
     if not isinstance(layout, SampleAxis):
         return layout
     return layout.at(axes[0]) if layout.axis == axes[output] else None
 
 
 def _starts(dim, shapes, out):
-    """Return a list: where on axis ``dim`` of the output each input of `torch.cat` begins.
+    """Return, for each input of `torch.cat`, where it begins on axis ``dim`` of the output.
 
     ``shapes`` has None for an input without a gradient. The length of one such input follows from
     ``out``, the output's shape; with several, all entries returned are None.

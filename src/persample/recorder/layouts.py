@@ -19,7 +19,7 @@ NOBODY = -1  # the owner of entries that are 0
 
 
 class SampleAxis(NamedTuple):
-    """``axis`` counts the samples: unflattened to (outer, B, inner), mostly (1, B, 1).
+    """Samples along ``axis``: unflattened it is (outer, B, inner), mostly (1, B, 1).
 
     With ``owner``, entry j of the axis belongs to sample owner[j], or to `NOBODY`.
     """
@@ -73,7 +73,7 @@ class SampleAxis(NamedTuple):
 
 
 class OneSample(NamedTuple):
-    """All entries of a cotangent belong to one sample, number ``sample``."""
+    """The layout in which all entries of a cotangent belong to the same sample, ``sample``."""
 
     sample: int
 
@@ -83,7 +83,7 @@ class OneSample(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Describe a summand of a cotangent that is zero except at some entries of ``axis``.
+    """A summand of a cotangent that is zero except at some entries of ``axis``.
 
     entries[j] belongs to sample owner[j], or to `NOBODY`.
     """
@@ -167,7 +167,7 @@ def layout_of(axis: int, whose: np.ndarray, size: int) -> Layout:
 
 
 class Propagation(NamedTuple):
-    """What a rule of `axes` gets: a node, the layout of an output's cotangent, and an input."""
+    """The argument of a rule of `axes`: a node, the layout of an output's cotangent, an input."""
 
     node: Any  # torch.autograd.graph.Node
     input_index: int  # in next_functions

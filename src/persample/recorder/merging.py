@@ -42,7 +42,7 @@ def _factors(form):
 
 
 def batched(forms: list[tuple[int, Form]], size: int) -> list[Form]:
-    """Return forms of a batch of ``size`` samples, from pairs (sample, its form, with B = 1)."""
+    """Return forms of a batch of ``size`` samples, from pairs (sample index, form with B = 1)."""
     alike: dict = {}
     for sample, form in forms:
         alike.setdefault(_likeness(form), []).append((sample, form))

@@ -43,10 +43,10 @@ def trainable(model: nn.Module, modules: list[tuple[str, nn.Module]]) -> dict[st
 
 
 def refuse_divided(parameters: dict[str, Tensor], modules: list[tuple[str, nn.Module]]) -> None:
-    """Raise TypeError for sharded parameters: a DTensor, or any of a module under FSDP.
+    """Raise TypeError for sharded parameters: a DTensor, or any parameter under FSDP.
 
-    FSDP gathers a parameter for the time of a pass; it then looks whole, and its ``.grad`` would
-    be lost with it. torch.distributed is not imported for this.
+    FSDP gathers a parameter during a pass only; it then looks whole, and its ``.grad`` would be
+    lost afterwards. torch.distributed is not imported for this test.
     """
     for name, p in parameters.items():
         if hasattr(p, "full_tensor"):
@@ -69,7 +69,7 @@ def refuse_divided(parameters: dict[str, Tensor], modules: list[tuple[str, nn.Mo
 
 
 def refuse_hooks(parameters: dict[str, Tensor]) -> None:
-    """Raise NotImplementedError for a hook on a parameter, which changes ``.grad``, not rows."""
+    """Raise NotImplementedError for a hook on a parameter: it changes ``.grad``, not the rows."""
     for name, p in parameters.items():
         if p._backward_hooks:
             raise NotImplementedError(
@@ -80,7 +80,10 @@ def refuse_hooks(parameters: dict[str, Tensor]) -> None:
 
 
 def check_losses(losses: Any) -> None:
-    """Raise TypeError, ValueError or RuntimeError unless they are (B,), B > 0, with a graph."""
+    """Raise unless the losses are a tensor (B,), B > 0, that requires grad.
+
+    Raise TypeError for another type, ValueError for another shape, RuntimeError without a graph.
+    """
     if not isinstance(losses, Tensor):
         raise TypeError(
             f"backward: the losses are of type {type(losses).__name__}; give a tensor with one "

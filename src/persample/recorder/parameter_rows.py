@@ -24,7 +24,7 @@ CANCELLED = 1e-2
 
 
 class ParameterRows:
-    """The rows of one parameter, (B, \\*shape), as the sum of those of ``forms``; B is ``size``.
+    """The rows of one parameter, (B, \\*shape): the sum of the rows of ``forms``; B is ``size``.
 
     Without forms the rows are 0: the losses do not depend on the parameter. ``rows`` writes in the
     dtype of ``out``; everything else is float32 at least.
@@ -99,7 +99,7 @@ class ParameterRows:
         return nbytes
 
     def squared_norms(self) -> Tensor:
-        """Return (B,): the squared norms of this parameter's rows."""
+        """Return the squared norms of this parameter's rows, (B,)."""
         norms = self.closed_norms()
         if norms is None:
             norms = self.zeros(self.size)
@@ -109,10 +109,11 @@ class ParameterRows:
         return norms
 
     def closed_norms(self) -> Tensor | None:
-        """Return (B,): the squared norms from closed forms; None if rows are needed.
+        """Return the squared norms from closed forms, (B,), or None if rows are needed.
 
-        |sum of uses|^2 = sum of squared norms + 2 sum of inner products of pairs. None also if
-        these nearly cancel, since the result would then be mostly rounding error.
+        The squared norm of a sum of uses is the sum of their squared norms plus twice the sum of
+        the inner products of pairs. Return None also if these nearly cancel, since the result
+        would then be mostly rounding error.
         """
         parts = [form.squared_norms() for form in self.forms]
         if not parts:
@@ -129,7 +130,7 @@ class ParameterRows:
         return norms if len(parts) == 1 or bool((norms >= CANCELLED * apart).all()) else None
 
     def weighted_sum(self, weights: Tensor, drops: bool = False) -> Tensor:
-        """Return (\\*shape): sum_i w_i g_i.
+        """Return sum_i w_i g_i, (\\*shape).
 
         With ``drops`` a sample of weight 0 is left out even if its row is not finite.
         """
@@ -149,7 +150,7 @@ class ParameterRows:
         return total
 
     def squared_sum(self) -> Tensor:
-        """Return (\\*shape): sum_i g_i^2, elementwise."""
+        """Return sum_i g_i^2, elementwise, (\\*shape)."""
         total = self.forms[0].squared_sum() if len(self.forms) == 1 else None
         if total is None:
             total = self.zeros(*self.parameter.shape)
@@ -159,7 +160,7 @@ class ParameterRows:
         return total
 
     def products(self, other: "ParameterRows") -> Tensor:
-        """Return (B, B'): g_i . g'_j, with g' the same parameter's rows in another record."""
+        """Return g_i . g'_j, (B, B'), with g' the same parameter's rows in another record."""
         if len(self.forms) == len(other.forms) == 1:
             products = self.forms[0].products(other.forms[0])
             if products is not None:
@@ -172,7 +173,7 @@ class ParameterRows:
         return total
 
     def project(self, vectors: list) -> Tensor:
-        """Return (B, k): a_k^T g_i c_k, or a_k . g_i for a vector; a, c from `Signs.vectors`."""
+        """Return a_k^T g_i c_k, (B, k), or a_k . g_i for a vector; a, c from `Signs.vectors`."""
         vectors = [self.asarray(v) for v in vectors]
         total = self.zeros(self.size, vectors[0].shape[1])
         for form in self.forms:
@@ -200,7 +201,7 @@ def squares_and_norms(of_parameters: dict[str, ParameterRows]) -> tuple[Tensor, 
 
 
 def _form_norms(of_parameters, lost, norms):
-    """Overwrite ``norms`` (B,) where the mask ``lost`` (B,) is true, by norms from the rows."""
+    """Replace ``norms`` (B,), where the mask ``lost`` (B,) is true, by norms from the rows."""
     first, last = lost.nonzero().flatten()[[0, -1]].tolist()
     parts = list(slices(last + 1 - first, sum(u.parameter.nbytes for u in of_parameters.values())))
     buffers = {name: rows_of.work(parts[0].stop) for name, rows_of in of_parameters.items()}

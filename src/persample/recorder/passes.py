@@ -26,7 +26,7 @@ def no_garbage_collection() -> Iterator[None]:
 
 
 class CallDuringBackward(torch.autograd.Function):
-    """The identity, whose backward calls a function. (A hook would be mistaken for a user's.)"""
+    """The identity, whose backward calls a function; a hook could be taken for the user's."""
 
     @staticmethod
     def forward(ctx: Any, number: Tensor, function: Callable) -> Tensor:
@@ -60,10 +60,10 @@ def cotangents(
     retain_graph: bool,
     accumulate: bool,
 ) -> dict[tuple[int, int], Tensor | None]:
-    """Return a dict: each of ``edges``, (node index, output index), -> its cotangent or None.
+    """Return {(node index, output index): cotangent or None} for all ``edges``.
 
-    It is the gradient of the sum of the losses; None if they do not depend on that output. The
-    pass ends at these nodes or, with ``accumulate``, goes on and adds to ``.grad``.
+    A cotangent is the gradient of the sum of the losses; None if they do not depend on that
+    output. The pass ends at these nodes or, with ``accumulate``, goes on and adds to ``.grad``.
     """
     ones = torch.ones_like(losses)
     if not accumulate:

@@ -52,15 +52,18 @@ class NoiseScale:
 
 
 class Record:
-    """One forward and backward pass, read sample by sample.
+    """The per-sample results of one forward and backward pass of a model.
 
-    Row i is g_i = d loss_i / d params. Rows have the dtype of their parameter; norms, sums and
-    moments are computed and returned in float32 where that is float16 or bfloat16. ``capture`` is
-    the pass, a `capture.TorchCapture`.
+    Row i is g_i = d loss_i / d params, without a factor 1/B. Rows have the dtype of their
+    parameter; norms, sums and moments are float32 for float16 and bfloat16 parameters. ``capture``
+    is the pass, a `capture.TorchCapture`.
 
-    What a record returns is a constant: it has no graph, so a penalty made of it changes no
-    gradient. For one that is to be differentiated take `per_sample_grad` of a loss that runs the
-    model by ``torch.func.functional_call``: its rows keep the graph.
+    Every result of a record is a constant: it has no graph, so a penalty computed from it changes
+    no gradient. For a differentiable penalty use `per_sample_grad` of a loss that runs the model
+    by ``torch.func.functional_call``: its rows keep the graph.
+
+    Every method but `backward` raises RuntimeError if `backward` was not called, or if a tensor
+    that it needs was changed in place after the pass.
     """
 
     def __init__(self, capture: Any) -> None:
@@ -92,12 +95,12 @@ class Record:
         self._capture.backward(losses, retain_graph, accumulate)
 
     def rows(self, out: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return parameter name -> (B, \\*shape): the gradient of each sample's own loss.
+        """Return the rows, the gradient of each sample's loss: parameter name -> (B, \\*shape).
 
-        ``out`` is the dict of an earlier call with these shapes: it is overwritten and returned,
-        which saves the allocation; other names, shapes or types raise ValueError. Its arrays must
-        share no memory with the parameters or other tensors of the pass. Rows are constant: they
-        have no graph.
+        ``out`` is a dict from an earlier call, which is overwritten and returned to save the
+        allocation. Its arrays must share no memory with the parameters or other tensors of the
+        pass. Raise ValueError if its names, shapes or dtypes differ. Rows are constant: they have
+        no graph.
         """
         size, by_name = self._capture.collect()
         out = self._capture.memory(size) if out is None else out
@@ -128,8 +131,9 @@ class Record:
     def chunks(self, chunk_size: int) -> Iterator[dict[str, Any]]:
         """Yield the rows of ``chunk_size`` samples at a time, as `rows` returns them.
 
-        The last chunk may be smaller. All share one buffer, whose size does not grow with B: use
-        a dict before you ask for the next, which overwrites it. Rows are constant (no graph).
+        The last chunk may be smaller. All chunks share one buffer, whose size does not grow with
+        B: each chunk overwrites the one before. Rows are constant (no graph). Raise ValueError
+        unless chunk_size is a positive integer.
         """
         if not is_count(chunk_size):
             raise ValueError(
@@ -147,13 +151,14 @@ class Record:
             yield part
 
     def squared_norms(self, names: Iterable[str] | None = None) -> Any:
-        """Return (B,): ||g_i||^2 over all parameters together, mostly without forming rows.
+        """Return the squared norms of the rows, ||g_i||^2, (B,), mostly without forming rows.
 
-        If the norms need rows, these are cached, up to 64 MiB in all, for a sum that is computed
-        later. With ``names``, one or several, the norm is over these parameters alone.
+        The norm is over all parameters together or, with ``names`` (a name or several), over
+        these alone; unknown names raise ValueError. Rows that the norms of all parameters need
+        are cached, up to 64 MiB in all, for a sum that is computed later.
 
-        A constant: in ``losses.mean() + lam * record.squared_norms().mean()`` the penalty has no
-        gradient.
+        The result is a constant: in ``losses.mean() + lam * record.squared_norms().mean()`` the
+        penalty has no gradient.
         """
         if names is None:
             squares, _ = self._squares_and_norms()
@@ -185,11 +190,12 @@ class Record:
         return self._norms
 
     def clipped_sum(self, max_norm: float) -> dict[str, Any]:
-        """Return sum_i g_i min(1, max_norm / ||g_i||): parameter name -> (\\*shape).
+        """Return the sum of the clipped rows, sum_i g_i min(1, max_norm / ||g_i||).
 
-        The norm is over all parameters together, so a clipped row keeps its direction. A row that
-        is not finite raises ValueError. A constant, without a graph. By itself the sum is not
-        private: `privacy.noisy_mean` adds the noise.
+        The result is a dict, parameter name -> (\\*shape), of constants without a graph. The norm
+        is over all parameters together, so a clipped row keeps its direction. By itself the sum
+        is not private: `privacy.noisy_mean` adds the noise. Raise ValueError if max_norm is not a
+        number above 0, or if a row is not finite.
 
         Source: Abadi et al. (2016); Lee & Kifer (2020).
         """
@@ -202,7 +208,8 @@ class Record:
 
         Call it once for each micro-batch; with ``scale`` = 1 / (size of the whole batch) ``.grad``
         then holds the mean of the clipped rows. The sum is added by one backward pass, so each
-        call runs the hooks registered with ``register_post_accumulate_grad_hook``.
+        call runs the hooks registered with ``register_post_accumulate_grad_hook``. Errors are as
+        in `clipped_sum`.
         """
         total = self.clipped_sum(max_norm)
         self._capture.accumulate({name: x * scale for name, x in total.items()})
@@ -215,10 +222,10 @@ class Record:
         self._capture.accumulate(self.weighted_sum(weights))
 
     def weighted_sum(self, weights: Any) -> dict[str, Any]:
-        """Return sum_i w_i g_i for weights (B,): parameter name -> (\\*shape).
+        """Return the weighted sum of the rows, sum_i w_i g_i: parameter name -> (\\*shape).
 
-        A sample of weight 0 is left out, even if its row is inf or NaN. A constant, without a
-        graph. Weights of another shape raise ValueError.
+        A sample of weight 0 is left out, even if its row is inf or NaN. The result is a constant,
+        without a graph. Raise ValueError unless the weights are of shape (B,).
         """
         size, by_name = self._capture.collect()
         weights = next(iter(by_name.values())).asarray(weights)
@@ -249,10 +256,11 @@ class Record:
         return 1 / (norms / max_norm).clip(min=1)
 
     def noise_scale(self) -> NoiseScale:
-        """Return this batch's `NoiseScale`; those of several batches are averaged by +.
+        """Return the `NoiseScale` of this batch, whose estimates are Python numbers.
 
-        One batch gives a poor estimate: take ``.value`` of the sum over many batches.
-        Its estimates are Python numbers. Raise ValueError for a batch of one sample.
+        One batch gives a poor estimate. Add the results of many batches by +, which averages the
+        estimates, and take ``.value`` of the sum. Raise ValueError for a batch of one sample.
+
         Source: McCandlish et al. (2018), appendix A.
         """
         squares = self.squared_norms()
@@ -267,9 +275,9 @@ class Record:
     def moments(self) -> Moments:
         """Return mean and second moment of the rows, elementwise, as two dicts.
 
-        variance = second_moment - mean^2 (divided by B, not B - 1). They are constants, without a
-        graph. For the second moment of a weight used at several positions rows are formed, a few
-        samples at a time.
+        Both are averages over the B samples, so second_moment - mean^2 is the variance divided by
+        B, not B - 1. They are constants, without a graph. For the second moment of a weight that
+        is used at several positions, rows are formed, a few samples at a time.
         """
         size, by_name = self._capture.collect()
         means = next(iter(by_name.values())).zeros(size) + 1 / size
@@ -278,18 +286,23 @@ class Record:
         return Moments(mean, second)
 
     def gram(self, other: "Record | None" = None) -> Any:
-        """Return (B, B'): g_i . g'_j for each row of this record and each row of ``other``.
+        """Return the inner products g_i . g'_j of this record's rows and those of ``other``.
 
-        The products are over all parameters together; a constant, without a graph. ``other`` is a
-        record of the same model, of a batch of any size, or, without it, this record itself: then
-        the squared norms are on the diagonal.
+        The result, (B, B'), is over all parameters together, and a constant without a graph.
+        ``other`` is a record of the same model with a batch of any size. By default it is this
+        record, and the diagonal holds the squared norms.
 
-        Most products need no row. For a weight used once by each sample they are those of two
-        Gram matrices, (delta_i . delta'_j) (h_i . h'_j); for a weight used at T positions, sums of
-        T x T' such products, where that is cheaper than rows. Otherwise rows are formed a few
-        samples at a time, as for convolutions, tables, and a parameter used twice.
+        Most products need no row. For a weight used once by each sample they are the entrywise
+        product of two Gram matrices, (delta_i . delta'_j) (h_i . h'_j); for a weight used at T
+        positions, sums of T x T' such products, where that is cheaper than rows. For convolutions,
+        tables and parameters used twice, rows are formed, a few samples at a time.
 
-        Source: Pruthi et al. (2020) for what the matrix says of losses, Jacot et al. (2018) of
+        Raises
+        ------
+        TypeError : ``other`` is not a record.
+        ValueError : the names, shapes or dtypes of the two records' parameters differ.
+
+        Source: Pruthi et al. (2020) for gradients of losses, Jacot et al. (2018) for gradients of
         outputs; Goodfellow (2015) for the factors, Wang et al. (2025) for products of pairs.
         """
         if other is not None and not isinstance(other, Record):
@@ -311,13 +324,13 @@ class Record:
         return reduce(add, [each.products(theirs[name]) for name, each in mine.items()])
 
     def project(self, dim: int, seed: int = 0) -> Any:
-        """Return (B, dim): random projections z_i of the rows, with E[z_i . z_j] = g_i . g_j.
+        """Return random projections z_i of the rows, (B, dim), with E[z_i . z_j] = g_i . g_j.
 
-        The numbers are those of `statistics.project` of these rows, with the same signs. The
-        projections of several records of one model with one ``seed`` can be stored and multiplied
-        with one another later. For a layer p x d at T positions they cost about T (p + d) dim
-        multiplications a sample; rows are formed only where autograd works them out. A constant,
-        without a graph.
+        They equal `statistics.project` of these rows, which uses the same signs. Projections of
+        several records of one model with the same ``dim`` and ``seed`` can be stored, and their
+        inner products taken later. For a layer p x d at T positions they cost about T (p + d) dim
+        multiplications per sample; rows are formed only where there is no closed form. The result
+        is a constant, without a graph. Errors are as in `statistics.project`.
 
         Source: Choe et al. (2024) for projections of both factors.
         """
@@ -333,14 +346,14 @@ class Record:
         """Return parameter name -> kind of closed form, which decides the cost of norms.
 
         - "outer product", "formed": norms from the factors or from small rows, which is cheap;
-        - "sum of outer products", "convolution", "lookup": norms from matrix products of the
-          size of the ordinary pass, a few samples at a time;
-        - "rows": only from the rows, formed a few samples at a time;
-        - "rows, sample by sample from CumsumBackward0": rows from one run of autograd for each
-          sample, since no rule holds at the operation that is named.
+        - "sum of outer products", "convolution", "lookup": norms from matrix products of about
+          the cost of the ordinary pass, a few samples at a time;
+        - "rows": norms from the rows, formed a few samples at a time;
+        - "rows, sample by sample from CumsumBackward0": rows from one run of autograd per
+          sample, since no rule applies to the named operation.
 
-        A parameter used in several ways has them all, with " + " between; one that the losses do
-        not depend on has "unused".
+        For a parameter used in several ways the kinds are joined by " + "; for one on which the
+        losses do not depend the kind is "unused".
         """
         _, by_name = self._capture.collect()
         return {name: each.kind for name, each in by_name.items()}
@@ -348,10 +361,11 @@ class Record:
     def check(self, samples: Iterable[int] = (0,)) -> dict[str, float]:
         """Compare the rows of a few samples with the gradients of their losses.
 
-        Sample i's row must be ``torch.autograd.grad(losses[i], parameters)`` on the same graph,
-        kept by ``record.backward(losses, retain_graph=True)``. Return parameter name -> the
-        largest difference, relative to the norm of the gradient; raise RuntimeError for one that
-        is too large or if the graph was not kept, IndexError if the batch has no such sample.
+        Sample i's row must equal ``torch.autograd.grad(losses[i], parameters)`` on the same
+        graph, kept by ``record.backward(losses, retain_graph=True)``. Return parameter name -> the
+        largest difference, relative to the norm of the gradient. Raise RuntimeError for a
+        difference that is too large or if the graph was not kept, IndexError if the batch has no
+        such sample.
         """
         from .check import check_rows
 

@@ -1,4 +1,4 @@
-"""Rows from another run of autograd: below a closed form (`Pulled`), or without one (`Replay`).
+"""Rows by running autograd again: below a closed form (`Pulled`) or without one (`Replay`).
 
 Both need the graph of the recorded pass.
 """
@@ -34,9 +34,10 @@ def second_run(name: str) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Pulled(Form):
-    """Rows of a parameter that is transformed before use (weight norm), by autograd from there.
+    """Rows of a parameter that is transformed before use, as in weight norm.
 
-    ``form`` has the rows of the transformed weight, and ``edge`` is its place in the graph.
+    ``form`` has the rows of the transformed weight, at ``edge`` in the graph. Autograd pulls them
+    back to the parameter.
     """
 
     form: Form
@@ -96,7 +97,7 @@ class Replay:
 
     @property
     def at_once(self) -> int:
-        """Return how many samples' rows fit into the cache."""
+        """Return the number of samples whose rows fit into the cache, at least 1."""
         return max(1, CACHE_BYTES // sum(p.nbytes for p in self.parameters.values()))
 
     def squared_norms(self, name: str) -> Tensor:
@@ -119,7 +120,7 @@ class Replay:
         return totals.pop(name)
 
     def _rows(self):
-        """Yield for each sample the list of its rows, one for each parameter, float32 at least."""
+        """Yield, for each sample, the list of its rows of all parameters, float32 at least."""
         for i in range(self.size):
             yield [g.to(wide(g.dtype)) for g in self._one(i)]
 
@@ -148,7 +149,7 @@ class Replay:
 
 @dataclass(frozen=True, eq=False)
 class Replayed(Form):
-    """One parameter's rows of a `Replay`."""
+    """The rows of one parameter, computed by a `Replay`."""
 
     run: Replay
     name: str
@@ -160,12 +161,12 @@ class Replayed(Form):
 
     @property
     def at_once(self) -> int:
-        """Return how many samples' rows of all parameters fit into the cache."""
+        """Return the number of samples whose rows of all parameters fit into the cache."""
         return self.run.at_once
 
     @property
     def needs_rows(self) -> bool:
-        """Whether all rows fit into the cache; rows formed for norms then save a second run."""
+        """Return whether all rows fit into the cache: norms by rows then save a second run."""
         return self.run.size <= self.run.at_once
 
     def rows(self, samples: slice, out: Tensor) -> None:

@@ -31,12 +31,12 @@ class Argument(NamedTuple):
     dtype: torch.dtype  # to compute in: at least float32
 
     def is_plain(self, x: Tensor) -> bool:
-        """Whether axis 0 of x is the sample axis, with one entry for each sample."""
+        """Return whether axis 0 of x is the sample axis, with one entry per sample."""
         return self.layout == SampleAxis(0) and x.shape[0] == self.size
 
     @property
     def is_one_sample(self) -> bool:
-        """Whether the operation was computed for one sample alone, as in a loop."""
+        """Return whether the operation was computed for one sample alone, as in a loop."""
         return isinstance(self.layout, OneSample)
 
     def first(self, x: Tensor) -> Tensor:
@@ -51,7 +51,7 @@ class Argument(NamedTuple):
 
 
 def _broadcast_over_samples(arg):
-    """Whether the input was broadcast along the sample axis."""
+    """Return whether the input was broadcast along the sample axis."""
     if arg.is_one_sample:
         return True
     axis = arg.layout.axis - (len(arg.out) - len(arg.into))
@@ -78,11 +78,11 @@ def _always(arg):
 class Rule:
     """The closed form at one input of one operation: ``make(arg, cotangent, saved)`` returns it.
 
-    ``needs``: names of the saved attributes that ``saved`` has. The rule holds if ``fits(arg)``.
-    ``returns``: the class of the form (`OuterSum` for `Outer` as well).
+    ``needs`` are the names of the attributes in ``saved``. The rule applies if ``fits(arg)``.
+    ``returns`` is the class of the form (`OuterSum` for `Outer` as well).
 
-    For a node with several outputs: ``prepare({output index: cotangent}, saved, dtype)`` is called
-    once for all inputs, and ``make`` gets its result in place of the cotangent.
+    If a node has several outputs, ``prepare({output index: cotangent}, saved, dtype)`` is called
+    once for all inputs, and its result is passed to ``make`` instead of the cotangent.
     """
 
     make: Callable[[Argument, Any, dict], Any]
@@ -126,7 +126,7 @@ def _copies(arg, ct, saved):
 
 
 def _one_copy_each(arg):
-    """Whether ``repeat`` made one copy of the input for each sample, contiguous along its axis."""
+    """Return whether ``repeat`` made one copy of the input per sample, contiguous on its axis."""
     if arg.is_one_sample:
         return False
     axis, outer, owner = arg.layout
@@ -141,9 +141,9 @@ def _below_zero(arg, ct, saved):
 
 
 def _called(arg, ct, saved):
-    """An elementwise operation: call its node for the cotangent of the input, and sum that.
+    """Call the node of an elementwise operation for the input's cotangent, and sum that.
 
-    The sum over broadcast axes is done by autograd's engine, not by the node.
+    Autograd's engine, not the node, sums over broadcast axes.
     """
     return _summed(arg, as_tuple(arg.node(ct))[arg.index].detach())
 
@@ -162,43 +162,43 @@ def _product(first):
 
 
 def _columns(arg, ct, saved):
-    """The weight is the first factor, (p, d), and the samples are columns: a row is delta h^T."""
+    """Rows delta h^T of a weight that is the first factor, (p, d), with the samples as columns."""
     return OuterSum(arg.first(ct).mT, arg.first(saved["mat2"]).mT)
 
 
 def _matrices(arg, ct, saved):
-    """A batch of matrices as the weight: a sample's row is a sum over its positions in each."""
+    """Rows of a batch of matrices: sums over a sample's positions in each matrix product."""
     delta, h = arg.first(ct), arg.first(saved["self" if arg.index else "mat2"])
     return Formed(h.mT @ delta if arg.index else delta @ h.mT)
 
 
 def _vector(arg, ct, saved):
-    """A matrix times the weight, a vector: g_i sums lines of the matrix, each times its ct."""
+    """Rows of a vector w in M @ w: the sum of a sample's rows of M, each times its cotangent."""
     delta, h = arg.first(ct)[..., None], arg.first(saved["self"])
     return Formed((h * delta).sum(1) if h.ndim == 3 else h * delta)
 
 
 def _times_vector(arg, ct, saved):
-    """The weight is a matrix, applied to one sample's vector."""
+    """Rows of a matrix that is multiplied by the vector of one sample."""
     return Outer(arg.first(ct), arg.first(saved["vec"]))
 
 
 def _bilinear(arg, ct, saved):
-    """A bilinear layer, weight (p, d, e): g_i sums products of delta and both input vectors."""
+    """Rows of a bilinear layer's weight (p, d, e): sums of products of delta and both inputs."""
     arrays = map(arg.first, (ct, saved["i1"], saved["i3"]))
     factors = [x if x.ndim == 3 else x[:, None] for x in arrays]
     return Formed(torch.einsum("btp,btd,bte->bpde", *factors))
 
 
 def _of_pairs(arg):
-    """Whether the node is a bilinear layer's, with the samples on axis 0."""
+    """Return whether the node is a bilinear layer's, with the samples on axis 0."""
     axes = arg.node._saved_expand2, arg.node._saved_sumdim
     return _on_axis_0(arg) and axes == ((0,), (2, 3))
 
 
 # Distances from points (..., T, d) to the parameter's, (m, d).
 def _distances(arg, ct, saved):
-    """Rows of the points (m, d), from each sample's T points; p is 2 if the node saves none."""
+    """Rows of the points (m, d) of cdist, from each sample's T points; p is 2 if not saved."""
     ct, x, distances = (arg.first(a).flatten(1, -2) for a in (ct, saved["x1"], saved["result"]))
     w = saved["x2"].to(arg.dtype).expand(arg.size, *arg.into)
     power = saved.get("p", 2.0)
@@ -222,12 +222,12 @@ def _convolution(arg, ct, saved):
 
 
 def _convolution_again(arg, ct, saved):
-    """Double backward: ct takes the role of the input, ``grad_output`` that of delta."""
+    """Double backward of a convolution: ct is used as the input and ``grad_output`` as delta."""
     return _convolution(arg, saved["grad_output"], saved | {"input": ct})
 
 
 def _channels(arg, ct, saved):
-    """Form the rows, (B, channels): sums over all axes but the samples and the channels."""
+    """Return rows (B, channels) in a `Formed`: sums over all axes but samples and channels."""
     x = arg.first(ct)  # (B, k, channels, ...)
     return Formed(x.sum([n for n in range(1, x.ndim) if n != 2]))
 
@@ -279,7 +279,7 @@ def _indexed(arg, ct, saved):
 
 
 def _of_rows(arg):
-    """Whether a parameter itself, a matrix, is indexed by integers along axis 0."""
+    """Return whether a parameter itself, a matrix, is indexed by integers along axis 0."""
     first, *others = arg.node._saved_indices
     is_mask = first is None or first.dtype in (torch.bool, torch.uint8)
     is_parameter = hasattr(arg.node.next_functions[0][0], "variable")
@@ -291,7 +291,7 @@ MEAN, MAX = 1, 2  # modes of an EmbeddingBag; 0 is a sum
 
 
 def _bags(arg, ct, saved):
-    """EmbeddingBag as a `Lookup`: bags are padded to the longest by entries with delta = 0."""
+    """Rows of EmbeddingBag as a `Lookup`: shorter bags are padded by entries with delta = 0."""
     index, start = saved["indices"], saved["offsets"][: arg.size]
     if saved["mode"] == MAX:  # result3 has the table's row of each component's maximum
         ct = ct.masked_fill((saved["result2"] == 0)[:, None], 0)
@@ -315,7 +315,7 @@ def _one_bag_each(arg):
 
 
 def _of_table(arg):
-    """Whether the parameter is a matrix, and the sample axis is not the output's last one."""
+    """Return whether the parameter is a matrix and the output's last axis is not the samples'."""
     return len(arg.into) == 2 and (arg.is_one_sample or arg.layout.axis < len(arg.out) - 1)
 
 

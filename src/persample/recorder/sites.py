@@ -31,7 +31,7 @@ class Site(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """Why a parameter has no closed form, so that its rows are replayed sample by sample."""
+    """The reason why a parameter has no closed form, so that its rows are replayed."""
 
     where: str  # names of the operations
     reason: str
@@ -53,7 +53,7 @@ class Cut:
 
     @property
     def keeps_graph(self) -> bool:
-        """Whether rows need another run of autograd after the recorded pass."""
+        """Return whether rows need another run of autograd after the recorded pass."""
         sites = [site for sites in self.sites.values() for site in sites]
         return bool(self.replayed) or any(
             site.path.pulled or site.rule.calls_node for site in sites
@@ -61,7 +61,7 @@ class Cut:
 
 
 def cut(graph: Graph, is_hooked: bool) -> Cut:
-    """Return the cut of a graph. With hooks that may change cotangents, cut at the losses."""
+    """Return the cut of a graph; if hooks may change cotangents, the cut is at the losses."""
     if graph.size == 1:
         return Cut([(leaf, 0) for leaf in graph.leaves.values()], graph.leaves, {}, {}, {})
     if is_hooked:
@@ -112,7 +112,7 @@ def _stop(graph, lacking, leaf):
 
 
 def _only_moves(graph, index):
-    """Whether a node of one sample's own graph only reshapes or moves a parameter's entries."""
+    """Return whether a node of one sample's graph only moves a parameter's entries."""
     kind = graph.kinds[index]
     return kind in STEPS and kind not in RULES and graph.is_of_one_sample(index)
 
@@ -137,7 +137,7 @@ def _replay_starts(graph, indices):
 
 
 def _none_leads_to_another(graph, indices):
-    """Whether none of these nodes is reached from another one."""
+    """Return whether none of these nodes can be reached from another."""
     return not any(indices & (graph.reach(index) - {index}) for index in indices)
 
 

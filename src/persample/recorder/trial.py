@@ -2,7 +2,7 @@
 
 The node's backward is called once per sample, with the cotangents of all other samples set to 0.
 The result must equal that sample's part of the batch's result, and be 0 elsewhere. If this holds
-for all samples, the node keeps the sample axis, at the values of this batch.
+for all samples, the node keeps the samples separate, at the values of this batch.
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ class Trials:
         self._proved: dict[int, list[bool]] = {}  # node index -> for each input
 
     def proves(self, graph: Graph, index: int, input_index: int, layout: SampleAxis) -> bool:
-        """Whether an input's cotangent was seen to have ``layout``, that of the outputs'."""
+        """Return whether the test found that an input's cotangent has the outputs' ``layout``."""
         if self._arrived is None:
             unknown = [n for n, kind in enumerate(graph.kinds) if kind not in AXES]
             inner = [here for here in unknown if graph.targets[here]]
@@ -47,7 +47,7 @@ class Trials:
 
 
 def _tried(node, cts, used, shapes, layout, size):
-    """Return a list: for each input whether its cotangent keeps the samples separate."""
+    """Return a list with a bool per input: whether its cotangent keeps the samples separate."""
     whole = _passed(node, cts)
     length = cts[used.index(True)].shape[layout.axis]
     fine = [
@@ -67,7 +67,7 @@ def _tried(node, cts, used, shapes, layout, size):
 
 
 def _passed(node: Any, cts: list[Tensor]) -> list[Tensor | None]:
-    """Call a node; return its inputs' cotangents, one or None for each of next_functions."""
+    """Call a node; return its inputs' cotangents (or None), in the order of next_functions."""
     if not isinstance(node, BackwardCFunction):
         return list(as_tuple(node(*cts)))
     # A custom Function returns one for each argument of its forward.
@@ -77,7 +77,7 @@ def _passed(node: Any, cts: list[Tensor]) -> list[Tensor | None]:
 
 
 def _is_part(x, whole, layout, sample, size):
-    """Whether x equals ``whole`` in a sample's part, and is 0 elsewhere."""
+    """Return whether x equals ``whole`` in a sample's part, and is 0 elsewhere."""
     if x is None or x.shape != whole.shape:
         return False
     rtol = ROUNDING * torch.finfo(x.dtype).eps

@@ -1,1 +1,1 @@
-"""Programs for several processes that a page shows, as files so that tests can run them."""
+"""Programs for several processes that a page shows, stored as files so that tests run them."""

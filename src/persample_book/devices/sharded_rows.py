@@ -1,4 +1,4 @@
-"""Train on clipped rows, divided by fully_shard: run it by torchrun."""
+"""Train on clipped rows with parameters sharded by fully_shard; run it with torchrun."""
 
 import torch
 import torch.distributed as dist

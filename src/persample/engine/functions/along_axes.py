@@ -46,7 +46,7 @@ def mean(x, /, axis=None, keepdims=False):
 
 
 def var(x, /, axis=None, *, correction=0.0, keepdims=False):
-    """Return the variance over axes; it divides by the number of elements - ``correction``."""
+    """Return the variance over axes (all by default), divided by their size - ``correction``."""
     x = real(asarray(x))
     count = math.prod(x.shape[a] for a in axes_named(x, axis))
     off = subtract(x, mean(x, axis, keepdims=True))
@@ -75,7 +75,7 @@ def all(x, /, axis=None, keepdims=False):
 
 
 def _one_axis(where, x, axis):
-    """Return x as an array, and ``axis`` counted from 0; it may be None if x is 1-d."""
+    """Return x as an array, and ``axis`` counted from 0; None is allowed for a 1-d x."""
     x = asarray(x)
     if axis is None and x.ndim != 1:
         raise ValueError(f"{where}: an array of shape {x.shape} needs an axis; give axis=.")
@@ -102,7 +102,7 @@ def cumulative_prod(x, /, axis=None, *, dtype=None, include_initial=False):
 
 
 def diff(x, /, axis=-1, *, n=1, prepend=None, append=None):
-    """Join ``prepend``, x and ``append`` along an axis; return the n-th differences along it."""
+    """Return the n-th differences along an axis, after joining ``prepend``, x and ``append``."""
     x = asarray(x)
     axis = axis_of(x.ndim, axis)
     parts = [part for part in (prepend, x, append) if part is not None]
@@ -167,6 +167,6 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
 
 
 def isin(x1, x2, /, *, invert=False):
-    """Return whether each element of x1 occurs in x2, or does not with ``invert``."""
+    """Return whether each element of x1 occurs in x2 or, with ``invert``, does not."""
     found = any(equal(expand_dims(x1, -1), reshape(x2, (-1,))), axis=-1)
     return logical_not(found) if invert else found

@@ -23,23 +23,23 @@ def full(shape, fill_value, dtype=None, *, device=None):
 
 
 def full_like(x, /, fill_value, dtype=None, *, device=None):
-    """Return ``fill_value`` broadcast to x's shape, uncopied, in x's dtype or another."""
+    """Return ``fill_value`` broadcast to x's shape without a copy, in x's dtype or ``dtype``."""
     value = asarray(fill_value, dtype or x.dtype, device=device)
     return broadcast_to(value, x.shape)
 
 
 def zeros_like(x, /, dtype=None, *, device=None):
-    """Return zeros of x's shape and dtype (or another)."""
+    """Return zeros in the shape of x, with its dtype or the given one."""
     return full_like(x, 0, dtype, device=device)
 
 
 def ones_like(x, /, dtype=None, *, device=None):
-    """Return ones of x's shape and dtype (or another)."""
+    """Return ones in the shape of x, with its dtype or the given one."""
     return full_like(x, 1, dtype, device=device)
 
 
 def empty_like(x, /, *, dtype=None, device=None):
-    """Return an ndarray of x's shape and dtype (or another) with arbitrary values."""
+    """Return an ndarray of arbitrary values in the shape of x, with its dtype or the given one."""
     return np.empty(x.shape, dtype or x.dtype, device=device)
 
 
@@ -105,12 +105,12 @@ class __array_namespace_info__(np.__array_namespace_info__):  # the standard's n
     """What the engine supports: real dtypes, the CPU, no shapes that depend on values."""
 
     def capabilities(self):
-        """Return which optional features of the standard the engine has."""
+        """Return a dict: whether the engine has each optional feature of the standard."""
         whole = super().capabilities()
         return {**whole, "boolean indexing": False, "data-dependent shapes": False}
 
     def default_dtypes(self, *, device=None):
-        """Return the default dtype of each kind of number, without the complex one."""
+        """Return the default dtype of each kind of number, without complex numbers."""
         dtypes = super().default_dtypes(device=device)
         return {kind: dtype for kind, dtype in dtypes.items() if kind != "complex floating"}
 

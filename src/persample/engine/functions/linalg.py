@@ -1,7 +1,7 @@
 """Matrices: norms, determinants, linear systems, with the VJP rules of their primitives.
 
-The matrices may have leading axes, as a batch. What needs eigenvalues or singular values is
-missing (``MISSING`` says so): losses rarely use it, and its derivatives fail where values tie.
+The matrices may have leading batch axes. Functions that need eigenvalues or singular values are
+missing (see ``MISSING``): losses rarely use them, and their derivatives fail where values tie.
 """
 
 import builtins
@@ -62,7 +62,7 @@ def _square(where, x):
 
 
 def solve(x1, x2, /):
-    """Return the x with x1 @ x = x2; x2 is a vector (1-d), or has vectors as columns."""
+    """Return the solution x of x1 @ x = x2; x2 is a vector (1-d), or a matrix of columns."""
     a, b = _square("solve", x1), real(asarray(x2))
     vector = b.ndim == 1
     b = expand_dims(b, -1) if vector else b
@@ -76,7 +76,7 @@ def solve(x1, x2, /):
 
 
 def inv(x, /):
-    """Return the inverse of a square matrix, or of each of a batch."""
+    """Return the inverse of square matrices in the last two axes."""
     x = _square("inv", x)
     return solve(x, np.eye(x.shape[-1], dtype=x.dtype))
 
@@ -100,7 +100,7 @@ def det(x, /):
 
 
 def diagonal(x, /, *, offset=0):
-    """Return a diagonal of the last two axes, ``offset`` above the main one (below if < 0)."""
+    """Return the diagonal of the last two axes that is ``offset`` above the main one."""
     x = asarray(x)
     if x.ndim < 2:
         raise ValueError(f"linalg.diagonal: shape {x.shape} is no matrix; give two axes or more.")
@@ -113,7 +113,7 @@ def diagonal(x, /, *, offset=0):
 
 
 def trace(x, /, *, offset=0, dtype=None):
-    """Return the sum of a diagonal, see `diagonal`."""
+    """Return the sum over the diagonal that `diagonal` returns."""
     return sum(diagonal(x, offset=offset), -1, dtype=dtype)
 
 
@@ -132,7 +132,7 @@ def cross(x1, x2, /, *, axis=-1):
 
 
 def matrix_power(x, n, /):
-    """Return the n-th power of the square matrix x, of its inverse if n is negative."""
+    """Return the n-th power of the square matrix x; a negative n inverts x first."""
     x = _square("matrix_power", x)
     x, n = (inv(x), -n) if n < 0 else (x, n)
     power = broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape)
@@ -166,9 +166,9 @@ def _power(x, exponent):
 
 
 def matrix_norm(x, /, *, keepdims=False, ord="fro"):
-    """Return a norm of the matrices in the last two axes: "fro", or from sums of absolute values.
+    """Return a norm of the matrices in the last two axes: Frobenius ("fro"), 1-norm or inf-norm.
 
-    1 and -1: the largest and the smallest sum of a column; inf and -inf: of a row.
+    1 and inf are the largest absolute sum of a column and of a row, -1 and -inf the smallest.
     """
     x = real(asarray(x))
     if x.ndim < 2:
@@ -199,7 +199,9 @@ def _solve_b(ct, out, a, b):
 
 
 def _cholesky(ct, out, x):
-    """L^-T P(L^T ct) L^-1, symmetric; P takes the lower triangle and half of the diagonal.
+    """Return the cotangent of x: L^-T P(L^T ct) L^-1, symmetric.
+
+    P takes the lower triangle and half of the diagonal.
 
     Source: Murray (2016), Differentiation of the Cholesky decomposition, equation 10.
     """

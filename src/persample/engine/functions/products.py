@@ -1,4 +1,4 @@
-"""Sums of products: einsum with its whole grammar, and what is written with it."""
+"""Sums of products: einsum with its full grammar, and functions derived from it."""
 
 from functools import cache
 from string import ascii_letters
@@ -11,11 +11,11 @@ __all__ = ["einsum", "tensordot", "vecdot"]
 
 
 def einsum(subscripts, /, *operands):
-    """Multiply arrays and sum over the letters that do not follow the arrow.
+    """Multiply arrays, and sum over the letters that are missing after the arrow.
 
-    ``einsum("ij,jk->ik", x, y)`` is a product of matrices. One letter for each axis; a letter
-    twice in one operand takes its diagonal; without an arrow the result has the letters that
-    come once, in alphabetical order. Three operands or more are multiplied from the left.
+    ``einsum("ij,jk->ik", x, y)`` is a product of matrices. Each axis has one letter; a letter that
+    is repeated in one operand takes its diagonal; without an arrow the output has the letters that
+    occur once, in alphabetical order. Three or more operands are multiplied from left to right.
     """
     letters, out = _read(subscripts)
     operands = promote(*operands) if operands else []
@@ -80,7 +80,7 @@ def _check(subscripts, letters, operands):
 
 
 def _tidy(letters, x, needed):
-    """Take the diagonal of repeated letters, sum over unneeded ones; return (letters, array)."""
+    """Take diagonals of repeated letters, sum over unused ones; return (letters, array)."""
     for a in dict.fromkeys(letters):
         while letters.count(a) > 1:
             i, j = letters.index(a), letters.rindex(a)
@@ -110,7 +110,8 @@ def vecdot(x1, x2, /, *, axis=-1):
 def tensordot(x1, x2, /, *, axes=2):
     """Multiply x1 and x2 and sum over pairs of axes.
 
-    An integer pairs the last ``axes`` axes of x1 with the first of x2; two sequences list pairs.
+    An integer pairs the last ``axes`` axes of x1 with the first of x2; otherwise ``axes`` holds
+    the axes of x1 and the axes of x2, two sequences of one length.
     """
     x1, x2 = promote(x1, x2)
     if isinstance(axes, int):

@@ -1,4 +1,4 @@
-"""Functions that insert, move and join axes, and repeat, reorder or pick elements."""
+"""Functions that insert, move and join axes, and repeat, reorder or select elements."""
 
 import itertools
 
@@ -23,7 +23,7 @@ __all__ += ["squeeze", "stack", "take_along_axis", "tile", "unstack"]
 
 
 def expand_dims(x, /, axis=0):
-    """Return x with new axes of length 1, which are the axes ``axis`` of the result."""
+    """Insert axes of length 1 at the positions ``axis`` of the result."""
     x = asarray(x)
     ndim = x.ndim + (len(axis) if isinstance(axis, tuple | list) else 1)
     places, rest = axes_named(np.empty((1,) * ndim), axis), iter(x.shape)
@@ -39,7 +39,7 @@ def matrix_transpose(x, /):
 
 
 def squeeze(x, /, axis):
-    """Drop the given axes, which must have length 1."""
+    """Remove the given axes, which must have length 1."""
     x = asarray(x)
     axes = axes_named(x, axis)
     if any(x.shape[a] != 1 for a in axes):
@@ -62,7 +62,7 @@ def unstack(x, /, *, axis=0):
 
 
 def moveaxis(x, source, destination, /):
-    """Move axes to other places; the rest keep their order."""
+    """Move axes to other positions; the rest keep their order."""
     x = asarray(x)
     source, destination = [[a] if isinstance(a, int) else list(a) for a in (source, destination)]
     source = [axis_of(x.ndim, a) for a in source]
@@ -115,7 +115,7 @@ def repeat(x, repeats, /, *, axis=None):
 
 
 def tile(x, repetitions, /):
-    """Repeat the whole of x along each axis as many times as ``repetitions`` says."""
+    """Repeat the whole of x along each axis, by the counts in ``repetitions``."""
     x = asarray(x)
     missing = len(repetitions) - x.ndim
     shape = (1,) * missing + x.shape

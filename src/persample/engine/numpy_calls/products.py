@@ -49,7 +49,7 @@ def trace(a, /, offset=0, axis1=0, axis2=1):
 
 
 def norm(x, /, ord=None, axis=None, keepdims=False):
-    """Return a vector norm or, over several axes, the 2-norm of all elements; refuse others."""
+    """Return a vector norm or, over several axes, the 2-norm of all elements; else TypeError."""
     count = x.ndim if axis is None else len(axis) if isinstance(axis, tuple) else 1
     if ord is None or (ord == "fro" and count == 2):
         return xp.linalg.vector_norm(x, axis=axis, keepdims=keepdims)

@@ -1,4 +1,4 @@
-"""Shapes and axes; picking, repeating, joining and splitting; new arrays."""
+"""Shapes and axes; selecting, repeating, joining and splitting; new arrays."""
 
 import math
 
