@@ -34,7 +34,7 @@ const live = (() => {
      and, if it is not 0.001, its step.
      `compute(state)` returns what is drawn, `describe(state, values)` says it in a sentence, and
      `build(figure, picture, width, controls)` draws, and returns a function that updates the drawing.
-     A reader sees the words of the page first, then picture, sentence, controls, and the answer. */
+     A reader sees the words of the page first, then picture, controls, sentence, and the answer. */
   function figure(name, {start, limits, compute, describe, build}) {
     const box = document.getElementById(`live-${name}`);
     const picture = make("div", {class: "live-picture"});
@@ -68,7 +68,7 @@ const live = (() => {
       words.classList.toggle("live-error", /^\w+Error:/.test(said));
       if (words.textContent === said) return;
       words.textContent = said;
-      tall = Math.max(tall, words.getBoundingClientRect().height); // what has made room keeps it: no control jumps away
+      tall = Math.max(tall, words.getBoundingClientRect().height); // what has made room keeps it: the page below stands still
       words.style.minHeight = `${tall}px`;
     }
 
@@ -87,7 +87,7 @@ const live = (() => {
     /* What follows a pointer does so at once; else it glides (book.css). */
     box.addEventListener("pointerdown", () => box.classList.add("live-dragged"));
     for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => box.classList.remove("live-dragged"));
-    box.firstElementChild.after(picture, words, controls);
+    box.firstElementChild.after(picture, controls, words);
     box.hidden = false;
     rebuild();
     new ResizeObserver(() => picture.clientWidth !== width && rebuild()).observe(picture);

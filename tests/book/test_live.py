@@ -809,7 +809,7 @@ def test_a_figure_fits_a_phone_and_a_desk_and_keeps_the_focus_when_turned(opened
 def test_picture_sentence_and_first_control_are_on_one_screen_of_a_phone(opened, name):
     page = opened(name, viewport={"width": 390, "height": 844})
     parts = "[...document.querySelector('.live').children].map((e) => e.className)"
-    assert page.evaluate(parts) == ["", "live-picture", "live-words", "live-controls"]
+    assert page.evaluate(parts) == ["", "live-picture", "live-controls", "live-words"]
     top = page.locator(".live-picture").bounding_box()["y"]
     control = page.locator(".live-controls > *").first.bounding_box()
     assert control["y"] + control["height"] - top <= 720
