@@ -7,15 +7,16 @@ const WAYS = ["where", "cond"];
 const product = (v) => W.map((row) => row[0] * v[0] + row[1] * v[1]);
 const tanh = (v) => v.map(Math.tanh);
 
-/* The operations: in PyTorch, in JAX, on which road (1: yes, 0: no), and in which row they stand. */
+/* The operations: in PyTorch, in JAX (whose names for the comparison and for `where` are gt and
+   select_n), on which road (1: yes, 0: no), and in which row they stand. */
 const ROWS = [
-  {jax: "gt", row: 1},
+  {jax: "x[0] > 0", row: 1},
   {torch: "Mv", jax: "dot_general", road: 1, row: 2},
   {torch: "Tanh", jax: "tanh", road: 1, row: 3},
   {torch: "Mv", jax: "dot_general", road: 1, row: 4},
   {torch: "Tanh", jax: "tanh", road: 1, row: 5},
   {torch: "Mv", jax: "dot_general", road: 0, row: 2},
-  {jax: ["select_n", "cond"], row: 6},
+  {jax: ["where", "cond"], row: 6},
   {torch: "Sub", jax: "sub", row: 7},
   {torch: "Pow", jax: "integer_pow", row: 8},
   {torch: "Sum", jax: "reduce_sum", row: 9},
@@ -46,11 +47,11 @@ live.figure("branch", {
     };
   },
 
-  describe({first}, {yes, values, wanted, recorded, computed}) {
+  describe(_, {values, wanted, recorded, computed}) {
     const count = (list) => list.filter(Boolean).length;
     const nothing = count(computed) - count(wanted);
-    return `x[0] is ${fixed(first)}: ${yes ? "yes, the network twice" : "no, the other model"}. PyTorch recorded ${count(recorded)} operations. `
-      + `JAX has ${ROWS.length} for every x, and computed ${count(computed)}, ${nothing || "none"} of them for nothing. Loss ${fixed(values.at(-1), 3)}.`;
+    return `PyTorch recorded ${count(recorded)} operations for this x. JAX wrote ${ROWS.length} for every x and ran ${count(computed)}, `
+      + `${nothing || "none"} of them for nothing. Loss ${fixed(values.at(-1), 3)}.`;
   },
 
   build(figure, picture, width, controls) {

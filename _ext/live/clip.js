@@ -1,4 +1,4 @@
-/* Rows, mean, clip: four points and a line; the row of each point, and what clipping does. */
+/* Rows, mean, clip: four points and a line; the row of each point, and three means of them, larger. */
 "use strict";
 {
 const {make, set, fixed, pair} = live;
@@ -13,6 +13,8 @@ const OTHERS = [
   [say`clipped row`, "var(--l-ink)", 2],
   [say`bound`, "var(--l-muted)", 1.5, "2 3"],
 ];
+const SCALES = [0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1, 1.5]; // what a line of the grid may be from the next
+const scale = (most) => SCALES.find((k) => most < 2.6 * k) ?? 2;
 let last = 3; // the point that was moved last
 const shorten = (row, bound) => row.map((v) => v * Math.min(1, bound / Math.hypot(...row)));
 const average = (rows) => [0, 1].map((k) => rows.reduce((sum, row) => sum + row[k], 0) / rows.length);
@@ -43,10 +45,11 @@ function axes(parent, {left, top, right, bottom, x, y, title, xlabel, ylabel}) {
   const line = (x1, y1, x2, y2, v) => make("svg:line", {x1, y1, x2, y2, class: v ? "live-grid" : "live-zero"});
   const word = (x, y, text, anchor = "middle") => make("svg:text", {x, y, "text-anchor": anchor, class: "live-small"}, text);
   const words = [];
+  const every = px(1) - px(0) < 32 ? 2 : 1; // numbers need room
   const put = (v, drawn, name) => words.push([v, name]) && parent.append(drawn, name);
   for (let v = Math.ceil(x[0]); v <= x[1]; v++) put(v, line(px(v), top, px(v), bottom, v), word(px(v), bottom + 15, ""));
   for (let v = Math.ceil(y[0]); v <= y[1]; v++) put(v, line(left, py(v), right, py(v), v), word(left - 5, py(v) + 4, "", "end"));
-  const number = (k) => words.forEach(([v, name]) => (name.textContent = `${Number((k * v).toFixed(2))}`.replace("-", "\u2212")));
+  const number = (k) => words.forEach(([v, name]) => (name.textContent = v % every ? "" : `${Number((k * v).toFixed(2))}`.replace("-", "\u2212")));
   number(1);
   parent.append(
     make("svg:text", {x: left - 20, y: top - 32, class: "live-title"}, title),
@@ -66,7 +69,7 @@ function key([name, stroke, thick, dashes = "none"]) {
 }
 
 live.figure("clip", {
-  start: {bound: 0.8, t: [-1, -0.4, 0.4, 1], y: [0.7, 0.7, 1.2, -0.8]},
+  start: {bound: 0.5, t: [-1, -0.4, 0.4, 1], y: [0.7, 0.7, 1.2, -0.8]},
   limits: {bound: [0.1, 4], t: [-1.2, 1.2], y: [-2, 2]},
 
   compute({bound, t, y}) {
@@ -81,38 +84,44 @@ live.figure("clip", {
     const cosine = (mean[0] * first[0] + mean[1] * first[1]) / Math.hypot(...mean) / Math.hypot(...first);
     const angle = Math.acos(Math.min(1, Math.max(-1, cosine))) * (180 / Math.PI);
     const turned = Number.isNaN(angle) ? "" : say`Clipping each row first turns the mean by ${fixed(angle, 0)}°.`;
-    const part = (list) => list[last].map((v) => v / 4);
-    const cut = part(clipped);
-    const put = say`Point ${last + 1} puts ${pair(part(rows))} into the mean, and ${pair(cut)}, norm ${fixed(Math.hypot(...cut))}, into clipped first: never more than bound/4 = ${fixed(bound / 4, 3)}.`;
+    const share = (list) => fixed(Math.hypot(...list[last]) / 4);
+    const put = say`Point ${last + 1} then adds an arrow of length ${share(clipped)} to it, instead of ${share(rows)}; none adds more than bound/4 = ${fixed(bound / 4, 3)}.`;
     return turned ? say`${turned} ${put}` : put;
   },
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const room = wide ? 290 : Math.min(width - 46, 300);
-    const unit = Math.min(wide ? 50 : 40, room / 5.8);
-    const top = wide ? 50 : 230;
-    const bottom = top + 5.6 * unit;
+    const side = wide ? 0.3 * width : 0.45 * width - 20; // of the square with the rows; the means have one a little smaller
+    const small = wide ? 0.27 * width : 0.45 * width - 34;
+    const top = wide ? 50 : 262;
+    const bottom = top + side;
     const svg = make("svg:svg", {width, height: bottom + 36, role: "group", "aria-label": say`Points to move, and their rows`});
     const drawn = make("svg:g", {"aria-hidden": "true"});
     svg.append(drawn);
     const data = axes(drawn, {
-      left: 34, top: 50, right: wide ? width - 340 : width - 12, bottom: wide ? 330 : 162,
+      left: 34, top: 50, right: wide ? width - side - small - 96 : width - 12, bottom: wide ? bottom : 192,
       x: [-1.4, 1.4], y: [-2.3, 2.3],
-      title: say`Points to drag; error: line − y`, xlabel: wide ? "t" : "", ylabel: "y",
+      title: say`Points to drag`, xlabel: wide ? "t" : "", ylabel: "y",
     });
-    const left = wide ? width - room : 34;
-    const plane = axes(drawn, {
-      left, top, right: left + room, bottom,
-      x: [-room / 2 / unit, room / 2 / unit], y: [-2.8, 2.8],
-      title: say`Their rows: error × (1, t)`, xlabel: say`with respect to ${"\u03b8\u2081"}`, ylabel: say`with respect to ${"\u03b8\u2082"}`,
-    });
-    const frame = make("svg:clipPath", {id: "live-clip-frame"}, make("svg:rect", {x: left, y: top, width: room, height: bottom - top}));
-    const inside = make("svg:g", {"clip-path": "url(#live-clip-frame)"});
+    const plane = (left, size, title) => {
+      const half = 2.8 * size / side;
+      const frame = make("svg:clipPath", {id: `${figure.id}-${left}`}, make("svg:rect", {x: left, y: top, width: size, height: side}));
+      const inside = make("svg:g", {"clip-path": `url(#${figure.id}-${left})`});
+      const made = axes(drawn, {
+        left, top, right: left + size, bottom, x: [-half, half], y: [-2.8, 2.8],
+        title, xlabel: say`with respect to ${"\u03b8\u2081"}`, ylabel: say`with respect to ${"\u03b8\u2082"}`,
+      });
+      const circle = make("svg:circle", {cx: made.px(0), cy: made.py(0), fill: "none", stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "2 3", class: "live-moves"});
+      inside.append(circle);
+      drawn.append(frame, inside);
+      return {...made, inside, circle, left, room: size};
+    };
+    const many = plane(wide ? width - side - small - 48 : 34, side, say`Their rows`);
+    const three = plane(width - small, small, say`Three means`);
+    const unit = side / 5.6;
+    const [left, room, inside] = [many.left, many.room, many.inside];
     const ends = [-1.4, 1.4].map((v) => [data.px(v), data.py(LINE[0] + LINE[1] * v)]);
-    drawn.append(frame, inside, make("svg:path", {d: `M${ends[0]}L${ends[1]}`, stroke: "var(--l-ink)", "stroke-width": 2}));
-    const circle = make("svg:circle", {cx: plane.px(0), cy: plane.py(0), fill: "none", stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "2 3", class: "live-moves"});
-    inside.append(circle);
+    drawn.append(make("svg:path", {d: `M${ends[0]}L${ends[1]}`, stroke: "var(--l-ink)", "stroke-width": 2}));
     const grip = make("svg:g", {class: "live-handle", ...live.drag((u, v) => figure.set({bound: each * Math.hypot(u - ox, v - oy) / unit}))},
       make("svg:circle", {r: 18, class: "live-ring"}), make("svg:circle", {r: 6, class: "live-dot"}), make("svg:text", {x: 11, y: 5, class: "live-small live-name"}, say`bound`));
 
@@ -136,7 +145,7 @@ live.figure("clip", {
       return {error, row, clipped, name, dot};
     });
     const means = [];
-    for (const k of [1, 0, 2]) means[k] = live.arrow(inside, {stroke: MEANS[k][1], "stroke-width": MEANS[k][2]}); // the thick one below
+    for (const k of [1, 0, 2]) means[k] = live.arrow(three.inside, {stroke: MEANS[k][1], "stroke-width": MEANS[k][2]}); // the thick one below
     drawn.append(grip);
     const [keys, others] = [MEANS, OTHERS].map((all) => all.map(key));
     const bound = live.slider(figure, "bound", say`bound`, [0.1, 4, 0.1], 1);
@@ -147,20 +156,22 @@ live.figure("clip", {
     picture.append(svg, make("div", {class: "live-keys", "aria-hidden": "true"}, ...keys.flatMap((one, i) => [one.element, others[i].element])));
     controls.append(live.row(live.sliders(bound), live.reset(figure, reset)));
 
-    const [ox, oy] = [plane.px(0), plane.py(0)];
-    let [each, held] = [1, false]; // a line of the grid is so far from the next; not while the bound is dragged
+    const [ox, oy] = [many.px(0), many.py(0)];
+    let [each, held] = [1, false]; // the scale stays while the bound is dragged
     const hold = (yes) => {
       held = yes;
       figure.set({});
     };
     set(grip, {gotpointercapture: () => hold(true), lostpointercapture: () => hold(false)});
-    const place = ([a, b]) => [plane.px(a / each), plane.py(b / each)];
+    const place = ([a, b]) => [many.px(a / each), many.py(b / each)];
     return (state, values) => {
       bound.update(state);
-      const most = Math.max(...values.rows.map((row) => Math.hypot(...row)));
-      if (!held) each = [0.25, 0.5, 0.8, 1, 1.5].find((k) => most < 2.6 * k) ?? 2;
-      plane.number(each);
-      set(circle, {r: unit * state.bound / each});
+      if (!held) each = scale(Math.max(...values.rows.map((row) => Math.hypot(...row))));
+      const fine = scale(Math.max(...values.means.flat().map(Math.abs)) * side / small);
+      many.number(each);
+      three.number(fine);
+      set(many.circle, {r: unit * state.bound / each});
+      set(three.circle, {r: unit * state.bound / fine});
       const aside = unit * Math.min(2.6, state.bound * Math.SQRT1_2 / each);
       set(grip, {transform: `translate(${ox + aside} ${oy + aside})`});
       keys.forEach(({word}, k) => (word.textContent = `${MEANS[k][0]} ${pair(values.means[k])}`));
@@ -179,7 +190,7 @@ live.figure("clip", {
         const beside = (tip, from, low, high) => Math.min(high, Math.max(low, tip + (11 * (tip - from)) / length));
         set(name, {x: beside(whole[0], ox, left + 8, left + room - 8), y: beside(whole[1], oy, top + 10, bottom - 10) + 5});
       });
-      means.forEach((move, k) => move(ox, oy, ...place(values.means[k])));
+      means.forEach((move, k) => move(three.px(0), three.py(0), three.px(values.means[k][0] / fine), three.py(values.means[k][1] / fine)));
     };
   },
 });

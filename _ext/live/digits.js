@@ -32,8 +32,8 @@ live.figure("digits", {
 
   describe({bound}, {looks: [last, first]}) {
     const like = ([four, three]) => Math.max(four, three) < 0.3 ? say`neither a 3 nor a 4`
-      : say`a ${four > three ? 4 : 3} (cosine ${fixed(Math.max(four, three))}, with a ${four > three ? 3 : 4} ${fixed(Math.min(four, three))})`;
-    return say`.grad looks like ${like(last)}. Clipped at ${fixed(bound, 1)} first, the mean looks like ${like(first)}.`;
+      : say`a ${four > three ? 4 : 3}: cosine ${fixed(Math.max(four, three))}, with a ${four > three ? 3 : 4} it is ${fixed(Math.min(four, three))}`;
+    return say`.grad looks like ${like(last)}. If no gradient may be longer than the bound, ${fixed(bound, 1)}, the mean looks like ${like(first)}.`;
   },
 
   build(figure, picture, width, controls) {
@@ -67,7 +67,7 @@ live.figure("digits", {
     const keep = live.toggle(mine("keep", (v) => v), "keep", say`in the batch`);
     const bound = live.slider(figure, "bound", say`bound`, [0.5, 60, 0.5], 1);
     picture.append(svg);
-    controls.append(live.row(chosen.row, label.row, scale.row), live.row(keep.row, live.sliders(bound), live.reset(figure)));
+    controls.append(live.sliders(bound), live.row(chosen.row, label.row, scale.row, keep.row, live.reset(figure)));
 
     return (state, values) => {
       const i = state.chosen;

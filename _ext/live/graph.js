@@ -14,7 +14,6 @@ const GRAPHS = [
   {
     title: "the sum",
     limits: [-99, 99, 1],
-    moral: "Change the numbers: v_res changes, .grad stays [2, 2], as the slope is 2 in each element.",
     leaves: {v1: {start: [1, 1], mark: 1, at: [0, -0.5, -1]}, v2: {start: [2, 2], mark: 0, at: [0, 0.5, 1]}},
     results: {
       v_sum: {at: [1, 0], formula: "v1 + v2", f: ({v1, v2}) => each((a, b) => a + b, v1, v2),
@@ -28,7 +27,6 @@ const GRAPHS = [
   {
     title: "a small network",
     limits: [-9, 9, 0.1],
-    moral: "A marked weight's .grad is the derivative at the box that it leads to, times its input there: x for w1, h for w2, 1 for b1.",
     leaves: {
       x: {start: 2, mark: 0, at: [0, -1]}, w1: {start: 1, mark: 1, at: [0, 0]}, b1: {start: -1, mark: 1, at: [0, 1]},
       w2: {start: 2, mark: 1, at: [2, -1, 1]}, y: {start: 1, mark: 0, at: [3, -1]},
@@ -96,7 +94,6 @@ live.figure("graph", {
   },
 
   describe(state, {step, values, cotangents, needs, refused, boxes, here}) {
-    const {last, moral} = GRAPHS[state.graph];
     const root = boxes.at(-1);
     const turn = root.back;
     if (refused) return "RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn. No leaf is marked, so nothing was recorded.";
@@ -114,7 +111,7 @@ live.figure("graph", {
       return `${name} gets ${shown(cotangents[here])} \u00d7 ${slopes[k][1][0]} = ${shown(cotangents[i])}, ${leaf ? "kept as its .grad" : "passed on, not kept"}`;
     });
     const said = needs[here] ? ` through ${name} = ${formula}: ${sent.join("; ")}` : `: ${name} requires no grad, and its derivative is not computed`;
-    return `Backward${said}.${step === last ? ` ${moral}` : ""}`;
+    return `Backward${said}.`;
   },
 
   build(figure, picture, width, controls) {
@@ -153,6 +150,7 @@ function fields(figure, {boxes, limits: [low, high, step]}) {
         const note = value < low || value > high ? `Out of range: ${name} takes ${low} to ${high}. `.replaceAll("-", "\u2212") : "";
         if (Number.isFinite(value)) figure.set({[name]: one ? value : list().map((old, j) => (j === i ? value : old))}, note);
       },
+      change: ({target}) => Number.isFinite(target.valueAsNumber) || figure.set({}), // no field stays empty
     }));
     const toggle = live.toggle(figure, `mark_${name}`, one ? "grad" : "requires grad", `${name} requires grad`);
     const label = make("span", {class: "live-value"}, `${name} =`);
@@ -183,17 +181,18 @@ function draw(figure, {boxes, results, last}, width) {
     const side = Math.sign(rows[from]);
     const inside = rows[from] > 0 ? -1 : 1; // where derivatives are written
     const [[fx, fy], [tx, ty]] = [places[from], places[to]];
-    const [sx, sy, ex, ey] = wide ? [fx + w, fy + h / 2, tx, ty + h / 2 + 16 * side] : [fx + w / 2, fy + h, tx + w / 2 + 22 * side, ty];
+    const [sx, sy, ex, ey] = wide ? [fx + w, fy + h / 2, tx, ty + h / 2] : [fx + w / 2, fy + h, tx + w / 2, ty];
     const part = (way, stroke, dashes) => { // forward (-1), backward (1)
       const right = way * inside;
-      const [dx, dy] = wide ? (side ? [-3.5 * way, -2.5 * way * side] : [0, 5 * way]) : [5 * right, 0];
+      const off = way < 0 ? 0 : 10; // forward from middle to middle, backward beside it
+      const [dx, dy] = wide ? (side ? [-0.7 * off, -0.5 * off * side] : [0, off]) : [off * inside, 0];
       const ends = [[sx + dx, sy + dy], [ex + dx, ey + dy]];
       const group = make("svg:g");
       live.arrow(group, {stroke, "stroke-width": 1.75, "stroke-dasharray": dashes})(...(way < 0 ? ends : ends.reverse()).flat());
       const t = wide ? (side ? (way < 0 ? 0.25 : 0.6) : 0.5) : side ? 0.35 : 0.5;
       const word = make("svg:text", {
-        x: sx + t * (ex - sx) + (wide ? (side ? 13 : 0) : 12 * right),
-        y: sy + t * (ey - sy) + (wide ? (side ? 4 + 6 * side : way < 0 ? -10 : 20) : !side ? 5 : way < 0 ? 14 : -3),
+        x: sx + t * (ex - sx) + (wide ? (side ? 13 : 0) : (way < 0 ? 8 : 17) * right),
+        y: sy + t * (ey - sy) + (wide ? (side ? 4 + 6 * side : way < 0 ? -7 : 25) : !side ? 5 : way < 0 ? 14 : -3),
         "text-anchor": wide ? (side ? "start" : "middle") : right < 0 ? "end" : "start", fill: stroke, class: "live-name",
       });
       group.append(word);

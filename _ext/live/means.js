@@ -17,13 +17,13 @@ live.figure("means", {
 
   describe({first, second, by}, {weights, right}) {
     const each = `1/${first + second} = ${fixed(right[0], 3)}`;
-    if (by) return `Divided by the number of all samples: each has the weight ${each}, on the dashed line.`;
+    if (by) return `Each sample has the weight ${each}.`;
     const [a, b] = [weights[0], weights[MOST]];
     const times = fixed(Math.max(a, b) / Math.min(a, b), 2).replace(/\.?0+$/, "");
     const compared = a === b
-      ? "All samples have the same weight."
-      : `A sample of part ${a > b ? 1 : 2} has ${times} times the weight of one of the other.`;
-    return `Weights ${fixed(a, 3)} and ${fixed(b, 3)}; each sample should have ${each}. ${compared}`;
+      ? `All samples have the same weight, ${each}.`
+      : `A sample of part ${a > b ? 1 : 2} has ${times} times the weight of one of part ${a > b ? 2 : 1}: ${fixed(Math.max(a, b), 3)} against ${fixed(Math.min(a, b), 3)}.`;
+    return a === b ? compared : `${compared} Each should have ${each}.`;
   },
 
   build(figure, picture, width, controls) {

@@ -67,8 +67,8 @@ live.figure("td", {
   },
 
   describe({moves}, {rows, old, episode, error}) {
-    const off = say`Error of the values (rms): ${fixed(error, 3)}.`;
-    if (!moves) return say`The walker stands at C, and all values are 0.5. ${off}`;
+    const off = say`The values are off by ${fixed(error, 3)} (root mean square).`;
+    if (!moves) return say`No move yet: all values are 0.5. ${off}`;
     const {from, to, row, ends, reward} = rows[0];
     const has = row[from]
       ? say`: the row has ${fixed(row[from])} at ${STATES[from]}`
@@ -149,7 +149,7 @@ live.figure("td", {
     const play = live.play(figure, "moves", (moves) => moves + 1, () => MOST, 350);
     picture.append(svg);
     const another = live.button(say`Another walk`, () => figure.set({walk: (figure.state.walk % 999) + 1}));
-    controls.append(live.row(play, back, next, make("span", {class: "live-many"}, say`episodes`, ...ends), another, live.reset(figure)), live.sliders(alpha));
+    controls.append(live.sliders(alpha), live.row(play, back, next, make("span", {class: "live-many"}, say`episodes`, ...ends), another, live.reset(figure)));
 
     return (state, values) => {
       alpha.update(state);
