@@ -201,8 +201,16 @@ def test_in_16_bits(inside):
     layer, x = nn.LSTM(D, H, 2, bidirectional=True), torch.randn(B, T, D)
     exact = alone(layer, loss_of(layer, x))
     low = layer if inside else copy.deepcopy(layer).bfloat16()
+    given = (x if inside else x.bfloat16()).transpose(0, 1)
+    try:  # without the recorder
+        with torch.autocast("cpu", torch.bfloat16, enabled=inside):
+            low(given)
+    except RuntimeError as error:
+        if "could not create a primitive" not in str(error):
+            raise
+        pytest.skip("PyTorch cannot run this LSTM in bfloat16 on this processor")
     with torch.autocast("cpu", torch.bfloat16, enabled=inside), ps.record(low) as record:
-        found = low((x if inside else x.bfloat16()).transpose(0, 1))[0]
+        found = low(given)[0]
         assert found.dtype == torch.bfloat16
         record.backward(losses(found.transpose(0, 1).float()))
     assert set(record.forms().values()) == {"sum of outer products", "formed"}
