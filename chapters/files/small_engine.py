@@ -24,8 +24,13 @@ class Tracer:
     def __init__(self, trace, value, note=None):
         self.trace, self.value, self.note = trace, value, note
 
-    __add__ = __radd__ = lambda self, other: add(self, other)
-    __mul__ = __rmul__ = lambda self, other: multiply(self, other)
+    def __add__(self, other):
+        return add(self, other)
+
+    def __mul__(self, other):
+        return multiply(self, other)
+
+    __radd__, __rmul__ = __add__, __mul__    # 3.0 + x, 3.0 * x
 
     shape = property(lambda self: np.shape(self.value))
     __repr__ = lambda self: f"{type(self).__name__}({self.value})"
@@ -78,6 +83,7 @@ def backward(tape, cts):
     return cts
 
 def one_number(loss):
+    """A gradient is that of one number, so refuse anything else."""
     if loss is None or np.shape(loss) != ():
         raise ValueError(f"grad: the loss is {loss}, not one number")
     return loss
@@ -196,21 +202,29 @@ Tracer.__bool__ = lambda x: bool(known(x))
 
 # What changes with arrays?
 
-tanh = lambda x: bind("tanh", x)
+def tanh(x):
+    return bind("tanh", x)
+
 compute["tanh"] = np.tanh
 vjp_rules["tanh"] = lambda ct, out, x: [ct * (1.0 - out * out)]
 batch_rules["tanh"] = lambda x: tanh(x)
 
-stop_gradient = lambda x: bind("stop_gradient", x)
+def stop_gradient(x):
+    return bind("stop_gradient", x)
+
 compute["stop_gradient"] = lambda x: x
 vjp_rules["stop_gradient"] = lambda ct, out, x: [None]
 batch_rules["stop_gradient"] = lambda x: stop_gradient(x)
 
-sum_over = lambda x, axes: bind("sum", x, axes=axes) if axes else x
+def sum_over(x, axes):
+    return bind("sum", x, axes=axes) if axes else x
+
+def expand(x, axes, shape):
+    return bind("expand", x, axes=axes, shape=shape)
+
 compute["sum"] = lambda x, axes: np.sum(x, axis=axes)
 vjp_rules["sum"] = lambda ct, out, x, axes: [expand(ct, axes, np.shape(x))]
 
-expand = lambda x, axes, shape: bind("expand", x, axes=axes, shape=shape)
 compute["expand"] = lambda x, axes, shape: np.broadcast_to(
     np.expand_dims(x, axes), shape)
 vjp_rules["expand"] = lambda ct, out, x, axes, shape: [sum_over(ct, axes)]
@@ -220,7 +234,8 @@ batch_rules["sum"] = lambda x, axes: sum_over(
 batch_rules["expand"] = lambda x, axes, shape: expand(
     x, tuple(a + 1 for a in axes), (np.shape(x)[0], *shape))
 
-total = lambda x: sum_over(x, tuple(range(len(np.shape(x)))))
+def total(x):
+    return sum_over(x, tuple(range(len(np.shape(x)))))
 
 def fit(x, shape):
     """Repeat x along the axes that it lacks, so that it has this shape."""
@@ -236,8 +251,11 @@ def fitted(x, y):
     shape = max(np.shape(x), np.shape(y), key=len)
     return fit(x, shape), fit(y, shape)
 
-add = lambda x, y: bind("add", *fitted(x, y))
-multiply = lambda x, y: bind("multiply", *fitted(x, y))
+def add(x, y):
+    return bind("add", *fitted(x, y))
+
+def multiply(x, y):
+    return bind("multiply", *fitted(x, y))
 
 def matmul(x, y):
     """x @ y, where y is a vector or a matrix."""
