@@ -197,7 +197,7 @@ def known(x):
 
 Tracer.__gt__ = lambda x, y: known(x) > y
 Tracer.__lt__ = lambda x, y: known(x) < y
-Tracer.__eq__ = lambda x, y: known(x) == y  # dicts try `is` first
+Tracer.__eq__ = lambda x, y: known(x) == y
 Tracer.__bool__ = lambda x: bool(known(x))
 
 # What changes with arrays?
