@@ -30,7 +30,7 @@ class Tracer:
     def __mul__(self, other):
         return multiply(self, other)
 
-    __radd__, __rmul__ = __add__, __mul__    # 3.0 + x, 3.0 * x
+    __radd__, __rmul__ = __add__, __mul__    # 5.0 + x, 5.0 * x
 
     shape = property(lambda self: np.shape(self.value))
     __repr__ = lambda self: f"{type(self).__name__}({self.value})"
