@@ -91,7 +91,10 @@ def draw(call):
 
 
 def same(actual, expected):
-    """Assert that two lists of arrays have equal values, shapes and dtypes."""
+    """Assert that two lists of arrays have equal shapes and dtypes, and close values.
+
+    The tolerance is that of the dtype, as in `tolerances`.
+    """
     assert len(actual) == len(expected)
     for x, y in zip(actual, expected, strict=True):
         x, y = np.asarray(x), np.asarray(y)

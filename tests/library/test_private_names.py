@@ -45,7 +45,7 @@ hidden = both_ways(texts, states)[0]
 
 
 def again(function):
-    """Return the gradient of function(x) for x, which can be differentiated again."""
+    """Return the vector-Jacobian product of ``function`` at x with 2, differentiable again."""
     y = function(x)
     ct = torch.full_like(y, 2.0).requires_grad_()
     return torch.autograd.grad(y, x, ct, create_graph=True)[0]

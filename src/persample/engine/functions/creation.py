@@ -56,7 +56,10 @@ def triu(x, /, *, k=0):
 
 
 def meshgrid(*arrays, indexing="xy"):
-    """Return a tuple of the 1-d arrays, broadcast to the grid of all their combinations."""
+    """Return the 1-d arrays broadcast to the grid of all their combinations, as a tuple.
+
+    ``indexing`` "xy" swaps the first two axes of the grid, "ij" does not; ValueError for others.
+    """
     if indexing not in ("xy", "ij"):
         raise ValueError(f'meshgrid: indexing is {indexing!r}; give "xy" or "ij".')
     arrays = [asarray(x) for x in arrays]
