@@ -35,7 +35,7 @@ X, Y = torch.tensor(images / 16).float(), torch.tensor(digits)
 
 
 def start(network: str, seeds: range) -> tuple:
-    """Return a model, and the parameters of one start for each seed, stacked."""
+    """Return a model, and {name: parameters of all starts, stacked along axis 0}."""
     models = []
     for seed in seeds:
         torch.manual_seed(seed)
@@ -45,7 +45,10 @@ def start(network: str, seeds: range) -> tuple:
 
 
 def noise_scales(loss, parameters: dict) -> torch.Tensor:
-    """Return the simple noise scale of each start: spread of all rows over their squared mean."""
+    """Return the simple noise scale tr(Sigma) / |G|^2 of each start, from all rows.
+
+    tr(Sigma) is the rows' total variance, G their mean.
+    """
     one = vmap(grad(lambda p, x, y: loss(p, x[None], y[None])), in_dims=(None, 0, 0))
 
     def scale(p):
@@ -57,7 +60,10 @@ def noise_scales(loss, parameters: dict) -> torch.Tensor:
 
 
 def steps(network: str, size: int, rate: float, seeds: range, most: int, note=None) -> np.ndarray:
-    """Return the steps to the target from each start, infinite where it is not reached."""
+    """Return the number of steps to the target from each start, infinite where it is not reached.
+
+    Before each step, (noise scales, mean losses, which starts still run) is appended to ``note``.
+    """
     model, parameters = start(network, seeds)
 
     def loss(p, x, y):
@@ -82,7 +88,7 @@ def steps(network: str, size: int, rate: float, seeds: range, most: int, note=No
 
 
 def tuned(network: str, size: int) -> tuple[float, np.ndarray]:
-    """Return the best step size, and with it the steps of the reported starts."""
+    """Return the best step size, and the numbers of steps with it from the reported starts."""
     best, rate, worse = MOST, None, 0
     for candidate in RATES:
         mean = steps(network, size, candidate, TUNING, min(MOST, int(2 * best))).mean()
@@ -93,7 +99,7 @@ def tuned(network: str, size: int) -> tuple[float, np.ndarray]:
 
 
 def without_noise(network: str, rate: float) -> dict:
-    """Return the mean steps, noise scale and number of rises of eight runs with all images."""
+    """Return means over eight full-batch runs: steps, noise scale, steps that raised the loss."""
     notes: list = []
     n = steps(network, ALL, rate, REPORTED[:8], MOST, notes)
     scales, losses, on = (np.array(kind) for kind in zip(*notes, strict=True))
