@@ -1,4 +1,4 @@
-"""Count the steps to a target loss at seven batch sizes, and what the noise scale predicts.
+"""Count the steps to a target loss at seven batch sizes; the noise scale predicts them.
 
     python benchmarks/batch_size.py --save
 
@@ -6,13 +6,13 @@ The 1,797 digits of scikit-learn, plain gradient descent, batches drawn with rep
 networks, 64-32-10 with ReLU: "plain", and "LayerNorm" with a LayerNorm before the ReLU. A run ends
 with the first step after which the mean loss over all images is at most TARGET.
 - The step size is tuned: powers of sqrt(2) are tried from 1/8 on, until two in turn are worse than
-  the best so far. Best is the least mean number of steps over eight starts (seeds 0 to 7); a start
-  that needs more than twice the best mean so far counts as one that does not arrive.
+  the best so far. The best has the least mean number of steps over eight starts (seeds 0 to 7); a
+  start that needs more than twice the best mean so far counts as one that does not arrive.
 - With this step size, 24 other starts (seeds 100 to 123) run. Stored: mean steps, standard error.
 Predicted: S steps without noise become S (1 + b / B) with batches of B, where b is the mean simple
 noise scale along the runs without noise (full batch, best step size) of eight of the 24 starts.
 The same eight starts run without noise at 0.71 and 0.5 times this step size, too. Stored for each:
-S, b, how many steps of a run raised the loss, and the mean noise scale just after such a step.
+S, b, the number of steps that raised the loss, and the mean noise scale just after such a step.
 """
 
 import datetime

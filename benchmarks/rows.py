@@ -1,10 +1,10 @@
-"""Time and memory of rows, norms and clipped sums of a model's layers, beside every peer.
+"""Time and memory of rows, norms and clipped sums of small networks, in each library.
 
-One run, all contenders in turn in each round, medians; every contender does the ordinary forward
-and backward pass as well, unless its name says otherwise. First calls (compilation, fresh
-buffers) are apart, and before a contender is timed its numbers are compared with the others'.
-Peers come from requirements.txt beside this file, best into an environment of their own. From the
-root:
+The contenders take turns in each round of one run; stored are medians. Every contender runs the
+ordinary forward and backward pass as well, unless its name says otherwise. First calls
+(compilation, new buffers) are not timed, and before a contender is timed its numbers are compared
+with the others'. Peers come from requirements.txt beside this file, best into an environment of
+their own. From the root:
 
     python benchmarks/rows.py --save
 

@@ -1,11 +1,11 @@
 """Whole training steps: the floor by hand, the contenders beside it, and how they are measured.
 
-The floor is the program one writes who knows the model's layers: a forward hook on each layer that
-keeps its input a and its output; the gradients d of the summed losses with respect to those
-outputs, from one call of `torch.autograd.grad`; and the shortest closed form of each layer. Row i
-of a layer is the gradient of sample i's loss with respect to the layer's parameters. These do not
-require grad, so autograd computes no gradients for them. Where `.grad` is wanted too, each layer
-computes it from its own data: the sum of its rows where they are formed, else one more product.
+The floor is a program written for the model's layers: a forward hook on each layer that keeps its
+input a and its output; the gradients d of the summed losses with respect to those outputs, from
+one call of `torch.autograd.grad`; and the shortest closed form of each layer. Row i of a layer is
+the gradient of sample i's loss with respect to the layer's parameters. These do not require grad,
+so autograd computes no gradients for them. Where `.grad` is wanted too, each layer computes it
+from its own data: the sum of its rows where they are formed, else one more product.
 
 Deliberately left out: every check, layers that are called twice or share a parameter, samples that
 depend on each other, numbers that overflow. Memory is not counted: where the rows of a layer are

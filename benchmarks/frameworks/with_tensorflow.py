@@ -153,9 +153,9 @@ def difference_or_error(run, wanted):
 
 
 def without_rule():
-    """Batch an operation without a rule; return its difference from a loop, and an error.
+    """Return two facts on vectorized_map of an operation without a batching rule.
 
-    The error is that of the call without the fallback to a loop.
+    "difference" is the largest from a loop; "refused" is the error without the fallback to a loop.
     """
     x = convert(np.random.default_rng(0).normal(size=(3, 2, 2)))
 

@@ -254,7 +254,7 @@ def next_functions():
 
 
 def cdist_backward():
-    """Check that it is the gradient of cdist for the first points, separately in each batch."""
+    """Check that it is the gradient of cdist with respect to the first points, batch by batch."""
     points = w.expand(2, 5, 4)
     made = torch.cdist(x, points, p=3)
     ct = torch.rand_like(made)

@@ -229,7 +229,10 @@ class Gate(torch.autograd.Function):
 
 
 class Affine(torch.autograd.Function):
-    """A custom product x @ w; its gradient for w has an entry per row of x, which PyTorch sums."""
+    """A custom product x @ w whose backward returns a gradient of w for each row of x.
+
+    PyTorch sums these.
+    """
 
     @staticmethod
     def forward(ctx, x, w):

@@ -105,7 +105,7 @@ def iinfo(type, /):
 
 
 class __array_namespace_info__(np.__array_namespace_info__):  # the standard's name
-    """What the engine supports: real dtypes, the CPU, no shapes that depend on values."""
+    """The engine's capabilities: real dtypes, the CPU, no data-dependent shapes."""
 
     def capabilities(self):
         """Return a dict: whether the engine has each optional feature of the standard."""
