@@ -1,4 +1,4 @@
-"""What a clipped sum costs with Opacus' ghost clipping: the networks of `clipped_sums` it knows.
+"""What a clipped sum costs with Opacus' ghost clipping, for networks of `clipped_sums`.
 
     python benchmarks/clipped_sums_opacus.py
 

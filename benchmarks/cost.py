@@ -11,7 +11,7 @@ step, forward and backward pass included, and returns norms, one clipped sum (C 
 - memory (Linux): MiB by which the peak memory of a separate process grows at the whole batch,
   after a call with two samples and after freed memory has been returned to the system.
 
-The page's functions are run from the page. Peers are listed in requirements.txt beside this file.
+The page's functions are read from the notebook. requirements.txt beside this file lists the peers.
 """
 
 import contextlib

@@ -121,8 +121,8 @@ def layer_norm(layer: nn.LayerNorm, a: Tensor, d: Tensor) -> Parts:
 def embedding(layer: nn.Embedding, a: Tensor, d: Tensor) -> Parts:
     """Rows, (B, words, m): equal tokens of a sample, a (B, T), are added before squaring.
 
-    That is the shortest way for a table of few words; for one of many, give each pair of sample
-    and word that occurs a number (`torch.unique`), and add into as many vectors.
+    This is the shortest way for a small vocabulary. For a large one, number the pairs of sample
+    and word that occur (`torch.unique`), and add into one vector for each pair.
     """
     words, m = layer.weight.shape
     places = (a + words * torch.arange(len(a))[:, None]).flatten()
@@ -290,7 +290,7 @@ def of_rows(read: Callable, builder: Callable) -> Callable:
 def fill(case: Case) -> Callable:
     """Return call(x, y) that writes the rows' numbers once, without a pass.
 
-    Its time and an ordinary pass are a lower limit for rows.
+    Its time plus that of an ordinary pass is a lower limit for rows.
     """
     call = contenders.fill(case)
 
@@ -369,7 +369,7 @@ def measure(
 ) -> dict:
     """Return contender -> mean time of a step, in ordinary passes and in ms, and number of steps.
 
-    A contender takes at most ``steps`` steps, and stops after ``seconds`` s and ten steps.
+    A contender runs at most ``steps`` steps, and at least ten if they take over ``seconds`` s.
     """
     names, times, order = list(calls), {name: [] for name in calls}, np.random.default_rng(1)
     for x, y in itertools.islice(batches, steps):

@@ -120,7 +120,7 @@ class Case:
         return value.to(self.dtype) if floating else value
 
     def axis(self, name: str, value: Any) -> int | None:
-        """Return which axis of an entry of the batch counts samples; None if it is shared."""
+        """Return the axis of a batch entry that counts samples, None if the entry is shared."""
         shared = not isinstance(value, Tensor) or value.ndim == 0
         return None if shared else self.axes.get(name, 0)
 

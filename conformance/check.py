@@ -1,4 +1,8 @@
-"""Check rows from any source by one backward pass: a random weighted sum, or a random norm."""
+"""Check rows from any source by one backward pass: a random weighted sum, or a random norm.
+
+The error of a sum is the largest over the parameters, each relative to the largest entry of its
+gradient (plus 1 % of the largest of all); wrong shapes raise AssertionError.
+"""
 
 import torch
 

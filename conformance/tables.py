@@ -62,7 +62,7 @@ def lines() -> list[dict]:
 
 
 def mixing() -> set[tuple[str, str]]:
-    """Return {(model, loss)} where samples mix: torch.func is asked for jacrev."""
+    """Return {(model, loss)} where samples mix, so that torch.func is tested by jacrev."""
     return {(c.name, x.name) for c in cases() for x in c.losses if c.mixing or x.mixing}
 
 

@@ -106,8 +106,9 @@ def raised_by(error: BaseException, packages: tuple[str, ...]) -> bool:
 def judge_exception(error: BaseException, adapter: Any) -> str:
     """Return "refused" for a deliberate exception, "no twin" for NoTwinError, else "crash".
 
-    Deliberate are NoRowsError, an exception raised by the library's own ``raise`` statement, of a
-    class in `SPOKEN` or of its own, and one whose text contains a documented message.
+    An exception is deliberate if it is a NoRowsError, if a ``raise`` statement of the library
+    raised it and its class is in `SPOKEN` or the library's own, or if its text contains a
+    documented message.
     """
     if isinstance(error, NoTwinError):
         return NO_TWIN

@@ -130,7 +130,7 @@ def huber_by_where(*sample):
 
 
 def other_losses_in_rows(theta, *samples):
-    """Return, by loss, the difference of `rows` from a loop, or its error, with another loss.
+    """Return {loss: {way: difference of `rows` with this loss from a loop, or its error}}.
 
     Two losses contain an `if`. "function" is `rows` in tf.function, "eager" the Python function.
     """

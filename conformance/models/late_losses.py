@@ -1,4 +1,4 @@
-"""Sequences in which the loss mixes, moves or changes lengths at the third batch."""
+"""Sequences whose loss mixes or moves samples, or texts change length, from the third batch on."""
 
 from collections.abc import Callable
 

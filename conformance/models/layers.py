@@ -51,7 +51,7 @@ def paddings() -> nn.Module:
 
 
 def drawn(module: nn.Module) -> nn.Module:
-    """Draw parameters from N(0.5, 1) and floating-point buffers at random, in place; return it."""
+    """Draw parameters, N(0.5, 1), and floating-point buffers in place; return the module."""
     for p in module.parameters():
         nn.init.normal_(p, 0.5)
     for name, buffer in module.named_buffers():
