@@ -45,10 +45,7 @@ def start(network: str, seeds: range) -> tuple:
 
 
 def noise_scales(loss, parameters: dict) -> torch.Tensor:
-    """Return the simple noise scale tr(Sigma) / |G|^2 of each start, from all rows.
-
-    tr(Sigma) is the rows' total variance, G their mean.
-    """
+    """Return the simple noise scale of each start: the rows' total variance over |mean|^2."""
     one = vmap(grad(lambda p, x, y: loss(p, x[None], y[None])), in_dims=(None, 0, 0))
 
     def scale(p):

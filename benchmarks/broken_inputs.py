@@ -58,10 +58,7 @@ def lengths(rows: dict) -> torch.Tensor:
 
 
 def gradient_of_mean(model: nn.Module, most_norm: float = torch.inf, cap: float | None = None):
-    """Return gradient(parameters, x, y) of the mean loss.
-
-    Each loss is at most ``cap``; the gradient is clipped to norm ``most_norm``.
-    """
+    """Return gradient(parameters, x, y) of the mean loss: losses capped, the gradient clipped."""
 
     def loss(parameters, x, y):
         losses = cross_entropy(functional_call(model, parameters, x), y, reduction="none")

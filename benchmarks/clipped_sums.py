@@ -200,10 +200,7 @@ def by_optax(loss: Callable) -> Callable:
 
 
 def by_jax_privacy(loss: Callable, size: int | None = None) -> Callable:
-    """Return clipped(parameters, *batch), by jax_privacy.clipped_grad.
-
-    ``size`` is the number of samples in a microbatch, None for the library's default.
-    """
+    """Return clipped(parameters, *batch), by jax_privacy with microbatches of ``size``."""
     clipping = import_module("jax_privacy").clipped_grad
     count = loss.__code__.co_argcount
 

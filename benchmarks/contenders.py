@@ -429,8 +429,7 @@ def build(builders: dict, case: Case) -> tuple[dict, dict]:
 def agree(case: Case, parts: dict[str, dict]) -> None:
     """Raise AssertionError if the rows or clipped sums of two contenders differ on five samples.
 
-    The tolerance is 1e-3 of the largest entry of the parameter's array, or of 0.1 if that is
-    larger.
+    The tolerance is 1e-3 of an array's largest entry, or of 0.1 if that is larger.
     """
     few = case.of_size(5)
     for builders in parts.values():

@@ -46,10 +46,7 @@ def ghost_norms(case: Case) -> Callable:
 
 
 def extended(case: Case, extension: str, read: Callable) -> Callable:
-    """Return call(x, y): ``read({name: parameter})`` after a backward pass of the summed losses.
-
-    The pass runs with one of BackPACK's extensions.
-    """
+    """Return call(x, y): ``read({name: parameter})`` after a pass with a BackPACK extension."""
     if not isinstance(case.model(), nn.Sequential):
         raise NotImplementedError
     from backpack import backpack, extend, extensions

@@ -69,10 +69,7 @@ def new_lengths(case: Case, rng: np.random.Generator) -> Batches:
 
 @dataclass(frozen=True)
 class Picked:
-    """A case with the cross-entropy written as minus log_softmax at the label.
-
-    The entry is taken by gather or by indexing.
-    """
+    """A case with the cross-entropy written as log_softmax and a gather or an index."""
 
     case: Case
     by_gather: bool
@@ -121,10 +118,7 @@ def measure_scenario(case: Case, scenario: str, options: argparse.Namespace) -> 
 
 
 def against_fixed(found: dict) -> dict:
-    """Return quantity -> contender -> mean step with Poisson batches over that with fixed ones.
-
-    Both steps are in ordinary passes.
-    """
+    """Return quantity -> contender -> ratio of mean steps in passes, Poisson over fixed."""
     fixed, poisson = found["fixed"], found["Poisson"]
     return {
         quantity: {

@@ -50,10 +50,7 @@ PRECISIONS = {"float32": (False, False), "TF32": (True, False), "bfloat16": (Tru
 
 
 def measure(case: Case, rounds: int) -> dict:
-    """Compare the contenders, then return their median times in ms, and the size of the case.
-
-    The times of the limits are from the same rounds.
-    """
+    """Compare the contenders; return median times in ms, also of the limits, and the size."""
     agree(case, {"rows": CHOSEN_ROWS, "sums": CHOSEN_SUMS})
     result: dict = {"parameters": sum(p.numel() for p in case.model().parameters())}
     result |= {"samples": case.size}
@@ -66,10 +63,7 @@ def measure(case: Case, rounds: int) -> dict:
 
 
 def peak_of(case: Case, name: str) -> float | None:
-    """Return a contender's peak memory in MiB, less that before it was built.
-
-    Return None if it cannot run.
-    """
+    """Return a contender's peak MiB less that before it was built; None if it cannot run."""
     builder = (LIMITS | CHOSEN_ROWS | CHOSEN_SUMS)[name]
     calls, absent = build({name: builder}, case.of_size(2))
     if absent:

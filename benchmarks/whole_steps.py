@@ -72,10 +72,7 @@ def from_products(a: Tensor, d: Tensor, squares: Tensor, bias: bool) -> Parts:
 
 
 def linear(layer: nn.Linear, a: Tensor, d: Tensor) -> Parts:
-    """One position per sample: a (B, m), d (B, n). A row is d_i a_i^T, so |g_i| = |d_i| |a_i|.
-
-    With three axes, the result of `linear_at_positions`.
-    """
+    """One position per sample: a (B, m), d (B, n). A row is d_i a_i^T, so |g_i| = |d_i| |a_i|."""
     if a.dim() == 3:
         return linear_at_positions(layer, a, d)
     of_a, of_d = torch.linalg.vecdot(a, a), torch.linalg.vecdot(d, d)
@@ -222,10 +219,7 @@ def squared_norms(rows: dict[str, Tensor]) -> Tensor:
 
 
 def compare(who: str, found, expected, tolerance: float) -> None:
-    """Raise AssertionError if a shape differs, or a number by more than ``tolerance``.
-
-    The tolerance is relative to the largest entry of each array.
-    """
+    """Raise AssertionError unless shapes agree, and numbers up to ``tolerance`` x the largest."""
     pairs = [(found, expected)]
     if isinstance(expected, dict):
         pairs = [(found[name], expected[name]) for name in expected]
@@ -288,10 +282,7 @@ def of_rows(read: Callable, builder: Callable) -> Callable:
 
 
 def fill(case: Case) -> Callable:
-    """Return call(x, y) that writes the rows' numbers once, without a pass.
-
-    Its time plus that of an ordinary pass is a lower limit for rows.
-    """
+    """Return call(x, y) that writes the rows' numbers: with a pass, a lower limit for rows."""
     call = contenders.fill(case)
 
     def write(x: Tensor, y: Tensor) -> None:

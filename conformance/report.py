@@ -107,10 +107,7 @@ def by_model(lines: list[dict], verdict: str) -> str:
 
 
 def lists(lines: list[dict]) -> str:
-    """Return, by library, the wrong lines, then the crashes and refusals.
-
-    Crashes and the other libraries' refusals are listed by model.
-    """
+    """Return sections by library: wrong lines, then crashes and refusals, mostly by model."""
     parts = []
     for library, mine in sorted(of_libraries(lines).items(), key=lambda p: p[0] != "persample"):
         parts.append(f"## {library}: wrong\n\n{entries(mine, WRONG)}")

@@ -59,10 +59,7 @@ def run(adapter: Any, task: Task, steps: list[Step]) -> dict:
 
 
 def line(adapter: Any, task: Task, steps: list[Step], found: list[dict], seconds) -> dict:
-    """Return a line of the results, a dict.
-
-    It has verdicts, errors of wrong batches, the first messages, and the time in ordinary passes.
-    """
+    """Return a line of the results: verdicts, errors, first messages, time in ordinary passes."""
     kept = {
         "library": adapter.NAME,
         "model": task.case.name,

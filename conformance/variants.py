@@ -1,16 +1,14 @@
-"""Libraries in further ways that they document: ``python -m conformance.variants [--save]``.
+"""Test libraries in further documented ways: ``python -m conformance.variants [--save]``.
 
-Opacus
-
-- with the layers that it names as replacements, for models that have an LSTM, GRU, RNN or
+- Opacus with the layers that it names as replacements, for models that have an LSTM, GRU, RNN or
   MultiheadAttention of PyTorch: ``ModuleValidator.fix``, and DPRNN in place of nn.RNN. The truth
   is the loop over samples on the replaced model, which must give the outputs of the original.
-- with ``force_functorch=True``, for every model;
-
-torch.func with ``generate_vmap_rule`` in a custom Function, which the suite's does not set, and
-with the gradient of a penalty taken by ``torch.func.grad``; every library on recurrent layers in
-float32; and BackPACK with its converter (``use_converter=True``), wherever it refused or failed,
-and on models that the converter was written for.
+- Opacus with ``force_functorch=True``, for every model.
+- torch.func with ``generate_vmap_rule`` in a custom Function, which the suite's does not set, and
+  with the gradient of a penalty taken by ``torch.func.grad``.
+- Every library on recurrent layers in float32.
+- BackPACK with its converter (``use_converter=True``), wherever it refused or failed, and on
+  models that the converter was written for.
 
 With ``--save`` it writes variants.json, whose lines are like those of results.json.
 """
@@ -75,10 +73,7 @@ class Converted(backpack_.Adapter):
 
 
 def other(adapter, name: str, changed: type, *documented: str) -> SimpleNamespace:
-    """Return a copy of an adapter's module with another name and class.
-
-    ``documented`` adds messages that are refusals.
-    """
+    """Return a copy of an adapter's module with another class and more refusal messages."""
     more = {"NAME": name, "Adapter": changed, "documented": adapter.documented + documented}
     return SimpleNamespace(**{**vars(adapter), **more})
 
@@ -168,10 +163,7 @@ MADE_FOR = (
 
 
 def difference(case: Case, changed: Case) -> float:
-    """Return the largest difference of the changed case's outputs, over their largest entry.
-
-    Both cases compute their first batch.
-    """
+    """Return max |changed outputs - outputs| / max |outputs| on the first batch of a case."""
     task = Task(case, case.losses[0])
     batch = case.draw(task.loss, case.build(), 0)
     with torch.no_grad():

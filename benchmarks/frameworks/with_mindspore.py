@@ -124,10 +124,7 @@ def batch_norm_in_training():
 
 
 def cell_against_loop():
-    """Return the largest difference of a Cell's rows from a loop's, and the shapes of the rows.
-
-    They are compared before and after a step of its weights.
-    """
+    """Return the largest error of a Cell's rows against a loop, over two steps, and the shapes."""
     x, y = (convert(np.random.default_rng(i).normal(size=(6, n))) for i, n in enumerate((4, 1)))
     largest = []
     for _ in range(2):

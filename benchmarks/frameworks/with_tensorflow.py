@@ -170,10 +170,7 @@ def without_rule():
 
 
 def training_with_batch_norm():
-    """Return the largest absolute gradient entry of the first weight, by mode.
-
-    The rows are computed with batches of one sample, in training and in inference.
-    """
+    """Return the rows' largest absolute entry for the first weight, in training and inference."""
     x, y = (np.random.default_rng(i).normal(size=(6, n)) for i, n in enumerate((4, 1)))
     tf.keras.utils.set_random_seed(0)
     net = tf.keras.Sequential(
@@ -237,10 +234,7 @@ def by_name(many):
 
 
 def model_against_loop():
-    """Return the largest relative error of the model's rows (both ways) and norms; the shapes.
-
-    The errors are differences from a loop over the samples, relative to the norm.
-    """
+    """Return the largest error of rows and norms, relative to a loop's norms, and the shapes."""
     largest = 0.0
     for i in range(6):
         with tf.GradientTape() as tape:

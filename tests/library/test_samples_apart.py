@@ -229,10 +229,7 @@ class Gate(torch.autograd.Function):
 
 
 class Affine(torch.autograd.Function):
-    """A custom product x @ w whose backward returns a gradient of w for each row of x.
-
-    PyTorch sums these.
-    """
+    """A custom x @ w whose backward returns a gradient of w per row of x, which PyTorch sums."""
 
     @staticmethod
     def forward(ctx, x, w):
