@@ -1,7 +1,7 @@
-"""How nbval compares a notebook, and guards that it lacks.
+"""How nbval compares a notebook, and checks that it lacks.
 
-It passes in silence over pictures, the order and kind of outputs, and cells never executed.
-This reaches into nbval 0.11, so its version is pinned; the tests prove that each guard bites.
+nbval ignores pictures, the order and kind of outputs, and cells that were never executed. This
+file uses internals of nbval 0.11, so its version is pinned; the tests show that each check fails.
 """
 
 import base64
@@ -52,7 +52,7 @@ _setup_sanitize_files = IPyNbFile.setup_sanitize_files
 
 
 def pytest_configure(config):
-    """Set what every run needs, so that `pytest --nbval` is all there is to say.
+    """Set the options and environment of every run, so that `pytest --nbval` needs no others.
 
     One thread for each worker and kernel: on two cores, two workers of two threads each wait for
     one another, and some tests take ten times as long. The kernel is that of the Python that runs
@@ -73,7 +73,7 @@ def setup_sanitize_files(self):
 
 
 def kind(output):
-    """Return what nbval does not compare of an output: its kind, its parts, its settings."""
+    """Return the parts of an output that nbval ignores: type, stream, MIME types, metadata."""
     return (
         output["output_type"],
         output.get("name", ""),
@@ -83,7 +83,7 @@ def kind(output):
 
 
 def pictures(outputs):
-    """Return the pictures among a cell's outputs, in order, as base64; those in drawings too."""
+    """Return the pictures in a cell's outputs and in their drawings, in order, as base64."""
     found = []
     for data in (out["data"] for out in outputs if "data" in out):
         found += [data[form] for form in PICTURES if form in data]
@@ -97,7 +97,7 @@ def drawings(outputs):
 
 
 def parts(drawing):
-    """Return what a drawing says apart from places and pictures, and its places."""
+    """Return a drawing's tags, texts and attributes without numbers, and their numbers."""
     words, places = [], []
     for element in ElementTree.fromstring(EMBEDDED.sub("", drawing)).iter():
         words += [element.tag, (element.text or "").strip()]
@@ -109,7 +109,7 @@ def parts(drawing):
 
 
 def difference(stored, fresh):
-    """Return in words how two drawings differ, or nothing."""
+    """Return a description of the difference of two drawings, "" if they agree."""
     (words, places), (other_words, other_places) = parts(stored), parts(fresh)
     if words != other_words:
         pairs = zip(words + ["nothing"], other_words + ["nothing"], strict=False)
@@ -122,14 +122,14 @@ def difference(stored, fresh):
 
 
 def pixels(picture):
-    """Decode a picture: its colours weighted by their opacity, and the opacity, of 255."""
+    """Return premultiplied colours, (height, width, 3), and alpha, (..., 1), from 0 to 255."""
     decoded = Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGBA")
     values = np.asarray(decoded, np.float32)
     return values[..., :3] * (values[..., 3:] / 255), values[..., 3:]
 
 
 def worst_block(squares):
-    """Return the largest mean of any BLOCK x BLOCK square (or all of a smaller picture)."""
+    """Return the largest mean over a BLOCK x BLOCK square, or over all of a smaller picture."""
     rows, columns = (min(BLOCK, size) for size in squares.shape)
     sums = np.pad(squares, ((1, 0), (1, 0))).cumsum(0, dtype=float).cumsum(1)
     strips = sums[rows:] - sums[:-rows]
@@ -137,10 +137,10 @@ def worst_block(squares):
 
 
 def distances(stored, fresh):
-    """Return the RMS difference of two pictures: overall, and in the worst square.
+    """Return the RMS difference of two pictures, of 255: overall, and in the worst square.
 
-    Both infinite if their sizes differ. Over white and over black, so that a change of
-    transparency is a change too.
+    Both are infinite if the sizes differ. They are the larger of those over white and over black,
+    so that a change of transparency counts too.
     """
     if stored == fresh:
         return 0.0, 0.0
@@ -156,7 +156,7 @@ def distances(stored, fresh):
 
 
 def is_of_torch(output):
-    """Return whether an output is a message of PyTorch's about itself on stderr."""
+    """Return whether an output is a FutureWarning or a CUDA warning of PyTorch on stderr."""
     return output.get("name") == "stderr" and OF_TORCH.fullmatch(output["text"])
 
 

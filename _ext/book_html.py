@@ -102,10 +102,10 @@ def explain_terms(app, doctree, docname):
 
 
 def write_margin_notes(app, doctree, docname):
-    """Write what a link's title says, a definition or a source, in the margin beside its block.
+    """Write the title of each link, a definition or a source, in the margin beside its block.
 
-    Of equal links the first has a note. A screen reader has the text from the link; on a narrow
-    screen, book.css hides the note.
+    Only the first of several links to one target gets a note. A screen reader has the text from
+    the link; on a narrow screen, book.css hides the note.
     """
     if not docname.startswith("chapters/"):
         return

@@ -1,4 +1,4 @@
-"""Actor-critic on a cart-pole: how far back a TD error should reach, by traces and by GAE.
+"""Actor-critic on a cart-pole: the best lambda of eligibility traces and of GAE.
 
     python benchmarks/actor_critic.py --save
 
@@ -8,12 +8,12 @@ a target then). The only reward is -1 at the end ("late") or 1 for each step bef
 16 carts run at once, 4,800 steps each. One network, 4-64-tanh, has two heads: the logits of the
 two actions, and the value. gamma = 0.99.
 - "traces": after every step of the 16 carts, Adam takes a step along the mean of delta times the
-  trace; each cart has a trace of its own, of the gradients of value and log-probability.
-- "gae": the same, after every 8 steps, by one ordinary gradient, of the mean of
-  -advantage * (value + log-probability) with the advantages held fixed.
+  trace; each cart has its own trace, of the gradient of value plus log-probability.
+- "gae": after every 8 steps of the carts, Adam takes a step along the gradient of the mean of
+  -advantage * (value + log-probability), with the advantages held fixed.
 For each method, reward and lambda the learning rate is the best of RATES over four starts (seeds
-0 to 3). Stored is, for 20 others (seeds 100 to 119), the mean length of an episode in the last
-fifth of the steps, with its standard error.
+0 to 3). Stored: the mean length of an episode in the last fifth of the steps, over 20 other starts
+(seeds 100 to 119), with its standard error.
 """
 
 import datetime
@@ -34,7 +34,7 @@ TUNING, REPORTED = range(4), range(100, 120)
 
 
 def network(key) -> dict:
-    """Return fresh weights; both heads begin at nearly zero."""
+    """Return new parameters; both heads start near zero."""
     first, second = jax.random.split(key)
     return {
         "w": jax.random.normal(first, (HIDDEN, 4)) / 2,
@@ -44,7 +44,7 @@ def network(key) -> dict:
 
 
 def heads(params: dict, state) -> tuple:
-    """Return the logits of the two actions and the value of one state, shape (4,)."""
+    """Return the logits of the two actions, (2,), and the value, 0-d, of one state, (4,)."""
     out = params["heads"] @ jnp.tanh(params["w"] @ (state * SCALE) + params["b"])
     return out[:2], out[2]
 
@@ -54,7 +54,7 @@ def value(params, state):
 
 
 def both(params, state, action):
-    """Return value plus log-probability, whose gradient is the sum of the two."""
+    """Return value plus log-probability of the action; its gradient is the sum of theirs."""
     logits, worth = heads(params, state)
     return worth + jax.nn.log_softmax(logits)[action]
 
@@ -72,12 +72,15 @@ def moved(state, action):
 
 
 def fresh(key):
-    """Return the carts' first states."""
+    """Return random initial states of the carts, (CARTS, 4)."""
     return jax.random.uniform(key, (CARTS, 4), minval=-0.05, maxval=0.05)
 
 
 def acted(params, carts, ages, key):
-    """Let each cart take one step; return what it met, its next state and its next age."""
+    """Step every cart; return the transitions (a dict), the next states and the next step counts.
+
+    A cart whose episode is over restarts: a new state, and step count 0.
+    """
     draw, again = jax.random.split(key)
     actions = jax.random.categorical(draw, jax.vmap(heads, (None, 0))(params, carts)[0])
     after, failed = jax.vmap(moved)(carts, actions)
@@ -87,7 +90,7 @@ def acted(params, carts, ages, key):
 
 
 def errors_of(params, met, reward):
-    """Return the TD error of each transition; a failed cart has no next value."""
+    """Return the TD error of each transition, (CARTS,); the value after a failure is 0."""
     values = jax.vmap(value, (None, 0))
     soon = reward == "soon"
     target = jnp.where(met["failed"], soon - 1.0, soon + GAMMA * values(params, met["after"]))
@@ -95,7 +98,7 @@ def errors_of(params, met, reward):
 
 
 def adam(params, moments, gradient, rate):
-    """Take one step of Adam against a gradient."""
+    """Return parameters and moments after one step of Adam."""
     count, first, second = moments
     count = count + 1
     first = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, first, gradient)
@@ -111,7 +114,7 @@ def adam(params, moments, gradient, rate):
 
 
 def by_traces(lam, rate, reward, carry, key):
-    """Take a step of the carts and one of Adam, with a trace for each cart."""
+    """Take a step of the carts and one of Adam; return the carry and how many episodes ended."""
     params, moments, traces, carts, ages = carry
     met, carts, ages = acted(params, carts, ages, key)
     rows = jax.vmap(jax.grad(both), (None, 0, 0))(params, met["state"], met["action"])
@@ -125,7 +128,7 @@ def by_traces(lam, rate, reward, carry, key):
 
 
 def by_gae(lam, rate, reward, carry, keys):
-    """Take PART steps of the carts and one of Adam."""
+    """Take PART steps of the carts, one of Adam; return the carry and how many episodes ended."""
     params, moments, traces, carts, ages = carry
 
     def one(place, key):

@@ -1,14 +1,15 @@
-"""How well scores of training images predict what a convolutional network does without them.
+"""How well attribution scores of training images predict trainings without some of them.
 
     python benchmarks/attribution.py --save
 
 1,400 digits of scikit-learn, every twentieth with a wrong label, scaled to 16 x 16, in three
 copies shifted by up to two pixels; others to test. Two convolutions with GroupNorm, Adam, ten
-epochs. A digit's score is the sum over its copies, from one training on all, and from five.
+epochs. A digit's score is the sum over its copies, from one training on all digits, and from five.
 Damping: a tenth of the mean diagonal; the Fisher matrix has one drawn label for each image.
 Predicted for a half of the digits: minus the sum of their scores. Stored: the rank correlation
 over 32 halves with the mean loss of two trainings on each, averaged over 100 test images (the
-linear datamodeling score), and its standard error over these. Last: of a third training.
+linear datamodeling score), and its standard error over these; last, that of a third training's
+losses.
 """
 
 import datetime
@@ -28,7 +29,7 @@ SEEN, COPIES, ASKED, HALVES, TRAININGS, STARTS = 1400, 3, 100, 32, 2, 5
 
 
 def data() -> tuple:
-    """Return x, y to train on, the copies of a digit in order, and x, y to test on."""
+    """Return training images (copies of a digit in a row) and labels, test images and labels."""
     rng = np.random.default_rng(0)
     images, digits = load_digits(return_X_y=True)
     order = rng.permutation(len(digits))
@@ -70,7 +71,7 @@ def rows(model, w, x, y) -> torch.Tensor:
 
 
 def scores(x, y, x_test, y_test, seed: int) -> dict[str, torch.Tensor]:
-    """Return name -> (digits, tests): how much each test loss should rise without each digit."""
+    """Return method -> (digits, tests): predicted rise of each test loss without each digit."""
     checkpoints: list = []
     model = trained(x, y, seed, checkpoints)
     pairs = [(rows(model, w, x, y), rows(model, w, x_test, y_test)) for w in checkpoints]
@@ -97,7 +98,7 @@ def scores(x, y, x_test, y_test, seed: int) -> dict[str, torch.Tensor]:
 
 
 def correlations(predicted, real) -> torch.Tensor:
-    """Return the rank correlation over the halves for each test image, (tests,)."""
+    """Return Spearman's rank correlation over the halves, for each test image: (tests,)."""
     a, b = (v.argsort(0).argsort(0).float() for v in (predicted, real))
     a, b = a - a.mean(0), b - b.mean(0)
     return (a * b).sum(0) / (a.square().sum(0) * b.square().sum(0)).sqrt()

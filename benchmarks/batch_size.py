@@ -1,4 +1,4 @@
-"""Count the steps to a target loss at seven batch sizes, and what the noise scale predicts.
+"""Count the steps to a target loss at seven batch sizes; the noise scale predicts them.
 
     python benchmarks/batch_size.py --save
 
@@ -6,13 +6,13 @@ The 1,797 digits of scikit-learn, plain gradient descent, batches drawn with rep
 networks, 64-32-10 with ReLU: "plain", and "LayerNorm" with a LayerNorm before the ReLU. A run ends
 with the first step after which the mean loss over all images is at most TARGET.
 - The step size is tuned: powers of sqrt(2) are tried from 1/8 on, until two in turn are worse than
-  the best so far. Best is the least mean number of steps over eight starts (seeds 0 to 7); a start
-  that needs more than twice the best mean so far counts as one that does not arrive.
+  the best so far. The best has the least mean number of steps over eight starts (seeds 0 to 7); a
+  start that needs more than twice the best mean so far counts as one that does not arrive.
 - With this step size, 24 other starts (seeds 100 to 123) run. Stored: mean steps, standard error.
 Predicted: S steps without noise become S (1 + b / B) with batches of B, where b is the mean simple
 noise scale along the runs without noise (full batch, best step size) of eight of the 24 starts.
 The same eight starts run without noise at 0.71 and 0.5 times this step size, too. Stored for each:
-S, b, how many steps of a run raised the loss, and the mean noise scale just after such a step.
+S, b, the number of steps that raised the loss, and the mean noise scale just after such a step.
 """
 
 import datetime
@@ -35,7 +35,7 @@ X, Y = torch.tensor(images / 16).float(), torch.tensor(digits)
 
 
 def start(network: str, seeds: range) -> tuple:
-    """Return a model, and the parameters of one start for each seed, stacked."""
+    """Return a model, and {name: parameters of all starts, stacked along axis 0}."""
     models = []
     for seed in seeds:
         torch.manual_seed(seed)
@@ -45,7 +45,7 @@ def start(network: str, seeds: range) -> tuple:
 
 
 def noise_scales(loss, parameters: dict) -> torch.Tensor:
-    """Return the simple noise scale of each start: spread of all rows over their squared mean."""
+    """Return the simple noise scale of each start: the rows' total variance over |mean|^2."""
     one = vmap(grad(lambda p, x, y: loss(p, x[None], y[None])), in_dims=(None, 0, 0))
 
     def scale(p):
@@ -57,7 +57,10 @@ def noise_scales(loss, parameters: dict) -> torch.Tensor:
 
 
 def steps(network: str, size: int, rate: float, seeds: range, most: int, note=None) -> np.ndarray:
-    """Return the steps to the target from each start, infinite where it is not reached."""
+    """Return the number of steps to the target from each start, infinite where it is not reached.
+
+    Before each step, (noise scales, mean losses, which starts still run) is appended to ``note``.
+    """
     model, parameters = start(network, seeds)
 
     def loss(p, x, y):
@@ -82,7 +85,7 @@ def steps(network: str, size: int, rate: float, seeds: range, most: int, note=No
 
 
 def tuned(network: str, size: int) -> tuple[float, np.ndarray]:
-    """Return the best step size, and with it the steps of the reported starts."""
+    """Return the best step size, and the numbers of steps with it from the reported starts."""
     best, rate, worse = MOST, None, 0
     for candidate in RATES:
         mean = steps(network, size, candidate, TUNING, min(MOST, int(2 * best))).mean()
@@ -93,7 +96,7 @@ def tuned(network: str, size: int) -> tuple[float, np.ndarray]:
 
 
 def without_noise(network: str, rate: float) -> dict:
-    """Return the mean steps, noise scale and number of rises of eight runs with all images."""
+    """Return means over eight full-batch runs: steps, noise scale, steps that raised the loss."""
     notes: list = []
     n = steps(network, ALL, rate, REPORTED[:8], MOST, notes)
     scales, losses, on = (np.array(kind) for kind in zip(*notes, strict=True))

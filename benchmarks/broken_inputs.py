@@ -1,4 +1,4 @@
-"""Train on images of which some are broken, in five ways, with two optimisers, to three lengths.
+"""Train on partly broken images: five ways, two optimisers, three numbers of epochs.
 
     python benchmarks/broken_inputs.py --save
 
@@ -8,13 +8,13 @@ of 64, a constant rate (SGD 0.1, Adam 0.01), and the test after 10, 30 and 100 e
 has its own split, its own broken images and its own starting weights, the same for all ways:
 
 - plain: the mean loss;
-- mean clipped at 1: the gradient of the mean loss, shortened to norm 1, as `clip_grad_norm_` does;
+- mean clipped at 1: the gradient of the mean loss, clipped to norm 1, as `clip_grad_norm_` does;
 - loss capped at 3, at 5: beyond it a sample has no gradient;
-- rows clipped at 4: each sample's gradient is shortened to norm 4 before they are averaged.
+- rows clipped at 4: each sample's gradient is clipped to norm 4 before they are averaged.
 
 No bound, cap or rate was chosen for one network. All draws are trained at once: every parameter
-has an axis 0 that counts them. Stored: the mean percentage of test images recognised over the
-draws, and its standard error.
+has an axis 0 that counts them. Stored: the mean test accuracy over the draws in percent, and its
+standard error.
 """
 
 import datetime
@@ -43,7 +43,7 @@ OPTIMISERS = {
 
 
 def data(draw: int, share: float) -> tuple:
-    """Return x, y to train on, of which a share is broken, and x, y to test on."""
+    """Return training images, a share of them broken, and labels; test images and labels."""
     images, digits = load_digits(return_X_y=True)
     order = np.random.default_rng(draw).permutation(len(digits))
     x, y = torch.tensor(images[order] / 16).float(), torch.tensor(digits[order])
@@ -53,12 +53,12 @@ def data(draw: int, share: float) -> tuple:
 
 
 def lengths(rows: dict) -> torch.Tensor:
-    """Return the norm of each row, over all parameters together."""
+    """Return the norm of each row, over all parameters together: (B,)."""
     return torch.stack([g.flatten(1).norm(dim=1) for g in rows.values()]).norm(dim=0)
 
 
 def gradient_of_mean(model: nn.Module, most_norm: float = torch.inf, cap: float | None = None):
-    """Return the function from parameters and a batch to the gradient of its mean loss."""
+    """Return gradient(parameters, x, y) of the mean loss: losses capped, the gradient clipped."""
 
     def loss(parameters, x, y):
         losses = cross_entropy(functional_call(model, parameters, x), y, reduction="none")
@@ -73,7 +73,7 @@ def gradient_of_mean(model: nn.Module, most_norm: float = torch.inf, cap: float 
 
 
 def mean_of_clipped_rows(model: nn.Module, bound: float):
-    """Return the function from parameters and a batch to the mean of its clipped rows."""
+    """Return gradient(parameters, x, y), the mean of the rows, each clipped to norm ``bound``."""
 
     def loss_of_one(parameters, image, label):
         return cross_entropy(functional_call(model, parameters, image[None]), label[None])
@@ -96,7 +96,7 @@ WAYS = {
 
 
 def recognised(network: str, way: str, optimiser: str, share: float, draws: int) -> dict:
-    """Train all draws; return, by the number of epochs, the percentages recognised."""
+    """Train one model per draw; return {epochs: [test accuracy of each draw, in percent]}."""
     models = []
     for draw in range(draws):
         torch.manual_seed(draw)

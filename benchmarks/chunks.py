@@ -2,10 +2,10 @@
 
     python benchmarks/chunks.py --save
 
-Two networks, float32. In "large rows" (784-1024-10, 100 samples) the rows are the larger part, in
-"large activations" (20 layers of 16 x 16, used at 1,024 positions, 128 samples) what is computed
-on the way to them. Stored: MiB by which the peak of a process of its own grows in the second
-call, once freed memory has been given back (Linux), and MiB of the rows.
+Two networks, float32. In "large rows" (784-1024-10, 100 samples) the rows take most of the memory,
+in "large activations" (20 layers of 16 x 16, used at 1,024 positions, 128 samples) the
+intermediate values. Stored: MiB by which the peak memory of a separate process grows in its second
+call, after freed memory has been returned to the system (Linux), and MiB of the rows.
 """
 
 import json
@@ -40,7 +40,7 @@ WAYS = {
 
 
 def loss_of_one(weights, x):
-    """A tanh network; x is one vector, or one column for each position."""
+    """Return the sum of squared outputs of a tanh network; x is (d,) or (d, positions)."""
     xp = ps.array_namespace(weights)
     for w in weights:
         x = xp.tanh(xp.matmul(w, x))
@@ -48,7 +48,7 @@ def loss_of_one(weights, x):
 
 
 def network(name: str) -> tuple:
-    """Return (weights, x) as NumPy arrays."""
+    """Return a list of weights and x, (B, ...), as float32 NumPy arrays."""
     rng = np.random.default_rng(0)
     draw = lambda *shape: (rng.normal(size=shape) / 10).astype("float32")  # noqa: E731
     if name == "large rows":
@@ -57,7 +57,7 @@ def network(name: str) -> tuple:
 
 
 def grown(way: str, name: str, chunk_size: int | None) -> tuple[float, float]:
-    """Return MiB by which the peak of this process grows, and MiB of the rows."""
+    """Return MiB by which a second call raises this process's peak memory, and MiB of the rows."""
     backend, make, jit = WAYS[way]
     own = ps.backend(backend)
     given = own.tree_map(own.asarray, network(name))
@@ -72,7 +72,7 @@ def grown(way: str, name: str, chunk_size: int | None) -> tuple[float, float]:
 
 
 def apart(*arguments) -> tuple[float, float]:
-    """Return `grown` in a process of its own."""
+    """Return the result of `grown` in a separate process."""
     program = f"import chunks, json; print(json.dumps(chunks.grown(*{arguments!r})))"
     run, there = [sys.executable, "-c", program], Path(__file__).parent
     return tuple(

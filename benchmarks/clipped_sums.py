@@ -2,13 +2,13 @@
 
     python benchmarks/clipped_sums.py --opacus PYTHON --save
 
-Each loss is written for one sample, of NumPy-like calls alone. Every call is compiled and runs on
-one core; its time is the least of several, in ordinary passes (`jit(value_and_grad)` of the mean
-loss over the same batch) measured in turn with it. Beside it stand what XLA sets aside for the
-call beyond arguments and results, in MiB, and the seconds that compiling took. Run it where
-nothing else runs. The scan over microbatches is the plainest program with bounded memory, at its
-best size of several. optax and jax_privacy are measured where they are installed, Opacus by the
-Python given to ``--opacus``, whose environment has it.
+Each loss is written for one sample. Every call is compiled and runs on one core; its time is the
+least of several, relative to the ordinary pass (`jit(value_and_grad)` of the mean loss over the
+same batch), which takes turns with it. Also stored: the temporary memory that XLA allocates beyond
+arguments and results, in MiB, and the seconds that compiling took. Run it where nothing else runs.
+The scan over microbatches is the simplest program with bounded memory, and runs at several sizes.
+optax and jax_privacy are measured where they are installed, Opacus by the Python given to
+``--opacus``, whose environment has it.
 """
 
 import json
@@ -153,7 +153,7 @@ CASES = {
 
 
 def ordinary(loss: Callable) -> Callable:
-    """Return the pass that everything is compared with."""
+    """Return the baseline: a function that computes the mean loss and its gradient."""
 
     def mean_loss(parameters, *batch):
         return jax.vmap(loss, (None, *[0] * len(batch)))(parameters, *batch).mean()
@@ -162,7 +162,7 @@ def ordinary(loss: Callable) -> Callable:
 
 
 def by_rows(loss: Callable) -> Callable:
-    """Return the clipped sum from all rows, as one writes it in JAX."""
+    """Return clipped(parameters, *batch): the sum of the clipped rows, by vmap(grad)."""
 
     def clipped(parameters, *batch):
         rows = jax.vmap(jax.grad(loss), (None, *[0] * len(batch)))(parameters, *batch)
@@ -174,7 +174,7 @@ def by_rows(loss: Callable) -> Callable:
 
 
 def by_scan(loss: Callable, size: int) -> Callable:
-    """Return the same, ``size`` samples at a time."""
+    """Return clipped(parameters, *batch): `by_rows` of ``size`` samples, summed in a scan."""
     part = by_rows(loss)
 
     def clipped(parameters, *batch):
@@ -187,7 +187,7 @@ def by_scan(loss: Callable, size: int) -> Callable:
 
 
 def by_optax(loss: Callable) -> Callable:
-    """Return the same by optax's clipping of rows."""
+    """Return clipped(parameters, *batch), by optax.per_example_global_norm_clip of all rows."""
     optax = import_module("optax")
 
     def clipped(parameters, *batch):
@@ -200,7 +200,7 @@ def by_optax(loss: Callable) -> Callable:
 
 
 def by_jax_privacy(loss: Callable, size: int | None = None) -> Callable:
-    """Return the same by jax_privacy, with its default or with microbatches."""
+    """Return clipped(parameters, *batch), by jax_privacy with microbatches of ``size``."""
     clipping = import_module("jax_privacy").clipped_grad
     count = loss.__code__.co_argcount
 
@@ -215,7 +215,7 @@ def by_jax_privacy(loss: Callable, size: int | None = None) -> Callable:
 
 
 def contenders(loss: Callable, batch: int) -> dict[str, Callable]:
-    """Return name -> function of parameters and batch, each to be compiled."""
+    """Return name -> function of parameters and batch, not yet compiled."""
     clipped = ps.clipped_grad_sum(loss)
     sizes = [n for n in MICROBATCHES if n < batch]
     found = {
@@ -240,7 +240,7 @@ def installed(package: str) -> str | None:
 
 
 def compiled(f: Callable, given: tuple) -> tuple[Callable, float, float]:
-    """Return the compiled call, the seconds that took, and its temporaries in MiB."""
+    """Return (call without arguments, compile time in s, temporary memory in MiB)."""
     start = time.perf_counter()
     program = jax.jit(f).lower(*given).compile()
     seconds = time.perf_counter() - start
@@ -249,7 +249,7 @@ def compiled(f: Callable, given: tuple) -> tuple[Callable, float, float]:
 
 
 def least(call: Callable, other: Callable) -> float:
-    """Return the least time of a call in those of another, measured in turn with it."""
+    """Return the least time of ``call`` over the least time of ``other``; the two take turns."""
     times: dict = {call: [], other: []}
     start = time.perf_counter()
     while len(times[other]) < 3 or time.perf_counter() - start < SECONDS:
@@ -289,7 +289,7 @@ def measure(make: Callable) -> dict:
 
 
 def by_opacus(python: str) -> tuple[dict, dict]:
-    """Return case -> passes of PyTorch that Opacus takes, and versions."""
+    """Return {case: time of Opacus' clipped sum in ordinary passes of PyTorch}, and versions."""
     command = [python, str(common.RESULTS.with_name("clipped_sums_opacus.py"))]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     found = json.loads(printed)

@@ -1,9 +1,9 @@
-"""What a clipped sum costs with Opacus' ghost clipping: the networks of `clipped_sums` it knows.
+"""What a clipped sum costs with Opacus' ghost clipping, for networks of `clipped_sums`.
 
     python benchmarks/clipped_sums_opacus.py
 
-`clipped_sums` runs it with the Python given to ``--opacus``, and stores what it prints: the least
-time in ordinary passes of PyTorch, on one core. The sums are compared with those of all rows.
+`clipped_sums` runs it with the Python given to ``--opacus``, and stores its output: the least time
+relative to ordinary passes of PyTorch, on one core. The sums are compared with those of all rows.
 """
 
 import json
@@ -51,7 +51,7 @@ CASES = {
 
 
 def by_rows(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
-    """Return the clipped sum from all rows."""
+    """Return the clipped sum of each parameter, from all rows by vmap(grad)."""
 
     def loss(params, x, y):
         scores = torch.func.functional_call(model, params, (x[None],))
@@ -64,7 +64,7 @@ def by_rows(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> list[torch.Te
 
 
 def least(call: Callable, other: Callable) -> float:
-    """Return the least time of a call in those of another, measured in turn with it."""
+    """Return the least time of ``call`` over the least time of ``other``; the two take turns."""
     times: dict = {call: [], other: []}
     start = time.perf_counter()
     while len(times[other]) < 4 or time.perf_counter() - start < SECONDS:

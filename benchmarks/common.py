@@ -1,4 +1,4 @@
-"""What the programs share: the argument ``--save``, storing, timing, memory, machine, versions."""
+"""Shared by the programs: the argument ``--save``, storing, timing, memory, machine, versions."""
 
 import argparse
 import ctypes
@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
-# What the C library does with large blocks decides what fresh memory costs (Linux, glibc).
+# How the C library allocates large blocks decides the cost of fresh memory (Linux, glibc).
 SETTINGS = {
     "default": {},
     "large pages": {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"},
@@ -23,21 +23,21 @@ SETTINGS = {
 
 
 def parser(doc: str) -> argparse.ArgumentParser:
-    """Return a parser with the first line of a docstring and the argument ``--save``."""
+    """Return a parser with the argument ``--save``, described by the first line of ``doc``."""
     made = argparse.ArgumentParser(description=doc.partition("\n")[0])
     made.add_argument("--save", action="store_true", help=f"store the result in {RESULTS.name}/")
     return made
 
 
 def in_settings(script: str, only: str | None) -> None:
-    """Run a script again, with its arguments, in each setting of memory or in one."""
+    """Run a script again with this process's arguments, in each of `SETTINGS` or in ``only``."""
     for name in [only] if only else SETTINGS:
         run = [sys.executable, script, *sys.argv[1:], "--inside", name]
         subprocess.run(run, env=os.environ | SETTINGS[name], check=True)
 
 
 def in_setting(path: Path, setting: str) -> Path:
-    """Return where the result of one setting of memory is stored."""
+    """Return the path of the result in one of `SETTINGS`: the setting is appended to the name."""
     ending = "" if setting == "default" else f"_{setting.replace(' ', '_')}"
     return path.with_stem(path.stem + ending)
 
@@ -55,7 +55,7 @@ def finish(result: dict, path: Path, save: bool) -> None:
 
 
 def head(what: str, *packages: str, device: str = "cpu") -> dict:
-    """Return what a stored result begins with."""
+    """Return the header of a result: description, date, machine and package versions."""
     return {
         "what": what,
         "date": datetime.date.today().isoformat(),
@@ -65,7 +65,7 @@ def head(what: str, *packages: str, device: str = "cpu") -> dict:
 
 
 def machine(device: str) -> str:
-    """Return what the times were measured on."""
+    """Return the name of the GPU, or operating system, architecture and number of cores."""
     if device == "cuda":
         import torch
 
@@ -81,7 +81,7 @@ def installed(package: str) -> str:
 
 
 def seconds(call, repeat: int) -> float:
-    """Return the time of one call, averaged over ``repeat`` calls in a row."""
+    """Return the mean time of a call in seconds, over ``repeat`` calls in a row."""
     wait_for_gpu()
     start = time.perf_counter()
     for _ in range(repeat):
@@ -91,7 +91,7 @@ def seconds(call, repeat: int) -> float:
 
 
 def wait_for_gpu() -> None:
-    """Wait until a GPU, if there is one, has done what it was asked to do."""
+    """Wait until the GPU, if there is one, has finished its work."""
     import torch
 
     if torch.cuda.is_available():
@@ -99,7 +99,7 @@ def wait_for_gpu() -> None:
 
 
 def medians(calls: dict, rounds: int) -> dict:
-    """Return name -> median of the milliseconds of one call; a round runs every call."""
+    """Return name -> median time of a call in ms, over rounds in which the calls take turns."""
     repeats, samples = {}, {name: [] for name in calls}
     for name, call in calls.items():
         call()  # compiles, and makes what will be used again
@@ -114,13 +114,13 @@ def medians(calls: dict, rounds: int) -> dict:
 
 
 def peak() -> int:
-    """Return this process's largest memory so far, in KiB (getrusage has the parent's as well)."""
+    """Return this process's peak resident set size in KiB (getrusage may give the parent's)."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0])
 
 
 def peak_anew() -> int:
-    """Give freed memory back, let the peak of this process begin anew, and return it in KiB."""
+    """Free unused heap memory, reset the peak resident set size, return it in KiB; Linux only."""
     ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")
     return peak()

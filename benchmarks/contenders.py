@@ -1,8 +1,9 @@
-"""The programs that are compared: each builds a call that does one whole batch.
+"""The programs compared: builders of calls that process one batch.
 
-A builder takes a `Case` and returns a function without arguments: ordinary pass included, rows,
-norms or a clipped sum returned. A peer that is not installed raises ImportError here. Where the
-batch may change from call to call (steps.py), the function takes another x and y.
+A builder takes a `Case` and returns a function without arguments that runs the forward and
+backward pass and returns rows, norms or a clipped sum. It raises ImportError if its library is not
+installed, NotImplementedError for a model that the library does not support. Where the batch may
+change from call to call (steps.py), the function takes another x and y.
 """
 
 from collections.abc import Callable
@@ -30,7 +31,7 @@ class Case:
         return Case(self.widths, size, self.device)
 
     def model(self) -> nn.Sequential:
-        """Return the same model at every call: its own copy for each contender."""
+        """Return a new copy of the model, with the same initial parameters at every call."""
         torch.manual_seed(0)
         if self.widths == "cnn":  # that of PyTorch's tutorial on per-sample gradients
             model = nn.Sequential(
@@ -51,15 +52,15 @@ class Case:
         return nn.Sequential(*layers[:-1]).to(self.device)
 
     def losses(self, output: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Return (B,): one number for each sample."""
+        """Return the cross-entropy of each sample, (B,)."""
         return cross_entropy(output, y, reduction="none")
 
     def jax_loss(self, params: dict, x, y):
-        """Return the loss of one sample in JAX."""
+        """Return the loss of one sample in JAX, 0-d."""
         return (cnn_loss if self.widths == "cnn" else mlp_loss)(params, x, y)
 
     def batch(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return x and labels in memory of PyTorch's own, as a DataLoader gives a batch."""
+        """Return x and labels, tensors in memory of PyTorch's own like a batch of a DataLoader."""
         rng = np.random.default_rng(0)
         shape = (1, 28, 28) if self.widths == "cnn" else self.widths[:1]
         count = 10 if self.widths == "cnn" else self.widths[-1]
@@ -67,7 +68,7 @@ class Case:
         return x.to(self.device), torch.tensor(rng.integers(0, count, self.size)).to(self.device)
 
     def arrays(self) -> tuple[dict, np.ndarray, np.ndarray]:
-        """Return parameters, x and labels for the contenders that take functions."""
+        """Return {name: parameter}, x and labels as NumPy arrays, for pure functions."""
         params = {k: p.detach().cpu().numpy() for k, p in self.model().named_parameters()}
         return params, *[t.cpu().numpy() for t in self.batch()]
 
@@ -76,7 +77,7 @@ cross_entropy = nn.functional.cross_entropy
 
 
 def _pass(case, model=None):
-    """Return an ordinary forward and backward pass, gradients cleared as an optimiser does."""
+    """Return (call, model); the call sets `.grad` to None and runs a forward and backward pass."""
     model, (x, y) = model or case.model(), case.batch()
 
     def run(x=x, y=y):
@@ -91,7 +92,7 @@ def ordinary(case: Case) -> Callable:
 
 
 def backward_alone(case: Case) -> Callable:
-    """The backward pass without the forward pass, from a graph that is kept."""
+    """Return a call that runs the backward pass alone, on a retained graph."""
     model, (x, y) = case.model(), case.batch()
     loss = case.losses(model(x), y).mean()
 
@@ -103,14 +104,14 @@ def backward_alone(case: Case) -> Callable:
 
 
 def fill(case: Case) -> Callable:
-    """Write every number of the rows once, into memory that is there already."""
+    """Return a call that writes every number of the rows once, into allocated memory."""
     parameters = case.model().parameters()
     buffers = [torch.zeros(case.size, *p.shape, device=case.device) for p in parameters]
     return lambda: [buffer.fill_(1.0) for buffer in buffers]
 
 
 def _recorded(case, accumulate):
-    """Return an ordinary pass that ends in a record; its losses are not yet averaged."""
+    """Return a call that runs one pass under `record` and returns the record."""
     model, (x, y) = case.model(), case.batch()
 
     def run(x=x, y=y):
@@ -156,7 +157,7 @@ moments = _record(lambda record, state: record.moments())
 
 
 def _after_the_pass(read):
-    """What an answer costs on top of the ordinary pass: the record is there already."""
+    """Return a builder of calls that only read a finished record: the cost beyond the pass."""
 
     def build(case):
         record = _recorded(case, False)()
@@ -201,7 +202,7 @@ def torch_loop(case: Case) -> Callable:
 
 
 def torch_grads_batched(case: Case) -> Callable:
-    """One full-batch backward pass a sample, all of them under vmap."""
+    """One backward pass of the whole batch per sample, all batched by ``is_grads_batched``."""
     model, (x, y) = case.model(), case.batch()
     names, params = zip(*model.named_parameters(), strict=True)
     each = torch.eye(case.size, device=case.device)
@@ -215,7 +216,7 @@ def torch_grads_batched(case: Case) -> Callable:
 
 
 def mlp_loss(params, x, y):
-    """Cross entropy of one sample, for every backend of the package."""
+    """Return the cross-entropy of one sample under the MLP, in every backend of the package."""
     xp = ps.array_namespace(params)
     *inner, last = range(0, len(params), 2)  # Linear layers; a transform may sort the names
     for n in inner:
@@ -226,7 +227,7 @@ def mlp_loss(params, x, y):
 
 
 def cnn_loss(params, x, y):
-    """The same of the CNN in JAX."""
+    """Return the cross-entropy of one sample under the CNN, in JAX."""
     import jax
 
     names = [f"{n}.{kind}" for n in (0, 2, 6, 8) for kind in ("weight", "bias")]
@@ -305,7 +306,7 @@ def expanded_weights(case: Case) -> Callable:
 
 
 def optax_clip(case: Case) -> Callable:
-    """Rows in JAX, then optax' clipped sum of them, compiled into one program."""
+    """Rows in JAX and optax's clipped sum of them, compiled as one program."""
     import optax
 
     jax, loss, (params, x, y) = _jax_problem(case)
@@ -413,7 +414,7 @@ PACKAGES += ["optax", "jax-privacy"]
 
 
 def build(builders: dict, case: Case) -> tuple[dict, dict]:
-    """Return name -> call of those that can run, and name -> why of those that cannot."""
+    """Return {name: call} of the builders that can run, and {name: reason} of the others."""
     calls, absent = {}, {}
     for name, builder in builders.items():
         try:
@@ -426,7 +427,10 @@ def build(builders: dict, case: Case) -> tuple[dict, dict]:
 
 
 def agree(case: Case, parts: dict[str, dict]) -> None:
-    """Raise if two contenders' rows differ on a few samples, or two clipped sums."""
+    """Raise AssertionError if the rows or clipped sums of two contenders differ on five samples.
+
+    The tolerance is 1e-3 of an array's largest entry, or of 0.1 if that is larger.
+    """
     few = case.of_size(5)
     for builders in parts.values():
         calls, _ = build({name: builders[name] for name in builders if "norms" not in name}, few)

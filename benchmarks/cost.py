@@ -8,10 +8,10 @@ step, forward and backward pass included, and returns norms, one clipped sum (C 
 - passes: in each round every way runs once unmeasured, then measured (`medians` in common.py);
   medians over the rounds, in ordinary passes. "memory kept" is `vmap` once more, in a process
   whose C library keeps freed memory (SETTINGS in common.py).
-- memory (Linux): MiB by which the peak of a process of its own grows at the whole batch, after a
-  call with two samples, once freed memory has been given back.
+- memory (Linux): MiB by which the peak memory of a separate process grows at the whole batch,
+  after a call with two samples and after freed memory has been returned to the system.
 
-What the page defines is run from the page. Peers are listed in requirements.txt beside this file.
+The page's functions are read from the notebook. requirements.txt beside this file lists the peers.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ CASE = Case((784, 256, 10), 256)
 
 @cache
 def shown() -> dict:
-    """Return what the untagged cells of the page define, up to its last section."""
+    """Run the page's untagged code cells up to "## Which"; return the names, less `rows`."""
     names: dict = {}
     for cell in json.loads(PAGE.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])
@@ -51,7 +51,7 @@ def shown() -> dict:
 
 
 def of_page(call):
-    """Return the builder of ``call(page, x, y)``."""
+    """Return a builder of the call ``call(page, x, y)``; ``page`` is the result of `shown`."""
 
     def build(case: Case):
         page, (x, y) = shown(), case.batch()
@@ -72,7 +72,7 @@ def compiled_loop(case: Case):
 
 
 def in_jax(clip: bool):
-    """Return the builder of one compiled loop over the samples: a clipped sum, or all rows."""
+    """Return a builder of a compiled loop over the samples: the clipped sum, or all rows."""
 
     def build(case: Case):
         jax, loss, arguments = contenders._jax_problem(case)
@@ -136,7 +136,7 @@ def grown(name: str) -> float:
 
 
 def apart(expression: str, **environment: str):
-    """Return what an expression of this module is in a process of its own."""
+    """Return the value of an expression of this module, evaluated in a separate process."""
     program = f"import cost, json; print(json.dumps(cost.{expression}))"
     run, there = [sys.executable, "-c", program], Path(__file__).parent
     env = os.environ | environment

@@ -1,16 +1,16 @@
 """Per-sample gradients: hand-written NumPy, the engine, JAX and PyTorch, side by side in one run.
 
-`ps.per_sample_grad(loss, jit=True)`, what a reader calls, runs with NumPy's arrays and with JAX's;
-what it costs over `engine.jit` and `jax.jit` is printed in microseconds. Every contender
-computes the same rows from the same numbers, is checked against the hand-written program, and
-takes its turn in every round, in an order drawn anew: noise hits all alike. One thread each.
+`ps.per_sample_grad(loss, jit=True)` runs with NumPy's arrays and with JAX's; its overhead over
+`engine.jit` and `jax.jit` is printed in microseconds. Every contender computes the same rows from
+the same numbers and is compared with the hand-written program. The contenders take turns in a
+random order in every round, so that noise hits all alike. One thread each.
 
     python benchmarks/engine.py [--quick] [--save]
 """
 
 import os
 
-# One thread for everyone; read when the libraries are loaded.
+# One thread for each library; the variables are read when it is loaded.
 ONE = dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"], "1")
 ONE["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 os.environ.update(ONE)
@@ -34,7 +34,7 @@ SLICE = 5e-4  # seconds that one turn lasts at least
 
 
 def mlp_loss(params, x, y):
-    """Cross-entropy of a network with tanh layers; y is a label."""
+    """Return the cross-entropy of one sample under a tanh network; y is its label."""
     xp = ps.array_namespace(params)
     *hidden, (w, b) = params
     for layer, bias in hidden:
@@ -121,7 +121,7 @@ def seconds(f, repeats=1):
 
 
 def agree(a, b, dtype):
-    """Check rows of two contenders to single or double precision."""
+    """Raise AssertionError unless two trees of rows agree within 1e-3 (float32) or 1e-9."""
     tolerance = 1e-3 if dtype == "float32" else 1e-9
 
     def same(x, y):
@@ -131,7 +131,10 @@ def agree(a, b, dtype):
 
 
 def measure(row, dtype, rounds, skip):
-    """Return name -> seconds a call: the median, the least, and the first call's."""
+    """Return three dicts name -> seconds: median and least time of a call, and the first call's.
+
+    A contender that raises an exception is left out, with a message.
+    """
     loss, by_hand, in_axes, data = ROWS[row]
     real = lambda x: x.astype(dtype) if x.dtype.kind == "f" else x  # noqa: E731, labels stay
     arrays = tree_map(real, data(np.random.default_rng(0)))
@@ -157,7 +160,7 @@ def measure(row, dtype, rounds, skip):
 def show(row, dtype, medians, least, first):
     """Print one line for each contender: median, least, ratios to hand-written, first call.
 
-    The least of many turns is what the machine can do when nobody else wants it.
+    The least of many turns is the time least disturbed by other programs.
     """
     unit, scale = ("us", 1e6) if medians["hand NumPy"] < 1e-3 else ("ms", 1e3)
     print(f"\n{row}, {dtype}")
@@ -171,7 +174,7 @@ def show(row, dtype, medians, least, first):
 
 
 def machine():
-    """Return what the numbers depend on."""
+    """Return date, machine, threads and versions."""
     versions = {m.__name__: m.__version__ for m in (np, jax, torch)}
     return {
         "date": datetime.date.today().isoformat(),

@@ -2,9 +2,8 @@
 
     python benchmarks/floor.py --save
 
-What is counted: the forward pass, the backward pass, the squared norms (B,) over all parameters
-and, for a clipped sum, sum_i g_i min(1, C / |g_i|). How it is written, and what is left out on
-purpose, stands in whole_steps.py.
+Timed are the forward pass, the backward pass, the squared norms (B,) over all parameters and, for
+a clipped sum, sum_i g_i min(1, C / |g_i|). whole_steps.py explains the method and its limits.
 
 Before a model is timed, each layer's part of the floor is compared with a loop of single-sample
 gradients, in float64. The times are in ordinary passes (forward, and a backward pass that fills

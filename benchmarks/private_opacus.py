@@ -3,7 +3,7 @@
     python benchmarks/private_opacus.py --save
 
 Run it in the environment of `make private-peers`; the page shows the lines between the marks. No
-time is measured. It also asks what Opacus reads from the number of samples.
+time is measured. Stored, too, is what Opacus derives from the number of samples.
 """
 
 import datetime
@@ -19,7 +19,7 @@ RESULT = common.RESULTS / "private_opacus.json"
 
 
 def given(count: int = 1000) -> tuple[nn.Module, DataLoader]:
-    """Return a model and a loader as a reader may have them: nothing private yet."""
+    """Return a model and a data loader as a reader may have them, before anything is private."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(81, 24), nn.BatchNorm1d(24), nn.Tanh(), nn.Linear(24, 10))
     data = TensorDataset(torch.randn(count, 81), torch.randint(10, (count,)))
@@ -64,7 +64,7 @@ def run() -> dict[str, float | bool]:
 
 
 def of_the_number_of_samples(counts: tuple[int, ...] = (999, 1000, 1001)) -> dict[str, dict]:
-    """Return number of samples -> what Opacus computes from it, twenty epochs each."""
+    """Return {number of samples: divisor, steps in 20 epochs and noise multiplier of Opacus}."""
     found = {}
     for count in counts:
         _, _, optimizer, loader = private(*given(count))

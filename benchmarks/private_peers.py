@@ -1,4 +1,4 @@
-"""What maintained libraries say of private training: epsilon, and one clipped sum.
+"""Epsilon of private training by maintained libraries, and their clipped sums beside ours.
 
     python benchmarks/private_peers.py --save
 
@@ -68,7 +68,7 @@ def epsilons(rate: float, sigma: float, steps: int) -> dict[str, float | list[fl
 
 
 def clipped_sums(max_norm: float = 1.0) -> dict[str, float]:
-    """Return library -> norm of the difference between its clipped sum and ours, over our norm."""
+    """Return library -> |its clipped sum - ours| / |ours|, Euclidean norms over all parameters."""
     torch.manual_seed(0)
     torch.set_default_dtype(torch.float64)
     jax.config.update("jax_enable_x64", True)

@@ -1,14 +1,14 @@
-"""Train privately from public images: how many of them, which of them, and who helps whom.
+"""Private training that starts from a model of a few public images.
 
     python benchmarks/private_start.py --save
 
 The model, the images and the private step of chapters/14_privacy.ipynb, with epsilon 1: 100 steps,
 q = 0.1, sigma = 4.3, C = 1, step size 1. Of 1,797 digits, in the order of a seed, the first
-``size`` are public, 1,200 private, and the rest public images to test on. Stored is the share of
-these that is read right: by a model of the public images alone (100 steps with all of them), of
-the private ones alone, and of both, the private training starting from the public model. Four
-sizes on the page's split, three seeds of noise each; size 57 on eight other splits, two seeds
-each. And twelve seeds on the page's split, beside the same steps without noise, of six sizes.
+``size`` are public, 1,200 are private, and the rest are for the test. Stored is the test accuracy
+of three models: of the public images alone (100 steps with all of them), of the private ones
+alone, and of both, the private training starting from the public model. Four sizes on the page's
+split, three seeds of noise each; size 57 on eight other splits, two seeds each. Also stored are
+twelve seeds on the page's split, and the same steps without noise, with six step sizes.
 """
 
 import datetime
@@ -40,7 +40,7 @@ def right(theta: torch.Tensor, data: tuple) -> float:
 
 
 def split(seed: int, size: int) -> list[tuple]:
-    """Return (images, digits) three times: public, private, new."""
+    """Return (images, digits) of the public, the private and the test set."""
     order = np.random.default_rng(seed).permutation(1797)
     x, y = torch.tensor(images[order] / 16), torch.tensor(digits[order])
     sizes = [size, 1200, 597 - size]
@@ -67,7 +67,7 @@ def private_model(theta: torch.Tensor, data: tuple, seed: int, sigma=4.3, step_s
 
 
 def three(splits: list[int], size: int, seeds: range) -> dict[str, float]:
-    """Return the mean shares of three models."""
+    """Return the mean test accuracy of each of the three models, over splits and seeds."""
     found = {"public alone": [], "private alone": [], "both": []}
     for number in splits:
         public, private, new = split(number, size)
@@ -80,7 +80,10 @@ def three(splits: list[int], size: int, seeds: range) -> dict[str, float]:
 
 
 def price() -> dict:
-    """Return what epsilon 1 costs: the mean of twelve seeds, and no noise at six step sizes."""
+    """Return test accuracies of private training: epsilon 1 over twelve seeds, and without noise.
+
+    With noise they are the mean and the least; without it one number for each of six step sizes.
+    """
     _, private, new = split(0, 57)
     noisy = [right(private_model(ZERO, private, seed), new) for seed in range(12)]
     exact = {

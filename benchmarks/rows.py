@@ -1,10 +1,10 @@
-"""Time and memory of rows, norms and clipped sums of a model's layers, beside every peer.
+"""Time and memory of rows, norms and clipped sums of small networks, in each library.
 
-One run, all contenders in turn in each round, medians; every contender does the ordinary forward
-and backward pass as well, unless its name says otherwise. First calls (compilation, fresh
-buffers) are apart, and before a contender is timed its numbers are compared with the others'.
-Peers come from requirements.txt beside this file, best into an environment of their own. From the
-root:
+The contenders take turns in each round of one run; stored are medians. Every contender runs the
+ordinary forward and backward pass as well, unless its name says otherwise. First calls
+(compilation, new buffers) are not timed, and before a contender is timed its numbers are compared
+with the others'. Peers come from requirements.txt beside this file, best into an environment of
+their own. From the root:
 
     python benchmarks/rows.py --save
 
@@ -63,7 +63,7 @@ def measure(case: Case, rounds: int) -> dict:
 
 
 def growth(rounds: int) -> dict:
-    """Return the milliseconds of rows against B (64-64-10) and against the width (B = 32)."""
+    """Return median ms of rows by batch size (64-64-10) and by width d (d-d-10, B = 32)."""
     batches = {str(B): Case((64, 64, 10), B) for B in (1, 4, 16, 64, 256, 1024, 4096)}
     widths = {str(d): Case((d, d, 10), 32) for d in (16, 64, 256, 1024)}
     chosen = {name: ROWS[name] for name in GROWTH}
@@ -74,7 +74,10 @@ def growth(rounds: int) -> dict:
 
 
 def peak_of(name: str) -> dict:
-    """Return B -> MiB by which the peak of this process grows, on 784-256-10, up to 1 GiB."""
+    """Return B -> MiB by which this process's peak memory grows, on 784-256-10, up to 1 GiB.
+
+    Return {name: reason} instead if the contender cannot run.
+    """
     peaks, start = {}, None
     for size in (2, *(2**n for n in range(5, 14))):
         calls, absent = build({name: MEMORY[name]}, Case((784, 256, 10), size))
@@ -93,7 +96,7 @@ def peak_of(name: str) -> dict:
 
 
 def memory() -> dict:
-    """Return contender -> B -> MiB, each in a process of its own; Linux only."""
+    """Return contender -> result of `peak_of`, each in a separate process; Linux only."""
     run = [sys.executable, __file__, "--peak-of"]
     return {
         name: json.loads(subprocess.run([*run, name], capture_output=True, check=True).stdout)
@@ -138,7 +141,7 @@ def show_rest(result: dict) -> None:
 
 
 def measure_all(options: argparse.Namespace) -> None:
-    """Measure, print and store in the setting that this process was started in."""
+    """Measure, print and store all cases in the memory setting of this process."""
     result = common.head(
         "rows, norms and clipped sums, float32; medians in ms; peak memory in MiB", *PACKAGES
     )

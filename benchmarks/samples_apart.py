@@ -3,13 +3,13 @@
     python benchmarks/samples_apart.py --save
 
 Losses of single samples in a list, bags of several sizes, two views of a batch, recurrent layers,
-packed texts, the gradient penalty of a critic. Everybody does the whole step on the same batch,
-forward pass included: `record` with the squared norms, `record` with the clipped sum, the plain
-loop of `torch.autograd.grad` over the samples (each in a batch of its own), `vmap(grad)` of
-torch.func, and Opacus where it is installed, with its own recurrent layers; both make the rows,
-and stand where they run. The times are the processor's, on one thread, the least of several, in
-loops and in ordinary passes (forward, backward, `.grad` filled). Before that the norms are
-compared with the loop's.
+packed texts, the gradient penalty of a critic. Each contender runs the whole step on the same
+batch, forward pass included: `record` with the squared norms, `record` with the clipped sum, the
+plain loop of `torch.autograd.grad` over the samples (each in a batch of its own), `vmap(grad)` of
+torch.func, and Opacus where it is installed, with its own recurrent layers. The last two form all
+rows, and are left out where they cannot run. Times are the least CPU times on one thread, in
+ordinary passes (forward, backward, `.grad` filled). Before a case is timed, the norms are compared
+with the loop's.
 """
 
 import copy
@@ -54,7 +54,7 @@ def written(net: nn.Module, bags: list, labels: Tensor) -> Tensor:
 
 
 class Recurrent(nn.Module):
-    """A recurrent layer of 16 inputs; the last state gives two scores."""
+    """A recurrent layer and a linear head on its last output: (B, T, 16) -> logits (B, 2)."""
 
     def __init__(self, layer: type[nn.RNNBase], width: int, **options: object) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ def penalty(net: nn.Module, x: Tensor) -> Tensor:
 
 
 class Cube(torch.autograd.Function):
-    """An operation that `record` knows nothing of."""
+    """x ** 3 as a Function, for which `record` has no rule."""
 
     generate_vmap_rule = True  # for torch.func
 
@@ -136,7 +136,7 @@ class Cube(torch.autograd.Function):
 
 
 class OwnFunction(nn.Module):
-    """Two layers with an operation of one's own between them."""
+    """Two linear layers with `Cube` between them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -216,7 +216,7 @@ def ordinary(net: nn.Module, losses: Callable, batch: tuple) -> Callable:
 
 
 def batched(net: nn.Module, loss: Callable, batch: tuple) -> Callable:
-    """The squared norms from the rows of torch.func's vmap(grad)."""
+    """Return a call: the squared norms, (B,), from the rows of torch.func's vmap(grad)."""
     params = {name: p.detach() for name, p in net.named_parameters()}
 
     class Applied:
@@ -240,7 +240,7 @@ def batched(net: nn.Module, loss: Callable, batch: tuple) -> Callable:
 
 
 def hooked(net: nn.Module, losses: Callable, batch: tuple, views: int) -> Callable:
-    """The squared norms from the rows of Opacus; those of several views are added up."""
+    """Return a call: the squared norms, (B,), from Opacus' rows, those of all views added up."""
     from opacus import GradSampleModule
     from opacus.layers import DPGRU, DPLSTM
 
@@ -263,7 +263,7 @@ def hooked(net: nn.Module, losses: Callable, batch: tuple, views: int) -> Callab
 
 
 def least(calls: dict[str, Callable]) -> dict[str, float]:
-    """Return the least processor time of each call, in turns."""
+    """Return name -> least CPU time of a call in seconds; the calls take turns."""
     times: dict[str, list] = {name: [] for name in calls}
     start = time.perf_counter()
     while not times[next(iter(calls))] or time.perf_counter() - start < SECONDS:
@@ -275,7 +275,7 @@ def least(calls: dict[str, Callable]) -> dict[str, float]:
 
 
 def measure(name: str, size: int) -> dict[str, float]:
-    """Return the times of a case, in loops and in ordinary passes."""
+    """Compare the norms with the loop's; return name -> least time in ordinary passes."""
     torch.manual_seed(0)
     make, batch_of, losses, functional = CASES[name]
     net, batch = make(), batch_of(size)

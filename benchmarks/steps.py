@@ -1,4 +1,4 @@
-"""What the rows part of a training step takes, over many steps whose batches differ.
+"""Times of whole training steps with norms, clipped sums or rows, over batches that differ.
 
     python benchmarks/steps.py --save
 
@@ -10,17 +10,17 @@ scenarios; a library that prepares itself for a batch pays for it here whenever 
   own; their mean is the fixed size.
 - labels: the same x, new labels at every step; the loss is written with `cross_entropy`, with
   `log_softmax(...).gather(...)` and with `log_softmax(...)[arange(B), y]`.
-- lengths: for the GPT, texts of T tokens, T drawn anew at every step.
+- lengths: for the GPT, texts of T tokens, with T drawn at every step.
 
-Everybody does the whole step, forward and backward pass included, one after the other on the same
-batch, in an order drawn at each step. The times are in ordinary passes, which fill `.grad`: the
-sum of a contender's times over the sum of the ordinary ones at the same steps. A contender that
-has used up its seconds stops after ten steps or more; how many it did is stored. Two steps before
-the first measured one are compared with the floor (whole_steps.py), and rows with one backward
-pass of the losses' weighted sum. Peers come from requirements.txt beside this file.
+The contenders run the whole step, forward and backward pass included, one after the other on the
+same batch, in an order drawn at each step. The times are in ordinary passes, which fill `.grad`:
+the sum of a contender's times over the sum of the ordinary ones at the same steps. A contender
+that has used up its seconds stops after ten steps or more; the number of its steps is stored. Two
+steps before the first measured one are compared with the floor (whole_steps.py), and rows with one
+backward pass of the losses' weighted sum. Peers come from requirements.txt beside this file.
 
-Whoever makes fresh rows at every step pays for fresh memory, up to five times what the rest costs
-by default (Linux, glibc); `--setting "kept memory"` measures, and stores apart, without that.
+Allocating new rows at every step costs up to five times as much as the rest by default (Linux,
+glibc); `--setting "kept memory"` measures without that, and stores the result separately.
 """
 
 import argparse
@@ -69,7 +69,7 @@ def new_lengths(case: Case, rng: np.random.Generator) -> Batches:
 
 @dataclass(frozen=True)
 class Picked:
-    """A case whose loss is written out: minus the label's own log-probability is picked."""
+    """A case with the cross-entropy written as log_softmax and a gather or an index."""
 
     case: Case
     by_gather: bool
@@ -78,7 +78,7 @@ class Picked:
         return getattr(self.case, name)
 
     def losses(self, output: Tensor, y: Tensor) -> Tensor:
-        """Return (B,), from scores (B, classes), or (B, T, classes): the mean over T."""
+        """Return (B,), from logits (B, classes), or from (B, T, classes) as the mean over T."""
         logp = torch.log_softmax(output, -1)
         if self.by_gather:
             picked = logp.gather(-1, y[..., None])[..., 0]
@@ -106,7 +106,7 @@ SCENARIOS = {
 
 
 def measure_scenario(case: Case, scenario: str, options: argparse.Namespace) -> dict:
-    """Return quantity -> contender -> what `measured` found, in one scenario."""
+    """Return quantity -> result of `measured` in one scenario; rows in "fixed" alone."""
     batches_of, written = SCENARIOS[scenario]
     found = {}
     for quantity, builders in CONTENDERS.items():
@@ -118,7 +118,7 @@ def measure_scenario(case: Case, scenario: str, options: argparse.Namespace) -> 
 
 
 def against_fixed(found: dict) -> dict:
-    """Return quantity -> contender -> mean Poisson step over mean fixed step, in passes."""
+    """Return quantity -> contender -> ratio of mean steps in passes, Poisson over fixed."""
     fixed, poisson = found["fixed"], found["Poisson"]
     return {
         quantity: {
@@ -152,7 +152,7 @@ def _cell(cell: dict | str, contender: str, steps: int) -> str:
 
 
 def measure_all(options: argparse.Namespace) -> None:
-    """Measure, print and store in the setting of memory that this process was started in."""
+    """Measure, print and store all models in the memory setting of this process."""
     warnings.simplefilter("ignore")  # the peers' own
     stored = head("mean training step with norms, clipped sums, rows: in ordinary passes, and ms")
     stored |= {"steps": options.steps, "seconds": options.seconds, "setting": options.setting}

@@ -1,11 +1,10 @@
 """Time and memory of the rungs loop, vmap and jit of TD(0) rows against the batch size.
 
 The unit of time is one uncompiled ``grad`` of one transition in the same backend, so the numbers
-are ratios: what the whole batch costs, in single gradients. Medians of rounds in which every
-rung of a backend takes its turn; loops of many seconds are timed once. The first call
-(compilation) is apart. Memory is the peak that
-one call of the NumPy backend adds to the rows it returns, in units of the rows of 1,024 samples,
-counted by tracemalloc. Run it from the root:
+are ratios: the time of the whole batch in single gradients. They are medians of rounds in which
+every rung of a backend takes its turn; loops of many seconds are timed once. The first call
+(compilation) is left out. Memory is the peak that one call of the NumPy backend adds to the rows
+it returns, in units of the rows of 1,024 samples, counted by tracemalloc. Run it from the root:
 
     python benchmarks/td0_ladder.py --save
 """
@@ -36,7 +35,7 @@ def batch(backend, size: int) -> list:
 
 
 def seconds(call, repeat: int) -> float:
-    """Return the time of one call, averaged over ``repeat`` calls in a row."""
+    """Return the mean time of a call in seconds, over ``repeat`` calls in a row."""
     start = time.perf_counter()
     for _ in range(repeat):
         getattr(call(), "block_until_ready", int)()  # JAX returns before it has finished
@@ -44,7 +43,7 @@ def seconds(call, repeat: int) -> float:
 
 
 def measure(name: str, rounds: int) -> dict:
-    """Return {rung: {batch size: time in single gradients}} for one backend."""
+    """Return {rung: {batch size: median time in single gradients}} for one backend."""
     module = ps.backend(name)
     rungs = {
         "loop": ps.loop_grad(ps.td_loss),
@@ -85,7 +84,7 @@ def measure(name: str, rounds: int) -> dict:
 
 
 def memory() -> dict:
-    """Return {rung: {batch size: peak beyond the rows}} for the NumPy backend."""
+    """Return {rung: {batch size: peak beyond the rows, in rows of 1,024 samples}} for NumPy."""
     rungs = {
         "vmap": ps.per_sample_grad(ps.td_loss),
         "jit": ps.per_sample_grad(ps.td_loss, jit=True),

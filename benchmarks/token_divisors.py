@@ -1,11 +1,11 @@
-"""Train a small transformer on rewards with three divisors, and watch whose answers get longer.
+"""Train a small transformer on rewards with three loss divisors, and measure its answers' lengths.
 
     python benchmarks/token_divisors.py --save
 
 The prompt is two digits. An answer is one digit, then any number of "um", then END, cut off after
 eight tokens. The reward is 1 if the digit is the sum modulo 10, else 0, whatever follows. After
-its digit the model reads a note, which is not counted: "pass" or "fail", or in the second task the
-same word in any case. So only in the first task it is told whether its digit is right.
+its digit the model reads a note, which is not counted: "pass" or "fail", or in the second task one
+word in both cases. So the model is told whether its digit is right in the first task alone.
 - Model: one block, width 32, two heads, LayerNorm before each part.
 - Start, for each seed: 300 steps of Adam (3e-3) on 256 drawn texts. In them half of the digits are
   right, the other half any of the nine others, and an um follows with probability 0.6.
@@ -76,13 +76,13 @@ def written(model, prompts, told, draw):
 
 
 def mask_of(answers):
-    """Return which tokens count: up to the first END, and that too."""
+    """Return a float mask, (B, LIMIT): 1 up to and including the first END, then 0."""
     end = (answers == END).int()
     return (end.cumsum(1) - end == 0).float()
 
 
 def listed(model, told):
-    """Return the share of right digits, and the mean tokens of right and of wrong answers."""
+    """Return [share of right digits, mean tokens of right answers, and of wrong answers]."""
     prompts, digits = SUMS.repeat_interleave(10, 0), torch.arange(10).repeat(100)
     answers = torch.full((1000, LIMIT), UM)
     answers[:, 0] = digits

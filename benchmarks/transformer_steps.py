@@ -2,13 +2,13 @@
 
     OMP_NUM_THREADS=1 python benchmarks/transformer_steps.py --save
 
-The models are those of whole_models.py. Everybody does the forward and the backward pass as well;
-the unit is an ordinary pass on the same batch, which fills `.grad`. The floor is what a person
-would write who knows the model's layers (whole_steps.py), and `torch.func` makes all rows first.
-They run in turn. Times are processor times, which other programs on the machine disturb less, of
-one thread, medians over all rounds. Before that, what they find is compared, and the floor with a
-loop over single samples. Peak memory is that of a process of its own, without what it held before
-the model came.
+The models are those of whole_models.py. The contenders run the forward and the backward pass as
+well; the unit is an ordinary pass on the same batch, which fills `.grad`. The floor is written by
+hand for the model's layers (whole_steps.py), and `torch.func` forms all rows first. They take
+turns. The times are CPU times of one thread, which other programs disturb less than wall-clock
+times, medians over all rounds. Before that, the contenders' results are compared, and the floor's
+with a loop over single samples. Peak memory is that of a separate process, without the memory it
+held before the model was built.
 """
 
 import itertools
@@ -43,7 +43,7 @@ WAYS = (ORDINARY, "record norms", "record clipped sum", "record, fresh")
 
 
 def measured(case: Case, rounds: int) -> dict:
-    """Return quantity -> contender -> ordinary passes and ms of processor time."""
+    """Return quantity -> contender -> median CPU time, in ordinary passes and in ms."""
     found = {}
     for quantity, builders in CONTENDERS.items():
         calls, batches = {name: f(case) for name, f in builders.items()}, [case.batch()]
@@ -65,7 +65,7 @@ def measured(case: Case, rounds: int) -> dict:
 
 
 def peaks(name: str) -> dict[str, float]:
-    """Return way -> MiB at its peak, as whole_models.py measures it; Linux only."""
+    """Return way -> peak memory in MiB, as in `whole_models.peak_of`; Linux only."""
     program = [sys.executable, Path(__file__).with_name("whole_models.py"), "--only", name]
     found = {}
     for way in WAYS:

@@ -6,8 +6,8 @@
 
 One run, all contenders in turn in each round, medians; every contender does the ordinary forward
 and backward pass as well. Before a model is timed, the contenders' numbers are compared. Peers
-come from requirements.txt beside this file. Times are in milliseconds. Memory is in MiB, at the
-peak of a second call and less what was held before, each contender in a process of its own.
+come from requirements.txt beside this file. Times are in milliseconds. Memory is the peak during a
+second call less the memory held before, in MiB, each contender in a separate process.
 """
 
 import argparse
@@ -50,7 +50,7 @@ PRECISIONS = {"float32": (False, False), "TF32": (True, False), "bfloat16": (Tru
 
 
 def measure(case: Case, rounds: int) -> dict:
-    """Return milliseconds of every contender, beside those of the limits in the same rounds."""
+    """Compare the contenders; return median times in ms, also of the limits, and the size."""
     agree(case, {"rows": CHOSEN_ROWS, "sums": CHOSEN_SUMS})
     result: dict = {"parameters": sum(p.numel() for p in case.model().parameters())}
     result |= {"samples": case.size}
@@ -63,7 +63,7 @@ def measure(case: Case, rounds: int) -> dict:
 
 
 def peak_of(case: Case, name: str) -> float | None:
-    """Return the MiB by which a contender's peak is above what was held before it was built."""
+    """Return a contender's peak MiB less that before it was built; None if it cannot run."""
     builder = (LIMITS | CHOSEN_ROWS | CHOSEN_SUMS)[name]
     calls, absent = build({name: builder}, case.of_size(2))
     if absent:
@@ -86,7 +86,7 @@ def peak_of(case: Case, name: str) -> float | None:
 
 
 def memory(model: str, device: str) -> dict:
-    """Return contender -> MiB at its peak, each in a process of its own; Linux only."""
+    """Return contender -> its `peak_of` in MiB, each in a separate process; Linux only."""
     peaks = {}
     for name in ("ordinary pass", *CHOSEN_ROWS, *CHOSEN_SUMS):
         run = [sys.executable, __file__, "--device", device, "--peak-of", name, "--only", model]
@@ -97,7 +97,7 @@ def memory(model: str, device: str) -> dict:
 
 
 def kernels(case: Case) -> dict:
-    """Return contender -> the number of kernels that one call starts on the GPU."""
+    """Return contender -> number of kernels that one call starts on the GPU."""
     counts = {}
     for name, call in build(LIMITS | CHOSEN_ROWS | CHOSEN_SUMS, case)[0].items():
         call()
@@ -124,7 +124,7 @@ def show(name: str, result: dict) -> None:
 
 
 def head(what: str, options: argparse.Namespace) -> dict:
-    """Return what every stored record begins with."""
+    """Return the header of a result, with empty ``cases``."""
     return common.head(what, *PACKAGES, device=options.device) | {"cases": {}}
 
 
@@ -145,7 +145,7 @@ def measure_memory(options: argparse.Namespace, cases: dict[str, Case]) -> None:
 
 
 def measure_all(options: argparse.Namespace, setting: str, cases: dict[str, Case]) -> None:
-    """Measure, print and store all models in the setting that this process runs in."""
+    """Measure, print and store all models in the setting or precision of this process."""
     record = head("whole models: ms for rows, norms, clipped sums", options)
     record |= {"rounds": options.rounds, "setting": setting}
     print(f"\nsetting: {setting}")

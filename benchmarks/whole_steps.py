@@ -1,15 +1,15 @@
 """Whole training steps: the floor by hand, the contenders beside it, and how they are measured.
 
-The floor is what a person would write who knows the model's layers: a forward hook on each layer
-that keeps its input a and its output; the derivatives d of the losses' sum by those outputs, from
+The floor is a program written for the model's layers: a forward hook on each layer that keeps its
+input a and its output; the gradients d of the summed losses with respect to those outputs, from
 one call of `torch.autograd.grad`; and the shortest closed form of each layer. Row i of a layer is
-the gradient of sample i's own loss by the layer's parameters. The parameters require no gradient,
-so that autograd works out none of theirs. Where `.grad` is wanted too, each layer gives it from
-what it has: the sum of its rows where they are formed, one more product where not.
+the gradient of sample i's loss with respect to the layer's parameters. These do not require grad,
+so autograd computes no gradients for them. Where `.grad` is wanted too, each layer computes it
+from its own data: the sum of its rows where they are formed, else one more product.
 
-What is left out, on purpose: every check, layers that are called twice or share a parameter,
-samples that depend on each other, numbers that overflow. Memory is not counted: where the rows of
-a layer are the shortest way to its norms, they are kept for the clipped sum.
+Deliberately left out: every check, layers that are called twice or share a parameter, samples that
+depend on each other, numbers that overflow. Memory is not counted: where the rows of a layer are
+the shortest way to its norms, they are kept for the clipped sum.
 """
 
 import argparse
@@ -44,12 +44,12 @@ Parts = tuple[Tensor, Callable[[list[Weights]], list]]
 
 
 def squared(rows: Tensor) -> Tensor:
-    """Return (B,): |row|^2 of (B, ...)."""
+    """Return the squared norm of each row, (B,), from rows (B, ...)."""
     return torch.linalg.vector_norm(rows.flatten(1), dim=1).square()
 
 
 def from_rows(*rows: Tensor) -> Parts:
-    """The rows themselves, (B, *shape) for each parameter, which are read once for all sums."""
+    """Parts from rows, (B, *shape) for each parameter, which are read once for all sums."""
 
     def sums(weights: list[Weights]) -> list:
         if weights == [None]:
@@ -61,7 +61,7 @@ def from_rows(*rows: Tensor) -> Parts:
 
 
 def from_products(a: Tensor, d: Tensor, squares: Tensor, bias: bool) -> Parts:
-    """No rows: each sum is one product of all inputs and cotangents, a (B T, m), d (B T, n)."""
+    """Parts without rows: a sum is one product of cotangents d (B T, n) and inputs a (B T, m)."""
     T = len(d) // len(squares)
 
     def sums(weights: list[Weights]) -> list:
@@ -72,7 +72,7 @@ def from_products(a: Tensor, d: Tensor, squares: Tensor, bias: bool) -> Parts:
 
 
 def linear(layer: nn.Linear, a: Tensor, d: Tensor) -> Parts:
-    """One position a sample: a (B, m), d (B, n). A row is d_i a_i^T, so |g_i| = |d_i| |a_i|."""
+    """One position per sample: a (B, m), d (B, n). A row is d_i a_i^T, so |g_i| = |d_i| |a_i|."""
     if a.dim() == 3:
         return linear_at_positions(layer, a, d)
     of_a, of_d = torch.linalg.vecdot(a, a), torch.linalg.vecdot(d, d)
@@ -81,11 +81,11 @@ def linear(layer: nn.Linear, a: Tensor, d: Tensor) -> Parts:
 
 
 def linear_at_positions(layer: nn.Linear, a: Tensor, d: Tensor) -> Parts:
-    """T positions a sample: a (B, T, m), d (B, T, n). A row is sum_t d_it a_it^T.
+    """T positions per sample: a (B, T, m), d (B, T, n). A row is sum_t d_it a_it^T.
 
-    A norm takes T^2 (m + n) multiplications a sample from products of pairs of positions, and
-    T m n from the row. The shorter of the two is taken for clipped sums as well (measured: rows
-    are ahead at T = 64 and pairs at T = 16, for widths of 64 to 256).
+    A norm takes T^2 (m + n) multiplications per sample from products of pairs of positions, and T
+    m n from the row. The shorter of the two is taken for clipped sums as well (measured: rows are
+    ahead at T = 64 and pairs at T = 16, for widths of 64 to 256).
     """
     (_, T, m), n = a.shape, d.shape[2]
     bias = [] if layer.bias is None else [d.sum(1)]
@@ -118,8 +118,8 @@ def layer_norm(layer: nn.LayerNorm, a: Tensor, d: Tensor) -> Parts:
 def embedding(layer: nn.Embedding, a: Tensor, d: Tensor) -> Parts:
     """Rows, (B, words, m): equal tokens of a sample, a (B, T), are added before squaring.
 
-    That is the shortest way for a table of few words; for one of many, give each pair of sample
-    and word that occurs a number (`torch.unique`), and add into as many vectors.
+    This is the shortest way for a small vocabulary. For a large one, number the pairs of sample
+    and word that occur (`torch.unique`), and add into one vector for each pair.
     """
     words, m = layer.weight.shape
     places = (a + words * torch.arange(len(a))[:, None]).flatten()
@@ -128,7 +128,7 @@ def embedding(layer: nn.Embedding, a: Tensor, d: Tensor) -> Parts:
 
 
 def added(layer: Added, a: Tensor, d: Tensor) -> Parts:
-    """Rows of an array that is added to each sample: the derivatives themselves."""
+    """Rows of an array that is added to each sample: the cotangents d themselves."""
     return from_rows(d)
 
 
@@ -157,7 +157,10 @@ def watch(model: nn.Module) -> list[tuple]:
 
 
 def floor(case: Case, clip: bool, grad: bool, max_norm: float = MAX_NORM) -> Callable:
-    """Return a call for one batch: squared norms (B,), or name -> clipped sum."""
+    """Return call(x, y): squared norms (B,), or with ``clip`` name -> clipped sum.
+
+    With ``grad`` the call fills `.grad` too. The default batch is the case's.
+    """
     model, (x, y) = case.model().requires_grad_(False), case.batch()
     seen = watch(model)
 
@@ -183,7 +186,10 @@ def parts_of(case: Case, model: nn.Module, seen: list[tuple], x: Tensor, y: Tens
 
 
 def answer(found: list, clip: bool, grad: bool, max_norm: float):
-    """Put the layers together: one norm over all parameters, then each one's sums."""
+    """Return squared norms (B,) over all parameters, or with ``clip`` name -> clipped sum.
+
+    With ``grad`` also write the sums of the rows to `.grad`.
+    """
     squares = torch.stack([squares for *_, (squares, _) in found]).sum(0)
     weights = [(max_norm / squares.sqrt()).clamp(max=1)] if clip else []
     weights += [None] if grad else []
@@ -198,7 +204,7 @@ def answer(found: list, clip: bool, grad: bool, max_norm: float):
 
 
 def clipped(rows: dict[str, Tensor], max_norm: float = MAX_NORM) -> dict[str, Tensor]:
-    """Return name -> sum of the rows, each at most ``max_norm`` long, from the rows."""
+    """Return name -> clipped sum of the rows, each scaled to a norm of at most ``max_norm``."""
     return weighted(rows, (max_norm / squared_norms(rows).sqrt()).clamp(max=1))
 
 
@@ -213,7 +219,7 @@ def squared_norms(rows: dict[str, Tensor]) -> Tensor:
 
 
 def compare(who: str, found, expected, tolerance: float) -> None:
-    """Raise unless two answers agree, each array relative to its own largest number."""
+    """Raise AssertionError unless shapes agree, and numbers up to ``tolerance`` x the largest."""
     pairs = [(found, expected)]
     if isinstance(expected, dict):
         pairs = [(found[name], expected[name]) for name in expected]
@@ -224,7 +230,7 @@ def compare(who: str, found, expected, tolerance: float) -> None:
 
 
 def rows_by_loop(case: Case, model: nn.Module, x: Tensor, y: Tensor) -> dict[str, Tensor]:
-    """Return name -> (B, *shape): one backward pass for each sample."""
+    """Return name -> rows, (B, *shape), by one backward pass for each sample."""
     names, parameters = zip(*model.named_parameters(), strict=True)
     each = [
         torch.autograd.grad(case.losses(model(x[i : i + 1]), y[i : i + 1]).sum(), parameters)
@@ -238,7 +244,8 @@ def rows_by_loop(case: Case, model: nn.Module, x: Tensor, y: Tensor) -> dict[str
 def check(case: Case, tolerance: float = 1e-10) -> None:
     """Compare the floor of five samples with a loop, in float64: each layer, then the whole.
 
-    The bound is the median norm, so that some samples are clipped and others are not.
+    The bound is the median norm, so some samples are clipped and others are not. Raise
+    AssertionError if they differ.
     """
     few = case.of_size(5)
     x, y = few.batch()
@@ -265,7 +272,7 @@ def check(case: Case, tolerance: float = 1e-10) -> None:
 
 
 def of_rows(read: Callable, builder: Callable) -> Callable:
-    """Return a builder of what ``read`` makes of a contender's rows."""
+    """Return a builder of calls that apply ``read`` to the rows of another builder's call."""
 
     def built(case: Case) -> Callable:
         call = builder(case)
@@ -275,7 +282,7 @@ def of_rows(read: Callable, builder: Callable) -> Callable:
 
 
 def fill(case: Case) -> Callable:
-    """Write the rows' numbers once, without a pass: with the ordinary pass the limit of rows."""
+    """Return call(x, y) that writes the rows' numbers: with a pass, a lower limit for rows."""
     call = contenders.fill(case)
 
     def write(x: Tensor, y: Tensor) -> None:
@@ -319,10 +326,10 @@ def fixed(case: Case, rng: np.random.Generator) -> Batches:
 
 
 def warm_up(case: Case, quantity: str, calls: dict, batches: Batches) -> None:
-    """Let everybody do two batches, and compare what is found.
+    """Run every call on two batches; raise AssertionError if an answer is wrong by more than 1e-3.
 
     Norms and clipped sums are compared with the floor. Rows are summed with weights that differ
-    from sample to sample: one backward pass of the losses' weighted sum gives the same.
+    from sample to sample, and compared with one backward pass of the losses' weighted sum.
     """
     expected_of = (
         weighted_sum if quantity == "rows" else floor(case, quantity == "clipped sum", False)
@@ -351,7 +358,10 @@ def weighted_sum(case: Case, x: Tensor, y: Tensor) -> dict[str, Tensor]:
 def measure(
     calls: dict, batches: Batches, steps: int, seconds: float, clock: Callable = time.perf_counter
 ) -> dict:
-    """Return contender -> its mean step in ordinary passes and ms, and its number of steps."""
+    """Return contender -> mean time of a step, in ordinary passes and in ms, and number of steps.
+
+    A contender runs at most ``steps`` steps, and at least ten if they take over ``seconds`` s.
+    """
     names, times, order = list(calls), {name: [] for name in calls}, np.random.default_rng(1)
     for x, y in itertools.islice(batches, steps):
         running = [name for name in names if sum(times[name]) < seconds or len(times[name]) < 10]
@@ -380,7 +390,7 @@ def measured(
     options: argparse.Namespace,
     clock: Callable = time.perf_counter,
 ) -> dict:
-    """Return contender -> what `measure` found after a warm-up, or why it cannot run."""
+    """Return contender -> result of `measure` after a warm-up, or the reason why it cannot run."""
     calls, absent = contenders.build(builders, case)
     warm_up(case, quantity, calls, batches)
     calls = {ORDINARY: contenders.ordinary(case)} | calls
@@ -392,6 +402,6 @@ def measured(
 
 
 def head(what: str) -> dict:
-    """Return what a stored result begins with."""
+    """Return the header of a result, with the number of threads and empty ``cases``."""
     start = common.head(what, "numpy", "torch", "opacus")
     return start | {"threads": torch.get_num_threads(), "cases": {}}

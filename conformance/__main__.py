@@ -21,7 +21,7 @@ def arguments() -> argparse.Namespace:
 
 
 def adapters(chosen: str) -> list:
-    """Return the adapters whose library is installed."""
+    """Return the installed adapters whose name contains ``chosen``; report missing libraries."""
     from conformance.adapters import NAMES, load
 
     found = []

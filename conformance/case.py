@@ -15,7 +15,7 @@ SINGLE = {"dtype": torch.float32, "tolerance": 1e-4}
 
 
 class Draw:
-    """Random numbers of one batch, from a seed of its own."""
+    """Random arrays of one batch, from a generator seeded by ``key``."""
 
     def __init__(self, *key: Any):
         seed = zlib.crc32(repr(key).encode())
@@ -28,11 +28,11 @@ class Draw:
         return torch.rand(shape, generator=self.generator, dtype=torch.float64)
 
     def integers(self, low: int, high: int, *shape: int) -> Tensor:
-        """Integers from ``low`` to ``high - 1``."""
+        """Return integers from ``low`` to ``high - 1``."""
         return torch.randint(low, high, shape, generator=self.generator)
 
     def permutation(self, n: int) -> Tensor:
-        """A permutation of n samples in which none keeps its place (n > 1)."""
+        """Return a permutation of n samples in which none keeps its place (n > 1)."""
         order = torch.randperm(n, generator=self.generator)
         moved = torch.empty_like(order)
         moved[order] = order.roll(1)
@@ -41,7 +41,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss: (output of the model, batch) -> (B,), and the targets that it needs."""
+    """A loss, (output, batch) -> (B,), and a function that draws its targets."""
 
     name: str
     compute: Callable[[Tensor, dict], Tensor]
@@ -61,8 +61,10 @@ class Case:
     call : (model, batch) -> output, axis 0 counting samples.
     length : another axis length of the model; one batch has that many samples.
     mixing : ``losses[i]`` may depend on the other samples.
+    tolerance : the smallest relative error that is judged wrong.
     late : what changes at the third batch, for a sequence; "" for an ordinary case.
     sgd : steps before which the model takes three steps of SGD, of this ``rate``.
+    sizes : the batch size of each step, if not the default.
     """
 
     name: str
@@ -82,7 +84,7 @@ class Case:
     sizes: tuple[int, ...] = ()
 
     def build(self) -> nn.Module:
-        """Return the model with its first parameters."""
+        """Return the model with its initial parameters, the same at every call."""
         torch.manual_seed(zlib.crc32(self.name.encode()))
         return self.make().to(self.dtype)
 
@@ -91,7 +93,7 @@ class Case:
         return self.sizes or (LATE_SIZES if self.late else (*SIZES, self.length, 7))
 
     def updates(self) -> tuple[int, ...]:
-        """Return the steps before which the parameters are changed."""
+        """Return the steps before which the parameters are changed by SGD."""
         return self.sgd if self.late else (len(self.steps()) - 1,)
 
     def losses_of(self, loss: Loss) -> Callable[[Any, dict], Tensor]:
@@ -118,7 +120,7 @@ class Case:
         return value.to(self.dtype) if floating else value
 
     def axis(self, name: str, value: Any) -> int | None:
-        """Return which axis of an entry of the batch counts samples; None if it is shared."""
+        """Return the axis of a batch entry that counts samples, None if the entry is shared."""
         shared = not isinstance(value, Tensor) or value.ndim == 0
         return None if shared else self.axes.get(name, 0)
 

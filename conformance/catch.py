@@ -1,18 +1,18 @@
-"""Which wrong entries would the check for anybody's rows catch? ``python -m conformance.catch``.
+"""Count the wrong batches that the check of check.py catches: ``python -m conformance.catch``.
 
 It runs every line of results.json that has a wrong batch again, compares the verdicts with the
-stored ones, and makes the check of check.py on each batch. With ``--save`` it writes catch.json.
+stored ones, and applies the check to each batch. With ``--save`` it writes catch.json.
 
 - weighting: a random weighting of the losses, or for a library that gives norms only the norm of
-  one random sample; an exception of the shapes counts as caught.
-- sum: the same with all weights 1, so the plain sum of the rows against ``.grad``.
+  one random sample; wrong shapes count as caught.
+- sum: weights 1, so the plain sum of the rows is compared with ``.grad``.
 - permuted: the rows (or norms) of a permuted batch are the permuted rows.
 
-Of the entries it counts, too, those with another number of rows than samples, and after which
-Opacus' optimizer stops as it clips and sums them.
+It also counts the batches whose number of rows is not that of the samples, and those on whose rows
+Opacus' optimizer raises an exception when it clips and sums them.
 
-Right batches are checked too, of the same lines and of the same tasks in persample and torch.func:
-what the check reports there is a false alarm.
+Right batches are checked too, of these lines and of persample and torch.func on the same tasks: an
+error that the check reports there is a false alarm.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def stored_lines() -> dict[tuple, dict]:
 
 
 def chosen(lines: dict[tuple, dict]) -> list[dict]:
-    """Return the lines with a wrong batch, and what the control libraries did on their tasks."""
+    """Return the lines with a wrong batch, and the control libraries' lines of the same tasks."""
     kinds = tables.read("families.json")
     lines = {
         key: line
@@ -66,7 +66,7 @@ def chosen(lines: dict[tuple, dict]) -> list[dict]:
 def weighting(answer: dict, task: Task, plain: Any, step: Step, ones: bool = False) -> float:
     """Return the error that the check finds, on a copy of the model without the library.
 
-    With all weights 1 in place of random ones, norms are left out.
+    It is `FAILED` for wrong shapes. With ``ones`` all weights are 1, and norms are left out.
     """
     model = copy.deepcopy(plain)
     losses = task.losses(model, dict(step.batch))
@@ -91,7 +91,10 @@ def weighting(answer: dict, task: Task, plain: Any, step: Step, ones: bool = Fal
 
 
 def permuted(answer: dict, again: dict, order: Tensor) -> float:
-    """Return how far the answer to a permuted batch is from the permuted answer."""
+    """Return the largest relative error of the answer to a permuted batch.
+
+    The expected answer is the permuted one; for wrong shapes the error is `FAILED`.
+    """
     found = [0.0]
     pairs = [(answer["rows"][k], r) for k, r in again.get("rows", {}).items() if r is not None]
     if "squared_norms" in answer:
@@ -110,7 +113,7 @@ def reordered(task: Task, batch: dict, order: Tensor) -> dict:
 
 
 def entries(adapter: Any, task: Task, steps: list[Step]) -> Iterator[dict]:
-    """Run a line as `run.run` does; of each answer say its verdict and what the check finds."""
+    """Run a line as `run.run` does; yield for each batch its verdict and the errors found."""
     model, plain = None, task.case.build()
     for number, step in enumerate(steps):
         oracle.set_parameters(plain, step.parameters)
@@ -147,7 +150,7 @@ def entries(adapter: Any, task: Task, steps: list[Step]) -> Iterator[dict]:
 
 
 def copied(answer: dict) -> dict:
-    """Return an answer that the library's next call does not change."""
+    """Return a copy of an answer, as the library's next call may change the original."""
     return {
         what: {k: None if v is None else v.detach().clone() for k, v in value.items()}
         if isinstance(value, dict)
@@ -161,7 +164,7 @@ def bound(task: Task) -> float:
 
 
 def caught(entry: dict, limit: float) -> dict[str, bool]:
-    """Return for each check whether it reports the entry."""
+    """Return {check: whether its error is above ``limit``} of a batch."""
     return {what: not entry.get(what, 0.0) <= limit for what in CHECKS}
 
 
@@ -177,7 +180,10 @@ def run_line(adapter: Any, line: dict) -> list[dict]:
 
 
 def summary(runs: list[tuple[dict, list[dict]]]) -> dict:
-    """Return the counts, by library: entries, and lines by how many batches were tried."""
+    """Return the counts of batches and lines, and of those caught, by library.
+
+    A line counts as caught by its first, its first two or all its batches.
+    """
     counts: dict[str, dict] = {}
     families = tables.read("families.json")["families"]
     parts = ("wrong", "right", "lines", "stops of a kind")

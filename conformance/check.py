@@ -1,11 +1,15 @@
-"""A check for anybody's rows: a random weighting of the losses, and one backward pass."""
+"""Check rows from any source by one backward pass: a random weighted sum, or a random norm.
+
+The error of a sum is the largest over the parameters, each relative to the largest entry of its
+gradient (plus 1 % of the largest of all); wrong shapes raise AssertionError.
+"""
 
 import torch
 
 
 # [check]
 def error_of_rows(rows, losses, parameters, w=None):
-    """Compare a random weighting of the rows with one backward pass."""
+    """Return the relative error of a random weighted sum of the rows."""
     shapes = [(len(losses), *p.shape) for p in parameters]
     assert [r.shape for r in rows] == shapes, "not one row for each sample"
     if w is None:  # weights for rows of length 1, so that each counts
@@ -22,7 +26,7 @@ def error_of_rows(rows, losses, parameters, w=None):
 
 # [norms]
 def error_of_norms(norms, losses, parameters):
-    """Compare the norm of one random row with one backward pass."""
+    """Return the relative error of the norm of one random row."""
     i = torch.randint(len(losses), ())
     grads = torch.autograd.grad(losses[i], parameters, materialize_grads=True)
     norm = torch.cat([grad.flatten() for grad in grads]).norm()

@@ -1,4 +1,4 @@
-"""The losses: each gives one number for each sample."""
+"""The losses: each returns one number per sample, (B,)."""
 
 import torch
 from torch import Tensor
@@ -10,7 +10,7 @@ IGNORED = -100
 
 
 def like_output(draw: Draw, shape: tuple, batch: dict) -> dict:
-    """Targets of the output's own shape."""
+    """Draw targets of the output's shape."""
     return {"y": draw.normal(*shape)}
 
 
@@ -19,12 +19,12 @@ def zeros_and_ones(draw: Draw, shape: tuple, batch: dict) -> dict:
 
 
 def labels(draw: Draw, shape: tuple, batch: dict) -> dict:
-    """One class and one weight for each sample."""
+    """Draw one class and one weight for each sample, (B,) each."""
     return {"y": draw.integers(0, shape[1], shape[0]), "w": 0.5 + draw.uniform(shape[0])}
 
 
 def token_labels(draw: Draw, shape: tuple, batch: dict) -> dict:
-    """One class for each token, some of them ignored, and a length for each sample."""
+    """Draw a class for each token, (B, T), some `IGNORED`; length and class for each sample."""
     y = draw.integers(0, shape[2], shape[0], shape[1])
     length = draw.integers(1, shape[1] + 1, shape[0])
     y[torch.arange(shape[1]) >= length[:, None]] = IGNORED
@@ -69,7 +69,7 @@ def smoothed(out: Tensor, batch: dict) -> Tensor:
 
 
 def one_by_one(out: Tensor, batch: dict) -> list[Tensor]:
-    """Return the loss of each sample, computed alone, as a list of numbers."""
+    """Return the cross-entropy of each sample, computed alone, as a list of 0-d tensors."""
     return [F.cross_entropy(one, y) for one, y in zip(out, batch["y"], strict=True)]
 
 
@@ -89,7 +89,7 @@ def written(out: Tensor, batch: dict) -> Tensor:
 
 
 def token_sum(out: Tensor, batch: dict) -> Tensor:
-    """Cross entropy of the flattened tokens, ignored labels left out, summed."""
+    """Cross-entropy of the flattened tokens, without ignored labels, summed by sample: (B,)."""
     flat = F.cross_entropy(
         out.flatten(0, 1), batch["y"].flatten(), reduction="none", ignore_index=IGNORED
     )
@@ -97,7 +97,7 @@ def token_sum(out: Tensor, batch: dict) -> Tensor:
 
 
 def token_mean(out: Tensor, batch: dict) -> Tensor:
-    """Mean over the tokens that count, with the classes on axis 1."""
+    """Mean cross-entropy of a sample's tokens, without ignored labels: (B,). Classes on axis 1."""
     losses = F.cross_entropy(
         out.transpose(1, 2), batch["y"], reduction="none", ignore_index=IGNORED
     )
@@ -105,20 +105,20 @@ def token_mean(out: Tensor, batch: dict) -> Tensor:
 
 
 def token_gather(out: Tensor, batch: dict) -> Tensor:
-    """Log-likelihood of the labels, padding masked."""
+    """Negative log-likelihood summed over a sample's labels, padding masked: (B,)."""
     y = batch["y"]
     chosen = out.log_softmax(2).gather(2, y.clamp(min=0)[..., None]).squeeze(2)
     return -(chosen * (y != IGNORED)).sum(1)
 
 
 def last(out: Tensor, batch: dict) -> Tensor:
-    """Cross entropy at the end of each sequence."""
+    """Cross-entropy at the last position of each sequence: (B,)."""
     ends = out[torch.arange(len(out)), batch["length"] - 1]
     return F.cross_entropy(ends, batch["label"], reduction="none")
 
 
 def info_nce(out: Tensor, batch: dict) -> Tensor:
-    """Contrastive: each output against its target, and against all other outputs."""
+    """InfoNCE, (B,): each output with its target as positive, all other outputs as negatives."""
     z = F.normalize(out.flatten(1), dim=1)
     positive = (z * F.normalize(batch["y"].flatten(1), dim=1)).sum(1, keepdim=True)
     others = (z @ z.T).masked_fill(torch.eye(len(z), dtype=torch.bool), -1e9)
@@ -126,7 +126,7 @@ def info_nce(out: Tensor, batch: dict) -> Tensor:
 
 
 def centred(out: Tensor, batch: dict) -> Tensor:
-    """Squared errors less their mean over the batch."""
+    """Squared errors minus their mean over the batch: (B,)."""
     losses = squared_error(out, batch)
     return losses - losses.mean()
 

@@ -13,12 +13,15 @@ Rows = dict[str, Tensor]
 
 
 def trained(model: nn.Module) -> dict[str, Tensor]:
-    """Return the parameters that have rows."""
+    """Return {name: parameter} of the parameters that require grad."""
     return {k: p for k, p in model.named_parameters() if p.requires_grad}
 
 
 def gradient(model: nn.Module, loss: Tensor) -> Rows:
-    """Return the gradient of one number; a parameter it does not depend on has zeros."""
+    """Return {name: gradient of the scalar ``loss``}, zeros for parameters without one.
+
+    It overwrites ``.grad``.
+    """
     model.zero_grad(set_to_none=True)
     loss.backward()
     parameters = trained(model).items()
@@ -26,14 +29,14 @@ def gradient(model: nn.Module, loss: Tensor) -> Rows:
 
 
 def loop_rows(case: Case, losses: Callable, model: nn.Module, batch: dict, size: int) -> Rows:
-    """Return the rows from each sample alone, as a batch of one."""
+    """Return {name: rows}, (B, *shape), from each sample alone, as a batch of one."""
     model = copy.deepcopy(model)
     found = [gradient(model, losses(model, case.sample(batch, i))[0]) for i in range(size)]
     return stack(found)
 
 
 def whole_rows(losses: Callable, model: nn.Module, batch: dict) -> Rows:
-    """Return the rows from the whole batch: one backward pass from each of its losses."""
+    """Return {name: rows}, by one backward pass from each loss of the whole batch."""
     model = copy.deepcopy(model)
     size = len(losses(model, batch))
     return stack([gradient(model, losses(model, batch)[i]) for i in range(size)])
@@ -44,7 +47,7 @@ def stack(rows: list[Rows]) -> Rows:
 
 
 def true_rows(case: Case, loss: Loss, model: nn.Module, batch: dict, size: int) -> Rows:
-    """Return row i = d losses[i] / d parameters."""
+    """Return {name: rows}; row i is the gradient of losses[i] with respect to the parameter."""
     losses = case.losses_of(loss)
     if case.mixing or loss.mixing:
         return whole_rows(losses, model, batch)
@@ -63,7 +66,7 @@ def clipped_sum(rows: Rows, max_norm: float, epsilon: float = 0.0) -> Rows:
 
 
 def sgd(case: Case, loss: Loss, model: nn.Module, batch: dict) -> None:
-    """Take three steps of SGD on the mean loss of a batch, in place."""
+    """Take three SGD steps on the mean loss, in place; a gradient is divided by 1 + its norm."""
     copied = copy.deepcopy(model)
     for _ in range(3):
         found = gradient(copied, case.losses_of(loss)(copied, batch).mean())
@@ -78,7 +81,7 @@ def parameters(model: nn.Module) -> dict[str, Tensor]:
 
 
 def set_parameters(model: nn.Module, values: dict[str, Any]) -> None:
-    """Write values into a live model, in place."""
+    """Write values into the model's parameters, in place."""
     with torch.no_grad():
         for name, p in model.named_parameters():
             p.copy_(values[name])

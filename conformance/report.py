@@ -17,7 +17,7 @@ SYMBOLS = {RIGHT: "right", REFUSED: "refused", WRONG: "**WRONG**", CRASH: "*cras
 
 
 def show(line: dict) -> None:
-    """Print what is not right."""
+    """Print a line's verdicts, with its errors or messages, unless all are right or "no twin"."""
     bad = [v for v in line["verdicts"] if v not in (RIGHT, NO_TWIN)]
     if bad:
         said = line.get("errors") or line.get("messages")
@@ -33,7 +33,7 @@ def of_libraries(lines: list[dict]) -> dict[str, list[dict]]:
 
 
 def totals(lines: list[dict]) -> str:
-    """Return a table of batches by library and verdict."""
+    """Return a Markdown table of the numbers of batches by library and verdict."""
     table = [
         "| library | right | refused | WRONG | of these by shape | crash "
         "| models without a wrong batch | a call, in passes (median) |",
@@ -53,7 +53,7 @@ def totals(lines: list[dict]) -> str:
 
 
 def matrix(lines: list[dict]) -> str:
-    """Return models by libraries: the worst verdict over losses and batches."""
+    """Return a Markdown table, models by libraries: the worst verdict over losses and batches."""
     libraries = list(of_libraries(lines))
     cells: dict[str, dict[str, list[str]]] = {}
     for line in lines:
@@ -67,7 +67,7 @@ def matrix(lines: list[dict]) -> str:
 
 
 def largest(line: dict) -> str:
-    """Return the largest error of a line, in words."""
+    """Return the largest error of a line as text."""
     found = list(line["errors"].values())
     numbers = [e for e in found if not isinstance(e, str)]
     words = sorted({f"other {e}" if e == "shape" else e for e in found if isinstance(e, str)})
@@ -75,7 +75,7 @@ def largest(line: dict) -> str:
 
 
 def entries(lines: list[dict], verdict: str) -> str:
-    """Return the list of all lines that have a verdict."""
+    """Return a Markdown list of the lines that have this verdict."""
     found = []
     for line in lines:
         places = [n for n, v in enumerate(line["verdicts"]) if v == verdict]
@@ -90,7 +90,7 @@ def entries(lines: list[dict], verdict: str) -> str:
 
 
 def batches(line: dict, places: list[int]) -> str:
-    """Return which batches are meant, with their sizes."""
+    """Return the numbers and sizes of the batches at these places, as text."""
     if len(places) == len(line["sizes"]):
         return "all batches"
     named = ", ".join(f"{n + 1} (B = {line['sizes'][n]})" for n in places)
@@ -98,7 +98,7 @@ def batches(line: dict, places: list[int]) -> str:
 
 
 def by_model(lines: list[dict], verdict: str) -> str:
-    """Return one line for each model that has a verdict: its first message."""
+    """Return a Markdown list of the models that have this verdict, each with its first message."""
     first: dict[str, str] = {}
     for line in lines:
         if verdict in line["verdicts"]:
@@ -107,7 +107,7 @@ def by_model(lines: list[dict], verdict: str) -> str:
 
 
 def lists(lines: list[dict]) -> str:
-    """Return every wrong entry, and for persample what it refuses and where it crashes."""
+    """Return sections by library: wrong lines, then crashes and refusals, mostly by model."""
     parts = []
     for library, mine in sorted(of_libraries(lines).items(), key=lambda p: p[0] != "persample"):
         parts.append(f"## {library}: wrong\n\n{entries(mine, WRONG)}")

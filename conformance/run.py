@@ -12,14 +12,14 @@ TIMED = 1  # the batch that is timed: the second, of the first one's size
 
 
 def start(adapter: Any, task: Task, step: Step) -> tuple[Any, Any]:
-    """Return a live model with the parameters of a step, and the library on it."""
+    """Return a model with the parameters of a step, and an adapter made for it."""
     model = task.case.build()
     oracle.set_parameters(model, step.parameters)
     return model, adapter.Adapter(model, task)
 
 
 def answer(library: Any, task: Task, step: Step, repeat: int) -> tuple[dict, float]:
-    """Return the library's answer to a batch, and the median time of some calls."""
+    """Return the library's answer to a batch, and the median time of ``repeat`` calls in s."""
     times = []
     for _ in range(repeat):
         begin = time.perf_counter()
@@ -31,8 +31,8 @@ def answer(library: Any, task: Task, step: Step, repeat: int) -> tuple[dict, flo
 def run(adapter: Any, task: Task, steps: list[Step]) -> dict:
     """Return the verdicts of all batches of a task, as one line of the results.
 
-    The model lives through the whole sequence. After an exception the library starts anew, on a
-    fresh model with the parameters of the next batch.
+    The model lives through the whole sequence. After an exception the adapter is made again, on a
+    new model with the parameters of the next batch.
     """
     found: list[dict] = []
     model, seconds = None, None
@@ -59,7 +59,7 @@ def run(adapter: Any, task: Task, steps: list[Step]) -> dict:
 
 
 def line(adapter: Any, task: Task, steps: list[Step], found: list[dict], seconds) -> dict:
-    """Return what is kept: verdicts, errors of wrong batches, first messages, time in passes."""
+    """Return a line of the results: verdicts, errors, first messages, time in ordinary passes."""
     kept = {
         "library": adapter.NAME,
         "model": task.case.name,

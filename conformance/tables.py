@@ -48,13 +48,13 @@ def read(name: str) -> dict:
 
 
 def kind_of(line: dict, families: dict[str, str]) -> str:
-    """Return the last kind whose pattern fits the model and its loss."""
+    """Return the last kind whose pattern matches the model and its loss."""
     text = f"{line['model']} / {line['loss']}"
     return [kind for kind, pattern in families.items() if re.search(pattern, text)][-1]
 
 
 def lines() -> list[dict]:
-    """Return the lines of the suite, and those of Opacus with functorch, that the page counts."""
+    """Return the lines that the page counts: those of the suite, and of Opacus with functorch."""
     kinds = read("families.json")
     functorch = [x for x in read("variants.json")["lines"] if x["library"] == "Opacus, functorch"]
     each = read("results.json")["lines"] + functorch
@@ -62,12 +62,12 @@ def lines() -> list[dict]:
 
 
 def mixing() -> set[tuple[str, str]]:
-    """Return the models, with their losses, where samples mix: torch.func is asked for jacrev."""
+    """Return {(model, loss)} where samples mix, so that torch.func is tested by jacrev."""
     return {(c.name, x.name) for c in cases() for x in c.losses if c.mixing or x.mixing}
 
 
 def with_replaced() -> list[dict]:
-    """Return the lines of models whose layers a library replaced with the same outputs."""
+    """Return the lines of models whose replaced layers keep the outputs, within `TOLERANCE`."""
     variants = read("variants.json")
     differ = variants["header"]["outputs differ by"]
     own = [x for x in variants["lines"] if x["library"] != "Opacus, functorch"]
@@ -75,7 +75,7 @@ def with_replaced() -> list[dict]:
 
 
 def found() -> dict[tuple[str, str], Counter]:
-    """Return how many batches had which verdict, by kind of model (or row) and library.
+    """Return {(kind of model or row of the matrix, library): Counter of verdicts over batches}.
 
     Recurrent layers count in both precisions.
     """
@@ -105,7 +105,7 @@ def rows() -> list[str]:
 
 
 def mark(kind: str, library: str, verdicts: Counter) -> str:
-    """Return the class of a cell of the matrix, "" if nothing was tried."""
+    """Return the CSS class of a cell of the matrix, "" if nothing was tried."""
     if "wrong" in verdicts:
         limits = read("families.json")["known"].get(library.split(",")[0], [])
         return "limit" if kind in limits else "wrong"
@@ -116,7 +116,7 @@ def mark(kind: str, library: str, verdicts: Counter) -> str:
 
 
 def marks() -> dict[tuple[str, str], str]:
-    """Return the class of every cell."""
+    """Return {(row, library): CSS class} of the matrix."""
     counts = found()
     return {(k, name): mark(k, name, counts[k, name]) for k in rows() for name in COLUMNS}
 
@@ -155,7 +155,7 @@ def mark_of(line: dict) -> str:
 
 
 def batches() -> str:
-    """Return a table of how many batches had which verdict, by library; each model counts once.
+    """Return a table of the number of batches by library and verdict; each model counts once.
 
     In brackets: how many more there are in the rows with replaced layers.
     """
@@ -184,7 +184,7 @@ def batches() -> str:
 
 
 def caught() -> str:
-    """Return a table of what the check caught, by library."""
+    """Return a table of the number of wrong batches that each check caught, by library."""
     marked: dict[str, Counter] = defaultdict(Counter)
     for line in lines():
         marked[line["library"]][mark_of(line)] += line["verdicts"].count("wrong")
@@ -200,7 +200,7 @@ def caught() -> str:
 
 
 def costs() -> str:
-    """Return a table of times of whole steps, in ordinary passes."""
+    """Return a table of the times of whole steps, in ordinary passes."""
     cases, body = json.loads(TIMES.read_text())["cases"], []
     for model, case in MODELS.items():
         for what, measured in cases[case].items():

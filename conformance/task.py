@@ -14,7 +14,7 @@ from conformance.case import Case, Loss
 
 @dataclass(frozen=True)
 class Step:
-    """One batch of a task: the parameters it meets and the rows that are true."""
+    """One batch of a task, with the parameters at that step, the true rows and a clipping norm."""
 
     parameters: dict[str, Tensor]
     batch: dict
@@ -42,11 +42,14 @@ class Task:
         return self.case.losses_of(self.loss)(model, batch)
 
     def axes(self, batch: dict) -> dict:
-        """Return which axis of each entry of the batch counts samples; None if shared."""
+        """Return {entry of the batch: axis that counts samples, None if shared}."""
         return {k: self.case.axis(k, v) for k, v in batch.items()}
 
     def steps(self) -> list[Step]:
-        """Return every batch with its true rows, the parameters moving by SGD between them."""
+        """Return a `Step` per batch; its clipping norm is the median norm of the true rows.
+
+        Before the steps in `Case.updates`, SGD changes the parameters.
+        """
         model, found = self.case.build(), []
         for number, size in enumerate(self.case.steps()):
             batch = self.case.draw(self.loss, model, number)
@@ -69,7 +72,7 @@ class Task:
         return rows, oracle.true_rows(case, self.loss, wide, batch, size)
 
     def pass_seconds(self, step: Step) -> float:
-        """Return the median time of five ordinary passes over a batch."""
+        """Return the median time of five ordinary passes over a batch, in seconds."""
         model = self.case.build()
         oracle.set_parameters(model, step.parameters)
         times = []

@@ -1,4 +1,4 @@
-"""Models and losses written again in JAX, as functions of one sample.
+"""The models and losses for JAX, as functions of one sample.
 
 A twin takes the parameters by the names they have in PyTorch, and one sample. Only these models
 are tested with JAX; the others have no twin.

@@ -1,18 +1,16 @@
-"""Libraries in more ways that they document: ``python -m conformance.variants [--save]``.
+"""Test libraries in further documented ways: ``python -m conformance.variants [--save]``.
 
-Opacus
-
-- with the layers that it names as replacements, for models that have an LSTM, GRU, RNN or
+- Opacus with the layers that it names as replacements, for models that have an LSTM, GRU, RNN or
   MultiheadAttention of PyTorch: ``ModuleValidator.fix``, and DPRNN in place of nn.RNN. The truth
   is the loop over samples on the replaced model, which must give the outputs of the original.
-- with ``force_functorch=True``, for every model;
+- Opacus with ``force_functorch=True``, for every model.
+- torch.func with ``generate_vmap_rule`` in a custom Function, which the suite's does not set, and
+  with the gradient of a penalty taken by ``torch.func.grad``.
+- Every library on recurrent layers in float32.
+- BackPACK with its converter (``use_converter=True``), wherever it refused or failed, and on
+  models that the converter was written for.
 
-torch.func with ``generate_vmap_rule`` in an own Function, which the suite's does not set, and with
-the gradient of a penalty taken by ``torch.func.grad``; every library on recurrent layers in
-float32; and BackPACK with its converter (``use_converter=True``), wherever it refused or failed,
-and on models that the converter was written for.
-
-With ``--save`` it writes variants.json, whose lines are those of results.json.
+With ``--save`` it writes variants.json, whose lines are like those of results.json.
 """
 
 import argparse
@@ -51,7 +49,7 @@ RECURRENT = (nn.RNNBase, nn.RNNCellBase)
 
 
 class Functorch(opacus_hooks.Adapter):
-    """As with hooks, but all rows by functorch."""
+    """`opacus_hooks.Adapter` with ``force_functorch=True``: functorch computes all rows."""
 
     def __init__(self, model: nn.Module, task: Task):
         opacus_hooks.ModuleValidator.validate(model, strict=True)
@@ -63,7 +61,7 @@ class Functorch(opacus_hooks.Adapter):
 
 
 class Converted(backpack_.Adapter):
-    """BackPACK on what its converter makes of the model; a layer alone is put in a Sequential.
+    """BackPACK on the model that its converter returns; a single layer is put in a Sequential.
 
     The converter leaves the parameters as they are, so rows have the model's own names.
     """
@@ -75,7 +73,7 @@ class Converted(backpack_.Adapter):
 
 
 def other(adapter, name: str, changed: type, *documented: str) -> SimpleNamespace:
-    """Return an adapter's module with another class, and more messages that are refusals."""
+    """Return a copy of an adapter's module with another class and more refusal messages."""
     more = {"NAME": name, "Adapter": changed, "documented": adapter.documented + documented}
     return SimpleNamespace(**{**vars(adapter), **more})
 
@@ -104,12 +102,12 @@ def has_replaced(case: Case) -> bool:
 
 
 def with_replacement(case: Case) -> Case:
-    """Return the case with Opacus' layers, its name kept so that its batches are the same."""
+    """Return the case with Opacus' layers; its name, and so its batches, stay the same."""
     return dataclasses.replace(case, make=lambda: replaced(case.make()))
 
 
 class Vmapped(Softclip):
-    """The suite's own Function, and PyTorch makes a batching rule of its methods."""
+    """`Softclip` with ``generate_vmap_rule``, so that vmap can batch it."""
 
     generate_vmap_rule = True
 
@@ -127,7 +125,7 @@ def is_penalty(case: Case) -> bool:
 
 
 def func_gradient(model: nn.Module, batch: dict) -> Tensor:
-    """As the suite's own, the gradient with respect to the images being taken by torch.func."""
+    """`penalties.with_gradient`, with the gradient with respect to the images by torch.func."""
 
     def total(x: Tensor) -> tuple[Tensor, Tensor]:
         score = model(x)
@@ -151,8 +149,8 @@ def in_float32(case: Case) -> Case:
     return dataclasses.replace(case, **SINGLE)
 
 
-# What the converter was written for and BackPACK refuses as it comes, since the suite's own
-# LSTM of two layers has two directions, and its operations in place are not modules.
+# Models for the converter that BackPACK alone refuses. The suite's own LSTM of two layers has two
+# directions, and its operations in place are not modules.
 MADE_FOR = (
     Case("LSTM, two layers", lambda: Recurrent(nn.LSTM, num_layers=2), features(6, 3), TOKENS),
     Case(
@@ -165,7 +163,7 @@ MADE_FOR = (
 
 
 def difference(case: Case, changed: Case) -> float:
-    """Return the largest relative difference of the outputs after replacement, first batch."""
+    """Return max |changed outputs - outputs| / max |outputs| on the first batch of a case."""
     task = Task(case, case.losses[0])
     batch = case.draw(task.loss, case.build(), 0)
     with torch.no_grad():
@@ -181,7 +179,7 @@ CHANGES = (
 
 
 def without_numbers() -> set[tuple[str, str]]:
-    """Return the models, with their losses, that BackPACK refused or failed at in any batch."""
+    """Return {(model, loss)} where BackPACK refused or crashed on any batch."""
     lines = json.loads(STORED.read_text())["lines"]
     return {
         (line["model"], line["loss"])
@@ -191,7 +189,10 @@ def without_numbers() -> set[tuple[str, str]]:
 
 
 def trials(case: Case, outputs: dict) -> Iterator[tuple[str, Case, tuple[Loss, ...], list]]:
-    """Yield where the lines belong, the case as it is tried, its losses and the adapters."""
+    """Yield (group, case as it is tried, losses, adapters) of the runs of a case.
+
+    The difference of outputs after a change, or its error, is added to ``outputs``.
+    """
     yield "lines", case, case.losses, [FUNCTORCH]
     single = is_recurrent(case)
     if single:

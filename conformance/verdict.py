@@ -18,7 +18,7 @@ SPOKEN = (NotImplementedError, ValueError, TypeError, RuntimeError)
 
 
 class NoRowsError(NotImplementedError):
-    """A library left no rows for a parameter that has some, and said nothing wrong."""
+    """A library returned no rows for a parameter whose true rows are not all zero: a refusal."""
 
 
 class NoTwinError(Exception):
@@ -26,7 +26,10 @@ class NoTwinError(Exception):
 
 
 def difference(found: Tensor, true: Tensor, top: float) -> float:
-    """Return the largest difference relative to the largest number of the truth."""
+    """Return the largest error relative to ``true``'s largest entry; `SHAPE`, `NOT_FINITE`.
+
+    The divisor is at least `FLOOR` times ``top``.
+    """
     if tuple(found.shape) != tuple(true.shape):
         return SHAPE
     scale = max(float(true.abs().max()), FLOOR * top) or 1.0
@@ -35,7 +38,10 @@ def difference(found: Tensor, true: Tensor, top: float) -> float:
 
 
 def tree_error(found: dict[str, Tensor], true: dict[str, Tensor]) -> float:
-    """Return the largest error over parameters; one left out must be zero."""
+    """Return the largest `difference` over the parameters.
+
+    Raise NoRowsError if a parameter is missing whose true rows are not all zero.
+    """
     top = max(float(t.abs().max()) for t in true.values())
     missing = [k for k, t in true.items() if found.get(k) is None and t.abs().max() > 0]
     if missing:
@@ -45,7 +51,7 @@ def tree_error(found: dict[str, Tensor], true: dict[str, Tensor]) -> float:
 
 
 def errors(answer: dict[str, Any], rows: oracle.Rows, max_norm: float, epsilon: float) -> dict:
-    """Return the error of each thing that a library answered."""
+    """Return {quantity: error} for the rows, squared norms and clipped sum in an answer."""
     found = {}
     if "rows" in answer:
         found["rows"] = tree_error(answer["rows"], rows)
@@ -59,10 +65,11 @@ def errors(answer: dict[str, Any], rows: oracle.Rows, max_norm: float, epsilon: 
 
 
 def judge(answer: dict[str, Any], step: Any, tolerance: float, epsilon: float) -> dict:
-    """Return the errors, smallest over the truths, and the verdict.
+    """Return the verdict, the largest error and the quantities that are wrong.
 
-    Of a 16-bit model there are two truths, sample by sample in its own dtype and in float64; it
-    may be twice as far from the second as the first is.
+    For a 16-bit model there are two true results, the loop in its own dtype and in float64: the
+    smaller error counts, and the bound is at least twice the error of the first against the
+    second.
     """
     every = [errors(answer, rows, step.max_norm, epsilon) for rows in step.truths]
     best = {what: min(e[what] for e in every) for what in every[0]}
@@ -76,7 +83,7 @@ def judge(answer: dict[str, Any], step: Any, tolerance: float, epsilon: float) -
 
 
 def every_answer(rows: oracle.Rows, max_norm: float, epsilon: float) -> dict[str, Any]:
-    """Return rows with the norms and the clipped sum that follow from them."""
+    """Return the rows, and the squared norms and clipped sum computed from them."""
     clipped = oracle.clipped_sum(rows, max_norm, epsilon)
     return {"rows": rows, "squared_norms": oracle.squared_norms(rows), "clipped_sum": clipped}
 
@@ -97,10 +104,11 @@ def raised_by(error: BaseException, packages: tuple[str, ...]) -> bool:
 
 
 def judge_exception(error: BaseException, adapter: Any) -> str:
-    """Return "refused" for an exception that the library means, else "crash".
+    """Return "refused" for a deliberate exception, "no twin" for NoTwinError, else "crash".
 
-    Meant is what a ``raise`` statement of the library raises, if it is one of `SPOKEN` or of the
-    library's own exceptions, and what matches the adapter's list of documented messages.
+    An exception is deliberate if it is a NoRowsError, if a ``raise`` statement of the library
+    raised it and its class is in `SPOKEN` or the library's own, or if its text contains a
+    documented message.
     """
     if isinstance(error, NoTwinError):
         return NO_TWIN
@@ -114,17 +122,17 @@ def judge_exception(error: BaseException, adapter: Any) -> str:
 
 
 def message(error: BaseException) -> str:
-    """Return the first characters of an exception, without addresses of this machine."""
+    """Return the first 300 characters of an exception's text, without folders and addresses."""
     text = " ".join(f"{type(error).__name__}: {error}".split())
     return re.sub(r"(?<![:/\w])(/[\w.+-]+)+/(?=[\w.-]+)|0x[0-9a-f]+", "", text)[:MESSAGE]
 
 
 def worst(verdicts: list[str]) -> str:
-    """Return the verdict that stands for several."""
+    """Return the worst of several verdicts, "no twin" if there is none."""
     return next((v for v in (WRONG, CRASH, REFUSED, RIGHT) if v in verdicts), NO_TWIN)
 
 
 def stored(value: float) -> float | str:
-    """Return what is stored of an error: two digits, or "shape", or "not finite"."""
+    """Return an error as it is stored: two significant digits, or "shape", or "not finite"."""
     named = {SHAPE: "shape", NOT_FINITE: "not finite"}
     return named.get(value, float(f"{value:.1e}"))

@@ -32,7 +32,7 @@ def computed() -> dict:
 
 
 def digits(names: dict, page: str) -> Figure:
-    """Return the figure: negative gradients for the weights of class 3, and both means."""
+    """Return the figure: negative gradients with respect to class 3's weights, and both means."""
     with plt.rc_context({"text.color": INKS[page], "figure.constrained_layout.use": True}):
         figure, axes = plt.subplots(2, 5, figsize=(5.8, 2.8))
         pictures = [*-names["rows"][:, 3], -names["model"].weight.grad[3], -names["clipped"][3]]

@@ -142,7 +142,7 @@ def models():
         return made(f"{kind}ForMaskedLM", **options), of_masked_language
 
     def adapted(make, **options):
-        """Freeze the model, and give some layers adapters with two random matrices each."""
+        """Return a function that makes the model, frozen, with trainable LoRA adapters, rank 2."""
         options |= {"r": 2, "lora_dropout": 0.1, "init_lora_weights": False}
         return lambda: peft.get_peft_model(make(), peft.LoraConfig(**options))
 

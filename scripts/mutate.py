@@ -70,6 +70,7 @@ GROUPS = {
         "recorder/buffers.py": "record gram random_projections",
         "recorder/graph.py": f"axes {RECORDS}",
         "recorder/recurrent.py": "recurrent",
+        "recorder/rules.py": f"{RECORDS} recurrent",
         "recorder/": RECORDS,
     },
     "statistics": {

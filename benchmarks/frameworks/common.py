@@ -1,4 +1,4 @@
-"""What every framework's program is given, and how what it found is reported.
+"""Data, timing and report shared by the programs of all frameworks.
 
 Imports no framework, so that each program runs in an environment of its own.
 """
@@ -48,7 +48,7 @@ def batch(size: int) -> tuple[list, list, list, list]:
 
 
 def said(run: Callable[[], Any], line: int = 0) -> str:
-    """Return the class and one line of the error that a call ends with, or "" if it runs."""
+    """Return class and one line of the message of the exception that a call raises, "" if none."""
     try:
         run()
     except Exception as error:  # whichever class the framework has chosen
@@ -59,11 +59,11 @@ def said(run: Callable[[], Any], line: int = 0) -> str:
 
 
 def times(rows: Callable, mean: Callable, convert: Callable, wait: Callable = lambda x: x) -> dict:
-    """Return size -> seconds of the rows and of the batch gradient; first calls apart.
+    """Return size -> seconds of rows and batch gradient: medians, and those of the first calls.
 
     ``rows`` and ``mean`` take (theta, s, r, s_next), each made by ``convert`` from a list;
-    ``wait`` is called with what they return, and comes back once it is computed. With
-    KEEP_TIMES in the environment nothing is timed, and the table is empty.
+    ``wait`` is called with their result, and returns once it is computed. With KEEP_TIMES in the
+    environment nothing is timed, and the table is empty.
     """
     table: dict = {}
     if os.environ.get("KEEP_TIMES"):
@@ -93,7 +93,7 @@ def _seconds(run, repeats):
 
 
 def named(scope: dict, words: dict[str, str]) -> dict[str, str]:
-    """Return the words as they are; every name in them must be there, so none is from memory.
+    """Return ``words`` unchanged; raise an exception if one does not evaluate in ``scope``.
 
     A word is an expression such as ``tf.GradientTape``; "" says that the framework has none.
     """
@@ -104,9 +104,9 @@ def named(scope: dict, words: dict[str, str]) -> dict[str, str]:
 
 
 def shared(program: str, words: str) -> str:
-    """Return the words by which a program's ``rows`` share theta; they must stand in its code.
+    """Return ``words``, the code by which the program's ``rows`` shares theta.
 
-    The rows that the program reports are made by that code, so these words have been run.
+    Raise ValueError if the program's section [rows], which computes its results, lacks them.
     """
     code = Path(program).read_text(encoding="utf-8").partition("# [rows]")[2]
     if words not in code.partition("# [end]")[0]:
@@ -115,12 +115,12 @@ def shared(program: str, words: str) -> str:
 
 
 def keeps(tensor: Any) -> bool:
-    """Say whether a tensor has both `backward()` and a `.grad` to keep the gradient in."""
+    """Return whether a tensor has both `backward()` and `.grad`."""
     return hasattr(tensor, "backward") and hasattr(tensor, "grad")
 
 
 def report(package: str, **found: Any) -> None:
-    """Print what was found, as JSON, the last line of the program's output."""
+    """Print the results and versions as JSON, the last line of the program's output."""
     facts = {"version": version(package), "python": platform.python_version(), **found}
     sys.stdout.flush()
     print(json.dumps(facts), flush=True)

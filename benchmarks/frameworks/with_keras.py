@@ -1,4 +1,4 @@
-"""Keras 3: what its operations have for rows and lack; a model's rows on the JAX backend."""
+"""Keras 3: which operations it has for rows; a model's rows on the JAX backend."""
 
 import os
 
@@ -31,7 +31,7 @@ pairs = zip(rows(weights, x, y), zip(*alone))
 
 
 def in_training(*parts):
-    """Return the first rows of a model with ``training=True``, each sample being the same one."""
+    """Return the rows of the first weight for six copies of one sample, with ``training=True``."""
     net = keras.Sequential([layers.Dense(8), *parts, layers.Dense(1)])
     net.build((None, 4))
 

@@ -1,4 +1,4 @@
-"""MindSpore: the line of its own tutorial; and that tutorial as published and mended."""
+"""MindSpore: rows as in its own tutorial, and that tutorial as published and corrected."""
 
 import contextlib
 import io
@@ -112,7 +112,7 @@ def square(x, y):
 
 
 def batch_norm_in_training():
-    """Return the error of rows of a Cell that is training, with batch normalization in it."""
+    """Return the error, or "", of rows of a Cell with batch normalization in training mode."""
     x, y = (convert(np.random.default_rng(i).normal(size=(6, n))) for i, n in enumerate((4, 1)))
     net = nn.SequentialCell(nn.Dense(4, 3), nn.BatchNorm1d(3), nn.Dense(3, 1)).set_train()
 
@@ -124,7 +124,7 @@ def batch_norm_in_training():
 
 
 def cell_against_loop():
-    """Compare the rows of a Cell with a loop, before and after a step of its weights."""
+    """Return the largest error of a Cell's rows against a loop, over two steps, and the shapes."""
     x, y = (convert(np.random.default_rng(i).normal(size=(6, n))) for i, n in enumerate((4, 1)))
     largest = []
     for _ in range(2):
@@ -140,7 +140,7 @@ def cell_against_loop():
 
 
 def notebook_prints_what_it_stores():
-    """Run the cells of the notebook to download as one program, and compare what they print."""
+    """Run the downloadable notebook's cells; return whether they print the stored outputs."""
     path = Path(__file__).parents[2] / "chapters/files/td0_in_mindspore.ipynb"
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     code = [cell for cell in cells if cell["cell_type"] == "code"]

@@ -1,4 +1,4 @@
-"""This book's engine: the same line for NumPy arrays, and a Tensor with .grad."""
+"""This book's engine: grad, vmap and jit for NumPy arrays, and a Tensor with .grad."""
 
 import common
 import numpy as np

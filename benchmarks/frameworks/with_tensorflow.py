@@ -130,9 +130,9 @@ def huber_by_where(*sample):
 
 
 def other_losses_in_rows(theta, *samples):
-    """Run `row` and `rows` with an `if` in the loss: the difference from a loop, or the error.
+    """Return {loss: {way: difference of `rows` with this loss from a loop, or its error}}.
 
-    `rows` runs as it stands, in tf.function, and as the function that this was put around.
+    Two losses contain an `if`. "function" is `rows` in tf.function, "eager" the Python function.
     """
     found, plain = {}, rows.python_function
     for loss in (size_by_if, huber_by_if, huber_by_where):
@@ -153,7 +153,10 @@ def difference_or_error(run, wanted):
 
 
 def without_rule():
-    """Batch an operation without a rule: right but in a loop, or an error if that is refused."""
+    """Return two facts on vectorized_map of an operation without a batching rule.
+
+    "difference" is the largest from a loop; "refused" is the error without the fallback to a loop.
+    """
     x = convert(np.random.default_rng(0).normal(size=(3, 2, 2)))
 
     def factors(one):
@@ -167,7 +170,7 @@ def without_rule():
 
 
 def training_with_batch_norm():
-    """Return the largest gradient of the first weights: training=True with a batch of one; not."""
+    """Return the rows' largest absolute entry for the first weight, in training and inference."""
     x, y = (np.random.default_rng(i).normal(size=(6, n)) for i, n in enumerate((4, 1)))
     tf.keras.utils.set_random_seed(0)
     net = tf.keras.Sequential(
@@ -231,7 +234,7 @@ def by_name(many):
 
 
 def model_against_loop():
-    """Compare the rows of the model, by both ways, and their norms, with a loop: relative."""
+    """Return the largest error of rows and norms, relative to a loop's norms, and the shapes."""
     largest = 0.0
     for i in range(6):
         with tf.GradientTape() as tape:
@@ -245,7 +248,7 @@ def model_against_loop():
 
 
 def largest_arrays(width=64, size=512):
-    """Return how many numbers the largest array has that each way to a model's rows computes."""
+    """Return {way to a model's rows: number of elements of the largest array in its graph}."""
     hidden = [layers.Dense(width, "tanh") for _ in range(2)]
     wide = tf.keras.Sequential([tf.keras.Input((width,)), *hidden, layers.Dense(1)])
     data = tf.zeros((size, width)), tf.zeros((size, 1))
@@ -263,7 +266,7 @@ def largest_arrays(width=64, size=512):
 
 
 def dropout_masks(size=4):
-    """Return how many masks ``size`` samples get from dropout: in vectorized_map; in a batch."""
+    """Return {way: number of different dropout masks of ``size`` samples}."""
     drop, ones = layers.Dropout(0.5), tf.ones((size, 64))
     mapped = tf.vectorized_map(lambda one: drop(one[None], training=True)[0], ones)
     masks = {"vectorized_map": mapped, "batch": drop(ones, training=True)}

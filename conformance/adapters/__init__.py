@@ -1,4 +1,4 @@
-"""The libraries, one file each; `template` says what a file holds."""
+"""The libraries, one file each; `template` documents what a file defines."""
 
 import importlib
 from types import ModuleType
@@ -7,5 +7,5 @@ NAMES = ("persample_", "torch_func", "opacus_hooks", "opacus_ghost", "backpack_"
 
 
 def load(name: str) -> ModuleType:
-    """Return one adapter; ImportError if its library is missing."""
+    """Return one adapter, a module; raise ImportError if its library is missing."""
     return importlib.import_module(f"conformance.adapters.{name}")

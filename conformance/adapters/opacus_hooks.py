@@ -1,7 +1,7 @@
 """Opacus: GradSampleModule, mode "hooks", with its fallback to functorch.
 
 ``loss_reduction="sum"`` and a backward pass from the sum of the losses: ``grad_sample`` then has
-no factor 1/B. ModuleValidator is asked first, as PrivacyEngine does.
+no factor 1/B. ModuleValidator checks the model first, as in PrivacyEngine.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """A library of your own: copy this file, and add its name to NAMES in __init__.py.
 
-Say here what the library's scale is and how it is undone. This one is the loop itself.
+Say here how the library scales its rows and how that is undone. This one is the loop itself.
 """
 
 from torch import nn
@@ -22,7 +22,7 @@ class Adapter:
         self.model, self.task = model, task
 
     def __call__(self, batch: dict, losses, max_norm: float) -> dict:
-        """Return what the library offers of: rows, squared_norms, clipped_sum.
+        """Return those of rows, squared_norms and clipped_sum that the library offers.
 
         ``losses(model, batch)`` calls the model, once, and returns (B,).
         """

@@ -13,7 +13,7 @@ from conformance.task import Task
 NAME = "torch.func"
 DISTRIBUTION = "torch"
 packages = ("_functorch", "func")
-# What PyTorch says in C++ or in places of its own; UX limitations of torch.func.
+# Messages raised in C++ or in other files of PyTorch; UX limitations of torch.func.
 documented = ("vmap", "functorch", "torch.func", "atching rule", "This is not supported")
 
 

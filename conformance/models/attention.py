@@ -12,12 +12,12 @@ WIDTH, LENGTH = 8, 6
 
 
 def causal(length: int) -> Tensor:
-    """True where a position must not be seen."""
+    """Return the causal mask, (length, length): True where attention is not allowed."""
     return torch.ones(length, length, dtype=torch.bool).triu(1)
 
 
 class Attention(nn.Module):
-    """nn.MultiheadAttention and a head; causal, or with padding masked."""
+    """nn.MultiheadAttention and a linear head; causal, or padding masked if ``count`` is given."""
 
     def __init__(self, batch_first: bool = True):
         super().__init__()
@@ -32,7 +32,7 @@ class Attention(nn.Module):
 
 
 class OwnAttention(nn.Module):
-    """Attention written with F.scaled_dot_product_attention or with softmax."""
+    """Causal attention written with F.scaled_dot_product_attention or with softmax."""
 
     def __init__(self, fused: bool):
         super().__init__()
@@ -51,7 +51,7 @@ class OwnAttention(nn.Module):
 
 
 class LanguageModel(nn.Module):
-    """A causal transformer of one block written by hand, with learned positions."""
+    """A one-block causal transformer, written by hand, with learned position embeddings."""
 
     def __init__(self):
         super().__init__()

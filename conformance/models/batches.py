@@ -1,4 +1,4 @@
-"""Makers of batches that many models share."""
+"""Functions that many models use to draw batches."""
 
 from collections.abc import Callable
 
@@ -10,17 +10,17 @@ Batch = Callable[[Draw, int, int], dict]
 
 
 def features(*shape: int) -> Batch:
-    """x: (B, *shape), normal."""
+    """x: (B, *shape), standard normal."""
     return lambda draw, size, step: {"x": draw.normal(size, *shape)}
 
 
 def ids(vocabulary: int, *shape: int) -> Batch:
-    """x: (B, *shape), integers."""
+    """x: (B, *shape), integers below ``vocabulary``."""
     return lambda draw, size, step: {"x": draw.integers(0, vocabulary, size, *shape)}
 
 
 def own_ids(each: int, length: int) -> Batch:
-    """x: (B, length), integers, of which sample i has only those from ``each * i`` on."""
+    """x: (B, length); sample i has integers from ``each * i`` to ``each * (i + 1) - 1``."""
 
     def batch(draw: Draw, size: int, step: int) -> dict:
         first = each * torch.arange(size)[:, None]
@@ -30,7 +30,7 @@ def own_ids(each: int, length: int) -> Batch:
 
 
 def ragged_ids(vocabulary: int, length: int) -> Batch:
-    """x: (B, length), integers, of which the first ``count`` are meant."""
+    """x: (B, length), integers; count: (B,), the number of valid positions of each sample."""
 
     def batch(draw: Draw, size: int, step: int) -> dict:
         x = draw.integers(0, vocabulary, size, length)
@@ -40,7 +40,7 @@ def ragged_ids(vocabulary: int, length: int) -> Batch:
 
 
 def ragged_features(length: int, width: int) -> Batch:
-    """x: (B, length, width), normal, of which the first ``count`` are meant."""
+    """x: (B, length, width), normal; count: (B,), the number of valid positions of each sample."""
 
     def batch(draw: Draw, size: int, step: int) -> dict:
         x = draw.normal(size, length, width)
@@ -50,5 +50,5 @@ def ragged_features(length: int, width: int) -> Batch:
 
 
 def with_count(model, batch: dict):
-    """Call a model that takes x and the number of positions that are meant."""
+    """Call a model that takes x and the number of valid positions."""
     return model(batch["x"], batch["count"])

@@ -9,7 +9,7 @@ from conformance.models.batches import features, ragged_features, with_count
 
 
 class Experts(nn.Module):
-    """Top-1 experts: each takes its tokens out of the batch and writes them back."""
+    """A top-1 mixture of experts; each takes its tokens out of the batch and writes them back."""
 
     def __init__(self, form: str):
         super().__init__()
@@ -97,7 +97,7 @@ class Segments(nn.Module):
 
 
 class Bags(nn.Module):
-    """Texts of different lengths, each through the layers in a call of its own."""
+    """Texts of different lengths, each through the layers in a separate call, then averaged."""
 
     def __init__(self):
         super().__init__()

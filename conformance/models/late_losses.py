@@ -1,4 +1,4 @@
-"""Sequences in which the loss mixes, moves or changes lengths at the third batch."""
+"""Sequences whose loss mixes or moves samples, or texts change length, from the third batch on."""
 
 from collections.abc import Callable
 
@@ -34,7 +34,10 @@ def contrastive(out: Tensor, batch: dict) -> Tensor:
 
 
 def hinge(out: Tensor, batch: dict) -> Tensor:
-    """A penalty if the batch's mean output is above a bound."""
+    """Squared errors plus a hinge penalty on the batch's mean outputs: (B,).
+
+    Its bound is 100 at weight 0 and -10 at weight 0.5, from the third batch on.
+    """
     bound = 100 - 220 * batch["weight"]
     return squared_error(out, batch) + F.relu(out.mean(0) - bound).sum()
 
@@ -45,13 +48,13 @@ def less_mean(out: Tensor, batch: dict) -> Tensor:
 
 
 def softmax_weights(out: Tensor, batch: dict) -> Tensor:
-    """Hard samples count more: weights are a softmax of the losses over the batch."""
+    """Squared errors times B times the softmax over the batch of ``weight`` times them: (B,)."""
     losses = squared_error(out, batch)
     return losses * (batch["weight"] * losses).softmax(0) * len(losses)
 
 
 def scaled(out: Tensor, batch: dict) -> Tensor:
-    """A loss scale, as GradScaler multiplies it."""
+    """Squared errors times a loss scale, 1 + 127 ``weight``, as with GradScaler: (B,)."""
     return squared_error(out, batch) * (1 + 127 * batch["weight"])
 
 
@@ -65,7 +68,10 @@ def extremes(out: Tensor, batch: dict) -> Tensor:
 
 
 def graded(descending: bool) -> Callable:
-    """Targets further and further away, in the other direction from the third batch on."""
+    """Return a function that draws targets increasing along the batch, or decreasing.
+
+    From the third batch on the direction is reversed.
+    """
 
     def targets(draw: Draw, shape: tuple, batch: dict) -> dict:
         grade = 3.0 * torch.arange(shape[0], dtype=torch.float64)[:, None] ** 2
@@ -87,7 +93,7 @@ def late(name: str, compute: Callable, targets=like_output, kind: str = "mix", *
 
 
 class Hooked(nn.Module):
-    """A hook on a parameter, from the third batch on, that masks its gradient."""
+    """A model with a hook on a parameter, from the third batch on, that masks its gradient."""
 
     def __init__(self):
         super().__init__()
@@ -103,7 +109,7 @@ class Hooked(nn.Module):
 
 
 def packed(draw: Draw, size: int, step: int) -> dict:
-    """Texts of three tokens each at first, then of one to five, as many tokens in all."""
+    """Draw texts of three tokens; from the third batch on of one to five, with the same total."""
     count = torch.full((size,), 3)
     if step >= LATE:
         count = torch.tensor([2, 4, 3, 1, 5])[:size]
@@ -111,7 +117,7 @@ def packed(draw: Draw, size: int, step: int) -> dict:
 
 
 class PackedNet(nn.Module):
-    """All tokens of the batch in one array, (N, width)."""
+    """An MLP on all valid tokens of the batch in one array: (N, 4) -> (N, 3)."""
 
     def __init__(self):
         super().__init__()
@@ -127,7 +133,7 @@ def token_losses(out: Tensor, batch: dict) -> Tensor:
 
 
 def sum_by_text(form: str) -> Callable:
-    """Return the loss that sums the token losses of each text in one way."""
+    """Return a loss that sums the token losses of each text, (B,), in the way named ``form``."""
 
     def losses(out: Tensor, batch: dict) -> Tensor:
         token, count = token_losses(out, batch), batch["count"]

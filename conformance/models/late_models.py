@@ -1,4 +1,4 @@
-"""Sequences in which samples begin to mix or move in the model at the third batch."""
+"""Sequences in which the model begins to mix or move samples at the third batch."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ LATE = 2  # the step at which it begins
 
 
 def weight_from(late: float, early: float = 0.0) -> Callable:
-    """x, and a number that changes at the third batch."""
+    """x, and a 0-d weight: ``early``, from the third batch on ``late``."""
 
     def batch(draw: Draw, size: int, step: int) -> dict:
         value = torch.tensor(late if step >= LATE else early, dtype=torch.float64)
@@ -25,13 +25,13 @@ def weight_from(late: float, early: float = 0.0) -> Callable:
 
 
 def order_from(draw: Draw, size: int, step: int) -> dict:
-    """x, and the identity at first, then a permutation."""
+    """x, and an order of the samples: the identity, from the third batch on a permutation."""
     order = draw.permutation(size) if step >= LATE else torch.arange(size)
     return {"x": draw.normal(size, 4), "order": order}
 
 
 def matrix_from(draw: Draw, size: int, step: int) -> dict:
-    """x, and the identity matrix at first, then any other."""
+    """x, and a matrix, (B, B): the identity, from the third batch on a random one."""
     matrix = draw.normal(size, size) if step >= LATE else torch.eye(size, dtype=torch.float64)
     return {"x": draw.normal(size, 4), "matrix": matrix}
 
@@ -41,7 +41,7 @@ def flag_from(draw: Draw, size: int, step: int) -> dict:
 
 
 def key_from(draw: Draw, size: int, step: int) -> dict:
-    """x, and keys that are sorted at first."""
+    """x, and sorted keys, (B,): ascending, from the third batch on descending."""
     key = draw.uniform(size)
     return {"x": draw.normal(size, 4), "key": key.sort(descending=step >= LATE).values}
 
@@ -75,7 +75,7 @@ def put(h: Tensor, order: Tensor) -> Tensor:
 
 
 def strided(h: Tensor, late: bool) -> Tensor:
-    """A copy of a square array, or its transpose, by strides."""
+    """tanh of a square array, or of its transpose if ``late``, by as_strided."""
     n = len(h)
     return torch.as_strided(h.contiguous(), (n, n), (1, n) if late else (n, 1)).tanh()
 
@@ -96,17 +96,17 @@ def distances(h: Tensor, weight: Tensor) -> Tensor:
 
 
 def batch_softmax(h: Tensor, weight: Tensor) -> Tensor:
-    """Softmax over the batch; at weight 0 its temperature is infinite."""
+    """h times B times the softmax of ``weight * h`` over the batch; h itself at weight 0."""
     return h * (weight * h).softmax(0) * len(h)
 
 
 def batch_scale(h: Tensor, weight: Tensor) -> Tensor:
-    """Divide by the largest number of the batch, if it is above a bound."""
+    """h over the batch's largest absolute entry, or over a bound (1000 at weight 0) if larger."""
     return h / h.abs().max().clamp(min=1e3 * (1 - weight) + 1e-3)
 
 
 def masked_attention(h: Tensor, late: bool) -> Tensor:
-    """Attention between samples; its mask is the identity at first."""
+    """Attention between samples; unless ``late``, the mask lets each attend to itself alone."""
     mask = torch.ones(len(h), len(h), dtype=torch.bool) if late else torch.eye(len(h)).bool()
     return F.scaled_dot_product_attention(h[None], h[None], h[None], attn_mask=mask)[0]
 
@@ -123,7 +123,7 @@ def swap_in_place(h: Tensor, late: bool) -> Tensor:
 
 
 class Gated(nn.Module):
-    """Attention between samples behind a gate that starts at zero."""
+    """Attention between samples, times a gate that starts at zero."""
 
     def __init__(self, fused: bool = True):
         super().__init__()
@@ -142,7 +142,7 @@ class Gated(nn.Module):
 
 
 class Switch(nn.Module):
-    """Experts of fixed capacity, dense dispatch; a router at zero sends all to the first."""
+    """A Switch layer with dense dispatch; its router, at zero, sends all to the first expert."""
 
     def __init__(self):
         super().__init__()
@@ -163,7 +163,7 @@ class Switch(nn.Module):
 
 
 class Normalised(nn.Module):
-    """BatchNorm in evaluation, later in training."""
+    """A model with BatchNorm in evaluation mode, or in training mode if ``late``."""
 
     def __init__(self):
         super().__init__()
@@ -175,7 +175,7 @@ class Normalised(nn.Module):
 
 
 class Deduplicated(nn.Module):
-    """The embedding of each different word is computed once; at first all words differ."""
+    """A model that computes the embedding of each different word once; at first all differ."""
 
     def __init__(self):
         super().__init__()

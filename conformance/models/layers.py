@@ -1,4 +1,4 @@
-"""Every layer alone."""
+"""Single layers."""
 
 import torch
 from torch import Tensor, nn
@@ -51,7 +51,7 @@ def paddings() -> nn.Module:
 
 
 def drawn(module: nn.Module) -> nn.Module:
-    """Replace ones and zeros of a normalisation by random parameters and statistics."""
+    """Draw parameters, N(0.5, 1), and floating-point buffers in place; return the module."""
     for p in module.parameters():
         nn.init.normal_(p, 0.5)
     for name, buffer in module.named_buffers():

@@ -65,7 +65,7 @@ class Checkpointed(nn.Module):
 
 
 class FromDict(nn.Module):
-    """Two inputs and a mask in a dict."""
+    """A model that takes two inputs and a mask in a dict."""
 
     def __init__(self):
         super().__init__()
@@ -77,7 +77,7 @@ class FromDict(nn.Module):
 
 
 class Merged(nn.Module):
-    """Batch and positions merged into one axis, and taken apart again."""
+    """Two layers with batch and positions merged into one axis, split again at the end."""
 
     def __init__(self):
         super().__init__()
@@ -89,7 +89,7 @@ class Merged(nn.Module):
 
 
 class Frames(nn.Module):
-    """A convolution over the frames of videos, merged with the batch, then their mean."""
+    """A convolution on video frames merged into the batch axis, averaged over each video."""
 
     def __init__(self):
         super().__init__()
@@ -101,7 +101,7 @@ class Frames(nn.Module):
 
 
 class Siamese(nn.Module):
-    """Both halves of each sample through one encoder, stacked along the batch axis."""
+    """Both halves of each sample through one encoder, joined along the batch axis."""
 
     def __init__(self):
         super().__init__()
@@ -113,7 +113,7 @@ class Siamese(nn.Module):
 
 
 class Views(nn.Module):
-    """Two views of each sample, joined along the batch axis, and the slices compared."""
+    """Two views of each sample, joined along the batch axis and compared as slices."""
 
     def __init__(self):
         super().__init__()

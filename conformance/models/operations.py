@@ -12,7 +12,7 @@ from conformance.models.batches import features
 
 
 class Between(nn.Module):
-    """A layer, an operation on its output (and the batch's other entries), a layer."""
+    """A linear layer, an operation on its output and the batch's other entries, a linear layer."""
 
     def __init__(self, operation: Callable, width: int = 4, out: int = 4):
         super().__init__()
@@ -24,7 +24,7 @@ class Between(nn.Module):
 
 
 class Softclip(torch.autograd.Function):
-    """x / (1 + |x|), with a gradient of its own."""
+    """x / (1 + |x|) as a custom Function."""
 
     @staticmethod
     def forward(x: Tensor) -> Tensor:
@@ -41,7 +41,7 @@ class Softclip(torch.autograd.Function):
 
 
 class Permute(torch.autograd.Function):
-    """h[order]: moves samples."""
+    """h[order] as a custom Function; it moves samples."""
 
     @staticmethod
     def forward(h: Tensor, order: Tensor) -> Tensor:
@@ -126,7 +126,7 @@ def with_order(draw: Draw, size: int, step: int) -> dict:
 
 
 def whole(model, batch: dict) -> Tensor:
-    """Call a model with x, and by keyword with the batch's other entries but the loss's own."""
+    """Call a model with x and, by keyword, the batch's other entries except the targets."""
     others = {k: v for k, v in batch.items() if k not in ("x", "y", "w")}
     return model(batch["x"], **others)
 

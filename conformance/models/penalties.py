@@ -1,4 +1,4 @@
-"""Gradient penalties: the loss is of the gradient with respect to the input."""
+"""Gradient penalties: losses of the gradient with respect to the input."""
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +20,7 @@ def critic(*norm: nn.Module) -> nn.Module:
 
 
 def with_gradient(model, batch: dict) -> Tensor:
-    """Return the score of each image, then, flat, the gradient with respect to the image."""
+    """Return scores and gradients with respect to the images, flattened: (B, 1 + pixels)."""
     with torch.enable_grad():
         x = batch["x"].clone().requires_grad_()
         score = model(x)

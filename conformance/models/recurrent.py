@@ -10,7 +10,7 @@ from conformance.models.batches import features, ragged_features, with_count
 
 
 class Recurrent(nn.Module):
-    """A recurrent layer of PyTorch and a head."""
+    """A recurrent layer of PyTorch and a linear head at every position."""
 
     def __init__(self, kind: type, **options):
         super().__init__()
@@ -22,7 +22,7 @@ class Recurrent(nn.Module):
 
 
 class Cells(nn.Module):
-    """A cell in a loop over positions."""
+    """A recurrent cell in a loop over positions, and a linear head."""
 
     def __init__(self, kind: type):
         super().__init__()
@@ -37,7 +37,7 @@ class Cells(nn.Module):
 
 
 class Elman(nn.Module):
-    """A recurrent network written by hand; its output is the last state's."""
+    """A recurrent network written by hand; the head is applied to the last state: (B, 3)."""
 
     def __init__(self):
         super().__init__()
@@ -51,7 +51,7 @@ class Elman(nn.Module):
 
 
 class Written(Elman):
-    """The same; each state is written into an array of all positions."""
+    """An `Elman` that writes its states into an array; the head is applied to all: (B, T, 3)."""
 
     def forward(self, x: Tensor) -> Tensor:
         h, states = x.new_zeros(len(x), 4), x.new_zeros(*x.shape[:2], 4)

@@ -11,7 +11,7 @@ from conformance.models.batches import features, ids
 
 
 class Tied(nn.Module):
-    """A language model whose head is its embedding."""
+    """A language model whose head and embedding share their weight."""
 
     def __init__(self):
         super().__init__()
@@ -38,7 +38,7 @@ class Reused(nn.Module):
 
 
 class ScaleAndShift(nn.Module):
-    """Bare parameters: a scale, a shift, and one number."""
+    """Bare parameters: a scale, a shift and a scalar factor."""
 
     def __init__(self):
         super().__init__()
@@ -52,7 +52,7 @@ class ScaleAndShift(nn.Module):
 
 
 class ClassToken(nn.Module):
-    """A class token before the others, and learned positions."""
+    """A class token before the others, and learned position embeddings."""
 
     def __init__(self):
         super().__init__()
@@ -82,7 +82,7 @@ class Bare(nn.Module):
 
 
 class Fused(nn.Module):
-    """Bare parameters in operations of two and three arrays."""
+    """Bare parameters in addcmul, lerp and maximum."""
 
     def __init__(self):
         super().__init__()
@@ -97,7 +97,7 @@ class Fused(nn.Module):
 
 
 class Unused(nn.Module):
-    """A layer and a bare parameter without a part in the output."""
+    """A model with a layer and a bare parameter that the output does not depend on."""
 
     def __init__(self):
         super().__init__()
@@ -137,7 +137,7 @@ class Bottleneck(nn.Module):
 
 
 class Hypernetwork(nn.Module):
-    """A weight for each sample, computed from a part of its input."""
+    """A weight for each sample, computed from part of its input; ``shared``: one for all."""
 
     def __init__(self, shared: bool):
         super().__init__()
@@ -168,7 +168,7 @@ class SummedEmbeddings(nn.Module):
 
 
 class Exponential(nn.Module):
-    """A parametrisation with positive entries."""
+    """A parametrisation by exp, so the entries are positive."""
 
     def forward(self, w: Tensor) -> Tensor:
         return w.exp()

@@ -60,10 +60,11 @@ def leaf_axes(
 
 
 def batch_size(where: str, found: list[tuple[int, int | None, Any]], empty: bool = False) -> int:
-    """Return the length of the sample axis of the batched arrays in ``found``, from `leaf_axes`.
+    """Return the common length of the sample axis in ``found``, a list from `leaf_axes`.
 
-    Raise ValueError if the lengths differ, an axis does not exist, no array is batched, or the
-    length is 0 (unless ``empty``); TypeError if a batched leaf is not an array.
+    `checks.check_axes` calls both functions for the trees of a backend. Raise ValueError if the
+    lengths differ, an axis does not exist, no array is batched, or the length is 0 (unless
+    ``empty``); TypeError if a batched leaf is not an array.
     """
     sizes: dict = {}  # length -> the first argument that has it
     for n, axis, x in found:

@@ -49,7 +49,11 @@ def check_call(where: str, arguments: tuple, in_axes: Any) -> tuple[Backend, tup
 def check_axes(
     where: str, own: Backend, arguments: tuple, axes: tuple, empty: bool = False
 ) -> int:
-    """Return the batch size; raise if ``axes`` do not fit, or if it is 0 and not ``empty``."""
+    """Check that ``axes``, from `check_call`, fit the arguments; return the batch size.
+
+    The leaves are those of the backend's trees; `batches.batch_size` compares their lengths. Raise
+    ValueError or TypeError as that function and `leaf_axes` do.
+    """
     leaves = lambda tree: own.flatten(tree)[0]  # noqa: E731
     return batch_size(where, leaf_axes(where, axes, arguments, own.map_axes, leaves), empty)
 

@@ -38,7 +38,7 @@ def squared_loss(theta: Any, x: Any, y: Any) -> Any:
     """Return half the squared error of one sample, (theta . x - y)^2 / 2.
 
     theta : (d,) weights. x : (d,) features. y : 0-d target. Returns a 0-d array, whose gradient
-    for theta is (theta . x - y) x.
+    with respect to theta is (theta . x - y) x.
     """
     xp = array_namespace(theta)
     error = xp.matmul(x, theta) - y
@@ -49,7 +49,7 @@ def logistic_loss(theta: Any, x: Any, y: Any) -> Any:
     """Return the negative log-likelihood of one label, log(1 + exp(z)) - y z with z = theta . x.
 
     theta : (d,) weights. x : (d,) features. y : 0-d label, 0 or 1. Returns a 0-d array, in nats,
-    whose gradient for theta is (1 / (1 + exp(-z)) - y) x. A large z does not overflow.
+    whose gradient with respect to theta is (1 / (1 + exp(-z)) - y) x. A large z does not overflow.
     """
     xp = array_namespace(theta)
     z = xp.matmul(x, theta)
@@ -59,9 +59,9 @@ def logistic_loss(theta: Any, x: Any, y: Any) -> Any:
 def cross_entropy_loss(scores: Any, label: Any) -> Any:
     """Return the softmax cross-entropy of one sample, log(sum_k exp(z_k)) - z_y with z = scores.
 
-    It is the negative log-likelihood of the label y under softmax(z); its gradient for z is
-    softmax(z) less 1 at the label. Large scores do not overflow. Apply it to the output of any
-    model: ``cross_entropy_loss(network(params, x), y)``.
+    It is the negative log-likelihood of the label y under softmax(z); its gradient with respect to
+    z is softmax(z) less 1 at the label. Large scores do not overflow. Apply it to the output of
+    any model: ``cross_entropy_loss(network(params, x), y)``.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Set up the first cell of a reference page (double precision, rounded printing); `same`.
+"""Helpers of the reference pages: `setup`, for the first cell, and `same`, which compares arrays.
 
-`setup()` changes global state, which the library never does and only notebooks need. Importing the
-module changes nothing.
+`setup()` changes global state (double precision, rounded printing), which the library never does
+and only notebooks need. Importing the module changes nothing.
 """
 
 import importlib.util

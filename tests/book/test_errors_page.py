@@ -17,7 +17,7 @@ from support.errors_page import CURES
 
 
 def rows_of_module(model, *batch, loss=lambda out: out.square().sum()):
-    """Return {name: rows} of a module's losses, by vmap and by a loop over the samples."""
+    """Return two dicts {name: rows} of a module: by vmap, and by a loop over the samples."""
     parameters = {name: p.detach() for name, p in model.named_parameters()}
     one_loss = lambda p, *x: loss(functional_call(model, p, tuple(a[None] for a in x)))  # noqa: E731
     axes = (None, *(0 for _ in batch))
@@ -141,7 +141,7 @@ def test_autocast_needs_a_32_bit_input_of_a_norm_or_an_ordinary_pass(name):
 
 
 class AsksForValues(torch.nn.Module):
-    """A model whose forward pass calls ``ask(x, mask)``, as library models test values."""
+    """A model whose forward pass calls ``ask(x, mask)``, often a data-dependent branch."""
 
     def __init__(self, ask):
         super().__init__()

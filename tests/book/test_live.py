@@ -276,7 +276,11 @@ CREDITS = ("credit1", "credit2")
 
 
 def divisor_in_python(first, second, credit1, credit2, by):
-    """Return minus the gradient of each loss of chapter 16, for the tokens' log-probabilities."""
+    """Return minus the gradient of the loss of chapter 16 chosen by ``by``, and the largest entry.
+
+    The gradient, (16,), is with respect to the tokens' log-probabilities; the entry is the largest
+    absolute one over all three losses.
+    """
     page = nbformat.read(ROOT / "chapters/16_token_rows.ipynb", as_version=4)
     program = re.search(r"```python\n(own = .+?)```", page.cells[0].source, re.DOTALL)[1]
     log_p = torch.zeros(2, 8, dtype=torch.float64, requires_grad=True)

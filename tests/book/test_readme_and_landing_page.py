@@ -45,7 +45,7 @@ def test_the_numbers_of_the_picture_are_those_of_chapter_1():
 
 
 def pixels(path: Path) -> np.ndarray:
-    """Return the pixels of a picture, (height, width, 4), with colours multiplied by opacity."""
+    """Return an image as RGBA with premultiplied alpha: float64, (height, width, 4), 0 to 255."""
     values = np.asarray(Image.open(path).convert("RGBA"), float)
     return np.concatenate([values[..., :3] * values[..., 3:] / 255, values[..., 3:]], axis=-1)
 

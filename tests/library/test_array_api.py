@@ -142,6 +142,7 @@ linalg.matrix_norm: n_23; n_23, ord="fro", keepdims=True; n_23, ord=-1; n_23, or
 linalg.matrix_norm: n_23, ord=-np.inf
 linalg.vector_norm: n_35; n_35, ord=0; n_35, ord=1, axis=0; n_35, ord=-np.inf, keepdims=True
 linalg.vector_norm: n_35, axis=(1,), ord=np.inf
+linalg.solve: x_33, y_232
 """
 # Deviations of array_api_strict from the standard, in arguments or results.
 LAX = {"d_35, axis=None", "x_, 4", "f_35, g_2, invert=True"}

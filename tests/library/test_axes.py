@@ -47,7 +47,7 @@ ABSENT = {kind for kind in NEWER if not hasattr(torch._C._functions, f"{kind}Bac
 
 
 def twice(function, x, ct):
-    """Return the gradient of function(x) for x and a cotangent; it can be differentiated again."""
+    """Return the vector-Jacobian product of ``function`` at x with ct, differentiable again."""
     return torch.autograd.grad(function(x), x, ct, create_graph=True)[0]
 
 

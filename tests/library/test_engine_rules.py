@@ -165,6 +165,7 @@ SPECIAL = {
     "x ** -1 at -2": (lambda m, x, y: m.pow(x, -1) + y, (-2.0, 1.0)),
     "0 ** y": (lambda m, x, y: m.pow(x, y), (0.0, 2.0)),
     "0 ** 0": (lambda m, x, y: m.pow(x, y), (0.0, 0.0)),
+    "1 ** array with a 0": (lambda m, x, y: m.sum(m.pow(x, m.stack([y, y - y, y]))), (1.5, 2.0)),
     "log1p near 0": (lambda m, x, y: m.log1p(x) * y, (1e-18, 2.0)),
     "tanh far out": (lambda m, x, y: m.tanh(x) * y, (400.0, 2.0)),
     "sqrt at 0 is infinitely steep": (lambda m, x, y: m.sqrt(x) + y, (0.0, 1.0)),

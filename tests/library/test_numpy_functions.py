@@ -91,7 +91,7 @@ def draw(call):
 
 
 def same(actual, expected):
-    """Assert that two lists of arrays have equal values, shapes and dtypes."""
+    """Assert that two lists of arrays agree: shapes, dtypes, values within the tolerance."""
     assert len(actual) == len(expected)
     for x, y in zip(actual, expected, strict=True):
         x, y = np.asarray(x), np.asarray(y)

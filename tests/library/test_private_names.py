@@ -45,7 +45,7 @@ hidden = both_ways(texts, states)[0]
 
 
 def again(function):
-    """Return the gradient of function(x) for x, which can be differentiated again."""
+    """Return the vector-Jacobian product of ``function`` at x with 2, differentiable again."""
     y = function(x)
     ct = torch.full_like(y, 2.0).requires_grad_()
     return torch.autograd.grad(y, x, ct, create_graph=True)[0]
@@ -254,7 +254,7 @@ def next_functions():
 
 
 def cdist_backward():
-    """Check that it is the gradient of cdist for the first points, separately in each batch."""
+    """Check that it is the gradient of cdist with respect to the first points, batch by batch."""
     points = w.expand(2, 5, 4)
     made = torch.cdist(x, points, p=3)
     ct = torch.rand_like(made)

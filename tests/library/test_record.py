@@ -14,7 +14,7 @@ from torch import nn
 
 import persample as ps
 from persample.recorder import buffers, forms
-from persample.recorder.forms import Formed, OuterSum
+from persample.recorder.forms import Formed, Outer, OuterSum
 from persample.recorder.layer_forms import Lookup
 from persample.recorder.parameter_rows import ParameterRows
 from support.layer_models import (
@@ -267,6 +267,24 @@ def test_norms_of_a_tied_table_have_the_cross_terms_without_its_rows(monkeypatch
     assert (norms_of(table) / apart - 1).abs().min() > 1e-3  # the cross terms matter
     total = summed(table, (0.3 / norms.sqrt()).clip(max=1))
     assert_close(record.clipped_sum(0.3)["table.weight"], total["table.weight"], 1e-12)
+
+
+def test_squared_norms_of_chosen_parameters_are_those_of_their_rows():
+    model, x = build("MLP")
+    record, rows = record_of(model, x), oracle(model, x)
+    chosen = [*rows][::2]
+    assert_close(record.squared_norms(chosen), norms_of({name: rows[name] for name in chosen}))
+    assert_close(record.squared_norms(chosen[0]), norms_of({chosen[0]: rows[chosen[0]]}))
+
+
+def test_the_cross_term_of_a_lookup_and_a_layer_that_share_a_table_is_that_of_their_rows():
+    torch.manual_seed(0)
+    i, h, delta = torch.randint(0, 4, (B, 3)), torch.randn(B, 6), torch.randn(B, 4)
+    looked_up = Lookup(torch.randn(B, 3, 6), i, 4)
+    rows = torch.empty(B, 4, 6)
+    looked_up.rows(slice(None), rows)
+    expected = (rows * delta[:, :, None] * h[:, None]).sum((1, 2))
+    assert_close(looked_up.inner(Outer(delta, h)), expected, 1e-5)
 
 
 def test_two_uses_that_cancel_are_added_before_they_are_squared():

@@ -173,7 +173,7 @@ def test_pieces_of_one_weight(pieces, shape, monkeypatch):
 
 
 def gradient(function):
-    """Return a function of (x, w): the gradient of sum(sin(function(x, w))) for x."""
+    """Return a function of (x, w): the gradient of sum(sin(function(x, w))) with respect to x."""
 
     def call(x, w):
         x = x.clone().requires_grad_()

@@ -229,7 +229,7 @@ class Gate(torch.autograd.Function):
 
 
 class Affine(torch.autograd.Function):
-    """A custom product x @ w; its gradient for w has an entry per row of x, which PyTorch sums."""
+    """A custom x @ w whose backward returns a gradient of w per row of x, which PyTorch sums."""
 
     @staticmethod
     def forward(ctx, x, w):

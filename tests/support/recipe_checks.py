@@ -114,7 +114,7 @@ def torch_check(names):
 
 
 def squared_errors(names, x, y):
-    """Return the rows, by formula, of a linear model's squared errors for weight and bias."""
+    """Return a linear model's rows of squared errors, by formula: those of weight and of bias."""
     weight = names["model"].weight.detach().double().numpy()[0]
     bias = names["model"].bias.item()
     x, y = x.double().numpy(), y.double().numpy()[:, 0]

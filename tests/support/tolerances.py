@@ -14,10 +14,10 @@ OF_DTYPE = {"float64": FLOAT64, "float32": FLOAT32}
 
 
 def assert_close(actual, expected, tolerance=FLOAT64, what=""):
-    """Assert that two trees of arrays have equal structure, shapes and values (NaN equals NaN).
+    """Assert that two trees have equal structure and shapes, and values within ``tolerance``.
 
-    If ``actual`` is one array, ``expected`` may be a list of numbers. ``what`` is put into the
-    message of a failure.
+    The condition is |a - b| <= tolerance (1 + |b|); NaN equals NaN. If ``actual`` is one array,
+    ``expected`` may be a list of numbers. ``what`` is put into the message of a failure.
     """
     actual, one = tree_flatten(actual)
     if one.is_leaf():

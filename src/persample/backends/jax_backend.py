@@ -63,7 +63,7 @@ class Jax(Backend):
         )
 
     def in_chunks(self, run: Callable, chunks: Chunks, jit: bool) -> Callable:
-        """As in the base class, but in a compiled function the chunks are one ``fori_loop``."""
+        """Return a function that runs a batch in chunks, in compiled code by ``fori_loop``."""
         one_by_one = super().in_chunks(run, chunks, jit)
         axes, size, chunk_size, sums = chunks
         count = -(-size // chunk_size)
@@ -103,7 +103,10 @@ class Jax(Backend):
         return jax.jit(loop) if jit else run_in_chunks
 
     def first_right(self, x: Any, quick: Callable, always: Callable) -> Any:
-        """As in the base class, but for a traced x ``lax.cond`` chooses at run time."""
+        """Return the result of ``quick()`` if it is valid, else that of ``always()``.
+
+        For a traced x ``lax.cond`` chooses when the program runs.
+        """
         if not self.is_traced(x):
             return super().first_right(x, quick, always)
         result, right = quick()

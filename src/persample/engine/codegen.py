@@ -1,4 +1,4 @@
-"""Generate a NumPy program from a graph, written as a person would write it.
+"""Generate a readable NumPy program from a graph.
 
 A value that is read once is inlined into the expression that reads it. Large values get a line of
 their own, and a large ufunc result is written into an operand that is not read afterwards. This

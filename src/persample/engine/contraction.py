@@ -1,4 +1,4 @@
-"""Translate an einsum of two arrays into the NumPy expression that a person would write.
+"""Translate an einsum of two arrays into a short, readable NumPy expression.
 
 A module of its own because `primitives` evaluates the expression and `codegen` writes it into the
 generated programs.

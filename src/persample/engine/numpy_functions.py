@@ -102,7 +102,7 @@ _UFUNCS = {getattr(np, name, None): function for name, function in UFUNCS.items(
 
 
 def answer_function(x, function, args, kwargs):
-    """Return the engine's result for a call of ``function``; a TypeError, if any, shows x."""
+    """Return the engine's result for a NumPy function; TypeError, showing x, if it has none."""
     name = _NAMES.get(function)
     if name is None:
         _refuse(named(function), x)
@@ -110,7 +110,7 @@ def answer_function(x, function, args, kwargs):
 
 
 def answer_ufunc(x, ufunc, method, inputs, kwargs):
-    """Return the engine's result for a call of a ufunc or its method; a TypeError shows x."""
+    """Return the engine's result for a ufunc or its method; TypeError, showing x, if none."""
     function, name = _UFUNCS.get(ufunc), ufunc.__name__
     if function and method == "__call__" and not kwargs:
         return function(*inputs)  # ndarray * tracer comes here as well

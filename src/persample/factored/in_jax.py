@@ -153,9 +153,10 @@ def _is_factored(use):
 
 
 def _beside(use, others):
-    """Return (vector, None) for a product and (hit, indices) for a lookup, of one sample.
+    """Return the factors that give one sample's row, with the cotangent.
 
-    By the lookup's mode an index outside of the table is clipped, or ``hit`` is 0, not 1.
+    They are (vector, None) for an outer product and (hit, indices) for a lookup. An index out of
+    range is clipped, or left as it is with ``hit`` 0 instead of 1, depending on the lookup's mode.
     """
     if use.kind == "outer product":
         return others[0], None

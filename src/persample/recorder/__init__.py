@@ -1,11 +1,11 @@
 """Per-sample gradients of a whole PyTorch model, from one ordinary backward pass.
 
 How a row is computed. Take a Linear layer, z_i = W h_i: sample i's row for W is delta_i h_i^T,
-with h_i what the layer took and delta_i the cotangent of z_i, both of which a backward pass holds.
+with h_i the layer's input and delta_i the cotangent of z_i, both of which a backward pass holds.
 
 1. `record` opens a block; `capture` gets the losses, (B,), and walks the autograd graph from them
-   towards the parameters, once (`graph`). The table of `axes` says for each operation what becomes
-   of the sample axis: it stays, becomes another axis, or is summed over.
+   towards the parameters, once (`graph`). The table of `axes` says for each operation whether the
+   sample axis stays, becomes another axis, or is summed over.
 2. It is summed over at a parameter: the weight of a product, a bias, a scale. This operation is a
    *site* of the parameter (`sites`), and the table of `rules` has the form of its rows.
 3. Autograd runs from the losses to the sites, and no further: it computes the cotangents. With the

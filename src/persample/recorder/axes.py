@@ -29,7 +29,10 @@ def elementwise(p: Propagation) -> SampleAxis | None:
 
 
 def within(name: str) -> AxisRule:
-    """Return the rule of an operation, such as a softmax, along the axes saved as ``name``."""
+    """Return a rule for an operation along the axes saved as ``name``, such as softmax.
+
+    It returns None if the sample axis is one of these axes, else what `elementwise` returns.
+    """
 
     def rule(p: Propagation) -> SampleAxis | None:
         return None if p.axis in p.axes(name) else elementwise(p)
@@ -226,7 +229,7 @@ def stacked(p: Propagation) -> SampleAxis | OneSample | None:
 
 
 def concatenated(p: Propagation) -> SampleAxis | OneSample | None:
-    """cat: an input has the owners of its place on axis ``dim``; None if the place is unknown."""
+    """cat: an input has the owners of its range of axis ``dim``; None if its start is unknown."""
     (dim,) = p.axes("dim")
     if p.axis != dim:
         return elementwise(p)

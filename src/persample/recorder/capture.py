@@ -29,7 +29,10 @@ from .trial import Trials
 
 
 class TorchCapture:
-    """The data of a `Record`: one pass through a model, run forward in the ``with`` block."""
+    """Records one pass of a model: a context manager around its forward pass.
+
+    `backward` then builds the closed forms that `Record` reads.
+    """
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model

@@ -50,7 +50,7 @@ def batched(forms: list[tuple[int, Form]], size: int) -> list[Form]:
 
 
 def _likeness(form):
-    """Return a key: forms with the same key can be batched together."""
+    """Return the key by which forms are grouped; those with None stay one by one (`OneByOne`)."""
     if isinstance(form, Part):
         return Part, form.lines.start, form.lines.stop, _likeness(form.form)
     kinds = (Outer, OuterSum), (Lookup,), (Formed,)

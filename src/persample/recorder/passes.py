@@ -26,7 +26,10 @@ def no_garbage_collection() -> Iterator[None]:
 
 
 class CallDuringBackward(torch.autograd.Function):
-    """The identity, whose backward calls a function; a hook could be taken for the user's."""
+    """The identity; its backward calls ``function``.
+
+    It is used in place of a hook, which `_has_hooks` would take for one of the user's.
+    """
 
     @staticmethod
     def forward(ctx: Any, number: Tensor, function: Callable) -> Tensor:

@@ -23,9 +23,9 @@ from .replay import Pulled
 class Step:
     """The backward of a node, for forms: ``move(form, p, saved)`` returns the input's form.
 
-    ``accepts``: the classes of forms it can move. ``returns``: the class of the result, or None
-    if that is the same. ``fits(p)``: whether the step applies to this node. ``needs``: names of
-    the saved attributes that ``saved`` has.
+    ``accepts``: the classes of forms it can move. ``returns``: the class of the result, or None if
+    it is that of the form. ``fits(p)``: whether the step applies to this node. ``needs``: the
+    names of the saved attributes that ``saved`` must contain.
     """
 
     move: Callable[[Form, Propagation, dict], Form]

@@ -65,7 +65,7 @@ def _each_step(arrays, reverse):
 
 
 def _before_and_after(first, steps, reverse):
-    """Return the states before and after each step, as views of one array that has ``first``."""
+    """Return the states before and after each step: overlapping views of a (T + 1, ...) array."""
     if reverse:
         states = torch.cat([steps, first[None]])
         return states[1:], states[:-1]

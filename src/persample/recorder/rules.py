@@ -104,7 +104,7 @@ def _summed(arg: Argument, ct: Tensor, saved: Any = None) -> Formed:
 
 
 def _times(other, sign=1):
-    """Return a ``make`` for a product: ct times the other factor, saved as ``other``, and sign."""
+    """Return a ``make`` for a product: ``sign`` times ct times the factor saved as ``other``."""
 
     def make(arg, ct, saved):
         factor = saved[other] if sign == 1 else -saved[other]

@@ -118,9 +118,10 @@ def _only_moves(graph, index):
 
 
 def _replay_starts(graph, indices):
-    """Return the indices of nodes to replay from, none of which may be reached from another.
+    """Return the indices of the nodes at which a replay starts, none reachable from another.
 
-    These nodes themselves; else the tops of the samples' separate subgraphs; else the losses.
+    They are ``indices`` if none of them leads to another; else the tops of the samples' separate
+    subgraphs; else the losses.
     """
     if _none_leads_to_another(graph, indices):
         return frozenset(indices)

@@ -46,7 +46,7 @@ def mean(x, /, axis=None, keepdims=False):
 
 
 def var(x, /, axis=None, *, correction=0.0, keepdims=False):
-    """Return the variance over axes (all by default), divided by their size - ``correction``."""
+    """Return the variance over axes (all by default), with divisor size - ``correction``."""
     x = real(asarray(x))
     count = math.prod(x.shape[a] for a in axes_named(x, axis))
     off = subtract(x, mean(x, axis, keepdims=True))

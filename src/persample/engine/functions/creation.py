@@ -56,7 +56,10 @@ def triu(x, /, *, k=0):
 
 
 def meshgrid(*arrays, indexing="xy"):
-    """Return a tuple of the 1-d arrays, broadcast to the grid of all their combinations."""
+    """Return the 1-d arrays broadcast to the grid of all their combinations, as a tuple.
+
+    ``indexing`` "xy" swaps the first two axes of the grid, "ij" does not; ValueError for others.
+    """
     if indexing not in ("xy", "ij"):
         raise ValueError(f'meshgrid: indexing is {indexing!r}; give "xy" or "ij".')
     arrays = [asarray(x) for x in arrays]
@@ -102,7 +105,7 @@ def iinfo(type, /):
 
 
 class __array_namespace_info__(np.__array_namespace_info__):  # the standard's name
-    """What the engine supports: real dtypes, the CPU, no shapes that depend on values."""
+    """The engine's capabilities: real dtypes, the CPU, no data-dependent shapes."""
 
     def capabilities(self):
         """Return a dict: whether the engine has each optional feature of the standard."""

@@ -18,7 +18,7 @@ from ..operations import (
 from ..primitives import apply
 
 # Names that namespace exports.
-__all__ = ["expand_dims", "flip", "matrix_transpose", "moveaxis", "one_hot", "repeat", "roll"]
+__all__ = ["expand_dims", "flip", "matrix_transpose", "moveaxis", "repeat", "roll"]
 __all__ += ["squeeze", "stack", "take_along_axis", "tile", "unstack"]
 
 
@@ -138,9 +138,3 @@ def take_along_axis(x, indices, /, *, axis=-1):
     shape = np.broadcast_shapes(x.shape[:-1], indices.shape[:-1])
     x, indices = [broadcast_to(v, (*shape, v.shape[-1])) for v in (x, indices)]
     return moveaxis(apply("take", x, indices, batch_dims=x.ndim - 1), -1, axis)
-
-
-def one_hot(indices, length, dtype=np.float64):
-    """Return an array (*indices.shape, length), 1 at each index, else 0; not in the standard."""
-    ones = asarray(indices)[..., None] == np.arange(length)
-    return apply("astype", ones, dtype=np.dtype(dtype))
