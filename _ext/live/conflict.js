@@ -76,7 +76,7 @@ live.figure("conflict", {
       live.slider(figure, "angle", "angle of the rows", [0, 180, 1], 0),
     ];
     const surgery = live.toggle(figure, "surgery", "gradient surgery");
-    const map = live.toggle(figure, "map", "mark where it harms");
+    const map = live.toggle(figure, "map", "mark harm");
     picture.append(svg);
     controls.append(live.sliders(...sliders), live.row(surgery.row, map.row, live.reset(figure)));
 

@@ -477,7 +477,7 @@ def test_the_tip_of_a_row_is_dragged(opened):
     assert said(page).endswith("neither is harmed.")
     press(page, "slider", "angle of the rows", "End")
     assert state(page, "conflict")["angle"] == 180
-    press(page, "checkbox", "mark where it harms", "Space")
+    press(page, "checkbox", "mark harm", "Space")
     assert page.get_by_text("harms 2", exact=True).is_visible()
     press(page, "checkbox", "gradient surgery", "Space")
     assert not page.get_by_text("harms 2", exact=True).is_visible()
@@ -632,6 +632,17 @@ def test_the_picture_of_the_tape_is_that_of_its_last_step(opened):
     drawn = page.locator("#live-tape svg path")
     colours = drawn.evaluate_all("(all) => all.map((e) => e.getAttribute('stroke'))")
     assert [colour == "var(--l-blue)" for colour in colours] == [c == "#35709f" for c in lines]
+
+
+@pytest.mark.parametrize(("name", "still"), [("conflict", "conflict"), ("bells", "privacy")])
+def test_the_still_picture_is_the_start(opened, name, still):
+    texts = opened(name).locator(f"#live-{name} svg text")
+    read = """(all) => all.filter((e) => e.checkVisibility({visibilityProperty: true}))
+      .map((e) => e.textContent)"""
+    shown = texts.evaluate_all(read)
+    picture = ElementTree.parse(ROOT / f"_static/{still}.svg").getroot()
+    drawn = [e.text for e in picture.iter() if e.tag.endswith("}text")]
+    assert sorted(drawn) == sorted(shown)
 
 
 def test_the_digits_say_what_chapter_1_prints(opened):
