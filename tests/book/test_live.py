@@ -9,6 +9,7 @@ import itertools
 import json
 import re
 import warnings
+from statistics import NormalDist
 from xml.etree import ElementTree
 
 import book_live
@@ -400,6 +401,158 @@ def test_a_step_is_taken_by_a_click_and_by_keys(opened):
     assert state(page, "influence")["step"] == 0.3
 
 
+def conflict_state(rng):
+    second, angle = round(rng.uniform(0.2, 2), 3), round(rng.uniform(0, 180), 3)
+    return {"second": second, "angle": angle, "surgery": int(rng.integers(2))}
+
+
+def conflict_in_python(second, angle, surgery):
+    """Return the conflict figure's values: rates of two losses along a step, as in chapter 17."""
+    lengths, angles = torch.tensor([[1.0, second], [0.0, angle]], dtype=torch.float64)
+    rows = torch.view_as_real(torch.polar(lengths, angles.deg2rad()))
+    w = torch.zeros(2, dtype=torch.float64)
+    used = rows.clone()
+    if surgery and rows[0] @ rows[1] < 0:
+        for k in (0, 1):  # what is left of a row at right angles to the other
+            q, _ = torch.linalg.qr(rows[1 - k][:, None], mode="complete")
+            used[k] = (rows[k] @ q[:, 1]) * q[:, 1]
+
+    def rates(direction):
+        return torch.func.jvp(lambda w: rows @ w, (w,), (direction,))[1]
+
+    alone = torch.stack([rates(-row) for row in rows]).diagonal()
+    cosine = torch.cosine_similarity(*rows, dim=0)
+    found = {"rows": rows, "used": used, "mean": used.mean(0), "cosine": cosine}
+    return {**found, "gains": rates(-used.mean(0)) / alone}
+
+
+@functools.cache
+def tasks_of_chapter_17() -> dict:
+    """Run chapter 17 up to the products of its ten tasks; return its variables."""
+    page = nbformat.read(ROOT / "chapters/17_gram.ipynb", as_version=4)
+    cells = [c.source for c in page.cells if c.cell_type == "code" and "plt." not in c.source]
+    last = next(i for i, cell in enumerate(cells) if cell.startswith("tasks ="))
+    made = {}
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+        exec("\n".join(cells[: last + 1]), made)
+    return made
+
+
+def test_the_answers_under_the_conflict_are_right(opened):
+    """Show where the tip of row 2 must be for harm, and that the pairs of digits are as told."""
+    page, rng = opened("conflict"), np.random.default_rng(1)
+    assert said(page).endswith("sample 2: sample 2 is harmed.")
+    states = [conflict_state(rng) for _ in range(STATES)]
+    for given, found in zip(states, values(page, "conflict", *states), strict=True):
+        harmed = [gain < 0 for gain in found["gains"]]
+        x, y = found["rows"][1]
+        marked = [x < -1, (x + 0.5) ** 2 + y**2 < 0.25]  # beyond a line, in a circle
+        assert harmed == ([False, False] if given["surgery"] else marked)
+    lengths = [{"second": v, "angle": 150} for v in (0.86, 0.87, 1, 1.15, 1.16)]
+    equal = [{"second": 1, "angle": angle} for angle in (90, 120, 179)]
+    found = values(page, "conflict", *[{**s, "surgery": 0} for s in (*lengths, *equal)])
+    assert [np.sign(one["gains"]).tolist() for one in found[:5]] == [
+        [1, -1], [1, 1], [1, 1], [1, 1], [-1, 1]]  # fmt: skip
+    assert all(min(one["gains"]) > 0 for one in found[5:])
+
+    made = tasks_of_chapter_17()
+    tasks, length, cosine = (made[name].numpy() for name in ("tasks", "length", "cosine"))
+    harmed = (tasks + tasks.diagonal()[:, None]) < 0  # a: harmed by the mean of a and b
+    assert np.argwhere(harmed).tolist() == [[0, 1]]
+    assert cosine[1, 8] == cosine.min() < cosine[0, 1] < 0
+    for state, other in zip(STATED["conflict"], (8, 0), strict=False):
+        given = dict(one.split("=") for one in state.split())
+        assert float(given["second"]) == round(length[other] / length[1], 2)
+        assert float(given["angle"]) == round(np.degrees(np.arccos(cosine[1, other])))
+
+
+def test_the_tip_of_a_row_is_dragged(opened):
+    page = opened("conflict")
+    grip = page.locator("#live-conflict .live-dot").bounding_box()
+    x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x, y - 100, steps=4)
+    page.mouse.up()
+    now = state(page, "conflict")
+    wanted = np.array([-0.5 * 0.75**0.5, 0.25 + 100 / 112])
+    assert now["second"] == pytest.approx(np.hypot(*wanted), abs=0.02)
+    assert now["angle"] == pytest.approx(np.degrees(np.arctan2(*wanted[::-1])), abs=1)
+    assert said(page).endswith("neither is harmed.")
+    press(page, "slider", "angle of the rows", "End")
+    assert state(page, "conflict")["angle"] == 180
+    press(page, "checkbox", "mark harm", "Space")
+    assert page.get_by_text("harms 2", exact=True).is_visible()
+    press(page, "checkbox", "gradient surgery", "Space")
+    assert not page.get_by_text("harms 2", exact=True).is_visible()
+    press(page, "button", "Reset")
+    assert said(page).endswith("sample 2 is harmed.")
+
+
+def bells_state(rng):
+    sigma, line = rng.uniform([5, -3], [40, 5]).round(3).tolist()
+    return {"sigma": sigma, "steps": int(rng.integers(1, 101)), "line": line}
+
+
+@functools.cache
+def program_of_chapter_14() -> dict:
+    """Return the names of the cell that computes epsilon from mu."""
+    page = nbformat.read(ROOT / "chapters/14_privacy.ipynb", as_version=4)
+    (cell,) = (c.source for c in page.cells if "def epsilon_of" in c.source)
+    made = {"np": np, "exp": np.exp}
+    exec("\n".join(line for line in cell.splitlines() if "print" not in line), made)
+    return made
+
+
+def bells_in_python(sigma, steps, line):
+    """Return the values of the bells: T sums, each moved by 1 with you, with the noise sigma."""
+    made, noise = program_of_chapter_14(), np.sqrt(steps) * sigma
+    without, with_you = (NormalDist(mean, noise) for mean in (0, steps))
+    at, middle = line * noise, steps / 2
+
+    def right(number):  # half of the cases are with you
+        return (without.cdf(number) + 1 - with_you.cdf(number)) / 2
+
+    mu, times = steps / noise, with_you.pdf(at) / without.pdf(at)
+    found = {"mu": mu, "epsilon": made["epsilon_of"](mu), "right": right(at)}
+    return {**found, "best": right(middle), "times": times}
+
+
+def test_the_answers_under_the_bells_are_right(opened):
+    page = opened("bells")
+    assert said(page).startswith("Guessing by this line is right in 50.8 % of cases, by the best")
+    assert "line in 59.9 %." in said(page)
+    lines = np.arange(-3, 5, 0.05).round(2)
+    found = values(page, "bells", *[{"line": line} for line in lines])
+    assert lines[np.argmax([one["right"] for one in found])] == 0.25
+    assert "ε is 1.99." in said(page)
+    (same,) = values(page, "bells", {"steps": 25, "sigma": 10})
+    assert same == found[-1]  # the same bells
+    assert same["times"] > np.exp(same["epsilon"])
+    press(page, "button", "Reset")
+    told = []
+    for given in STATED["bells"]:
+        changes = {k: float(v) for k, v in (one.split("=") for one in given.split())}
+        told += values(page, "bells", {**changes})
+        assert told[-1]["right"] == told[-1]["best"]
+    assert [f"{one['best']:.0%} {one['epsilon']:.0f}" for one in told] == ["60% 2", "84% 10"]
+
+
+def test_the_line_between_two_guesses_is_dragged(opened):
+    page = opened("bells")
+    grip = page.locator("#live-bells .live-dot").bounding_box()
+    x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
+    unit = (page.locator("#live-bells svg").bounding_box()["width"] - 8) / 8
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 2.25 * unit, y, steps=4)
+    page.mouse.up()
+    assert state(page, "bells")["line"] == pytest.approx(0.25, abs=0.02)
+    for key, wanted in (("End", 5), ("Home", -3)):
+        press(page, "slider", "the line", key)
+        assert state(page, "bells")["line"] == wanted
+
+
 def tape_state(rng):
     step, stops = rng.integers(0, [21, 2]).tolist()
     return {"step": step, "stops": stops, "reward": round(rng.uniform(-3, 3), 3)}
@@ -483,6 +636,17 @@ def test_the_picture_of_the_tape_is_that_of_its_last_step(opened):
     drawn = page.locator("#live-tape svg path")
     colours = drawn.evaluate_all("(all) => all.map((e) => e.getAttribute('stroke'))")
     assert [colour == "var(--l-blue)" for colour in colours] == [c == "#35709f" for c in lines]
+
+
+@pytest.mark.parametrize(("name", "still"), [("conflict", "conflict"), ("bells", "privacy")])
+def test_the_still_picture_is_the_start(opened, name, still):
+    texts = opened(name).locator(f"#live-{name} svg text")
+    read = """(all) => all.filter((e) => e.checkVisibility({visibilityProperty: true}))
+      .map((e) => e.textContent)"""
+    shown = texts.evaluate_all(read)
+    picture = ElementTree.parse(ROOT / f"_static/{still}.svg").getroot()
+    drawn = [e.text for e in picture.iter() if e.tag.endswith("}text")]
+    assert sorted(drawn) == sorted(shown)
 
 
 def test_the_digits_say_what_chapter_1_prints(opened):
@@ -896,6 +1060,8 @@ MORE = {  # states in which much is drawn
     "td": {"moves": 40},
     "trace": {"steps": 8},
     "branch": {"first": -1},
+    "bells": {"sigma": 5, "line": 1},
+    "conflict": {"second": 1.6, "angle": 160, "map": 1},
     "influence": {"chosen": 4, "step": 0.2},
     "loop": {"at": 9, "clear": 0},
     "tape": {"step": 16},
@@ -1010,7 +1176,9 @@ STOPS = {
     "td": ["alpha", "Play", "Back", "Step", "+1", "+10", "+100", "Another walk", "Reset"],
     "digits": ["bound", "8", "3", "0 to 16", "keep", "Reset"],
     "batch": ["size", "again", "Draw again", "Reset"],
+    "bells": ["line", "sigma", "steps", "Reset"],
     "branch": ["first", "second", "where", "Reset"],
+    "conflict": ["second", "angle", "surgery", "map", "Reset"],
     "divergence": ["Play", "1→1", "Reset", "steps", "alpha", "gamma"],
     "divisor": ["own tokens", "Reset", "first", "second", "credit1", "credit2"],
     "influence": ["0", "step", "Reset"],
