@@ -36,7 +36,9 @@ from sphinx.util import logging
 
 SCRIPTS = Path(__file__).with_name("live")
 COMMON = "live"  # what figures share
-FIGURES = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {COMMON})
+IMAGES = "pixels"  # what those share that show images
+SHOW_IMAGES = {"digits", "influence"}
+FIGURES = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {COMMON, IMAGES})
 CLASS = "live-"
 logger = logging.getLogger(__name__)
 
@@ -99,6 +101,11 @@ def opening(name: str) -> str:
     )
 
 
+def scripts(name: str) -> list[str]:
+    """Return the names of a figure's scripts, in the order in which they run."""
+    return [COMMON, IMAGES, name] if name in SHOW_IMAGES else [COMMON, name]
+
+
 def visit_html(translator, node):
     """Write the opening tags of the figure's box."""
     translator.body.append(opening(node["name"]))
@@ -112,7 +119,7 @@ def depart_html(translator, node):
 def add_scripts(app, pagename, templatename, context, doctree):
     """Add the scripts of a page's live figures, to run after the page has been parsed."""
     figures = [node["name"] for node in doctree.findall(live_figure)] if doctree else []
-    for name in [COMMON, *figures] if figures else []:
+    for name in dict.fromkeys(part for figure in figures for part in scripts(figure)):
         app.add_js_file(f"{name}.js", loading_method="defer")
 
 
