@@ -38,6 +38,7 @@ SCRIPTS = Path(__file__).with_name("live")
 COMMON = "live"  # what figures share
 IMAGES = "pixels"  # what those share that show images
 SHOW_IMAGES = {"digits", "influence"}
+WIDE = {"clip"}  # what takes the margin of a wide screen as well
 FIGURES = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {COMMON, IMAGES})
 CLASS = "live-"
 logger = logging.getLogger(__name__)
@@ -94,10 +95,14 @@ def label(name: str) -> str:
 
 
 def opening(name: str) -> str:
-    """Return the opening tags of a figure's box, which is hidden until its script runs."""
+    """Return the opening tags of a figure's box, which is hidden until its script runs.
+
+    While a `popout` is in sight, the theme hides the contents of the page beside it.
+    """
+    wide = " live-wide popout" if name in WIDE else ""
     return (
-        f'<div class="live" id="live-{name}" hidden role="group" aria-labelledby="{label(name)}">'
-        "<div>"
+        f'<div class="live{wide}" id="live-{name}" hidden role="group"'
+        f' aria-labelledby="{label(name)}"><div>'
     )
 
 

@@ -904,7 +904,8 @@ def test_the_still_picture_of_chapter_1_is_the_start_of_its_figure(opened):
 
 
 TICKS = """(name) => [...document.querySelectorAll(`#live-${name} svg text.live-small`)]
-  .map((e) => e.textContent).filter((text) => /^[\\u2212\\d.\\u00b3-\\u2079]+$/.test(text)).join(" ")"""
+  .map((e) => e.textContent).filter((text) => /^[\\u2212\\d.\\u00b3-\\u2079]+$/.test(text))
+  .join(" ")"""
 HOLD = "(n) => document.querySelector(`#live-${n}`).dispatchEvent(new PointerEvent('pointerdown'))"
 DRAGGED = ("clip", "batch", "divergence", "divisor", "means", "td")
 
