@@ -36,7 +36,10 @@ from sphinx.util import logging
 
 SCRIPTS = Path(__file__).with_name("live")
 COMMON = "live"  # what figures share
-FIGURES = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {COMMON})
+IMAGES = "pixels"  # what those share that show images
+SHOW_IMAGES = {"digits", "influence"}
+WIDE = {"clip"}  # what takes the margin of a wide screen as well
+FIGURES = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {COMMON, IMAGES})
 CLASS = "live-"
 logger = logging.getLogger(__name__)
 
@@ -92,11 +95,20 @@ def label(name: str) -> str:
 
 
 def opening(name: str) -> str:
-    """Return the opening tags of a figure's box, which is hidden until its script runs."""
+    """Return the opening tags of a figure's box, which is hidden until its script runs.
+
+    While a `popout` is in sight, the theme hides the contents of the page beside it.
+    """
+    wide = " live-wide popout" if name in WIDE else ""
     return (
-        f'<div class="live" id="live-{name}" hidden role="group" aria-labelledby="{label(name)}">'
-        "<div>"
+        f'<div class="live{wide}" id="live-{name}" hidden role="group"'
+        f' aria-labelledby="{label(name)}"><div>'
     )
+
+
+def scripts(name: str) -> list[str]:
+    """Return the names of a figure's scripts, in the order in which they run."""
+    return [COMMON, IMAGES, name] if name in SHOW_IMAGES else [COMMON, name]
 
 
 def visit_html(translator, node):
@@ -112,7 +124,7 @@ def depart_html(translator, node):
 def add_scripts(app, pagename, templatename, context, doctree):
     """Add the scripts of a page's live figures, to run after the page has been parsed."""
     figures = [node["name"] for node in doctree.findall(live_figure)] if doctree else []
-    for name in [COMMON, *figures] if figures else []:
+    for name in dict.fromkeys(part for figure in figures for part in scripts(figure)):
         app.add_js_file(f"{name}.js", loading_method="defer")
 
 

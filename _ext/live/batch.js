@@ -103,18 +103,21 @@ live.figure("batch", {
     svg.append(line, here);
     const value = word(0, 0, "", {"text-anchor": "middle"});
 
-    const size = live.slider(figure, "size", "rows in a batch", [1, ROWS, 1], 0);
+    const size = live.slider({id: figure.id, set: ({size}) => figure.set({size: 2 ** size})}, "size", "rows in a batch", [0, 6, 0.5], 0); // as the curve, in doublings
+    const [, slid, read] = size.row.children;
     const again = live.toggle(figure, "again", "a row can come twice");
     const more = live.button("Draw again", () => figure.set({seed: (figure.state.seed % 999) + 1}));
     picture.append(svg);
     controls.append(live.sliders(size), live.row(again.row, more, live.reset(figure)));
 
     return (state, {means, distance, curve}) => {
-      size.update(state);
+      const stands = slid.valueAsNumber;
+      size.update({size: Math.round(2 ** stands) === state.size ? stands : Math.log2(state.size)});
+      slid.ariaValueText = read.textContent = state.size;
       again.update(state);
       dots.forEach((dot, i) => set(dot, at(means[i])));
       const r = Math.max(2, scale * distance); // a ring that closes is a dot
-      const [near, far] = [r, Math.max(r + 3, 34)].map((v) => v * Math.SQRT1_2);
+      const [near, far] = [r, Math.max(r + 3, 0.92 * REACH * scale * Math.SQRT2)].map((v) => v * Math.SQRT1_2); // the number stands apart from the dots
       set(ring, {r, "stroke-dasharray": r > 30 ? "6 4" : "none"});
       set(behind, {r});
       set(leader, {d: `M${cx + near} ${cy - near}L${cx + far} ${cy - far}`});

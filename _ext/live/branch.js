@@ -56,11 +56,11 @@ live.figure("branch", {
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const [step, high, top, gap] = wide ? [41, 34, 46, 26] : [43, 35, 64, 10];
+    const [step, high, top, gap, pill] = wide ? [26, 21, 46, 26, 24] : [43, 35, 64, 10, 32];
     const panel = (width - gap) / 2;
     const box = (panel - 8) / 2;
-    const y = (row) => top + step * row - (row ? 8 : 0);
-    const svg = make("svg:svg", {width, height: y(10) + high + 2, role: "img", "aria-label": "The operations that PyTorch recorded, and those in the graph of JAX, where a road for yes and one for no meet again; their numbers are said below."});
+    const y = (row) => top + step * row - (row ? 8 : 0) + (wide ? 10 * (row > 1) + 10 * (row > 5) : 0);
+    const svg = make("svg:svg", {width, height: y(10) + high + 8, role: "img", "aria-label": "The operations that PyTorch recorded, and those in the graph of JAX, where a road for yes and one for no meet again; their numbers are said below."});
     const word = (x, y, text, attributes = {}) => {
       const made = make("svg:text", {x, y, "text-anchor": "middle", ...attributes}, text);
       svg.append(made);
@@ -73,24 +73,26 @@ live.figure("branch", {
     const columns = titles.map((title, k) => {
       const middle = panel / 2 + k * (panel + gap);
       const across = (road) => middle + (road === undefined ? 0 : (road ? -1 : 1) * (box + 8) / 2);
-      word(middle, top - 6, title, {class: "live-title"});
+      word(middle, top - (wide ? 13 : 6), title, {class: "live-title"});
       const path = (road) => make("svg:path", {
-        d: `M${middle} ${y(0) + high - 8}V${y(1)}${k ? `v${high}` : ""}C${middle} ${y(2) - 5} ${across(road)} ${y(1) + high} ${across(road)} ${y(2)}`
+        d: `M${middle} ${y(1) - 8}V${y(1)}${k ? `v${high}` : ""}C${middle} ${y(2) - 5} ${across(road)} ${y(1) + high} ${across(road)} ${y(2)}`
           + `V${y(road ? 5 : 2) + high}${road ? "" : `V${y(5) + high}`}C${across(road)} ${y(6) + 3} ${middle} ${y(5) + high} ${middle} ${k ? y(6) : y(7)}V${y(10)}`,
         fill: "none", stroke: "var(--l-blue)", "stroke-width": 2.5, class: "live-moves",
       });
       const lines = [path(0), path(1)];
-      svg.append(...lines, make("svg:rect", {x: middle - 26, y: y(0) + 1, width: 52, height: high - 9, rx: high / 2, fill: "var(--l-ink)"}));
-      word(middle, y(0) + high / 2 + 1, "x", {class: "live-small", style: "fill: var(--l-paper); font-weight: 600"});
-      const asks = k ? null : word(middle + 10, y(1) + 4, "", {class: "live-name live-small", "text-anchor": "start"});
+      svg.append(...lines, make("svg:rect", {x: middle - 26, y: y(1) - pill - 1, width: 52, height: pill - 6, rx: pill / 2, fill: "var(--l-ink)"}));
+      word(middle, y(1) - pill / 2, "x", {class: "live-small", style: "fill: var(--l-paper); font-weight: 600"});
+      const asks = k ? null : word(middle + 10, y(1) + high / 2 + 2, "", {class: "live-name live-small", "text-anchor": "start"});
       const boxes = ROWS.map(({road, row}, i) => {
         const [x, above] = [across(road), y(row)];
         const press = k && i === 6 ? () => figure.set({way: 1 - figure.state.way})
           : k && road !== undefined ? () => figure.set({first: (Math.abs(figure.state.first) || 1) * (road ? 1 : -1)}) : null;
         const frame = make("svg:rect", {x: x - box / 2, y: above, width: box, height: high, rx: 7, class: "live-moves"});
         const group = make("svg:g", {class: `live-moves${press ? " live-press" : ""}`, ...(press ? {click: press} : {})}, frame);
-        const name = make("svg:text", {x, y: above + 15, "text-anchor": "middle", style: "font-size: 13px"});
-        const value = make("svg:text", {x, y: above + 29, "text-anchor": "middle", class: "live-small", style: "font-size: 12px"});
+        const [name, value] = [-1, 1].map((side) => make("svg:text", { // on a desk they share a line
+          x: wide ? x + side * (box / 2 - 7) : x, y: above + (wide || side < 0 ? 15 : 29), "text-anchor": !wide ? "middle" : side < 0 ? "start" : "end",
+          style: `font-size: ${wide || side > 0 ? 12 : 13}px`, class: side < 0 ? "" : "live-small",
+        }));
         group.append(name, value);
         svg.append(group);
         return {frame, group, name, value};

@@ -13,9 +13,8 @@ const OTHERS = [
   [say`clipped row`, "var(--l-ink)", 2],
   [say`bound`, "var(--l-muted)", 1.5, "2 3"],
 ];
-const SCALES = [0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1, 1.5]; // what a line of the grid may be from the next
-const scale = (most) => SCALES.find((k) => most < 2.6 * k) ?? 2;
-let last = 3; // the point that was moved last
+const SCALES = [0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1, 1.5]; // what a line of the grid may be from the next
+const longest = (arrows) => Math.max(...arrows.flat().map(Math.abs)) / 2.6; // from the middle to an edge it is 2.8 lines
 const shorten = (row, bound) => row.map((v) => v * Math.min(1, bound / Math.hypot(...row)));
 const average = (rows) => [0, 1].map((k) => rows.reduce((sum, row) => sum + row[k], 0) / rows.length);
 const at = (list, i, value) => list.map((old, j) => (j === i ? value : old));
@@ -69,8 +68,8 @@ function key([name, stroke, thick, dashes = "none"]) {
 }
 
 live.figure("clip", {
-  start: {bound: 0.5, t: [-1, -0.4, 0.4, 1], y: [0.7, 0.7, 1.2, -0.8]},
-  limits: {bound: [0.1, 4], t: [-1.2, 1.2], y: [-2, 2]},
+  start: {chosen: 3, bound: 0.5, t: [-1, -0.4, 0.4, 1], y: [0.7, 0.7, 1.2, -0.8]},
+  limits: {chosen: [0, 3, 1], bound: [0.1, 4], t: [-1.2, 1.2], y: [-2, 2]},
 
   compute({bound, t, y}) {
     const errors = t.map((v, i) => LINE[0] + LINE[1] * v - y[i]);
@@ -80,12 +79,12 @@ live.figure("clip", {
     return {rows, clipped, means: [mean, shorten(mean, bound), average(clipped)]};
   },
 
-  describe({bound}, {rows, clipped, means: [mean, , first]}) {
+  describe({chosen, bound}, {rows, clipped, means: [mean, , first]}) {
     const cosine = (mean[0] * first[0] + mean[1] * first[1]) / Math.hypot(...mean) / Math.hypot(...first);
     const angle = Math.acos(Math.min(1, Math.max(-1, cosine))) * (180 / Math.PI);
     const turned = Number.isNaN(angle) ? "" : say`Clipping each row first turns the mean by ${fixed(angle, 0)}°.`;
-    const share = (list) => fixed(Math.hypot(...list[last]) / 4);
-    const put = say`Point ${last + 1} then adds an arrow of length ${share(clipped)} to it, instead of ${share(rows)}; none adds more than bound/4 = ${fixed(bound / 4, 3)}.`;
+    const share = (list) => fixed(Math.hypot(...list[chosen]) / 4);
+    const put = say`Point ${chosen + 1} then adds an arrow of length ${share(clipped)} to it, instead of ${share(rows)}; none adds more than bound/4 = ${fixed(bound / 4, 3)}.`;
     return turned ? say`${turned} ${put}` : put;
   },
 
@@ -132,10 +131,7 @@ live.figure("clip", {
       const clipped = live.arrow(inside, {stroke: "var(--l-ink)", "stroke-width": 2});
       const name = make("svg:text", {"text-anchor": "middle"}, `${i + 1}`);
       inside.append(name);
-      const put = (t, y) => {
-        last = i;
-        figure.set({t: at(figure.state.t, i, t), y: at(figure.state.y, i, y)});
-      };
+      const put = (t, y) => figure.set({chosen: i, t: at(figure.state.t, i, t), y: at(figure.state.y, i, y)});
       const dot = handle(svg, `point ${i + 1}`, say`Point ${i + 1}`, {
         moved: (u, v) => put(...data.back(u, v)),
         nudged: (right, up) => put(figure.state.t[i] + 0.1 * right, figure.state.y[i] + 0.1 * up),
@@ -149,25 +145,20 @@ live.figure("clip", {
     drawn.append(grip);
     const [keys, others] = [MEANS, OTHERS].map((all) => all.map(key));
     const bound = live.slider(figure, "bound", say`bound`, [0.1, 4, 0.1], 1);
-    const reset = () => {
-      last = 3;
-      figure.reset();
-    };
     picture.append(svg, make("div", {class: "live-keys", "aria-hidden": "true"}, ...keys.flatMap((one, i) => [one.element, others[i].element])));
-    controls.append(live.row(live.sliders(bound), live.reset(figure, reset)));
+    controls.append(live.row(live.sliders(bound), live.reset(figure)));
 
     const [ox, oy] = [many.px(0), many.py(0)];
-    let [each, held] = [1, false]; // the scale stays while the bound is dragged
-    const hold = (yes) => {
-      held = yes;
-      figure.set({});
-    };
-    set(grip, {gotpointercapture: () => hold(true), lostpointercapture: () => hold(false)});
+    let each = 1;
+    /* A scale leaves room to move, and stays for as long as the arrows are within. */
+    const scale = (room) => live.axis(figure, (needed, before) => (
+      before && !figure.anew && needed <= before ? before : SCALES.find((k) => room * needed <= k) ?? 2));
+    const [scaleRows, scaleMeans] = [scale(2), scale(1.5)];
     const place = ([a, b]) => [many.px(a / each), many.py(b / each)];
     return (state, values) => {
       bound.update(state);
-      if (!held) each = scale(Math.max(...values.rows.map((row) => Math.hypot(...row))));
-      const fine = scale(Math.max(...values.means.flat().map(Math.abs)) * side / small);
+      each = scaleRows(longest(values.rows));
+      const fine = scaleMeans(longest(values.means) * side / small);
       many.number(each);
       three.number(fine);
       set(many.circle, {r: unit * state.bound / each});

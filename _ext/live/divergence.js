@@ -61,7 +61,12 @@ live.figure("divergence", {
     const [left, top, floor, height] = [40, 28, 248, 270];
     const right = width - 88; // the names stand at the ends of their lines
     let [low, high] = [LOW, HIGH]; // powers of ten between which what is drawn lies
-    const up = (v) => floor - (floor - top) * Math.log(Math.max(v, low) / low) / Math.log(high / low);
+    const up = (v) => floor - (floor - top) * Math.log(Math.min(high, Math.max(v, low)) / low) / Math.log(high / low);
+    const power = (round, v) => 10 ** round(Math.log10(v));
+    const axes = [
+      live.axis(figure, (least) => Math.min(1, Math.max(LOW, power(Math.floor, least)))),
+      live.axis(figure, (most) => Math.min(HIGH, Math.max(100, power(Math.ceil, most)))),
+    ];
     const svg = make("svg:svg", {width, height, role: "img", "aria-label": "The largest value over the steps, on a logarithmic axis, for two step sizes, and the bound; the numbers are said below."});
     const word = (x, y, text, attributes = {}) => {
       const made = make("svg:text", {x, y, class: "live-small", ...attributes}, text);
@@ -103,9 +108,7 @@ live.figure("divergence", {
       choice.update(state);
       sliders.forEach((slider) => slider.update(state));
       const seen = values.curves.flat();
-      const power = (round, v) => 10 ** round(Math.log10(v));
-      low = Math.min(1, Math.max(LOW, power(Math.floor, seen.reduce((a, b) => Math.min(a, b)))));
-      high = Math.min(HIGH, Math.max(100, power(Math.ceil, seen.reduce((a, b) => Math.max(a, b)))));
+      [low, high] = [Math.min, Math.max].map((end, k) => axes[k](seen.reduce((a, b) => end(a, b))));
       ticks.forEach(([v, tick, show]) => {
         const yes = v > low * 0.9 && v < high * 1.1;
         set(tick, {transform: `translate(0 ${yes ? up(v) : floor})`});

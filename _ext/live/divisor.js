@@ -31,9 +31,10 @@ live.figure("divisor", {
     const wide = width >= 560;
     const [left, top, high] = [wide ? 110 : 44, 42, wide ? 78 : 70];
     const [zero, gap] = [top + high, (width - left - 8) / (2 * MOST + 1)];
-    let most = 0.2; // where the axis ends
+    let most = 0.2; // where the axis ends; while something is dragged, at a bar's end, too
+    const axis = live.axis(figure, (needed) => [0.05, 0.1, 0.2].find((v) => v >= needed) ?? 0.5);
     const start = (k) => left + 4 + k * gap * (MOST + 1);
-    const up = (v) => zero - high * v / most;
+    const up = (v) => zero - high * Math.min(1, Math.max(-1, v / most));
     const svg = make("svg:svg", {width, height: zero + high + 22, role: "img", "aria-label": "The weight of each token of two answers; the weights are said below."});
     const word = (x, y, text, attributes = {}) => {
       const made = make("svg:text", {x, y, ...attributes}, text);
@@ -71,7 +72,7 @@ live.figure("divisor", {
     return (state, {weights, most: needed}) => {
       sliders.forEach((slider) => slider.update(state));
       choice.update(state);
-      most = [0.05, 0.1, 0.2].find((v) => v >= needed) ?? 0.5;
+      most = axis(needed);
       ticks.forEach(([part, tick]) => (tick.textContent = fixed(most * part, 3).replace(/0+$/, "").replace(/\.$/, "")));
       bars.forEach((bar, i) => {
         const [y, w] = [up(weights[i]), weights[i]];

@@ -42,14 +42,15 @@ const ROWS = [...TRAIN.map(({label}) => label), ...TESTS].map((label, i) => {
   return {x, label, z: logits(x), e: error(logits(x), label)};
 });
 const ASKED = ROWS.slice(TRAIN.length);
+const NONE = {e: Array(10).fill(0), x: []}; // of no image chosen yet
 const product = (row, other) => dot(row.e, other.e) * dot(row.x, other.x);
 
 live.figure("influence", {
-  start: {chosen: 0, step: 0.05},
-  limits: {chosen: [0, TRAIN.length - 1, 1], step: [0.01, 0.3]},
+  start: {chosen: -1, step: 0.05},
+  limits: {chosen: [-1, TRAIN.length - 1, 1], step: [0.01, 0.3]},
 
   compute({chosen, step}) {
-    const row = ROWS[chosen];
+    const row = ROWS[chosen] ?? NONE;
     const moved = ASKED.map(({x, z}) => z.map((v, c) => v - step * row.e[c] * dot(row.x, x)));
     const before = ASKED.map(({z, label}) => loss(z, label));
     const after = ASKED.map(({label}, k) => loss(moved[k], label));
@@ -59,11 +60,12 @@ live.figure("influence", {
     };
   },
 
-  describe({chosen}, {norm, before, after, first, real}) {
+  describe({chosen}, {norm, before, first, real}) {
+    if (chosen < 0) return "No step yet: pick one of the training images.";
     const {text} = TRAIN[chosen];
     const count = (holds) => real.filter(holds).length;
-    return `A step on a ${text.replace("→", " labelled ")}, whose row has the norm ${fixed(norm)}: the loss of our 3 goes `
-      + `from ${fixed(before[0])} to ${fixed(after[0])}, to first order to ${fixed(before[0] + first[0])}. `
+    return `A step on a ${text.replace("→", " labelled ")}, whose row has the norm ${fixed(norm)}, changes the loss of our 3, ${fixed(before[0])}, `
+      + `by ${signed(real[0])}, to first order by ${signed(first[0])}. `
       + `The step helps ${count((v) => v < -0.005)} of the six and harms ${count((v) => v > 0.005)}.`;
   },
 
@@ -88,6 +90,7 @@ live.figure("influence", {
     const size = Math.min(48, 8 * Math.floor((gap - 6) / 8));
     const [top, half] = [38, wide ? 64 : 60]; // above and below the line, with room for a number
     const zero = top + size + half + 6;
+    const axis = live.axis(figure, (most) => most); // it ends at the longest bar
     const foot = zero + half + 10;
     const svg = make("svg:svg", {width, height: foot + (wide ? 18 : 36), role: "img",
       "aria-label": "Six test images, and below each the change of its loss; it is said below."});
@@ -117,15 +120,15 @@ live.figure("influence", {
     return (state, {first, real, read: now}) => {
       step.update(state);
       choices.forEach((input, i) => (input.checked = i === state.chosen));
-      const most = Math.max(0.1, ...[...first, ...real].map(Math.abs)); // the axis ends at the longest bar
-      const high = (v) => (half - 20) * v / most;
+      const most = axis(Math.max(0.1, ...[...first, ...real].map(Math.abs)));
+      const high = (v) => (half - 20) * Math.min(1.2, Math.max(-1.2, v / most)); // a longer one, while the step is dragged, ends there
       columns.forEach(({bar, line, name, value}, k) => {
         const [y, level] = [zero - high(real[k]), zero - high(first[k])];
         set(bar, {y: Math.min(zero, y), height: Math.abs(y - zero), class: real[k] < 0 ? "live-plus" : "live-minus"});
-        set(line, {transform: `translate(0 ${level})`});
+        set(line, {transform: `translate(0 ${level})`, visibility: state.chosen < 0 ? "hidden" : "visible"});
         name.textContent = `${now[k] === read(ASKED[k].z) ? "read" : "now"} ${now[k]}`;
         set(value, {y: real[k] < 0 ? Math.max(zero - high(real[k]), level) + 17 : Math.min(y, level) - 7});
-        value.textContent = signed(real[k]);
+        value.textContent = state.chosen < 0 ? "" : signed(real[k]);
       });
     };
   },

@@ -40,7 +40,7 @@ const live = (() => {
     const picture = make("div", {class: "live-picture"});
     const controls = make("div", {class: "live-controls"});
     const words = make("p", {class: "live-words", role: "status"});
-    const self = {id: box.id, start, limits, state: {...start}, values: null, set: change, reset, words, pause: () => {}};
+    const self = {id: box.id, start, limits, state: {...start}, set: change, move, reset: () => change(start), words, pause: () => {}};
     let update = () => {};
     let [width, tall] = [0, 0];
 
@@ -49,16 +49,17 @@ const live = (() => {
       return Math.round(Math.round(Math.min(high, Math.max(low, value)) / step) * step * 1000) / 1000;
     }
 
-    function change(changes, note = "") {
+    function change(changes, note) {
       self.pause();
+      move(changes, note);
+    }
+
+    function move(changes, note) {
+      self.anew = Object.keys(start).every((key) => key in changes); // by Reset or words of the page
       for (const [key, value] of Object.entries(changes)) {
         self.state[key] = Array.isArray(value) ? value.map((v) => tidy(key, v)) : tidy(key, value);
       }
       refresh(note);
-    }
-
-    function reset() {
-      change(start);
     }
 
     function refresh(note = "") {
@@ -84,9 +85,13 @@ const live = (() => {
       if (focused) box.querySelector(`[data-key="${focused}"]`)?.focus();
     }
 
-    /* What follows a pointer does so at once; else it glides (book.css). */
-    box.addEventListener("pointerdown", () => box.classList.add("live-dragged"));
-    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => box.classList.remove("live-dragged"));
+    /* What follows a pointer does so at once; else it glides (book.css). Axes wait (`axis`). */
+    const dragged = (yes) => {
+      self.dragged = box.classList.toggle("live-dragged", yes);
+      update(self.state, self.values);
+    };
+    box.addEventListener("pointerdown", () => dragged(true));
+    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => self.dragged && dragged(false));
     box.firstElementChild.after(picture, controls, words);
     box.hidden = false;
     rebuild();
@@ -96,17 +101,35 @@ const live = (() => {
     figures[name] = self;
   }
 
-  /* Words of the page, "bound=2 y=1,2", as a link that puts the figure into this state. */
+  /* Words of the page, "bound=2 y=1,2", as a link that puts the figure into this state. From more
+     than a screen away it leads there, and a button in the figure, or the browser's, leads back. */
   function link(figure, box, said) {
-    const changes = said.dataset.set.split(" ").map((one) => one.split("=")).map(([key, value]) => {
-      return [key, Array.isArray(figure.start[key]) ? value.split(",").map(Number) : Number(value)];
-    });
+    const changes = {...figure.start};
+    for (const [key, value] of new URLSearchParams(said.dataset.set.replaceAll(" ", "&"))) {
+      changes[key] = Array.isArray(changes[key]) ? value.split(",").map(Number) : Number(value);
+    }
     const click = (event) => {
       event.preventDefault();
-      figure.set({...figure.start, ...Object.fromEntries(changes)});
-      box.querySelector(".live-picture").scrollIntoView({block: "nearest"}); // only if it is out of sight
+      figure.set(changes);
+      const picture = box.querySelector(".live-picture");
+      const [here, there] = [self, picture].map((one) => one.getBoundingClientRect().top);
+      const [far, from] = [Math.abs(here - there) > innerHeight, location.href];
+      if (far) history.pushState(null, "", self.href);
+      picture.scrollIntoView({block: "nearest"}); // only if it is out of sight
+      box.querySelector(".live-back")?.remove();
+      if (!far) return;
+      const back = button(say`Back to the text`, () => history.back(), {class: "live-back"});
+      addEventListener("popstate", () => {
+        back.remove();
+        if (location.href !== from) return;
+        self.scrollIntoView({block: "center"});
+        self.focus();
+      }, {once: true});
+      box.append(back);
+      back.focus();
     };
-    return make("a", {class: "live-set", href: `#${box.id}`, "data-set": said.dataset.set, click}, ...said.childNodes);
+    const self = make("a", {class: "live-set", href: `#${box.id}`, "data-set": said.dataset.set, click}, ...said.childNodes);
+    return self;
   }
 
   /* A button that moves one number of the state on, by `next(value)`, to `last()`; it starts again
@@ -118,21 +141,18 @@ const live = (() => {
       self.textContent = timer ? say`Pause` : say`Play`;
       figure.words.ariaLive = timer ? "off" : "polite";
     };
-    const put = (value) => {
-      const {pause} = figure;
-      figure.pause = () => {};
-      figure.set({[key]: value});
-      figure.pause = pause;
-    };
+    const put = (value) => figure.move({[key]: value});
     const step = () => {
       if (document.hidden) return figure.pause();
       put(Math.min(last(), next(figure.state[key])));
       if (figure.state[key] >= last()) figure.pause();
     };
     function begin() {
-      if (figure.state[key] >= last()) put(figure.limits[key][0]);
+      const again = figure.state[key] >= last();
+      if (again) put(figure.limits[key][0]);
       timer = setInterval(step, pace);
       shown();
+      if (!again) step();
     }
     figure.pause = () => {
       timer = clearInterval(timer);
@@ -206,6 +226,12 @@ const live = (() => {
     };
   }
 
+  /* Where an axis ends, `fit(needed, before)`; while something is dragged it stands still. */
+  function axis(figure, fit) {
+    let end = 0;
+    return (needed) => (end = end && figure.dragged ? end : fit(needed, end));
+  }
+
   /* A button that can do nothing now says so, and keeps the focus. */
   const allow = (button, can) => set(button, {"aria-disabled": !can});
 
@@ -227,24 +253,5 @@ const live = (() => {
     };
   }
 
-  /* Images of eight by eight pixels, whose ink, 0 to 16 sixteenths, is a digit each. */
-  const images = (digits) => digits.match(/.{64}/g).map((text) => Array.from(text, (d) => parseInt(d, 17) / 16));
-
-  /* Eight by eight pixels, ink by size: blue adds, orange takes away. */
-  function pixels(parent, x, y, size) {
-    const group = make("svg:g", {transform: `translate(${x} ${y})`});
-    const cells = Array.from({length: 64}, (_, k) => make("svg:rect", {
-      x: (k % 8) * size / 8, y: Math.floor(k / 8) * size / 8, width: size / 8, height: size / 8, "shape-rendering": "crispEdges",
-    }));
-    const frame = make("svg:rect", {width: size, height: size, rx: 3, class: "live-frame"});
-    group.append(...cells, frame);
-    parent.append(group);
-    const draw = (picture) => {
-      const most = Math.max(...picture.map(Math.abs)) || 1;
-      picture.forEach((v, k) => set(cells[k], {class: v < 0 ? "live-minus" : "live-plus", "fill-opacity": (Math.abs(v) / most).toFixed(3)}));
-    };
-    return {group, draw};
-  }
-
-  return {figures, figure, make, set, fixed, pair, slider, toggle, choice, button, play, reset, row, sliders, drag, allow, arrow, images, pixels};
+  return {figures, figure, make, set, fixed, pair, slider, toggle, choice, button, play, reset, row, sliders, drag, axis, allow, arrow};
 })();

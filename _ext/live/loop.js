@@ -103,7 +103,7 @@ live.figure("loop", {
       set(mark, {transform: `translate(0 ${high * line})`, fill: error ? "var(--l-warm)" : "var(--l-tint)"});
       program(state).forEach((text, i) => {
         lines[i].textContent = text.replace(/^ +/, (spaces) => "\u00a0".repeat(spaces.length));
-        set(lines[i], {opacity: i === 2 && !state.clear ? 0.6 : 1});
+        set(lines[i], {fill: `var(--l-${i === 2 && !state.clear ? "muted" : "ink"})`});
       });
       rows.forEach((cells, k) => {
         const found = frames.slice(0, at + 1).find((frame) => frame.round === k + 1 && frame.line === 4);

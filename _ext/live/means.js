@@ -30,19 +30,18 @@ live.figure("means", {
     const wide = width >= 560;
     const [left, top, floor] = [36, 40, wide ? 200 : 190];
     const gap = (width - left - 8) / (2 * MOST + 2);
-    let most = 0.5; // where the axis ends
-    const up = (v) => floor - (floor - top) * v / most;
+    const up = (v) => floor - (floor - top) * v / 0.5; // no weight is larger
     const svg = make("svg:svg", {width, height: floor + 40, role: "img", "aria-label": "The weights of the samples; they are said below."});
     const word = (x, y, text, attributes = {}) => {
       const made = make("svg:text", {x, y, ...attributes}, text);
       svg.append(made);
       return made;
     };
-    const ticks = [0, 1, 2, 3, 4, 5].map((k) => {
+    for (const k of [0, 1, 2, 3, 4, 5]) {
       const y = up(k / 10);
       svg.append(make("svg:line", {x1: left, x2: width, y1: y, y2: y, class: k ? "live-grid" : "live-zero"}));
-      return word(left - 6, y + 4, "", {"text-anchor": "end", class: "live-small"});
-    });
+      word(left - 6, y + 4, `${k / 10}`, {"text-anchor": "end", class: "live-small"});
+    }
     word(0, 14, "weight of a sample", {class: "live-small"});
     const bars = Array.from({length: 2 * MOST}, () => make("svg:rect", {width: Math.max(2, gap - 2), rx: 2, class: "live-moves"}));
     const line = make("svg:path", {d: `M${left} 0H${width}`, stroke: "var(--l-ink)", "stroke-width": 2, "stroke-dasharray": "6 4", class: "live-moves"});
@@ -70,8 +69,6 @@ live.figure("means", {
       sliders.forEach((slider) => slider.update(state));
       choice.update(state);
       const drawn = state.by ? right : weights;
-      most = [0.05, 0.1, 0.2].find((v) => v >= Math.max(...weights)) ?? 0.5;
-      ticks.forEach((tick, k) => (tick.textContent = `${Number((most * k / 5).toFixed(2))}`));
       const level = up(right[0]);
       let above = 7;
       bars.forEach((bar, i) => {

@@ -114,7 +114,8 @@ live.figure("tape", {
         const [node, mine] = [nodes[k - 1], parts[k] ?? []];
         const here = k > 0 && k === at;
         const passed = node && reads > nodes.length - k && !mine.length;
-        set(group, {visibility: k <= nodes.length ? "visible" : "hidden", opacity: k > written ? 0.4 : 1});
+        set(group, {visibility: k <= nodes.length ? "visible" : "hidden"});
+        set(name, {fill: k > written ? "var(--l-muted)" : "var(--l-ink)", "font-style": k > written ? "italic" : "normal"}); // not yet there
         set(box, {
           stroke: here ? (reads ? "var(--l-red)" : "var(--l-blue)") : "#88888899", "stroke-width": here ? 3 : 1,
           "stroke-dasharray": passed || k > written ? "5 3" : "none", fill: mine.length ? "var(--l-warm)" : k && k <= written ? "var(--l-tint)" : "#ffffff00",

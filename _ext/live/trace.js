@@ -25,7 +25,8 @@ live.figure("trace", {
     let trace = Array(PLACES).fill(0);
     for (const place of places) trace = trace.map((z, i) => lambda * z + (i === place ? 1 : 0));
     const weights = places.map((_, k) => lambda ** (places.length - 1 - k));
-    return {places, trace, weights, length: left(walk).length};
+    const visits = trace.map((_, i) => places.filter((place) => place === i).length); // the trace if λ is 1
+    return {places, trace, weights, length: left(walk).length, most: Math.max(2, ...visits)};
   },
 
   describe({steps}, {places, trace, length}) {
@@ -80,7 +81,7 @@ live.figure("trace", {
     const another = live.button("New walk", () => figure.set({walk: (figure.state.walk % 999) + 1, steps: 1}));
     controls.append(live.row(play, back, next, end, another, live.reset(figure)), live.sliders(lambda));
 
-    return (state, {places: walk, trace, weights, length}) => {
+    return (state, {places: walk, trace, weights, length, most}) => {
       lambda.update(state);
       live.allow(back, state.steps > 1);
       live.allow(next, state.steps < length);
@@ -89,7 +90,7 @@ live.figure("trace", {
         set(line, {y1: y, y2: y, visibility});
         set(text, {y: y + 4, visibility});
       }
-      const scale = (floor - top) / Math.max(2, ...trace);
+      const scale = (floor - top) / most;
       places.forEach(({ring, name}, i) => {
         set(name, {y: floor - scale * trace[i] - 6});
         name.textContent = trace[i] >= 0.005 ? fixed(trace[i]) : "0";

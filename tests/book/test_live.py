@@ -41,7 +41,7 @@ def opened(chromium, tmp_path):
     style = (ROOT / "_static/book.css").read_text(encoding="utf-8")
 
     def open_page(name, words="", **options):
-        parts = ["const bookWords = {};" + SAY, script(book_live.COMMON), script(name)]
+        parts = ["const bookWords = {};" + SAY, *map(script, book_live.scripts(name))]
         tags = "".join(f"<script>{part}</script>" for part in parts)
         box = book_live.opening(name) + f"<p id={book_live.label(name)}>Words.</p></div></div>"
         path = tmp_path / f"{name}.html"
@@ -363,7 +363,9 @@ def test_the_answers_under_the_influence_are_right(opened):
     shown = page.locator(".live-tile").all_inner_texts()
     said_of = [f"{d}→{of}" if d != of else f"{d}" for d, of in zip(digits, labels, strict=True)]
     assert [text.strip() for text in shown] == [*said_of, "3", "7"]
-    assert "our 3 goes from 1.25 to 1.74, to first order to 1.69." in said(page)
+    assert said(page) == "No step yet: pick one of the training images."
+    values(page, "influence", {"chosen": 0})
+    assert "the loss of our 3, 1.25, by +0.48, to first order by +0.44." in said(page)
     found = values(page, "influence", *[{"chosen": i, "step": 0.05} for i in range(18)])
     ours = np.array([one["real"][0] for one in found[:16]])
     assert ((ours < 0) == (labels == 3)).all()
@@ -833,6 +835,30 @@ def test_the_answers_under_the_batches_are_right(opened):
     assert said(page).startswith("200 batches of 64: their means lie 0.1")
 
 
+def test_the_slider_of_the_batches_lies_as_its_curve_does(opened):
+    page = opened("batch")
+    at = """() => {
+      const {min, max, valueAsNumber} = document.querySelector("#live-batch input");
+      const {e} = document.querySelector("#live-batch .live-handle").transform.baseVal[0].matrix;
+      return [(valueAsNumber - min) / (max - min), e];
+    }"""
+    found = []
+    for size in (1, 2, 8, 11, 64):
+        values(page, "batch", {"size": size})
+        found.append(page.evaluate(at))
+    slid, drawn = np.array(found).T
+    assert_close(slid, (drawn - drawn[0]) / (drawn[-1] - drawn[0]), 0.05)
+    slider = page.get_by_role("slider", name="rows in a batch")
+    for wanted in (45, 32, 23):
+        slider.press("ArrowLeft")
+        assert state(page, "batch")["size"] == wanted
+        assert slider.evaluate("(e) => e.ariaValueText") == str(wanted)
+    slider.press("Home")
+    for _ in range(2):
+        slider.press("ArrowRight")
+    assert state(page, "batch")["size"] == 2
+
+
 def test_the_divisor_decides_which_answer_is_charged_more(opened):
     page = opened("divisor")
     assert said(page).startswith("A token of answer 1 is charged 0.125, one of answer 2 charged")
@@ -1032,6 +1058,87 @@ def test_picture_sentence_and_first_control_are_on_one_screen_of_a_phone(opened,
         room = again
 
 
+def test_the_still_picture_of_chapter_1_is_the_start_of_its_figure(opened):
+    (found,) = values(opened("clip"), "clip", {})
+    picture = ElementTree.parse(ROOT / "_static/clip.svg").getroot()
+    paths = [e for e in picture.iter() if e.tag.endswith("}path") and e.get("stroke") is None]
+    points = [re.findall(r"[\d.]+", e.get("d"))[:2] for e in paths]
+    tips = (np.array(points, float) - [419, 190]) * [1, -1] / 50
+    pairs = [v for both in zip(found["rows"], found["clipped"], strict=True) for v in both]
+    means = [found["means"][k] for k in (1, 0, 2)]
+    assert_close(tips, np.array([*pairs, *means]), 0.003)
+    (circle,) = [e for e in picture.iter() if e.get("cx") == "419"]
+    assert float(circle.get("r")) == 50 * 0.5
+
+
+TICKS = """(name) => [...document.querySelectorAll(`#live-${name} svg text.live-small`)]
+  .map((e) => e.textContent).filter((text) => /^[\\u2212\\d.\\u00b3-\\u2079]+$/.test(text))
+  .join(" ")"""
+HOLD = "(n) => document.querySelector(`#live-${n}`).dispatchEvent(new PointerEvent('pointerdown'))"
+DRAGGED = ("clip", "batch", "divergence", "divisor", "means", "td")
+
+
+@pytest.mark.parametrize("name", DRAGGED)
+def test_an_axis_stands_still_while_something_is_dragged(opened, name):
+    page = opened(name)
+    limits, start = page.evaluate("(n) => [live.figures[n].limits, live.figures[n].start]", name)
+    before = page.evaluate(TICKS, name)
+    assert len(before.split()) > 2
+    page.evaluate(HOLD, name)
+    for key in set(limits) - {"steps", "moves"}:  # the number of steps is an axis's own end
+        for end in limits[key][:2]:
+            value = [end] * len(start[key]) if isinstance(start[key], list) else end
+            values(page, name, {**start, key: value})
+            assert page.evaluate(TICKS, name) == before, (key, end)
+            assert page.evaluate(INSIDE, False) == [], (key, end)
+    page.evaluate("dispatchEvent(new PointerEvent('pointerup'))")
+
+
+def test_bars_grow_while_the_step_is_dragged(opened):
+    page = opened("influence")
+    values(page, "influence", {"chosen": 4})
+    high = "document.querySelector('#live-influence rect[width=\"36\"]').height.baseVal.value"
+    before = page.evaluate(high)
+    page.evaluate(HOLD, "influence")
+    values(page, "influence", {"step": 0.01})
+    assert page.evaluate(high) < 0.3 * before
+    page.evaluate("dispatchEvent(new PointerEvent('pointerup'))")
+    assert page.evaluate(high) > 0.9 * before
+
+
+def test_a_bound_that_point_3_cannot_move_stays_as_large(opened):
+    """Drag a point by mouse: neither scale changes, and none when it is let go within."""
+    page = opened("clip")
+    circles = "[...document.querySelectorAll('#live-clip g[clip-path] circle')]"
+    radii = f"{circles}.map((e) => e.r.baseVal.value)"
+    before, (x, y) = page.evaluate(radii), centre(page, "Point 3")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    for down in (40, 80, 120, 160):
+        page.mouse.move(x, y + down)
+        assert page.evaluate(radii) == before
+    assert said(page).split(". ")[1].startswith("Point 3")
+    page.mouse.up()
+    values(page, "clip", {"t": [1.2] * 4, "y": [-2] * 4})
+    assert page.evaluate(radii) != before
+
+
+FAINT = """() => [...document.querySelectorAll(".live svg text")].filter((e) => {
+  const all = [];
+  for (let one = e; one.tagName !== "DIV"; one = one.parentNode) all.push(one);
+  const opacity = all.reduce((product, one) => product * getComputedStyle(one).opacity, 1);
+  return e.textContent && opacity > 0 && opacity < 1;
+}).map((e) => e.textContent)"""
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_no_word_is_faint(opened, name):
+    page = opened(name, reduced_motion="reduce")
+    for changes in ({}, MORE.get(name, {})):
+        values(page, name, changes)
+        assert page.evaluate(FAINT) == []
+
+
 EXTREMES = {"clip": "the number of a point may lie on one of the grid, and arrows meet"}
 
 
@@ -1108,6 +1215,15 @@ def test_a_figure_plays_until_it_is_touched_or_at_its_end(opened, name, motion):
     page.wait_for_function(f"{now} < {last}")
 
 
+@pytest.mark.parametrize("name", PLAYS)
+def test_the_first_step_of_playing_comes_at_once(opened, name):
+    page = opened(name)
+    now = f"live.figures.{name}.state.{PLAYS[name]}"
+    first = page.evaluate(now)
+    press = "document.querySelector('.live-play').click()"
+    assert page.evaluate(f"{press}; {now}") > first
+
+
 def test_playing_ends_with_the_last_step(opened):
     page = opened("loop")
     values(page, "loop", {"at": 11})
@@ -1133,6 +1249,46 @@ def test_the_words_that_set_a_figure_stand_on_its_page_alone():
         assert len(found) == text.count("<!-- set: ")
         assert len(re.findall("<!-- live-", text)) == 1 or not found
     assert set(STATED) == set(FIGURES) - {"digits", "tape"}
+
+
+def test_words_that_move_points_choose_one_of_them(opened):
+    page = opened("clip")
+    start = state(page, "clip")
+    for given in STATED["clip"]:
+        pairs = dict(one.split("=") for one in given.split())
+        chosen = int(pairs.get("chosen", start["chosen"]))
+        lists = [
+            (key, list(map(float, pairs[key].split(",")))) for key in ("t", "y") if key in pairs
+        ]
+        moved = {i for key, new in lists for i in range(4) if new[i] != start[key][i]}
+        assert chosen in moved or not moved
+
+
+@pytest.mark.parametrize("key", ["Enter", "click"])
+def test_words_far_below_a_figure_lead_there_and_back(opened, key):
+    words = (
+        "<p style='margin-top: 3000px'><span class=live-set data-set='size=16'>sixteen</span></p>"
+    )
+    page = opened("batch", words=words + "<p style='margin-top: 1000px'>.</p>")
+    link, back = page.get_by_role("link", name="sixteen"), page.locator(".live-back")
+    assert back.count() == 0
+    link.scroll_into_view_if_needed()
+    place = "scrollY"
+    before = page.evaluate(place)
+    link.click() if key == "click" else link.press(key)
+    assert state(page, "batch")["size"] == 16
+    edges = "const {top, bottom} = e.getBoundingClientRect();"
+    in_sight = f"(e) => {{ {edges} return top >= 0 && bottom <= innerHeight; }}"
+    assert back.evaluate(in_sight)
+    assert focused(page) == "Back to the text"
+    assert page.evaluate(place) < before - 1000
+    for way in ("button", "browser"):
+        page.go_back() if way == "browser" else back.click() if key == "click" else back.press(key)
+        page.wait_for_function("!document.querySelector('.live-back')")
+        assert link.evaluate(in_sight)
+        assert link.evaluate("(e) => document.activeElement === e")
+        link.press("Enter")
+        assert back.evaluate(in_sight)
 
 
 @pytest.mark.parametrize("name", STATED)
@@ -1254,7 +1410,7 @@ def test_what_is_dragged_follows_at_once_and_the_bound_is_dragged_too(opened):
     page.mouse.move(x, y)
     page.mouse.down()
     wide = page.locator("#live-clip svg").first.bounding_box()["width"]
-    moved = 0.3 * wide / 5.6 / 0.8 * 0.4  # pixels for 0.4: a square of the grid is 0.8 wide
+    moved = 0.3 * wide / 5.6 * 0.4  # pixels for 0.4: a square of the grid is 1 wide
     page.mouse.move(x + moved, y + moved)
     assert page.evaluate(wait).startswith("0s")
     page.mouse.up()
@@ -1302,7 +1458,7 @@ def test_without_javascript_and_in_print_there_is_nothing_and_no_motion_unasked(
 
 def test_a_figure_is_small_and_asks_nobody():
     for name in FIGURES:
-        texts = [script(part) for part in (book_live.COMMON, name)]
+        texts = [script(part) for part in book_live.scripts(name)]
         assert sum(len(text.encode()) for text in texts) < LARGEST
         for text in texts:
             assert set(re.findall(r"https?://[^\"'\s]+", text)) <= {"http://www.w3.org/2000/svg"}

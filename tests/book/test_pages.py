@@ -285,11 +285,11 @@ AS_IT_COMES = """() => {
 }"""
 
 
-def test_a_live_figure_has_its_room_before_it_comes(chromium, address):
+def test_a_live_figure_has_its_room_before_it_comes_and_fits_a_screen(chromium, address):
     """Check, in each language, that its box has the same height before and after its script."""
     wrong, widths = {}, (1280, 390)
     for name in pages():
-        if '<div class="live"' not in (HTML / name).read_text(encoding="utf-8"):
+        if '<div class="live' not in (HTML / name).read_text(encoding="utf-8"):
             continue
         page = chromium.new_page(viewport={"width": widths[0], "height": 900})
         page.goto(f"{address}/{name}")
@@ -303,7 +303,39 @@ def test_a_live_figure_has_its_room_before_it_comes(chromium, address):
         page.close()
         if abs(heights[0] - heights[2]) > 30 or abs(heights[1] - heights[3]) > 30:
             wrong[name] = heights
+        elif heights[0] > 800 - 72:  # below the head of the page
+            wrong[name] = heights[0]
     assert wrong == {}
+
+
+BESIDE = """(down) => {
+  const box = document.querySelector(".live-wide");
+  scrollBy({top: box.getBoundingClientRect().top - down, behavior: "instant"});
+  return new Promise((done) => setTimeout(() => {
+    const a = box.getBoundingClientRect();
+    const meets = [...document.querySelectorAll("div.margin, .page-toc .nav-link")].filter((e) => {
+      const b = e.getBoundingClientRect();
+      return e.checkVisibility({opacityProperty: true, visibilityProperty: true}) && b.width
+        && a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+    });
+    done([a.width, meets.map((e) => e.textContent)]);
+  }, 600));
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 1500])
+def test_a_wide_live_figure_has_the_margin_to_itself(chromium, address, width):
+    wide = [n for n in pages() if " live-wide " in (HTML / n).read_text(encoding="utf-8")]
+    assert wide
+    for name in wide:
+        page = chromium.new_page(viewport={"width": width, "height": 800})
+        page.goto(f"{address}/{name}")
+        settle(page)
+        for down in (500, 250, 70, -200):
+            across, meets = page.evaluate(BESIDE, down)
+            assert across > 800
+            assert meets == [], (name, down)
+        page.close()
 
 
 def test_every_page_is_light(visits, address):

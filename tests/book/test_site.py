@@ -106,9 +106,9 @@ def test_every_live_figure_stands_beside_a_static_figure_or_output(soups):
             assert len(box.get_text().split()) > 10
             assert box.find_parent("section").select("figure, .still .drawing, .cell_output")
         used = [tag["src"].partition("?")[0] for tag in soup.find_all("script", src=True)]
-        known = {*book_live.FIGURES, book_live.COMMON}
+        known = {part for figure in book_live.FIGURES for part in book_live.scripts(figure)}
         here = {path.stem for path in map(Path, used) if path.stem in known}
-        assert here == {*mine, book_live.COMMON} if mine else not here, name
+        assert here == {part for figure in mine for part in book_live.scripts(figure)}, name
     assert sorted(found) == book_live.FIGURES
 
 
