@@ -1,7 +1,8 @@
 """Make lines of code and text break in the right places in the built pages.
 
 Each line of code becomes an element, so that `book.css` can wrap it on a phone and on paper and
-indent the continuation by two columns. A formula is not separated from an adjacent comma or
+indent the continuation by two columns; a comment behind code that does not fit beside it goes to
+the next line as a whole. A formula is not separated from an adjacent comma or
 bracket. Pages default to the light theme, for browsers without scripts.
 """
 
