@@ -16,6 +16,7 @@ CODE = re.compile(
     re.DOTALL,
 )
 TAG = re.compile(r"<[^>]*>")
+ASIDE = re.compile(r'(?:(?<=</span>)  ( +)|<span class="w">  ( +)</span>)(?=<span class="c1">)')
 INDENT = re.compile(r'(?:<span class="w">)?( +)(?:</span>)?')
 FORMULA = r'<span class="math notranslate nohighlight">[^<]*</span>'
 BESIDE = re.compile(rf"(\(?)({FORMULA})((?:[.,;:!?)’”]|-\w+)*)")
@@ -33,6 +34,8 @@ def in_lines(match: re.Match) -> str:
         style = f' style="--in:{inside}"' if inside else ""
         if (start := INDENT.match(line)) and len(start[1]) == inside:
             line = f'<span class="in">{start[1]}</span>{line[start.end() :]}'
+        if text.lstrip()[:1] != "#":  # on a phone two spaces are enough before a comment
+            line = ASIDE.sub(r'<span class="gap">\1\2</span>  ', line)
         made.append(f'<span class="line"{style}>{line}\n</span>')
     return f"{match[1]}{''.join(made)}{match[3]}"
 
