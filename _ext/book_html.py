@@ -81,12 +81,12 @@ def drop_repeated_ids(app, doctree, docname):
 
 
 @cache
-def meanings(env) -> dict[str, str]:
+def meanings(env) -> dict[str, nodes.definition]:
     """Return {id of a term: its definition} from the glossary."""
     if GLOSSARY not in env.all_docs:
         return {}
     return {
-        place: " ".join(item[-1].astext().split())
+        place: item[-1]
         for item in env.get_doctree(GLOSSARY).findall(nodes.definition_list_item)
         for term in item.findall(nodes.term)
         for place in term["ids"]
@@ -96,16 +96,34 @@ def meanings(env) -> dict[str, str]:
 def explain_terms(app, doctree, docname):
     """Give links to the glossary the definition as their title, unless it contains TeX."""
     for link in doctree.findall(nodes.reference):
-        text = meanings(app.env).get(link.get("refuri", "").partition("glossary.html#")[2], "\\")
-        if "\\" not in text:
-            link["reftitle"] = text
+        found = meaning_of(app.env, link)
+        if found is not None and "\\" not in found.astext():
+            link["reftitle"] = " ".join(found.astext().split())
+
+
+def meaning_of(env, link: nodes.reference) -> nodes.definition | None:
+    """Return the definition of the term that a link leads to; None if it leads to none."""
+    return meanings(env).get(link.get("refuri", "").partition("glossary.html#")[2])
+
+
+def without_links(block: nodes.Node) -> list[nodes.Node]:
+    """Return copies of the text and formulas of a block, its links as their words."""
+    found = []
+    for part in block.children:
+        if isinstance(part, nodes.Text | nodes.math | nodes.literal | nodes.emphasis):
+            found.append(part.deepcopy())
+        else:
+            space = [nodes.Text(" ")] if found and isinstance(part, nodes.paragraph) else []
+            found += [*space, *without_links(part)]
+    return found
 
 
 def write_margin_notes(app, doctree, docname):
     """Write the title of each link, a definition or a source, in the margin beside its block.
 
-    Only the first of several links to one target gets a note. A screen reader has the text from
-    the link; on a narrow screen, book.css hides the note.
+    Only the first of several links to one target gets a note. A definition has the formulas of
+    the glossary. A screen reader has the text from the link; on a narrow screen, book.css hides
+    the note.
     """
     if not docname.startswith("chapters/"):
         return
@@ -119,9 +137,13 @@ def write_margin_notes(app, doctree, docname):
             continue
         noted.add(target)
         term = f"<strong>{escape(link.astext())}</strong> " if "glossary" in target else ""
-        said = escape(IDENTIFIERS.sub("", about))
-        note = f'<div class="margin" aria-hidden="true">{term}{said}</div>'
-        block.parent.insert(block.parent.index(block), nodes.raw("", note, format="html"))
+        meaning = meaning_of(app.env, link)
+        said = [nodes.Text(IDENTIFIERS.sub("", about))]
+        said = said if meaning is None else without_links(meaning)
+        opens = f'<div class="margin" data-of="{escape(target)}" aria-hidden="true">{term}'
+        opens, closes = (nodes.raw("", text, format="html") for text in (opens, "</div>"))
+        at = block.parent.index(block)
+        block.parent[at:at] = [opens, nodes.inline("", "", *said), closes]
 
 
 def size_pictures(app, pagename, templatename, context, doctree):

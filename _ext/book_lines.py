@@ -1,7 +1,8 @@
 """Make lines of code and text break in the right places in the built pages.
 
 Each line of code becomes an element, so that `book.css` can wrap it on a phone and on paper and
-indent the continuation by two columns. A formula is not separated from an adjacent comma or
+indent the continuation by two columns; a comment behind code that does not fit beside it goes to
+the next line as a whole. A formula is not separated from an adjacent comma or
 bracket. Pages default to the light theme, for browsers without scripts.
 """
 
@@ -15,6 +16,7 @@ CODE = re.compile(
     re.DOTALL,
 )
 TAG = re.compile(r"<[^>]*>")
+ASIDE = re.compile(r'(?:(?<=</span>)  ( +)|<span class="w">  ( +)</span>)(?=<span class="c1">)')
 INDENT = re.compile(r'(?:<span class="w">)?( +)(?:</span>)?')
 FORMULA = r'<span class="math notranslate nohighlight">[^<]*</span>'
 BESIDE = re.compile(rf"(\(?)({FORMULA})((?:[.,;:!?)’”]|-\w+)*)")
@@ -32,6 +34,8 @@ def in_lines(match: re.Match) -> str:
         style = f' style="--in:{inside}"' if inside else ""
         if (start := INDENT.match(line)) and len(start[1]) == inside:
             line = f'<span class="in">{start[1]}</span>{line[start.end() :]}'
+        if text.lstrip()[:1] != "#":  # on a phone two spaces are enough before a comment
+            line = ASIDE.sub(r'<span class="gap">\1\2</span>  ', line)
         made.append(f'<span class="line"{style}>{line}\n</span>')
     return f"{match[1]}{''.join(made)}{match[3]}"
 

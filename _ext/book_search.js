@@ -53,6 +53,14 @@
     const begun = [...vocabulary].filter((other) => other.startsWith(word)).slice(0, 9);
     return begun.length ? begun : [...vocabulary].filter((other) => isTypo(word, other));
   };
+  // Of a text with a mistyped word, places that have two thirds of its words answer, if there are any.
+  const enough = (found, asked) => {
+    const groups = split(asked).filter((word) => !PASSING.has(word)).map((word) => meant(word).map(stem));
+    if (groups.length < 2 || split(asked).every((word) => vocabulary.has(word))) return found;
+    const has = ({terms}) => groups.filter((group) => group.some((word) => terms.includes(word))).length >= groups.length * 2 / 3;
+    const kept = found.filter(has);
+    return kept.length ? kept : found;
+  };
   // The pages that answer, the best first: each with its places, the best first.
   window.bookFind = (asked) => {
     const query = SAID.reduce((text, [long, added]) => text.replace(long, added), asked);
@@ -67,7 +75,7 @@
     });
     const pages = new Map(bookPlaces.filter(({place, title}) => title && isShown(place, chinese)).map(({place, title}) =>
       [pageOf(place), {title, score: 0, places: []}]));
-    for (const place of found) {
+    for (const place of enough(found, query)) {
       const page = pages.get(pageOf(place.id));
       page.score += place.title ? PAGE * place.score : place.score * NEXT ** page.places.length;
       if (!place.title) page.places.push(place);
@@ -105,8 +113,10 @@
       !within || best.id.startsWith(within) && isFor(asked, best)).slice(0, most) : [];
     const chinese = isChinese(asked);
     results.replaceChildren(made("ol", pages.map(({title: page, places}) => made("li", places.filter(({heading, score}, i) => !i || heading !== page && (!within || score > FOR_IT * places[0].score)).slice(0, within ? 5 : 3).map((place, i) => {
-      const whole = place.heading === page ? page : i || within ? place.heading : say`${page}: ${place.heading}`;
-      const title = i || !chinese || inChinese.has(pageOf(place.id)) ? whole : `${whole}（英文）`;
+      const [before, after] = place.heading === page || within ? ["", ""] : say`${page}: ${"\n"}`.split("\n");
+      const heading = marked(place.heading, place.terms);
+      const title = i ? [made("span", before), ...heading, after] : [...marked(before, place.terms), ...heading, after];
+      if (!i && chinese && !inChinese.has(pageOf(place.id))) title.push("（英文）");
       const link = made("a", title, {href: document.documentElement.dataset.content_root + place.id});
       return made("p", i ? link : [link, made("br", []), ...marked(excerpt(place.words, place.terms), place.terms)]);
     }))), {className: "search"}));

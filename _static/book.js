@@ -6,7 +6,10 @@
   const makeReachable = (box) => {
     for (const part of box.querySelectorAll?.("pre, div.math, mjx-container") ?? [])
       if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
+    for (const formula of box.querySelectorAll?.("mjx-container[display=true]") ?? []) fits.observe(formula);
   };
+  // A formula that is wider than its box says so.
+  const fits = new ResizeObserver((all) => all.forEach(({target: e}) => e.classList.toggle("wide", e.scrollWidth > e.clientWidth + 1)));
   addEventListener("toggle", ({target}) => makeReachable(target), true);
   addEventListener("load", () => window.MathJax?.startup?.promise?.then(() => makeReachable(document)));
 
@@ -108,11 +111,25 @@
   const explain = () => {
     const card = made("div", {className: "meaning", role: "tooltip", hidden: true});
     let shown = null, timer = 0;
-    const hide = () => { shown = null; card.hidden = true; };
+    const notes = new Map([...document.querySelectorAll("article .margin[data-of]")].map((e) => [e.dataset.of, e]));
+    const hide = () => {
+      shown = null;
+      card.hidden = true;
+      for (const note of notes.values()) note.classList.remove("lit");
+    };
+    // What the note in the margin says, its formulas as well; a note in sight says it itself.
     const show = (link, tapped) => {
+      hide();
       clearTimeout(timer);
       shown = link;
-      card.replaceChildren(link.dataset.about, ...(tapped ? [made("a", {href: link.href, textContent: say`Go there`})] : []));
+      const note = notes.get(link.getAttribute("href"));
+      const seen = note?.getBoundingClientRect();
+      if (seen?.height && seen.top >= 0 && seen.bottom <= innerHeight) {
+        note.classList.add("lit");
+        return;
+      }
+      const formulas = note?.querySelector(".math") && [...note.querySelector(":scope > span").cloneNode(true).childNodes];
+      card.replaceChildren(...(formulas || [link.dataset.about]), ...(tapped ? [made("a", {href: link.href, textContent: say`Go there`})] : []));
       card.hidden = false;
       const at = link.getClientRects()[0];
       card.style.left = `${Math.max(8, Math.min(at.left, root.clientWidth - card.offsetWidth - 8)) + scrollX}px`;
@@ -144,7 +161,10 @@
     for (const [i, box] of document.querySelectorAll(".pst-scrollable-table-container").entries()) {
       const title = box.closest("section")?.querySelector("h1, h2, h3, h4")?.firstChild.textContent;
       Object.assign(box, {role: "region", ariaLabel: say`Table ${i + 1}: ${title}`});
-      const look = () => box.classList.toggle("more", !box.moved && box.scrollWidth > box.clientWidth + 8);
+      const look = () => {
+        box.classList.toggle("wide", box.scrollWidth > box.clientWidth + 1);
+        box.classList.toggle("more", !box.moved && box.scrollWidth > box.clientWidth + 8);
+      };
       box.addEventListener("scroll", () => { box.moved ||= box.scrollLeft > 8; look(); }, {passive: true});
       new ResizeObserver(look).observe(box);
     }
