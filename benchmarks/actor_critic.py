@@ -154,7 +154,7 @@ def by_gae(lam, rate, reward, carry, keys):
 
 
 def run(method, reward, lam, rate, seed):
-    """Return the mean length of an episode in the last fifth of one training."""
+    """Return the mean episode length over the last fifth of one training run."""
     start, reset, steps = jax.random.split(jax.random.key(seed), 3)
     params = network(start)
     zeros = jax.tree.map(jnp.zeros_like, params)

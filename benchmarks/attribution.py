@@ -1,4 +1,4 @@
-"""How well attribution scores of training images predict trainings without some of them.
+"""How well attribution scores predict retraining on half of the training images.
 
     python benchmarks/attribution.py --save
 
@@ -71,7 +71,10 @@ def rows(model, w, x, y) -> torch.Tensor:
 
 
 def scores(x, y, x_test, y_test, seed: int) -> dict[str, torch.Tensor]:
-    """Return method -> (digits, tests): predicted rise of each test loss without each digit."""
+    """Return {method: attribution scores, (digits, test images)}, summed over a digit's copies.
+
+    Larger: leaving the digit out raises the test loss more. Scales differ; only ranks compare.
+    """
     checkpoints: list = []
     model = trained(x, y, seed, checkpoints)
     pairs = [(rows(model, w, x, y), rows(model, w, x_test, y_test)) for w in checkpoints]

@@ -1,4 +1,4 @@
-"""What norms and clipped sums cost in JAX without all rows, beside four other ways.
+"""Time and memory of norms and clipped sums in JAX without forming all rows, and of others.
 
     python benchmarks/clipped_sums.py --opacus PYTHON --save
 

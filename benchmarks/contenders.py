@@ -60,7 +60,10 @@ class Case:
         return (cnn_loss if self.widths == "cnn" else mlp_loss)(params, x, y)
 
     def batch(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return x and labels, tensors in memory of PyTorch's own like a batch of a DataLoader."""
+        """Return (x, labels): float32 (B, *input shape) and int64 (B,), on the case's device.
+
+        They are copied into memory allocated by PyTorch, as a DataLoader's batches are.
+        """
         rng = np.random.default_rng(0)
         shape = (1, 28, 28) if self.widths == "cnn" else self.widths[:1]
         count = 10 if self.widths == "cnn" else self.widths[-1]
@@ -104,7 +107,7 @@ def backward_alone(case: Case) -> Callable:
 
 
 def fill(case: Case) -> Callable:
-    """Return a call that writes every number of the rows once, into allocated memory."""
+    """Return a call that fills preallocated buffers of the rows' shapes once."""
     parameters = case.model().parameters()
     buffers = [torch.zeros(case.size, *p.shape, device=case.device) for p in parameters]
     return lambda: [buffer.fill_(1.0) for buffer in buffers]
@@ -202,7 +205,7 @@ def torch_loop(case: Case) -> Callable:
 
 
 def torch_grads_batched(case: Case) -> Callable:
-    """One backward pass of the whole batch per sample, all batched by ``is_grads_batched``."""
+    """Return a call of rows by B vector-Jacobian products, batched by ``is_grads_batched``."""
     model, (x, y) = case.model(), case.batch()
     names, params = zip(*model.named_parameters(), strict=True)
     each = torch.eye(case.size, device=case.device)

@@ -1,4 +1,4 @@
-"""Measure how much a noisy gradient step lowers the loss, at four points of one training.
+"""Measure how much a noisy gradient step lowers the loss, at four points of a training run.
 
     python benchmarks/one_step.py --save
 

@@ -40,7 +40,10 @@ def right(theta: torch.Tensor, data: tuple) -> float:
 
 
 def split(seed: int, size: int) -> list[tuple]:
-    """Return (images, digits) of the public, the private and the test set."""
+    """Return (images, labels) of the public, the private and the test set, in ``seed``'s order.
+
+    They have ``size``, 1,200 and 597 - ``size`` images; pixels are in [0, 1].
+    """
     order = np.random.default_rng(seed).permutation(1797)
     x, y = torch.tensor(images[order] / 16), torch.tensor(digits[order])
     sizes = [size, 1200, 597 - size]

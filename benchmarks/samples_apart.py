@@ -1,4 +1,4 @@
-"""What norms and clipped sums cost where samples are computed apart, joined, cut or packed.
+"""Cost of norms and clipped sums of samples computed singly, concatenated, split or packed.
 
     python benchmarks/samples_apart.py --save
 

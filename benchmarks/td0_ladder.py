@@ -1,4 +1,4 @@
-"""Time and memory of the rungs loop, vmap and jit of TD(0) rows against the batch size.
+"""Time and memory of TD(0) rows by loop, vmap and jit, for batches of several sizes.
 
 The unit of time is one uncompiled ``grad`` of one transition in the same backend, so the numbers
 are ratios: the time of the whole batch in single gradients. They are medians of rounds in which

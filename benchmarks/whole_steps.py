@@ -49,7 +49,7 @@ def squared(rows: Tensor) -> Tensor:
 
 
 def from_rows(*rows: Tensor) -> Parts:
-    """Parts from rows, (B, *shape) for each parameter, which are read once for all sums."""
+    """Return `Parts` from rows, (B, *shape) per parameter; sums take a matrix product each."""
 
     def sums(weights: list[Weights]) -> list:
         if weights == [None]:
@@ -61,7 +61,10 @@ def from_rows(*rows: Tensor) -> Parts:
 
 
 def from_products(a: Tensor, d: Tensor, squares: Tensor, bias: bool) -> Parts:
-    """Parts without rows: a sum is one product of cotangents d (B T, n) and inputs a (B T, m)."""
+    """Return `Parts` without rows; a weighted sum is one matrix product.
+
+    Its factors are the weighted cotangents d (B T, n) and the inputs a (B T, m).
+    """
     T = len(d) // len(squares)
 
     def sums(weights: list[Weights]) -> list:
@@ -282,7 +285,7 @@ def of_rows(read: Callable, builder: Callable) -> Callable:
 
 
 def fill(case: Case) -> Callable:
-    """Return call(x, y) that writes the rows' numbers: with a pass, a lower limit for rows."""
+    """Return call(x, y) that fills buffers as large as the rows: with a pass, a lower bound."""
     call = contenders.fill(case)
 
     def write(x: Tensor, y: Tensor) -> None:

@@ -15,7 +15,7 @@ LATE = 2  # the step at which it begins
 
 
 def weight_from(late: float, early: float = 0.0) -> Callable:
-    """x, and a 0-d weight: ``early``, from the third batch on ``late``."""
+    """Return a batch function of x (B, 4) and a 0-d weight, from the third batch on ``late``."""
 
     def batch(draw: Draw, size: int, step: int) -> dict:
         value = torch.tensor(late if step >= LATE else early, dtype=torch.float64)

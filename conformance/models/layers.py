@@ -21,7 +21,7 @@ class RaggedBag(nn.Module):
 
 
 class WeightedBag(nn.Module):
-    """EmbeddingBag with a weight for each position."""
+    """EmbeddingBag with ``per_sample_weights``: each index is weighted by its cosine."""
 
     def __init__(self):
         super().__init__()

@@ -137,7 +137,7 @@ class Bottleneck(nn.Module):
 
 
 class Hypernetwork(nn.Module):
-    """A weight for each sample, computed from part of its input; ``shared``: one for all."""
+    """A linear layer with a computed weight: of each sample, or ``shared``: from a parameter."""
 
     def __init__(self, shared: bool):
         super().__init__()

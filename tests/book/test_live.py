@@ -180,7 +180,11 @@ def divergence_state(rng):
 
 
 def divergence_in_python(use, alpha, gamma, steps):
-    """Return the divergence figure's values: TD(0), a weight for each feature, reward 1."""
+    """Return the divergence figure's values under TD(0) with step sizes alpha and alpha / 10.
+
+    Curves of the largest |value|, divided by the maximum of all; spectral radii of the mean
+    update; the bound 1 / (1 - gamma).
+    """
     s, s_next = map(np.array, PLACES[use])
     curves, radii = [], []
     for size in (alpha, alpha / 10):
@@ -204,7 +208,11 @@ def branch_state(rng):
 
 
 def branch_in_python(first, second, way):
-    """Return the branch figure's values: each operation's result, computed in PyTorch."""
+    """Return the branch figure's values, computed in PyTorch.
+
+    Every operation's result, and masks of the operations that are needed, on the tape, and
+    evaluated (under `where`, all).
+    """
     W = torch.tensor([[0.5, -1.0], [1.0, 0.5]], dtype=torch.float64)
     x, yes = torch.tensor([first, second], dtype=torch.float64), first > 0
     road = [W @ x, (W @ x).tanh(), W @ (W @ x).tanh(), (W @ (W @ x).tanh()).tanh(), W @ x]
@@ -339,7 +347,11 @@ def program_of_chapter_15() -> dict:
 
 
 def influence_in_python(chosen, step):
-    """Return the influence figure's values from PyTorch steps on weights rounded to 1/250."""
+    """Return the influence figure's values for one SGD step on an image, computed in PyTorch.
+
+    Test losses before and after, their change, its first-order prediction, and the predicted
+    digits. Weights are rounded to 1/250.
+    """
     page, entropy = program_of_chapter_15(), torch.nn.functional.cross_entropy
     theta = (page["theta"] * 250).round() / 250
     i = int([*page["opponents"], *page["proponents"], 235, 368][chosen])

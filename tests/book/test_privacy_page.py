@@ -46,9 +46,10 @@ def test_the_lines_for_opacus_are_those_that_were_run(text):
 
 
 def told_at_least(ratio, numbers, delta=1e-5):
-    """Return a lower bound on epsilon where a sample multiplies the noise variance by ``ratio``.
+    """Return a lower bound on epsilon at ``delta`` if a sample scales the variance by ``ratio``.
 
-    The bound is from tests of the mean square of ``numbers`` entries, by exact chi-square tails.
+    It is that of the best threshold on the mean square of ``numbers`` entries, with exact
+    chi-square tails.
     """
     chi2 = pytest.importorskip("scipy.stats").chi2
     p = np.geomspace(1.001 * delta, 0.5, 2000)
@@ -69,7 +70,7 @@ def test_the_size_of_the_noise_tells_the_number_of_samples(text, power, mistake)
 
 
 def log_mean_power(order, q, sigma):
-    """Return log E[r^order] of the sampled Gaussian, by the sum of Mironov et al. (2019)."""
+    """Return log A(order), the log-moment of the sampled Gaussian (Mironov et al., 2019)."""
     terms = [
         math.log(math.comb(order, k))
         + k * math.log(q)

@@ -160,7 +160,11 @@ def adam_by_hand():
 
 @cache
 def linear_by_hand(framework: str, rate: float, adam: bool = False) -> tuple[dict, int]:
-    """Train privately by formulas, sample by sample; return (parameters, empty batches)."""
+    """Train softmax regression by DP-SGD (``adam``: DP-Adam), each gradient by its formula.
+
+    Return ({name: float64 tensor}, number of empty batches). ``framework`` "jax" draws the noise
+    from JAX's keys.
+    """
     update = adam_by_hand() if adam else lambda g, _: g
     rng, empty = np.random.default_rng(0), 0
     own = lambda arrays: [rng.normal(size=x.shape) for x in arrays]  # noqa: E731

@@ -285,7 +285,10 @@ def taken_apart(way, options, found):
 
 
 def close(what, actual, expected, kept, tolerance):
-    """Compare the samples ``kept``, relative to the largest entry because of cancellation."""
+    """Assert that the samples ``kept`` agree within ``tolerance`` times (1 + largest entry).
+
+    Cancellation makes the relative errors of small entries large.
+    """
     actual = np.asarray(actual)
     assert actual.shape == expected.shape, what
     actual, expected = actual[kept], expected[kept]

@@ -85,7 +85,10 @@ def test_without_noise_a_step_is_the_clipped_mean_of_a_loop(name):
 
 
 def noise_of(rows, times, **settings):
-    """Return the noise of many calls divided by its expected deviation, (times, entries)."""
+    """Return the noise of ``times`` calls, (times, entries), in units of its standard deviation.
+
+    That is max_norm * noise_multiplier / divisor.
+    """
     settings = {**GOOD, **settings}
     rng = np.random.default_rng(0)
     exact = quiet(rows, settings["max_norm"], settings["divisor"])

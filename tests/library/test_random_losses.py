@@ -89,7 +89,7 @@ def noise_from(rng, theta, x):
 
 
 def words_of_noise(theta, x):
-    """Return the loss of word vectors for a pair of words and random negative samples."""
+    """Return a loss of word2vec with eight negative samples, drawn by NumPy's generator OWN."""
     others = OWN.choice(D, 8, replace=False)
     return jnp.logaddexp(0, -theta @ x) + jnp.logaddexp(0, theta[others] * x[:8]).sum()
 

@@ -40,7 +40,7 @@ class Backend:
 
     # Arrays.
     def asarray(self, x: Any, dtype: str | None = None) -> Any:
-        """Convert x to an array; ``dtype`` is a name. By default floats become "float64"."""
+        """Convert x to an array; by default arrays keep dtypes, Python floats become float64."""
         raise NotImplementedError
 
     def to_numpy(self, x: Any) -> np.ndarray:

@@ -29,7 +29,7 @@ class Jax(Backend):
     tree_map = staticmethod(jax.tree.map)
 
     def asarray(self, x: Any, dtype: str | None = None) -> jax.Array:
-        """Convert x to an array; ``dtype`` is a name. By default floats become "float64".
+        """Convert x to an array; by default arrays keep dtypes, Python floats become float64.
 
         Raises
         ------

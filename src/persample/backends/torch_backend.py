@@ -25,7 +25,7 @@ class Torch(Backend):
     name = "torch"
 
     def asarray(self, x: Any, dtype: str | None = None) -> torch.Tensor:
-        """Convert x to a tensor; ``dtype`` is a name. By default floats become "float64"."""
+        """Convert x to a tensor; by default arrays keep dtypes, Python floats become float64."""
         if isinstance(x, torch.Tensor):
             return x if dtype is None else x.to(getattr(torch, dtype))
         return torch.from_numpy(np.array(x, dtype))

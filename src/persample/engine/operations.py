@@ -255,12 +255,12 @@ def sum(x, /, axis=None, keepdims=False, *, dtype=None):
 
 
 def max(x, /, axis=None, keepdims=False):
-    """Return the largest element over axes (all by default); ties share the derivative."""
+    """Return the largest element over axes (all by default); ties share the derivative evenly."""
     return reduce("max", x, axis, keepdims)
 
 
 def min(x, /, axis=None, keepdims=False):
-    """Return the smallest element over axes (all by default); ties share the derivative."""
+    """Return the smallest element over axes (all by default); ties share the derivative evenly."""
     return reduce("min", x, axis, keepdims)
 
 

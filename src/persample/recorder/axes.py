@@ -303,7 +303,11 @@ def observed(p: Propagation) -> Layout:
 
 @lru_cache(16)
 def _codes(size, base):
-    """Return (codes (size + 1,): 0 for `NOBODY`, then each sample's, ascending; their digits)."""
+    """Return (codes, digits), for `NOBODY` and each sample.
+
+    ``codes``, float64 (size + 1,): 0, then a random integer for each sample, ascending.
+    ``digits``: arrays of the same shape, their digits in ``base``, lowest first.
+    """
     count = next(n for n in range(1, 9) if base**n >= 2**40)
     codes = np.random.default_rng(0).integers(1, base**count, size + 1)
     codes[0] = 0

@@ -89,9 +89,10 @@ def _gates(arrays, h, has_biases):
 
 
 def _factors(gates, first, reverse):
-    """Return two arrays of elementwise derivatives, (T, B, 4, h) and (T, B, h).
+    """Return the elementwise derivatives of an LSTM's steps.
 
-    The first: of c_t by the parts i, f, g of z_t, and of h_t by o. The second: of h_t by c_t.
+    The first array, (T, B, 4, h): dc_t / dz_t for the gates i, f and g, and dh_t / dz_t for o. The
+    second, (T, B, h): dh_t / dc_t.
     """
     i, f, g, o = gates.unbind(2)
     before, after = _before_and_after(first, i * g, reverse)

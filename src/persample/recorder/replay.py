@@ -19,7 +19,7 @@ from .layouts import OneSample, SampleAxis
 
 @contextmanager
 def second_run(name: str) -> Iterator[None]:
-    """Replace autograd's error about a change in place by one that names the parameter."""
+    """Replace autograd's error about an in-place change by one that names the parameter."""
     try:
         yield
     except RuntimeError as error:
