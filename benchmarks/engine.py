@@ -133,7 +133,7 @@ def agree(a, b, dtype):
 def measure(row, dtype, rounds, skip):
     """Return three dicts name -> seconds: median and least time of a call, and the first call's.
 
-    A contender that raises RuntimeError or an error of torch.compile is left out, with a message.
+    A contender that raises RuntimeError, or an error of torch.compile, is left out, and named.
     """
     loss, by_hand, in_axes, data = ROWS[row]
     real = lambda x: x.astype(dtype) if x.dtype.kind == "f" else x  # noqa: E731, labels stay
