@@ -100,7 +100,7 @@ Layout = SampleAxis | OneSample | None  # None: unknown
 def _ranked(owner, size):
     """Return (entries with an owner, their samples, their ranks within the sample, count).
 
-    Three tensors, sorted by sample; ``count`` is the largest number of entries of a sample, at least 1.
+    Three tensors, sorted by sample; ``count`` is the most entries that any sample has, at least 1.
     """
     owner = np.array(owner)
     (entries,) = np.nonzero(owner != NOBODY)
