@@ -90,7 +90,7 @@ live.figure("bells", {
       live.slider(figure, "steps", "steps T", [1, 100, 1], 0),
     ];
     picture.append(svg);
-    controls.append(live.row(live.sliders(...sliders), live.reset(figure)));
+    controls.append(live.sliders(...sliders.slice(0, -1)), live.row(live.sliders(sliders.at(-1)), live.reset(figure)));
 
     return (state, {mu}) => {
       sliders.forEach((slider) => slider.update(state));

@@ -1062,6 +1062,19 @@ def test_picture_sentence_and_first_control_are_on_one_screen_of_a_phone(opened,
     top = page.locator(".live-picture").bounding_box()["y"]
     control = page.locator(".live-controls > *").first.bounding_box()
     assert control["y"] + control["height"] - top <= 720
+    # What changed is said beside the drawing; then come the controls, with room between them.
+    drawing, said = (page.locator(f".live-{part}").bounding_box() for part in ("picture", "words"))
+    assert drawing["y"] + drawing["height"] <= said["y"]
+    rows = [row.bounding_box() for row in page.locator(".live-controls > *:visible").all()]
+    ends = [said, *rows]
+    gaps = [b["y"] - a["y"] - a["height"] for a, b in zip(ends, ends[1:], strict=False)]
+    assert gaps[0] >= 10
+    assert min(gaps) >= 8
+    reset = page.locator(".live-reset")
+    if reset.count():  # in a row with another control
+        row, at = reset.locator("xpath=.."), reset.bounding_box()["y"]
+        others = [one.bounding_box()["y"] for one in row.locator("xpath=./*").all()]
+        assert sum(abs(y - at) < 20 for y in others) > 1
     room = page.locator(".live-words").bounding_box()["height"]
     for index in range(page.locator(".live-controls button").count()):
         page.locator(".live-controls button").nth(index).dispatch_event("click")

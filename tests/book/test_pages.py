@@ -349,6 +349,27 @@ def test_every_page_is_light(visits, address):
     assert {page: bytes_ for page, bytes_ in sizes.items() if bytes_ > limits[page]} == {}
 
 
+def test_a_shadow_says_that_a_formula_goes_on_and_a_comment_stays_whole(chromium, address):
+    page = chromium.new_page(viewport=PHONE)
+    page.goto(f"{address}/chapters/08_noise.html")
+    settle(page)
+    page.wait_for_timeout(300)
+    shaded = page.eval_on_selector_all(
+        "mjx-container[display=true]",
+        """(all) => all.map((e) => [getComputedStyle(e).backgroundImage !== "none",
+          e.scrollWidth > e.clientWidth + 1])""",
+    )
+    assert {tuple(one) for one in shaded} == {(True, True), (False, False)}
+    page.goto(f"{address}/chapters/01_one_gradient_per_sample.html")
+    settle(page)
+    comment = page.locator(".cell_input .c1", has_text="(1797, 64), (1797,)").first
+    assert comment.evaluate("(e) => e.getClientRects().length") == 1
+    box = comment.bounding_box()
+    assert box["height"] < 24
+    assert box["x"] + box["width"] < PHONE["width"]
+    page.close()
+
+
 def test_few_boxes_scroll_on_a_phone(visits):
     boxes = {page: seen.scrolling for page, seen in visits.items() if LIGHT[1] in page}
     assert sum(map(len, boxes.values())) <= BOXES, kept(boxes)
@@ -452,8 +473,14 @@ def test_a_card_of_the_first_page_leads_to_its_chapter_wherever_it_is_pressed(
     for i, card in enumerate(cards.all()):
         assert card.locator("a").evaluate("(e) => getComputedStyle(e, '::before').content")
         assert card.locator("svg[aria-hidden]").bounding_box()["width"] > 90
+        assert not any(text.is_visible() for text in card.locator("svg text").all())
         box = card.bounding_box()
-        assert (box["width"] < 250) == (width > 600 and i > 0)
+        assert (box["width"] < 350) == (width > 600 and i > 0)
+        # No row ends before the edge: the next card is below it, or beside.
+        part = card.locator("xpath=..").bounding_box()
+        after = cards.nth(i + 1).bounding_box() if i + 1 < cards.count() else {"y": 1e9}
+        ends = abs(box["x"] + box["width"] - part["x"] - part["width"]) < 2
+        assert ends == (after["y"] > box["y"] + 2)
         assert box["height"] < (330 if width > 600 else 190)
     last = cards.last
     last.scroll_into_view_if_needed()
@@ -519,6 +546,14 @@ def test_terms_and_sources_stand_in_the_margin_where_there_is_one(chromium, addr
     assert found["inside"]
     assert found["apart"]
     assert found["count"] >= len(targets)
+    # A formula is typeset as in the glossary; a note in sight needs no second box.
+    notes = page.locator("article div.margin", has=page.locator("mjx-container"))
+    assert name != "01_one_gradient_per_sample" or notes.count()
+    note = page.locator("article div.margin[data-of*=glossary]").first
+    link = page.locator(f"article a[href='{note.get_attribute('data-of')}']").first
+    link.hover()
+    assert not page.locator(".meaning").is_visible()
+    assert "lit" in note.get_attribute("class")
     # The contents of the page do not stand behind a note.
     page.locator("article div.margin").last.evaluate("(e) => e.scrollIntoView({block: 'center'})")
     page.wait_for_timeout(500)

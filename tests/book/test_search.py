@@ -102,6 +102,9 @@ def test_what_readers_typed_finds_its_page_among_three(chromium, address):
     assert ": " in title
     assert others
     assert not any(title.startswith(text) for text in others)
+    page_name = title.partition(": ")[0]  # each names its page
+    assert all(text.startswith(f"{page_name}: ") for text in others)
+    assert page.locator("#search-results li a mark").count()
     assert {"clipped", "sum"} <= {m.lower() for m in page.locator("mark").all_inner_texts()}
     # In the dialog of any page, and in the box of the error index, from a folder too.
     page.goto((HTML / "reference/errors.html").as_uri())
@@ -129,6 +132,13 @@ def test_every_message_finds_its_entry_first(find):
     assert wrong == {}
     for text, (((_, heading), *_), *_) in zip(PASTED, find(PASTED), strict=True):
         assert PASTED[text] in heading
+
+
+def test_a_place_with_one_of_two_mistyped_words_does_not_answer(find):
+    (pages,) = find(["diferential privcy"])
+    assert len(pages) == 2
+    assert all("privacy" in places[0][0] for places in pages)
+    assert not any("differentiated" in heading for places in pages for _, heading in places)
 
 
 UNKNOWN = [
