@@ -53,10 +53,12 @@
     const begun = [...vocabulary].filter((other) => other.startsWith(word)).slice(0, 9);
     return begun.length ? begun : [...vocabulary].filter((other) => isTypo(word, other));
   };
-  // Of a text with a mistyped word, places that have two thirds of its words answer, if there are any.
+  // Of a few words with a mistyped one, places that have two thirds of them answer, if there are any.
   const enough = (found, asked) => {
-    const groups = split(asked).filter((word) => !PASSING.has(word)).map((word) => meant(word).map(stem));
-    if (groups.length < 2 || split(asked).every((word) => vocabulary.has(word))) return found;
+    const typed = split(asked).filter((word) => !PASSING.has(word));
+    const groups = typed.map((word) => meant(word).map(stem)).filter(({length}) => length);
+    const mended = typed.some((word) => !vocabulary.has(word) && word.length > 3 && meant(word).length);
+    if (!mended || groups.length < 2 || typed.length > 5) return found;
     const has = ({terms}) => groups.filter((group) => group.some((word) => terms.includes(word))).length >= groups.length * 2 / 3;
     const kept = found.filter(has);
     return kept.length ? kept : found;
