@@ -7,6 +7,7 @@
     for (const part of box.querySelectorAll?.("pre, div.math, mjx-container") ?? [])
       if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
     for (const formula of box.querySelectorAll?.("mjx-container[display=true]") ?? []) fits.observe(formula);
+    for (const formula of box.querySelectorAll?.(".margin mjx-container") ?? []) formula.tabIndex = -1;
   };
   // A formula that is wider than its box says so.
   const fits = new ResizeObserver((all) => all.forEach(({target: e}) => e.classList.toggle("wide", e.scrollWidth > e.clientWidth + 1)));
