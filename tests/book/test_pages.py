@@ -370,6 +370,32 @@ def test_a_shadow_says_that_a_formula_goes_on_and_a_comment_stays_whole(chromium
     page.close()
 
 
+INDENTED = r"""(lines) => lines.filter((line) => line.textContent.trim()).map((line) => {
+  const range = document.createRange();
+  const text = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+  const seen = (node) => node.data.trim() && node.parentElement.getClientRects().length;
+  while (text.nextNode() && !seen(text.currentNode));
+  const at = text.currentNode.data.search(/\S/);
+  range.setStart(text.currentNode, at);
+  range.setEnd(text.currentNode, at + 1);
+  const [start, block] = [range, line.parentElement].map((e) => e.getBoundingClientRect().left);
+  return [parseInt(line.style.getPropertyValue("--in") || 0), Math.round(start - block)];
+})"""
+
+
+def test_code_on_a_phone_keeps_every_level_of_its_indentation(chromium, address):
+    page = chromium.new_page(viewport=PHONE)
+    page.goto(f"{address}/chapters/06_build_your_own.html")
+    settle(page)
+    block = page.locator("pre", has_text="def backward(tape, cts)").first
+    starts = dict(block.locator(".line").evaluate_all(INDENTED))
+    page.close()
+    assert sorted(starts) == [0, 4, 8, 12, 16, 20]
+    steps = {starts[4 * k + 4] - starts[4 * k] for k in range(5)}
+    assert min(steps) > 10
+    assert max(steps) - min(steps) <= 1
+
+
 def test_few_boxes_scroll_on_a_phone(visits):
     boxes = {page: seen.scrolling for page, seen in visits.items() if LIGHT[1] in page}
     assert sum(map(len, boxes.values())) <= BOXES, kept(boxes)

@@ -160,7 +160,7 @@ def adam_by_hand():
 
 @cache
 def linear_by_hand(framework: str, rate: float, adam: bool = False) -> tuple[dict, int]:
-    """Train softmax regression by DP-SGD (``adam``: DP-Adam), each gradient by its formula.
+    """Train softmax regression by DP-SGD (``adam``: DP-Adam) with gradients from formulas.
 
     Return ({name: float64 tensor}, number of empty batches). ``framework`` "jax" draws the noise
     from JAX's keys.
