@@ -71,7 +71,7 @@ live.figure("bells", {
     svg.append(...areas, ...lines, make("svg:line", {x1: left, x2: width - left, y1: floor, y2: floor, class: "live-zero"}));
     for (let t = REACH[0]; t <= REACH[1]; t++) word(px(t), floor + 17, fixed(t, 0), {class: "live-small", "text-anchor": t === REACH[1] ? "end" : t === REACH[0] ? "start" : "middle"});
     word(width / 2, floor + 35, "published number, in units of the noise", {class: "live-small", "text-anchor": "middle"});
-    const grip = make("svg:g", {class: "live-handle", ...live.drag((x) => figure.set({line: (x - left) / scale + REACH[0]}))},
+    const grip = make("svg:g", {class: "live-handle", style: "touch-action: pan-y", ...live.drag((x) => figure.set({line: (x - left) / scale + REACH[0]}))},
       make("svg:rect", {x: -18, y: top - 6, width: 36, height: high + 6, fill: "transparent"}),
       make("svg:line", {y1: top - 6, y2: floor, stroke: "var(--l-ink)", "stroke-width": 2}),
       make("svg:rect", {x: -4, y: floor - 26, width: 8, height: 18, rx: 4, class: "live-dot"}));
@@ -99,7 +99,8 @@ live.figure("bells", {
       set(areas[0], {d: close(REACH[0], line, 0)});
       set(areas[1], {d: close(line, REACH[1], mu)});
       [0, mu].forEach((middle, k) => set(lines[k], {d: `M${curve(middle, ...REACH)}`}));
-      set(named, {x: px(mu + 0.75)});
+      const beside = px(mu + 0.75);
+      set(named, {x: Math.abs(px(line) - beside - 30) < 40 ? px(line) + 10 : beside}); // not on the line
       set(grip, {transform: `translate(${px(line)} 0)`});
       set(gap, {d: `M${px(0)} 20v8M${px(mu)} 20v8M${px(0)} 24H${px(mu)}`});
       set(shift, {x: px(mu / 2)});

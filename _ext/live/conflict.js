@@ -65,7 +65,7 @@ live.figure("conflict", {
       svg.append(group);
       return {group, move: live.arrow(group, {stroke: "currentColor", "stroke-width": 2.5})};
     });
-    const said = [word(cx + 6, cy + 18, ""), word(0, 0, "", {"text-anchor": "middle"})];
+    const said = [word(cx + 6, cy + 18, ""), word(0, 0, "")];
     svg.append(make("svg:path", {d: `M${cx - 2 * scale} ${cy + 37}h20`, stroke: "var(--l-blue)", "stroke-width": 5}));
     const key = word(cx - 2 * scale + 26, cy + 42, "", {fill: "var(--l-blue)"});
     svg.append(make("svg:path", {d: `M${cx + 6} ${cy + 37}h24`, stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "5 5"}));
@@ -98,7 +98,9 @@ live.figure("conflict", {
       key.textContent = state.surgery ? "mean after surgery" : "mean of the rows";
       const [x, y] = at(rows[1]);
       set(tip, {transform: `translate(${x} ${y})`});
-      set(said[1], {x: Math.max(80, Math.min(width - 80, x)), y: y - 14});
+      // On its own side of the dashed line in the middle.
+      set(said[1], x < cx ? {x: Math.max(152, Math.min(cx - 10, x + 30)), "text-anchor": "end", y: y - 14}
+        : {x: Math.min(width - 152, Math.max(cx + 10, x - 30)), "text-anchor": "start", y: y - 14});
     };
   },
 });

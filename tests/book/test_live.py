@@ -432,7 +432,7 @@ def conflict_in_python(second, angle, surgery):
             used[k] = (rows[k] @ q[:, 1]) * q[:, 1]
 
     def rates(direction):
-        return torch.func.jvp(lambda w: rows @ w, (w,), (direction,))[1]
+        return rows @ (w + direction) - rows @ w  # the losses are linear in w
 
     alone = torch.stack([rates(-row) for row in rows]).diagonal()
     cosine = torch.cosine_similarity(*rows, dim=0)
