@@ -10,9 +10,10 @@ import nbformat
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTER = ROOT / "chapters/06_build_your_own.ipynb"
+PAGE = ROOT / "reference/engine_with_arrays.ipynb"  # goes on with the file, and adds arrays
 FILE = ROOT / "chapters/files/small_engine.py"
 FIRST = '''\
-"""grad, vmap and jit for NumPy, as the chapter "Build your own" builds them.
+"""grad, vmap and jit for numbers, as the chapter "Build your own" has them.
 
     goal = jit(vmap(grad(td_loss), (None, 0, 0, 0)))
 

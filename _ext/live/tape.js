@@ -2,37 +2,28 @@
 "use strict";
 {
 const {make, set, fixed} = live;
-const [THETA, S, S_NEXT] = [[0.2, -0.2, 0.1], [2, 1, -2], [1, 2, 0]];
-const times = (a, b) => (Array.isArray(a) ? a.map((v, k) => v * (Array.isArray(b) ? b[k] : b)) : a * b);
-const plus = (a, b) => (Array.isArray(a) ? a.map((v, k) => v + b[k]) : a + b);
-const short = (v) => (Array.isArray(v) ? `(${v.map(short).join(", ")})` : fixed(v).replace(/\.?0+$/, ""));
-const sum = (parts) => parts.slice(1).reduce(plus, parts[0]);
+const [THETA, S, S_NEXT] = [0.5, 2, 1];
+const short = (v) => fixed(v, 3).replace(/\.?0+$/, "");
+const sum = (parts) => parts.reduce((a, b) => a + b);
 
 /* A primitive, as the chapter has it: what it computes, and what its rule hands to each input. */
-const COMPUTE = {
-  multiply: times, sum: (x) => sum(x), add: (x, y) => x + y, stop_gradient: (x) => x,
-};
-const RULES = {
-  multiply: (ct, x, y) => [times(ct, y), times(ct, x)],
-  sum: (ct, x) => [x.map(() => ct)],
-  add: (ct) => [ct, ct],
-  stop_gradient: () => [null],
-};
+const COMPUTE = {multiply: (x, y) => x * y, add: (x, y) => x + y, stop_gradient: (x) => x};
+const RULES = {multiply: (ct, x, y) => [ct * y, ct * x], add: (ct) => [ct, ct], stop_gradient: () => []};
 
 /* The operations of the loss, in the order in which Python runs them. */
 function program(stops) {
-  const after = (k) => `_${k + 3 + stops}`; // the target is after(0)
+  const after = (k) => `_${k + 2 + stops}`; // the target is after(0)
   return [
-    ["multiply", "s_next", "theta"], ["sum", "_1"], ["add", "_2", "r"], ...(stops ? [["stop_gradient", "_3"]] : []),
-    ["multiply", "s", "theta"], ["sum", after(1)], ["multiply", "-1.0", after(2)], ["add", after(0), after(3)],
-    ["multiply", after(4), "0.5"], ["multiply", after(5), after(4)],
+    ["multiply", "theta", "s_next"], ["add", "_1", "r"], ...(stops ? [["stop_gradient", "_2"]] : []),
+    ["multiply", "theta", "s"], ["multiply", "-1.0", after(1)], ["add", after(0), after(2)],
+    ["multiply", after(3), "0.5"], ["multiply", after(4), after(3)],
   ];
 }
 const place_of = (word) => (word === "theta" ? 0 : /^_\d+$/.test(word) ? Number(word.slice(1)) : -1); // 0 is the leaf
 
 live.figure("tape", {
   start: {step: 0, stops: 1, reward: 2},
-  limits: {step: [0, 20, 1], stops: [0, 1, 1], reward: [-3, 3]},
+  limits: {step: [0, 16, 1], stops: [0, 1, 1], reward: [-3, 3]},
 
   compute({step, stops, reward}) {
     const known = {theta: THETA, s: S, s_next: S_NEXT, r: reward, "-1.0": -1, "0.5": 0.5};
@@ -49,7 +40,7 @@ live.figure("tape", {
       const {name, words} = nodes[at - 1];
       if (i === 0) parts[at].push(1);
       const found = parts[at].length ? RULES[name](sum(parts[at]), ...words.map((word) => known[word])) : [];
-      handed = found.map((ct, k) => [place_of(words[k]), ct]).filter(([to, ct]) => to >= 0 && ct !== null);
+      handed = found.map((ct, k) => [place_of(words[k]), ct]).filter(([to]) => to >= 0);
       for (const [to, ct] of handed) parts[to].push(ct);
     }
     return {nodes, written, at: reads > 0 ? nodes.length + 1 - reads : written, reads: Math.max(0, reads), parts, handed};
@@ -75,13 +66,13 @@ live.figure("tape", {
     const [left, high, top, bow] = wide ? [88, 30, 26, 12] : [52, 39, 4, 8];
     const [middle, right] = wide ? [left + 0.5 * (width - left), width - 12] : [left + 96, width - 8];
     const y = (k) => top + (high + 5) * k;
-    const svg = make("svg:svg", {width, height: y(11), role: "img", "aria-label": "The leaf theta and the nodes of the tape, with values and cotangents; the last step is said below."});
+    const svg = make("svg:svg", {width, height: y(9), role: "img", "aria-label": "The leaf theta and the nodes of the tape, with values and cotangents; the last step is said below."});
     if (wide) [["node", left + 10, "start"], ["value", middle, "end"], ["cotangent", right, "end"]].forEach(([text, x, anchor]) => (
       svg.append(make("svg:text", {x, y: 16, "text-anchor": anchor, class: "live-small"}, text))));
     const lines = make("svg:g", {fill: "none", "stroke-linecap": "round"});
     svg.append(lines);
     const steps = () => 2 * figure.values.nodes.length;
-    const rows = Array.from({length: 11}, (_, k) => {
+    const rows = Array.from({length: 9}, (_, k) => {
       const word = (x, low, attributes = {}) => make("svg:text", {x, y: y(k) + low, ...attributes});
       const low = wide ? 20 : 33;
       const box = make("svg:rect", {x: left, y: y(k), width: width - left - 1, height: high, rx: 8, class: "live-moves"});
@@ -97,7 +88,7 @@ live.figure("tape", {
     const move = (by) => figure.set({step: Math.min(steps(), Math.min(steps(), figure.state.step) + by)});
     const [back, next] = [live.button("Back", () => move(-1)), live.button("Step", () => move(1))];
     const play = live.play(figure, "step", (step) => step + 1, steps, 1200);
-    const step = live.slider(figure, "step", "step", [0, 20, 1], 0);
+    const step = live.slider(figure, "step", "step", [0, 16, 1], 0);
     const stops = live.toggle(figure, "stops", "the target is held fixed (stop_gradient)");
     const reward = live.slider(figure, "reward", "reward r", [-3, 3, 0.5], 1);
     picture.append(svg);
@@ -122,7 +113,7 @@ live.figure("tape", {
         });
         name.textContent = k > nodes.length ? "" : node ? `_${k} = ${node.name}(${node.words.join(", ")})` : "theta, the leaf";
         value.textContent = k > written ? "" : short(node ? node.value : THETA);
-        const added = !Array.isArray(mine[0]) && mine.length > 1 ? `${mine.map(short).join(" + ")} = ` : "";
+        const added = mine.length > 1 ? `${mine.map(short).join(" + ")} = ` : "";
         ct.textContent = mine.length ? `${wide ? "" : "ct "}${added}${short(sum(mine))}` : passed ? "passed over" : "";
       });
       /* From each input to its node an arrow; the other way once a cotangent has come along it. */

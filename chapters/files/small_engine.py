@@ -1,4 +1,4 @@
-"""grad, vmap and jit for NumPy, as the chapter "Build your own" builds them.
+"""grad, vmap and jit for numbers, as the chapter "Build your own" has them.
 
     goal = jit(vmap(grad(td_loss), (None, 0, 0, 0)))
 
@@ -19,7 +19,7 @@ compute["add"] = np.add
 vjp_rules["add"] = lambda ct, out, x, y: [ct, ct]
 
 class Tracer:
-    """Takes the place of a number or an array."""
+    """Takes the place of a number."""
 
     def __init__(self, trace, value, note=None):
         self.trace, self.value, self.note = trace, value, note
@@ -31,16 +31,23 @@ class Tracer:
         return multiply(self, other)
 
     __radd__, __rmul__ = __add__, __mul__    # 5.0 + x, 5.0 * x
+    __array_ufunc__ = None                   # NumPy leaves 5.0 + x to us
 
     shape = property(lambda self: np.shape(self.value))
     __repr__ = lambda self: f"{type(self).__name__}({self.value})"
 
-def bind(name, *args, **settings):
+def bind(name, *args):
     """Compute a primitive, or let a trace process it."""
     traces = [x.trace for x in args if isinstance(x, Tracer)]
     if traces:
-        return choose(traces).process(name, args, settings)
-    return compute[name](*args, **settings)
+        return choose(traces).process(name, args)
+    return compute[name](*args)
+
+def add(x, y):
+    return bind("add", x, y)
+
+def multiply(x, y):
+    return bind("multiply", x, y)
 
 class Trace:
     """A transform at work."""
@@ -61,24 +68,21 @@ def opened(args, trace):
 class Tape(Trace):
     """The trace of grad: computes, and keeps a list of what it did."""
 
-    def process(self, name, args, settings):
-        out = bind(name, *opened(args, self), **settings)
-        node = Tracer(self, out, (name, args, settings))
+    def process(self, name, args):
+        out = bind(name, *opened(args, self))
+        node = Tracer(self, out, (name, args))
         self.nodes.append(node)
         return node
-
-def pull(node, ct, tape):
-    """The cotangents of a node's inputs, from its own."""
-    name, args, settings = node.note
-    return vjp_rules[name](ct, node.value, *opened(args, tape), **settings)
 
 def backward(tape, cts):
     """Carry cotangents from the last node to the first."""
     for node in reversed(tape.nodes):
         if node in cts:
-            _, inputs, _ = node.note
-            for x, ct in zip(inputs, pull(node, cts[node], tape)):
-                if belongs(x, tape) and ct is not None:
+            name, inputs = node.note
+            values = opened(inputs, tape)
+            found = vjp_rules[name](cts[node], node.value, *values)
+            for x, ct in zip(inputs, found):
+                if belongs(x, tape):
                     cts[x] = cts[x] + ct if x in cts else ct
     return cts
 
@@ -112,8 +116,8 @@ class Batched(Tracer):
 class Batch(Trace):
     """The trace of vmap: does an operation for all samples."""
 
-    def process(self, name, args, settings):
-        out = batch_rules[name](*opened(args, self), **settings)
+    def process(self, name, args):
+        out = batch_rules[name](*opened(args, self))
         return Batched(self, out)
 
 batch_rules = {}
@@ -149,8 +153,8 @@ def word(x, program):
     """The text that stands for x in the program."""
     if belongs(x, program):
         return x.note
-    if isinstance(x, (int, float)) and np.isfinite(x):
-        return repr(float(x))
+    if isinstance(x, (int, float)):
+        return str(x)
     name = f"array_{len(program.scope)}"
     program.scope[name] = np.array(x)
     return name
@@ -158,18 +162,17 @@ def word(x, program):
 class Program(Trace):
     """The trace of jit: computes an example, and keeps lines."""
 
-    def process(self, name, args, settings):
-        out = bind(name, *opened(args, self), **settings)
-        words = [word(x, self) for x in args]
-        words += [f"{key}={x!r}" for key, x in settings.items()]
+    def process(self, name, args):
+        out = bind(name, *opened(args, self))
+        words = ", ".join(word(x, self) for x in args)
         variable = f"_{len(self.nodes) + 1}"
-        self.nodes.append(f"{variable} = {name}({', '.join(words)})")
+        self.nodes.append(f"{variable} = {name}({words})")
         return Tracer(self, out, variable)
 
 def record(f, **args):
     """The program of f for arguments like these, and its scope."""
     program = Program()
-    program.scope = dict(compute)
+    program.scope = {**compute, "inf": np.inf, "nan": np.nan}
     out = f(*[Tracer(program, x, name) for name, x in args.items()])
     first = f"def program({', '.join(args)}):"
     last = f"return {word(out, program)}"
@@ -200,78 +203,11 @@ Tracer.__lt__ = lambda x, y: known(x) < y
 Tracer.__eq__ = lambda x, y: known(x) == y
 Tracer.__bool__ = lambda x: bool(known(x))
 
-# What changes with arrays?
-
-def tanh(x):
-    return bind("tanh", x)
-
-compute["tanh"] = np.tanh
-vjp_rules["tanh"] = lambda ct, out, x: [ct * (1.0 - out * out)]
-batch_rules["tanh"] = lambda x: tanh(x)
+# Is it the real thing?
 
 def stop_gradient(x):
     return bind("stop_gradient", x)
 
 compute["stop_gradient"] = lambda x: x
-vjp_rules["stop_gradient"] = lambda ct, out, x: [None]
+vjp_rules["stop_gradient"] = lambda ct, out, x: []
 batch_rules["stop_gradient"] = lambda x: stop_gradient(x)
-
-def sum_over(x, axes):
-    return bind("sum", x, axes=axes) if axes else x
-
-def expand(x, axes, shape):
-    return bind("expand", x, axes=axes, shape=shape)
-
-compute["sum"] = lambda x, axes: np.sum(x, axis=axes)
-vjp_rules["sum"] = lambda ct, out, x, axes: [expand(ct, axes, np.shape(x))]
-
-compute["expand"] = lambda x, axes, shape: np.broadcast_to(
-    np.expand_dims(x, axes), shape)
-vjp_rules["expand"] = lambda ct, out, x, axes, shape: [sum_over(ct, axes)]
-
-batch_rules["sum"] = lambda x, axes: sum_over(
-    x, tuple(a + 1 for a in axes))
-batch_rules["expand"] = lambda x, axes, shape: expand(
-    x, tuple(a + 1 for a in axes), (np.shape(x)[0], *shape))
-
-def total(x):
-    return sum_over(x, tuple(range(len(np.shape(x)))))
-
-def fit(x, shape):
-    """Repeat x along the axes that it lacks, so that it has this shape."""
-    has = np.shape(x)
-    if has == shape or isinstance(x, (int, float)):
-        return x
-    lacks = len(shape) - len(has)
-    if has != shape[lacks:]:
-        raise ValueError(f"shapes {has} and {shape} do not fit")
-    return expand(x, tuple(range(lacks)), shape)
-
-def fitted(x, y):
-    shape = max(np.shape(x), np.shape(y), key=len)
-    return fit(x, shape), fit(y, shape)
-
-def add(x, y):
-    return bind("add", *fitted(x, y))
-
-def multiply(x, y):
-    return bind("multiply", *fitted(x, y))
-
-def matmul(x, y):
-    """x @ y, where y is a vector or a matrix."""
-    n, m = np.shape(x), np.shape(y)
-    if not n or len(m) > 2 or n[-1:] != m[:1]:
-        raise ValueError(f"@ of shapes {n} and {m}")
-    if len(m) == 2:
-        x = expand(x, (len(n),), n + m[1:])   # (2, 3) to (2, 3, 4)
-    return sum_over(multiply(x, y), (len(n) - 1,))
-
-Tracer.__matmul__ = lambda x, y: matmul(x, y)
-Tracer.__rmatmul__ = lambda x, y: matmul(y, x)
-
-Tracer.__array_ufunc__ = None
-
-def refuse(self, *how, **more):
-    raise TypeError(f"{self} is no array; jit needs it as an argument")
-
-Tracer.__array__ = refuse

@@ -1,7 +1,7 @@
-"""The engine of chapter 6: its cells need only NumPy, and its results agree with the package.
+"""The engine of chapter 6, and the page that adds arrays to it.
 
-The losses use all the page's primitives; each goes through every sequence of up to three of grad,
-vmap and jit.
+Their cells need only NumPy, and the results agree with the package's. The losses use all the
+primitives; each goes through every sequence of up to three of grad, vmap and jit.
 """
 
 import importlib.util
@@ -22,16 +22,24 @@ from support.processes import python
 from support.tolerances import assert_close
 
 NOTEBOOK = nbformat.read(write_small_engine.CHAPTER, as_version=4)
+ARRAYS = nbformat.read(write_small_engine.PAGE, as_version=4)
 TRANSFORMS, AXES = ("grad", "vmap", "jit"), (None, 0, 0)
 MIXTURES = [m for n in (1, 2, 3) for m in itertools.product(TRANSFORMS, repeat=n)]
 SIZES = (2, 3, 2)  # of the batches of nested vmaps, from the outermost
 
 
+def tagged(notebook):
+    """Return the source of the cells that belong to the engine."""
+    cells = [cell for cell in notebook.cells if "engine" in cell.metadata.get("tags", [])]
+    return "\n\n".join(cell.source for cell in cells)
+
+
 def load():
-    """Return the written file of the engine as a new module."""
+    """Return the written file of the engine as a new module, with arrays."""
     spec = importlib.util.spec_from_file_location("small_engine", write_small_engine.FILE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    exec(tagged(ARRAYS), vars(module))
     return module
 
 
@@ -60,16 +68,19 @@ def test_the_file_is_the_cells_of_the_chapter():
     assert text == write_small_engine.joined(NOTEBOOK), message
 
 
-def test_the_file_has_at_most_200_lines_of_code():
+def test_the_pages_say_how_many_lines_of_code_the_engine_has():
     """Count lines without blank lines, comments and docstrings."""
     text = write_small_engine.FILE.read_text(encoding="utf-8")
-    count = sources.code_lines(text)
-    assert 150 < count <= 200
-    assert sum(f"{count} lines of NumPy" in cell.source for cell in NOTEBOOK.cells) == 1
+    of_numbers, whole = sources.code_lines(text), sources.code_lines(text + tagged(ARRAYS))
+    assert of_numbers < 150 < whole <= 200
+    assert sum(f"{of_numbers} lines of your own" in c.source for c in NOTEBOOK.cells) == 1
+    assert sum(f"{whole} lines of NumPy" in c.source for c in ARRAYS.cells) == 1
 
 
-def test_the_cells_pasted_in_order_run_with_numpy_alone(tmp_path):
-    code = [c for c in NOTEBOOK.cells if c.cell_type == "code"]
+@pytest.mark.parametrize("notebook", [NOTEBOOK, ARRAYS], ids=["numbers", "arrays"])
+def test_the_cells_pasted_in_order_run_with_numpy_alone(notebook, tmp_path, monkeypatch):
+    monkeypatch.chdir(write_small_engine.PAGE.parent)
+    code = [c for c in notebook.cells if c.cell_type == "code"]
     alone = [c.source for c in code if "compare" not in c.metadata.get("tags", [])]
     assert len(code) - 5 < len(alone) < len(code)
     blocked = "import sys\nfor name in ('torch', 'jax', 'persample'): sys.modules[name] = None"
@@ -172,22 +183,21 @@ def test_an_if_under_grad_sees_the_number():
 
 def test_a_whole_number_stays_a_number():
     assert small.fit(2, (3,)) == 2
-    assert "multiply(x, 2.0)" in small.record(lambda x: 2 * x, x=np.ones(3))[0]
+    assert "multiply(x, 2)" in small.record(lambda x: 2 * x, x=np.ones(3))[0]
 
 
-def early(*names: str):
-    """Return the engine with some functions replaced by the page's first versions."""
-    (cell,) = (c.source for c in NOTEBOOK.cells if "return traces[0]" in c.source)
-    module = load()
-    for function in cell.split("\n\n"):
-        if function.startswith(tuple(f"def {name}(" for name in names)):
-            exec(function, vars(module))
-    return module
+def test_a_program_has_numbers_that_are_not_finite():
+    for number in (np.inf, -np.inf, np.nan, 1e300, np.float64(0.1)):
+        run = small.jit(lambda x, number=number: x * number)
+        run(2.0)
+        np.testing.assert_array_equal(run(1.0), number)
 
 
 def test_the_levels_are_needed():
     """Show that the page's first `choose`, which takes the first trace, gives wrong results."""
-    for module, found in ((early("choose"), 0.0), (small, 6.0)):
+    (first,) = (c.source for c in NOTEBOOK.cells if "return traces[0]" in c.source)
+    exec(first, vars(early := load()))
+    for module, found in ((early, 0.0), (small, 6.0)):
         square = module.grad(lambda x, grad=module.grad: x * grad(lambda y: x * y)(2.0))
         assert square(3.0) == found
 
@@ -195,7 +205,8 @@ def test_the_levels_are_needed():
 def test_the_table_says_who_wrote_each_line():
     texts = [cell.source for cell in NOTEBOOK.cells]
     (table,) = [text for text in texts if "| lines | written by |" in text]
-    first, x = early("add", "multiply"), np.ones(2)  # numbers do not have to fit
+    first, x = SimpleNamespace(), np.ones(2)
+    exec(tagged(NOTEBOOK), vars(first))  # without the arrays
 
     def loss(w, x, y):
         delta = x * w - y
@@ -217,11 +228,15 @@ def test_the_table_says_who_wrote_each_line():
     assert "| none | `vmap`" in table
 
 
-def test_the_three_transforms_are_complete_before_the_arrays():
+def test_the_three_transforms_are_complete_before_the_loss_of_chapter_5():
     """Check their number of lines on the page, with only sums and products as primitives."""
     cells = [cell for cell in NOTEBOOK.cells if cell.cell_type == "code"]
     end = next(k for k, cell in enumerate(cells) if cell.source.startswith("compiled = jit("))
     kept = [c.source for c in cells[:end] if "engine" in c.metadata.get("tags", [])]
-    lines = sources.code_lines("\n\n".join(kept)) + 4  # add and multiply, which come again
-    assert sum(f"take {lines} lines" in cell.source for cell in NOTEBOOK.cells) == 1
+    lines = sources.code_lines("\n\n".join(kept))
     assert sum(f"complete, in {lines} lines" in cell.source for cell in NOTEBOOK.cells) == 1
+
+
+def test_an_array_may_stand_on_the_left_of_a_number():
+    ours = small.grad(lambda x: small.total(np.array([1.0, 2.0]) * x))
+    assert ours(3.0) == small.grad(lambda x: np.float64(3.0) * x)(2.0) == 3.0

@@ -91,39 +91,39 @@ batch_rules["step"] = lambda x: {}
 """
 FORWARD = """
 class Forward(Trace):
-    def process(self, name, args, settings):
+    def process(self, name, args):
         values, change = opened(args, self), 0.0
-        out = bind(name, *values, **settings)
+        out = bind(name, *values)
         for i, x in enumerate(args):
             if {}:
-                change = {} pushed(name, i, x.note, out, {}, settings)
+                change = {} pushed(name, i, x.note, {})
         return Tracer(self, out, change)
 """
 PUSHED = FORWARD.format("belongs(x, self)", "change +", "values")
 AGREES = """
-def agrees(name, values, **settings):
-    out = bind(name, *values, **settings)
+def agrees(name, values, *axis):
+    out = bind(name, *values, *axis)
     ct = {}
-    found = suspects[name](ct, out, *values, **settings)
-    pulled = lambda x: total(ct * bind(name, x, *values[1:], **settings))
+    found = suspects[name](ct, out, *values, *axis)
+    pulled = lambda x: total(ct * bind(name, x, *values[1:], *axis))
     return np.{}(found[0], measured(pulled, values[0]))
-trials = [("sum", [x{}], dict(axes=(1,)))]
+trials = [("sum", [x{}], 1)]
 """
 MOVED = """
 compute["moveaxis"] = lambda x, old, new: np.moveaxis(x, old, new)
 vjp_rules["moveaxis"] = lambda ct, out, x, old, new: [bind("moveaxis", ct, {})]
 batch_rules["moveaxis"] = lambda x, old, new: bind("moveaxis", x, {})
-vmap_axes = lambda f, in_axes: lambda x: vmap(f, (0,))(bind("moveaxis", x, old=2, new=0))
+vmap_axes = lambda f, in_axes: lambda x: vmap(f, (0,))(bind("moveaxis", x, 2, 0))
 """
 
 FIRST_MOVED = """
 def vmap_axes(f, in_axes):
     zeros = tuple(0 if axis else axis for axis in in_axes)
-    return lambda x, *rest: vmap(f, zeros)(bind("moveaxis", x, old=in_axes[0], new=0), *rest)
+    return lambda x, *rest: vmap(f, zeros)(bind("moveaxis", x, in_axes[0], 0), *rest)
 """
 FROZEN_STEP = """
 compute["step"] = lambda x: np.where(x > 0, 1.0, 0.0)
-vjp_rules["step"] = lambda ct, out, x: [None]
+vjp_rules["step"] = lambda ct, out, x: []
 first_call = []
 def frozen(x):
     first_call.append(step(opened([x], getattr(x, "trace", None))[0]))
@@ -137,20 +137,20 @@ batch_rules["moveaxis"] = lambda x, old, new: bind("moveaxis", x, {})
 def vmap_axes(f, in_axes):
     zeros = tuple(0 if axis else axis for axis in in_axes)
     return lambda *args: vmap(f, zeros)(*[
-        bind("moveaxis", x, old=axis, new=0) if axis else x for x, axis in zip(args, in_axes)])
+        bind("moveaxis", x, axis, 0) if axis else x for x, axis in zip(args, in_axes)])
 """
 MEASURED = """
-def agrees(name, values, **settings):
-    out = bind(name, *values, **settings)
+def agrees(name, values, *axis):
+    out = bind(name, *values, *axis)
     ct = np.arange(1.0, 1.0 + np.size(out)).reshape(np.shape(out))
-    found = suspects[name](ct, out, *values, **settings)
+    found = suspects[name](ct, out, *values, *axis)
     for i in {}:
         inputs = lambda x: [*values[:i], x, *values[i + 1:]]
-        pulled = lambda x: total(ct * bind(name, *inputs(x), **settings))
+        pulled = lambda x: total(ct * bind(name, *inputs(x), *axis))
         if not np.allclose(found[i], measured(pulled, values[i]), atol={}):
             return False
     return True
-trials = [("sum", [{}], dict(axes={}))]
+trials = [("sum", [{}], {})]
 """
 # Chapter 7
 DESCEND = """
@@ -604,11 +604,11 @@ WRONG = {
     # Chapter 6
     "27d8b579": [
         (STEP.format("x > 0", "[ct]", "step(x)"), "treat a step as flat"),
-        (STEP.format("x >= 0", "[None]", "step(x)"), "into 0, 0, 0 and 1"),
-        (STEP.format("x > 0", "[None]", "np.where(x > 0, 1.0, 0.0)"), "no `if` here"),
+        (STEP.format("x >= 0", "[]", "step(x)"), "into 0, 0, 0 and 1"),
+        (STEP.format("x > 0", "[]", "np.where(x > 0, 1.0, 0.0)"), "no `if` here"),
         (STEP.format("x > 0", "None", "step(x)"), "returns a list"),
         (FROZEN_STEP, "does the rule for a batch call step"),
-        (STEP.format("x > 0.5", "[None]", "step(x)"), "into 0, 0, 0 and 1"),
+        (STEP.format("x > 0.5", "[]", "step(x)"), "into 0, 0, 0 and 1"),
         (STEP.format("x > 0", "[1e-9 * ct]", "step(x)"), "treat a step as flat"),
     ],
     "b5e7e26b": [
@@ -616,35 +616,34 @@ WRONG = {
         (FORWARD.format("True", "change +", "values"), "a constant has no tangent"),
         (FORWARD.format("belongs(x, self)", "change +", "args"), "values, not tracers"),
         (PUSHED.replace("x.note", "stop_gradient(x.note)"), "in a second derivative"),
-        (PUSHED.replace("x.note, out", "x.note, stop_gradient(out)"), "in a second derivative"),
+        (PUSHED.replace("change +", "stop_gradient(change) +"), "in a second derivative"),
     ],
     "33fb529c": [
         (AGREES.format("np.ones_like(out)", "allclose", ""), "a cotangent whose entries differ"),
         (AGREES.format("1.0 + out", "array_equal", ""), "where a rule is right"),
         (AGREES.format("1.0 + out", "allclose", "[:, :1] + np.ones(3)"), "you are close"),
         (
-            "agrees = lambda name, values, **how: how.get('axes') != (1,)\n"
-            "trials = [('sum', [x], {'axes': (1,)})]",
+            "agrees = lambda name, values, *axis: axis != (1,)\ntrials = [('sum', [x], 1)]",
             "where a rule is right",
         ),
         (
-            "agrees = lambda name, values, **how: how.get('axes') != (1,) or len(values[0]) < 2\n"
-            "trials = [('sum', [x], {'axes': (1,)})]",
+            "agrees = lambda name, values, *axis: axis != (1,) or len(values[0]) < 2\n"
+            "trials = [('sum', [x], 1)]",
             "does it measure each input",
         ),
-        (MEASURED.format("[len(values) - 1]", 1e-6, "x", (1,)), "does it measure each input"),
-        (MEASURED.format("[0]", 1e-6, "x", (1,)), "does it measure each input"),
-        (MEASURED.format("range(len(values))", 0.1, "x", (1,)), "does it measure each input"),
-        (MEASURED.format("range(len(values))", 1e-6, "x * np.nan", (0,)), "other axes"),
-        (MEASURED.format("range(len(values))", 1e-6, "x + 1e9", (0,)), "other axes"),
+        (MEASURED.format("[len(values) - 1]", 1e-6, "x", 1), "does it measure each input"),
+        (MEASURED.format("[0]", 1e-6, "x", 1), "does it measure each input"),
+        (MEASURED.format("range(len(values))", 0.1, "x", 1), "does it measure each input"),
+        (MEASURED.format("range(len(values))", 1e-6, "x * np.nan", 0), "other axes"),
+        (MEASURED.format("range(len(values))", 1e-6, "x + 1e9", 0), "other axes"),
     ],
     "9b545356": [
         ("vmap_axes = lambda f, _: lambda x: vmap(f, (0,))(np.moveaxis(x, 2, 0))", "no tracer"),
-        (MOVED.format("old=old, new=new", "old=old + 1, new=new + 1"), "has to move back"),
-        (MOVED.format("old=new, new=old", "old=old, new=new"), "does the batch rule move"),
-        (MOVED.format("old=new, new=old", "old=old + 1, new=new + 1") + FIRST_MOVED, "sizes"),
-        (MOVE_AXES.format("old=new, new=old", "old=old + 1, new=1"), "old and new may be any"),
-        (MOVE_AXES.format("old=0, new=old", "old=old + 1, new=new + 1"), "old and new may be any"),
+        (MOVED.format("old, new", "old + 1, new + 1"), "has to move back"),
+        (MOVED.format("new, old", "old, new"), "does the batch rule move"),
+        (MOVED.format("new, old", "old + 1, new + 1") + FIRST_MOVED, "sizes"),
+        (MOVE_AXES.format("new, old", "old + 1, 1"), "old and new may be any"),
+        (MOVE_AXES.format("0, old", "old + 1, new + 1"), "old and new may be any"),
     ],
     # Chapter 7
     "64a5c4e9": [
@@ -845,7 +844,7 @@ RIGHT = {
     "559116c7": "answer = 0.6875",
     "64a5c4e9": "answer = 'acdf'",
     "4f52cd2e": "answer = 'sssg'",
-    "33fb529c": 'trials = [("sum", [x], {"axes": (1,)})]',
+    "33fb529c": 'trials = [("sum", [x], 1)]',
     "66de8e91": "programs = 5",
     "a6b77b0b": "answer = 'ynynny'",
     "ed5b6697": "answer = 'esewwr'",
