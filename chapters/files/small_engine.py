@@ -33,6 +33,9 @@ class Tracer:
     __radd__, __rmul__ = __add__, __mul__    # 5.0 + x, 5.0 * x
     __array_ufunc__ = None                   # NumPy leaves 5.0 + x to us
 
+    def __array__(self, *how, **more):
+        raise TypeError(f"{self} is no array; jit needs it as an argument")
+
     shape = property(lambda self: np.shape(self.value))
     __repr__ = lambda self: f"{type(self).__name__}({self.value})"
 
@@ -153,7 +156,7 @@ def word(x, program):
     """The text that stands for x in the program."""
     if belongs(x, program):
         return x.note
-    if isinstance(x, (int, float)):
+    if isinstance(x, (int, float)) and np.isfinite(x):
         return str(x)
     name = f"array_{len(program.scope)}"
     program.scope[name] = np.array(x)
@@ -172,7 +175,7 @@ class Program(Trace):
 def record(f, **args):
     """The program of f for arguments like these, and its scope."""
     program = Program()
-    program.scope = {**compute, "inf": np.inf, "nan": np.nan}
+    program.scope = dict(compute)
     out = f(*[Tracer(program, x, name) for name, x in args.items()])
     first = f"def program({', '.join(args)}):"
     last = f"return {word(out, program)}"
@@ -200,7 +203,7 @@ def known(x):
 
 Tracer.__gt__ = lambda x, y: known(x) > y
 Tracer.__lt__ = lambda x, y: known(x) < y
-Tracer.__eq__ = lambda x, y: known(x) == y
+Tracer.__eq__ = lambda x, y: known(x) == y    # a dict asks for identity
 Tracer.__bool__ = lambda x: bool(known(x))
 
 # Is it the real thing?
