@@ -106,7 +106,8 @@ def with_install(text: str, url: str, folder: str) -> str:
     """
     notebook = nbformat.reads(text, as_version=4)
     said = notebook.cells[0]
-    typed = TYPED["persample_book" in text].format(url=url)
+    of_the_book = "persample_book" in text or "../chapters/files" in text
+    typed = TYPED[of_the_book].format(url=url)
     said.source = INSTALL_LINE.sub(lambda m: m[1] + typed, said.source)
     if not re.search(r"\b(?:import|from) persample(?:_book)?\b", text):
         return nbformat.writes(notebook).rstrip("\n") + "\n"

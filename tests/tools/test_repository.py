@@ -19,6 +19,7 @@ NOTEBOOKS = {
     "chapters/01_one_gradient_per_sample.ipynb": "persample[torch,jax,notebook] @ git+",
     "chapters/05_td0.ipynb": "persample[torch,jax,notebook] @ git+",
     "reference/engine.ipynb": "git clone ",  # it shows the package's own files
+    "reference/engine_with_arrays.ipynb": "git clone ",  # it imports a file of the book
 }
 OWN = r"https://(?:github\.com|colab\.research\.google\.com/github|mybinder\.org/v2/gh)/"
 
