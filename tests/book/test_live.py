@@ -666,13 +666,42 @@ def test_the_still_picture_is_the_start(opened, name, still):
 def test_the_digits_say_what_chapter_1_prints(opened):
     page = opened("digits")
     assert "grad looks like a 4: cosine 0.96, with a 3 it is 0.76." in said(page)
+    press(page, "button", ASKS["digits"])
+    last = "shortens 1 of 8 gradients; the mean looks like a 3: cosine 0.99, with a 4 it is 0.65."
+    assert said(page).endswith(last)
     press(page, "radio", "0 to 1", "Space")
     assert said(page).startswith(".grad looks like a 3")
     press(page, "button", "Reset")
+    press(page, "button", ASKS["digits"])
     page.locator("svg g").nth(2).click()
     assert state(page, "digits")["chosen"] == 2
     press(page, "checkbox", "in the batch", "Space")
     assert state(page, "digits")["keep"] == [1, 1, 0, 1, 1, 1, 1, 1]
+
+
+SECOND = "getComputedStyle(document.querySelectorAll('#live-digits svg > g')[9]).visibility"
+
+
+def test_the_digits_open_with_one_mean_and_one_button(opened):
+    """Check that the second mean and the controls come when asked for, and go with Reset."""
+    page = opened("digits")
+    ask, controls = page.locator(".live-ask"), page.locator(".live-controls")
+    for key in ("Enter", "click"):
+        assert page.evaluate(SECOND) == "hidden"
+        assert ask.is_visible()
+        assert not controls.is_visible()
+        assert "3:" not in said(page)
+        page.locator("svg g").nth(2).click()
+        assert state(page, "digits")["chosen"] == 7
+        frame = page.locator("svg > g").nth(9).locator(".live-frame").bounding_box()
+        assert frame == pytest.approx(ask.bounding_box(), abs=1)  # it stands where that comes
+        ask.click() if key == "click" else ask.press(key)
+        assert page.evaluate(SECOND) == "visible"
+        assert not ask.is_visible()
+        assert controls.is_visible()
+        assert focused(page) == "bound"
+        press(page, "button", "Reset")
+        assert focused(page) == ASKS["digits"]
 
 
 @pytest.mark.parametrize("name", [name for name in FIGURES if name not in ("graph", "loop")])
@@ -1060,6 +1089,10 @@ def test_picture_sentence_and_first_control_are_on_one_screen_of_a_phone(opened,
     parts = "[...document.querySelector('.live').children].map((e) => e.className)"
     assert page.evaluate(parts) == ["", "live-picture", "live-controls", "live-words"]
     top = page.locator(".live-picture").bounding_box()["y"]
+    if name in ASKS:
+        asks = page.get_by_role("button", name=ASKS[name])
+        assert asks.bounding_box()["y"] + asks.bounding_box()["height"] - top <= 720
+        asks.click()
     control = page.locator(".live-controls > *").first.bounding_box()
     assert control["y"] + control["height"] - top <= 720
     # What changed is said beside the drawing; then come the controls, with room between them.
@@ -1185,7 +1218,9 @@ def test_nothing_leaves_or_meets_at_the_ends_of_a_control(opened, name):
     assert wrong == []
 
 
+ASKS = {"digits": "Clip each gradient first"}  # the button without which there are no controls
 MORE = {  # states in which much is drawn
+    "digits": {"clip": 1},
     "divergence": {"use": 3, "steps": 400},
     "means": {"by": 1},
     "divisor": {"credit1": 0.5, "by": 2},
@@ -1373,6 +1408,11 @@ STOPS = {
 def test_the_keyboard_reaches_everything(opened, name):
     page = opened(name)
     page.locator("a").first.focus()
+    if name in ASKS:
+        page.keyboard.press("Tab")
+        assert focused(page) == ASKS[name]
+        values(page, name, MORE[name])
+        page.locator("a").first.focus()
     for stop in STOPS[name]:
         page.keyboard.press("Tab")
         assert focused(page) == stop
