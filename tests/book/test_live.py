@@ -807,6 +807,55 @@ def test_the_graph_agrees_with_pytorch(opened, number):
         assert texts == kept + [".grad None"] * (len(tensors) - len(leaves))
 
 
+MEETS = """() => {
+  const svg = [...document.querySelectorAll("#live-graph svg")].find((e) => e.checkVisibility());
+  const box = (e, more = 0) => {
+    const {left, right, top, bottom} = e.getBoundingClientRect();
+    return {left: left - more, right: right + more, top: top - more, bottom: bottom + more};
+  };
+  const texts = [...svg.querySelectorAll("text")].filter((e) => e.textContent).map((e) => {
+    const {left, right, top, bottom} = box(e), line = (bottom - top) / 5;
+    return [e.textContent, {left, right, top: top + line, bottom: bottom - line}];
+  });
+  const lines = [...svg.querySelectorAll("path")].filter((e) =>
+    e.checkVisibility({visibilityProperty: true}) && e.getTotalLength());
+  const points = lines.flatMap((e) => {
+    const end = e.getTotalLength(), frame = svg.getBoundingClientRect();
+    return Array.from({length: 41}, (_, k) => {
+      const {x, y} = e.getPointAtLength(end * k / 40);
+      return {left: frame.left + x - 1, right: frame.left + x + 1,
+        top: frame.top + y - 1, bottom: frame.top + y + 1};
+    });
+  });
+  const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom
+    && b.top < a.bottom;
+  const frames = [...svg.querySelectorAll("rect")].map((e) => box(e, 1));
+  return [texts.length + points.length, texts.flatMap(([text, a], i) => [
+    ...texts.slice(i + 1).filter(([, b]) => meet(a, b)).map(([other]) => [text, other]),
+    ...points.filter((b) => meet(a, b)).slice(0, 1).map(() => [text, "an arrow"]),
+    ...frames.some((b) => a.left >= b.left && a.right <= b.right && a.top >= b.top
+      && a.bottom <= b.bottom) ? [] : [[text, "outside its box"]],
+  ])];
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 390, 320])
+def test_in_no_step_of_the_graph_does_a_word_meet_another_or_an_arrow(opened, width):
+    page = opened("graph", viewport={"width": width, "height": 900}, reduced_motion="reduce")
+    marks = dict.fromkeys(("mark_x", "mark_y", "mark_v2"), 1)
+    long = {**marks, "x": -2.5, "w2": -8.3, "v1": [-99, -99], "v2": [-99, -99]}
+    wrong, seen = {}, []
+    for number, changes in itertools.product((0, 1), ({}, marks, long)):
+        for step in range(8 + 2 * number):
+            values(page, "graph", {"graph": number, "step": step, **changes})
+            count, found = page.evaluate(MEETS)
+            seen.append(count)
+            if found:
+                wrong[number, step, str(changes)] = found
+    assert min(seen) > 40
+    assert wrong == {}
+
+
 def lines_run(lines) -> list:
     """Run three training steps; return, for each line, w and .grad after it, or its error."""
     made = {"tensor": functools.partial(torch.tensor, dtype=torch.float64)}
@@ -1385,7 +1434,7 @@ def focused(page):
 RING = """(e) => [getComputedStyle(e).outlineStyle,
   getComputedStyle(e.querySelector(".live-ring") ?? e).strokeWidth]"""
 STOPS = {
-    "graph": ["Back", "Step", "the sum", "Reset", "v1 0", "v1 1", "mark_v1", "v2 0", "v2 1",
+    "graph": ["Back", "Step", "sum", "Reset", "v1 0", "v1 1", "mark_v1", "v2 0", "v2 1",
               "mark_v2"],
     "means": ["first", "second", "each part", "Reset"],
     "clip": ["point 1", "point 2", "point 3", "point 4", "bound", "Reset"],
