@@ -375,7 +375,8 @@ def test_the_answers_under_the_influence_are_right(opened):
     shown = page.locator(".live-tile").all_inner_texts()
     said_of = [f"{d}→{of}" if d != of else f"{d}" for d, of in zip(digits, labels, strict=True)]
     assert [text.strip() for text in shown] == [*said_of, "3", "7"]
-    assert said(page) == "No step yet: pick one of the training images."
+    assert said_of[state(page, "influence")["chosen"]] == "3→7"  # the one the page asks about
+    assert said(page).startswith("A step on a 3 labelled 7")
     values(page, "influence", {"chosen": 0})
     assert "the loss of our 3, 1.25, by +0.48, to first order by +0.44." in said(page)
     found = values(page, "influence", *[{"chosen": i, "step": 0.05} for i in range(18)])
@@ -398,6 +399,7 @@ def test_the_answers_under_the_influence_are_right(opened):
 
 def test_a_step_is_taken_by_a_click_and_by_keys(opened):
     page = opened("influence")
+    values(page, "influence", {"chosen": 0})
     page.locator(".live-tile").nth(4).click()
     assert state(page, "influence")["chosen"] == 4
     assert said(page).startswith("A step on a 3 labelled 7, whose row has the norm ")
@@ -1446,7 +1448,7 @@ STOPS = {
     "conflict": ["second", "angle", "surgery", "map", "Reset"],
     "divergence": ["Play", "1→1", "Reset", "steps", "alpha", "gamma"],
     "divisor": ["own tokens", "Reset", "first", "second", "credit1", "credit2"],
-    "influence": ["0", "step", "Reset"],
+    "influence": ["4", "step", "Reset"],
     "loop": ["Play", "Back", "Step", "clear", "Reset", "no", "no_grad()"],
     "tape": ["Play", "Back", "Step", "step", "stops", "reward", "Reset"],
     "trace": ["Play", "Back", "Step", "End", "New walk", "Reset", "lambda"],
