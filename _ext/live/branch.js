@@ -59,7 +59,7 @@ live.figure("branch", {
     const [top, gap, pill, apart, two, one] = wide ? [64, 26, 24, 10, 26, 26] : [91, 10, 30, 6, 35, 25];
     const panel = (width - gap) / 2;
     const slim = (row) => !wide && row > 1 && row < 6; // two boxes side by side, of two lines each
-    const box = (row) => (wide || slim(row) ? (panel - 8) / 2 : Math.min(panel, row > 1 ? 150 : 100));
+    const box = (row) => (wide || slim(row) ? (panel - 8) / 2 : row > 1 ? Math.min(panel, 150) : Math.min(100, panel - 52));
     const high = (row) => (slim(row) ? 32 : 21);
     const y = (row) => top + (row > 1 ? one + apart : 0) + two * Math.max(0, Math.min(4, row - 2)) + (row > 5 ? apart : 0) + one * Math.max(0, row - 6);
     const svg = make("svg:svg", {width, height: y(10) + 25, role: "img", "aria-label": "The operations that PyTorch recorded, and those in the graph of JAX, where a road for yes and one for no meet again; their numbers are said below."});
@@ -92,7 +92,7 @@ live.figure("branch", {
         const frame = make("svg:rect", {x: x - box(row) / 2, y: above, width: box(row), height: high(row), rx: 7, class: "live-moves"});
         const group = make("svg:g", {class: `live-moves${press ? " live-press" : ""}`, ...(press ? {click: press} : {})}, frame);
         const [name, value] = [-1, 1].map((side) => make("svg:text", { // they share a line where there is room
-          x: slim(row) ? x : x + side * (box(row) / 2 - 7), y: above + (slim(row) ? 21 + 7 * side : 15), "text-anchor": slim(row) ? "middle" : side < 0 ? "start" : "end",
+          x: slim(row) ? x : x + side * (box(row) / 2 - (wide ? 7 : 5)), y: above + (slim(row) ? 21 + 7 * side : 15), "text-anchor": slim(row) ? "middle" : side < 0 ? "start" : "end",
           style: `font-size: ${wide || side > 0 ? 12 : 13}px`, class: side < 0 ? "" : "live-small",
         }));
         group.append(name, value);
@@ -101,7 +101,7 @@ live.figure("branch", {
       });
       return {middle, boxes, lines, asks};
     });
-    for (const road of [1, 0]) word(width - panel / 2 - (road ? 1 : -1) * (box(1) / 2 + 18), y(1) + high(1) - 6, road ? "yes" : "no", {class: "live-small live-name"});
+    for (const road of [1, 0]) word(width - panel / 2 - (road ? 1 : -1) * (box(1) / 2 + (wide ? 18 : 14)), y(1) + high(1) - 6, road ? "yes" : "no", {class: "live-small live-name"});
     const choice = live.choice(figure, "way", "choose in JAX with", WAYS);
     const sliders = [["first", "x[0]"], ["second", "x[1]"]].map(([key, label]) => live.slider(figure, key, label, [-2, 2, 0.1], 1));
     picture.append(svg);

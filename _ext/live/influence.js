@@ -101,9 +101,10 @@ live.figure("influence", {
     if (wide) word(0, top + size / 2, "test images");
     [["harmed", -half / 2], ["helped", half / 2]].forEach(([text, down]) => ( // on a phone they stand upright
       wide ? word(0, zero + down + 4, text) : word(0, 0, text, {transform: `translate(13 ${zero + down}) rotate(-90)`, "text-anchor": "middle"})));
-    svg.append(make("svg:path", {d: `M${left + 160} ${foot + 7}h24`, class: "live-first"}));
-    word(left, foot + 12, "bar: change of the loss");
-    word(left + 192, foot + 12, "line: to first order");
+    const legend = wide ? left : 0;
+    svg.append(make("svg:path", {d: `M${legend + 156} ${foot + 7}h24`, class: "live-first"}));
+    word(legend, foot + 12, "bar: change of the loss");
+    word(legend + 188, foot + 12, "to first order");
     const columns = TESTS.map((digit, k) => {
       const middle = left + gap * (k + 0.5);
       pixels(svg, middle - size / 2, top, size).draw(INK[TRAIN.length + k]);
