@@ -62,11 +62,11 @@ live.figure("batch", {
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const [high, across, top0] = wide ? [300, Math.min(330, width / 2), 0] : [244, width, 18];
+    const [high, across, top0] = wide ? [300, Math.min(330, width / 2), 0] : [232, width, 18];
     const scale = high / 2 / REACH;
     const at = ([x, y]) => ({cx: across / 2 + scale * (x - exact[0]), cy: top0 + high / 2 - scale * (y - exact[1])});
     const {cx, cy} = at(exact);
-    const [left, right, top, floor] = wide ? [across + 52, width - 14, 34, high - 40] : [40, width - 14, high + 48, high + 132];
+    const [left, right, top, floor] = wide ? [across + 52, width - 14, 34, high - 40] : [40, width - 14, high + 40, high + 119];
     const svg = make("svg:svg", {width, height: floor + 38, role: "img", "aria-label": `${ROWS} rows, and the means of ${MEANS} batches of them; the distance of these from the mean of all, which is said below, for each size.`});
     const word = (x, y, text, attributes = {}) => {
       const made = make("svg:text", {x, y, class: "live-name", ...attributes}, text);

@@ -56,11 +56,13 @@ live.figure("branch", {
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const [step, high, top, gap, pill] = wide ? [26, 21, 46, 26, 24] : [43, 35, 64, 10, 32];
+    const [top, gap, pill, apart, two, one] = wide ? [64, 26, 24, 10, 26, 26] : [91, 10, 30, 6, 35, 25];
     const panel = (width - gap) / 2;
-    const box = (panel - 8) / 2;
-    const y = (row) => top + step * row - (row ? 8 : 0) + (wide ? 10 * (row > 1) + 10 * (row > 5) : 0);
-    const svg = make("svg:svg", {width, height: y(10) + high + 8, role: "img", "aria-label": "The operations that PyTorch recorded, and those in the graph of JAX, where a road for yes and one for no meet again; their numbers are said below."});
+    const slim = (row) => !wide && row > 1 && row < 6; // two boxes side by side, of two lines each
+    const box = (row) => (wide || slim(row) ? (panel - 8) / 2 : row > 1 ? Math.min(panel, 150) : Math.min(100, panel - 52));
+    const high = (row) => (slim(row) ? 32 : 21);
+    const y = (row) => top + (row > 1 ? one + apart : 0) + two * Math.max(0, Math.min(4, row - 2)) + (row > 5 ? apart : 0) + one * Math.max(0, row - 6);
+    const svg = make("svg:svg", {width, height: y(10) + 25, role: "img", "aria-label": "The operations that PyTorch recorded, and those in the graph of JAX, where a road for yes and one for no meet again; their numbers are said below."});
     const word = (x, y, text, attributes = {}) => {
       const made = make("svg:text", {x, y, "text-anchor": "middle", ...attributes}, text);
       svg.append(made);
@@ -72,45 +74,45 @@ live.figure("branch", {
     const titles = wide ? ["recorded in this run (PyTorch)", "traced before any run (JAX)"] : ["PyTorch", "JAX"];
     const columns = titles.map((title, k) => {
       const middle = panel / 2 + k * (panel + gap);
-      const across = (road) => middle + (road === undefined ? 0 : (road ? -1 : 1) * (box + 8) / 2);
-      word(middle, top - (wide ? 13 : 6), title, {class: "live-title"});
+      const across = (road) => middle + (road === undefined ? 0 : (road ? -1 : 1) * (box(2) + 8) / 2);
+      word(middle, top - (wide ? 31 : 38), title, {class: "live-title"});
       const path = (road) => make("svg:path", {
-        d: `M${middle} ${y(1) - 8}V${y(1)}${k ? `v${high}` : ""}C${middle} ${y(2) - 5} ${across(road)} ${y(1) + high} ${across(road)} ${y(2)}`
-          + `V${y(road ? 5 : 2) + high}${road ? "" : `V${y(5) + high}`}C${across(road)} ${y(6) + 3} ${middle} ${y(5) + high} ${middle} ${k ? y(6) : y(7)}V${y(10)}`,
+        d: `M${middle} ${y(1) - 8}V${y(1)}${k ? `v${high(1)}` : ""}C${middle} ${y(2) - 5} ${across(road)} ${y(1) + high(1)} ${across(road)} ${y(2)}`
+          + `V${y(road ? 5 : 2) + high(2)}${road ? "" : `V${y(5) + high(5)}`}C${across(road)} ${y(6) + 3} ${middle} ${y(5) + high(5)} ${middle} ${k ? y(6) : y(7)}V${y(10)}`,
         fill: "none", stroke: "var(--l-blue)", "stroke-width": 2.5, class: "live-moves",
       });
       const lines = [path(0), path(1)];
       svg.append(...lines, make("svg:rect", {x: middle - 26, y: y(1) - pill - 1, width: 52, height: pill - 6, rx: pill / 2, fill: "var(--l-ink)"}));
       word(middle, y(1) - pill / 2, "x", {class: "live-small", style: "fill: var(--l-paper); font-weight: 600"});
-      const asks = k ? null : word(middle + 10, y(1) + high / 2 + 2, "", {class: "live-name live-small", "text-anchor": "start"});
+      const asks = k ? null : word(middle, y(1) + high(1) / 2 + 2, "", {class: "live-name live-small"});
       const boxes = ROWS.map(({road, row}, i) => {
         const [x, above] = [across(road), y(row)];
         const press = k && i === 6 ? () => figure.set({way: 1 - figure.state.way})
           : k && road !== undefined ? () => figure.set({first: (Math.abs(figure.state.first) || 1) * (road ? 1 : -1)}) : null;
-        const frame = make("svg:rect", {x: x - box / 2, y: above, width: box, height: high, rx: 7, class: "live-moves"});
+        const frame = make("svg:rect", {x: x - box(row) / 2, y: above, width: box(row), height: high(row), rx: 7, class: "live-moves"});
         const group = make("svg:g", {class: `live-moves${press ? " live-press" : ""}`, ...(press ? {click: press} : {})}, frame);
-        const [name, value] = [-1, 1].map((side) => make("svg:text", { // on a desk they share a line
-          x: wide ? x + side * (box / 2 - 7) : x, y: above + (wide || side < 0 ? 15 : 29), "text-anchor": !wide ? "middle" : side < 0 ? "start" : "end",
+        const [name, value] = [-1, 1].map((side) => make("svg:text", { // they share a line where there is room
+          x: slim(row) ? x : x + side * (box(row) / 2 - (wide ? 7 : 5)), y: above + (slim(row) ? 21 + 7 * side : 15), "text-anchor": slim(row) ? "middle" : side < 0 ? "start" : "end",
           style: `font-size: ${wide || side > 0 ? 12 : 13}px`, class: side < 0 ? "" : "live-small",
         }));
         group.append(name, value);
         svg.append(group);
         return {frame, group, name, value};
       });
-      return {boxes, lines, asks};
+      return {middle, boxes, lines, asks};
     });
-    for (const road of [1, 0]) word(width - panel / 2 - (road ? 1 : -1) * (box / 2 + 18), y(1) + high - 6, road ? "yes" : "no", {class: "live-small live-name"});
+    for (const road of [1, 0]) word(width - panel / 2 - (road ? 1 : -1) * (box(1) / 2 + (wide ? 18 : 14)), y(1) + high(1) - 6, road ? "yes" : "no", {class: "live-small live-name"});
     const choice = live.choice(figure, "way", "choose in JAX with", WAYS);
     const sliders = [["first", "x[0]"], ["second", "x[1]"]].map(([key, label]) => live.slider(figure, key, label, [-2, 2, 0.1], 1));
     picture.append(svg);
-    controls.append(live.sliders(...sliders), live.row(choice.row, live.reset(figure)));
+    controls.append(set(live.sliders(...sliders), {class: "live-sliders live-pair"}), live.row(choice.row, live.reset(figure)));
 
     return (state, {yes, values, wanted, recorded, computed}) => {
       sliders.forEach((slider) => slider.update(state));
       choice.update(state);
-      columns.forEach(({boxes, lines, asks}, k) => {
+      columns.forEach(({middle, boxes, lines, asks}, k) => {
         lines.forEach((line, road) => set(line, {opacity: Number(yes) === road ? 1 : k ? 0.35 : 0, "stroke-dasharray": Number(yes) === road ? "none" : "4 4"}));
-        if (asks) asks.textContent = yes ? "if: yes" : "if: no";
+        if (asks) set(asks, {x: middle + (yes ? 10 : -10), "text-anchor": yes ? "start" : "end"}).textContent = yes ? "if: yes" : "if: no"; // where no line is
         boxes.forEach(({frame, group, name, value}, i) => {
           const {torch, jax} = ROWS[i];
           const there = k === 1 || recorded[i];

@@ -13,7 +13,7 @@ const OTHERS = [
   [say`clipped row`, "var(--l-ink)", 2],
   [say`bound`, "var(--l-muted)", 1.5, "2 3"],
 ];
-const SCALES = [0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1, 1.5]; // what a line of the grid may be from the next
+const SCALES = [0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.6, 0.8, 1, 1.2, 1.5]; // what a line of the grid may be from the next
 const longest = (arrows) => Math.max(...arrows.flat().map(Math.abs)) / 2.6; // from the middle to an edge it is 2.8 lines
 const shorten = (row, bound) => row.map((v) => v * Math.min(1, bound / Math.hypot(...row)));
 const average = (rows) => [0, 1].map((k) => rows.reduce((sum, row) => sum + row[k], 0) / rows.length);
@@ -37,8 +37,8 @@ function handle(parent, key, label, {moved, nudged}) {
   return group;
 }
 
-/* A grid. Returns where a number lies in pixels; `back`: what lies there; `number(k)` numbers it by k. */
-function axes(parent, {left, top, right, bottom, x, y, title, xlabel, ylabel}) {
+/* A grid, `low` if title and label share a line. Returns where a number lies in pixels; `back`: what lies there; `number(k)` numbers it by k. */
+function axes(parent, {left, top, right, bottom, x, y, title, xlabel, ylabel, low}) {
   const px = (v) => left + ((v - x[0]) / (x[1] - x[0])) * (right - left);
   const py = (v) => bottom - ((v - y[0]) / (y[1] - y[0])) * (bottom - top);
   const line = (x1, y1, x2, y2, v) => make("svg:line", {x1, y1, x2, y2, class: v ? "live-grid" : "live-zero"});
@@ -51,8 +51,8 @@ function axes(parent, {left, top, right, bottom, x, y, title, xlabel, ylabel}) {
   const number = (k) => words.forEach(([v, name]) => (name.textContent = v % every ? "" : `${Number((k * v).toFixed(2))}`.replace("-", "\u2212")));
   number(1);
   parent.append(
-    make("svg:text", {x: left - 20, y: top - 32, class: "live-title"}, title),
-    word((left + right) / 2, bottom + 31, xlabel),
+    make("svg:text", {x: left - (low ? 4 : 20), y: top - (low ? 9 : 32), class: "live-title"}, title),
+    word(low ? right - 4 : (left + right) / 2, bottom + (low ? 15 : 31), xlabel),
     word(left - 20, top - 9, ylabel, "start"),
   );
   const back = (u, v) => [x[0] + ((u - left) / (right - left)) * (x[1] - x[0]), y[0] + ((bottom - v) / (bottom - top)) * (y[1] - y[0])];
@@ -90,17 +90,17 @@ live.figure("clip", {
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const side = wide ? 0.3 * width : 0.45 * width - 20; // of the square with the rows; the means have one a little smaller
-    const small = wide ? 0.27 * width : 0.45 * width - 34;
-    const top = wide ? 50 : 262;
+    const side = wide ? 0.31 * width : 0.5 * width - 33; // of the square with the means; the rows have one less wide
+    const narrow = wide ? 0.26 * width : 0.5 * width - 31;
+    const top = wide ? 50 : 208;
     const bottom = top + side;
     const svg = make("svg:svg", {width, height: bottom + 36, role: "group", "aria-label": say`Points to move, and their rows`});
     const drawn = make("svg:g", {"aria-hidden": "true"});
     svg.append(drawn);
     const data = axes(drawn, {
-      left: 34, top: 50, right: wide ? width - side - small - 96 : width - 12, bottom: wide ? bottom : 192,
+      left: 34, top: wide ? top : 24, right: wide ? width - side - narrow - 96 : width - 12, bottom: wide ? bottom : 148,
       x: [-1.4, 1.4], y: [-2.3, 2.3],
-      title: say`Points to drag`, xlabel: wide ? "t" : "", ylabel: "y",
+      title: say`Points to drag`, xlabel: "t", ylabel: "y", low: !wide,
     });
     const plane = (left, size, title) => {
       const half = 2.8 * size / side;
@@ -115,14 +115,16 @@ live.figure("clip", {
       drawn.append(frame, inside);
       return {...made, inside, circle, left, room: size};
     };
-    const many = plane(wide ? width - side - small - 48 : 34, side, say`Their rows`);
-    const three = plane(width - small, small, say`Three means`);
+    const many = plane(wide ? width - side - narrow - 48 : 26, narrow, say`Their rows`);
+    const three = plane(width - side, side, say`Three means`);
     const unit = side / 5.6;
     const [left, room, inside] = [many.left, many.room, many.inside];
     const ends = [-1.4, 1.4].map((v) => [data.px(v), data.py(LINE[0] + LINE[1] * v)]);
     drawn.append(make("svg:path", {d: `M${ends[0]}L${ends[1]}`, stroke: "var(--l-ink)", "stroke-width": 2}));
     const grip = make("svg:g", {class: "live-handle", ...live.drag((u, v) => figure.set({bound: each * Math.hypot(u - ox, v - oy) / unit}))},
-      make("svg:circle", {r: 18, class: "live-ring"}), make("svg:circle", {r: 6, class: "live-dot"}), make("svg:text", {x: 11, y: 5, class: "live-small live-name"}, say`bound`));
+      make("svg:circle", {r: 18, class: "live-ring"}), make("svg:circle", {r: 6, class: "live-dot"}));
+    const called = make("svg:text", {y: 5, class: "live-small live-name"}, say`bound`);
+    grip.append(called);
 
     const points = figure.state.t.map((_, i) => {
       const error = make("svg:path", {stroke: "var(--l-grey)", "stroke-dasharray": "4 3", class: "live-moves"});
@@ -153,18 +155,19 @@ live.figure("clip", {
     /* A scale leaves room to move, and stays for as long as the arrows are within. */
     const scale = (room) => live.axis(figure, (needed, before) => (
       before && !figure.anew && needed <= before ? before : SCALES.find((k) => room * needed <= k) ?? 2));
-    const [scaleRows, scaleMeans] = [scale(2), scale(1.5)];
+    const [scaleRows, scaleMeans] = [scale(2), scale(1.2)];
     const place = ([a, b]) => [many.px(a / each), many.py(b / each)];
     return (state, values) => {
       bound.update(state);
-      each = scaleRows(longest(values.rows));
-      const fine = scaleMeans(longest(values.means) * side / small);
+      each = scaleRows(longest(values.rows) * side / narrow);
+      const fine = scaleMeans(longest(values.means));
       many.number(each);
       three.number(fine);
       set(many.circle, {r: unit * state.bound / each});
       set(three.circle, {r: unit * state.bound / fine});
-      const aside = unit * Math.min(2.6, state.bound * Math.SQRT1_2 / each);
-      set(grip, {transform: `translate(${ox + aside} ${oy + aside})`});
+      const [aside, most] = [unit * state.bound * Math.SQRT1_2 / each, narrow / 2 - 10]; // within the square, and its name too
+      set(grip, {transform: `translate(${ox + Math.min(aside, most)} ${oy + Math.min(aside, most)})`});
+      set(called, aside + 48 < most ? {x: 11, y: 5, "text-anchor": "start"} : {x: aside < most - 10 ? 8 : -11, y: aside < most - 10 ? 21 : 5, "text-anchor": "end"});
       keys.forEach(({word}, k) => (word.textContent = `${MEANS[k][0]} ${pair(values.means[k])}`));
       points.forEach(({error, row, clipped, name, dot}, i) => {
         const [t, y] = [state.t[i], state.y[i]];

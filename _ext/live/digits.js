@@ -1,4 +1,4 @@
-/* Eight images, the row of each, and two means: .grad, and that of the rows clipped first.
+/* Eight images, the row of each, and two means: .grad, and, once it is asked for, that of the rows clipped first.
    With all weights 0 every class has the probability 1/10, so the row of an image is the image
    times 1/10, or 1/10 - 1 for the class of its label. */
 "use strict";
@@ -18,8 +18,8 @@ const THREE = average(IMAGES.slice(0, 7), Array(7).fill(1), 7);
 const looks = (picture) => [cosine(picture, IMAGES[7]), cosine(picture, THREE)];
 
 live.figure("digits", {
-  start: {chosen: 7, label: Array(8).fill(3), scale: [...Array(7).fill(1), 16], keep: Array(8).fill(1), bound: 4},
-  limits: {chosen: [0, 7, 1], label: [3, 4, 1], scale: [0.1, 16], keep: [0, 1, 1], bound: [0.5, 60]},
+  start: {clip: 0, chosen: 7, label: Array(8).fill(3), scale: [...Array(7).fill(1), 16], keep: Array(8).fill(1), bound: 4},
+  limits: {clip: [0, 1, 1], chosen: [0, 7, 1], label: [3, 4, 1], scale: [0.1, 16], keep: [0, 1, 1], bound: [0.5, 60]},
 
   compute({label, scale, keep, bound}) {
     const steps = IMAGES.map((image, i) => image.map((v) => (Number(label[i] === 3) - 0.1) * scale[i] * v));
@@ -30,29 +30,32 @@ live.figure("digits", {
     return {steps, norms, mean, clipped, looks: [looks(mean), looks(clipped)]};
   },
 
-  describe({bound}, {looks: [last, first]}) {
+  describe({clip, bound, keep}, {norms, looks: [last, first]}) {
     const like = ([four, three]) => Math.max(four, three) < 0.3 ? say`neither a 3 nor a 4`
       : say`a ${four > three ? 4 : 3}: cosine ${fixed(Math.max(four, three))}, with a ${four > three ? 3 : 4} it is ${fixed(Math.min(four, three))}`;
-    return say`.grad looks like ${like(last)}. If no gradient may be longer than the bound, ${fixed(bound, 1)}, the mean looks like ${like(first)}.`;
+    const said = say`.grad looks like ${like(last)}.`;
+    if (!clip) return `${said} ${say`Would it, if no gradient were longer than ${fixed(bound, 1)}?`}`;
+    const [count, longer] = [keep, keep.filter((kept, i) => kept && norms[i] > bound)].map((all) => all.filter(Boolean).length);
+    return `${said} ${say`Clipping at ${fixed(bound, 1)} shortens ${longer} of ${count} gradients; the mean looks like ${like(first)}.`}`;
   },
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const size = wide ? 64 : 8 * Math.floor((width - 30) / 33.6);
+    const size = wide ? 64 : 56;
     const gap = wide ? 12 : (width - 4 * size) / 3;
     const rows = [16, 16 + size + 38];
     const large = wide ? 144 : 8 * Math.min(18, Math.floor((width - 16) / 16));
     const left = wide ? width - 2 * large - 16 : (width - 2 * large - 16) / 2;
-    const top = wide ? 30 : rows[1] + size + 46;
-    const svg = make("svg:svg", {width, height: wide ? rows[1] + size + 20 : top + large + 6, role: "img",
-      "aria-label": say`What each image adds to the weights of class 3, and the two means; what they show is said below.`});
+    const top = wide ? 30 : rows[1] + size + 40;
+    const svg = make("svg:svg", {width, height: wide ? rows[1] + size + 20 : top + large + 2, role: "img",
+      "aria-label": say`What each image adds to the weights of class 3, and the mean; what it shows is said below.`});
     const small = IMAGES.map((_, i) => {
       const [x, y] = [(i % 4) * (size + gap), rows[Math.floor(i / 4)]];
       const one = pixels(svg, x, y, size);
       const name = make("svg:text", {x: size / 2, y: -5, "text-anchor": "middle", class: "live-small"}, say`image ${i + 1}`);
       const length = make("svg:text", {x: size / 2, y: size + 14, "text-anchor": "middle", class: "live-small"});
       one.group.append(name, length);
-      one.group.addEventListener("click", () => figure.set({chosen: i}));
+      one.group.addEventListener("click", () => figure.state.clip && figure.set({chosen: i}));
       return {...one, length};
     });
     const means = [".grad", say`clipped first`].map((name, k) => {
@@ -60,14 +63,22 @@ live.figure("digits", {
       one.group.append(make("svg:text", {x: large / 2, y: -8, "text-anchor": "middle", class: "live-title"}, name));
       return one;
     });
+    const ask = live.button(say`Clip each gradient first`, () => {
+      figure.set({clip: 1});
+      controls.querySelector("input").focus({preventScroll: true});
+    }, {class: "live-play live-ask", style: `inset: ${top}px auto auto ${left + large + 16}px; width: ${large}px; height: ${large}px`});
+    const again = () => {
+      figure.reset();
+      ask.focus({preventScroll: true});
+    };
     const mine = (key, change) => ({id: figure.id, set: (changes) => figure.set({[key]: at(figure.state[key], figure.state.chosen, change(changes[key]))})});
     const chosen = live.choice(figure, "chosen", say`image`, IMAGES.map((_, i) => `${i + 1}`));
     const label = live.choice(mine("label", (i) => LABELS[i]), "label", say`its label`, LABELS.map(String));
     const scale = live.choice(mine("scale", (i) => [1, 16][i]), "scale", say`its pixels`, RANGES);
     const keep = live.toggle(mine("keep", (v) => v), "keep", say`in the batch`);
     const bound = live.slider(figure, "bound", say`bound`, [0.5, 60, 0.5], 1);
-    picture.append(svg);
-    controls.append(live.sliders(bound), live.row(chosen.row, label.row, scale.row, keep.row, live.reset(figure)));
+    picture.append(svg, ask);
+    controls.append(live.sliders(bound), live.row(chosen.row, label.row, scale.row, keep.row, live.reset(figure, again)));
 
     return (state, values) => {
       const i = state.chosen;
@@ -76,9 +87,12 @@ live.figure("digits", {
       scale.update({scale: Number(state.scale[i] > 1)});
       keep.update({keep: state.keep[i]});
       bound.update(state);
+      ask.hidden = Boolean(state.clip);
+      controls.hidden = !state.clip;
+      set(means[1].group, {visibility: state.clip ? "visible" : "hidden"});
       small.forEach(({group, draw, length}, j) => {
         draw(values.steps[j]);
-        set(group, {class: `live-image${j === i ? " live-here" : ""}${state.keep[j] ? "" : " live-out"}`});
+        set(group, {class: state.clip ? `live-image${j === i ? " live-here" : ""}${state.keep[j] ? "" : " live-out"}` : ""});
         length.textContent = j ? fixed(values.norms[j], 1) : say`norm ${fixed(values.norms[j], 1)}`;
       });
       [values.mean, values.clipped].forEach((picture, k) => means[k].draw(picture));

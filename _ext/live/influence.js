@@ -42,15 +42,14 @@ const ROWS = [...TRAIN.map(({label}) => label), ...TESTS].map((label, i) => {
   return {x, label, z: logits(x), e: error(logits(x), label)};
 });
 const ASKED = ROWS.slice(TRAIN.length);
-const NONE = {e: Array(10).fill(0), x: []}; // of no image chosen yet
 const product = (row, other) => dot(row.e, other.e) * dot(row.x, other.x);
 
 live.figure("influence", {
-  start: {chosen: -1, step: 0.05},
-  limits: {chosen: [-1, TRAIN.length - 1, 1], step: [0.01, 0.3]},
+  start: {chosen: TRAIN.findIndex(({text}) => text === "3→7"), step: 0.05}, // which the page asks about
+  limits: {chosen: [0, TRAIN.length - 1, 1], step: [0.01, 0.3]},
 
   compute({chosen, step}) {
-    const row = ROWS[chosen] ?? NONE;
+    const row = ROWS[chosen];
     const moved = ASKED.map(({x, z}) => z.map((v, c) => v - step * row.e[c] * dot(row.x, x)));
     const before = ASKED.map(({z, label}) => loss(z, label));
     const after = ASKED.map(({label}, k) => loss(moved[k], label));
@@ -61,7 +60,6 @@ live.figure("influence", {
   },
 
   describe({chosen}, {norm, before, first, real}) {
-    if (chosen < 0) return "No step yet: pick one of the training images.";
     const {text} = TRAIN[chosen];
     const count = (holds) => real.filter(holds).length;
     return `A step on a ${text.replace("→", " labelled ")}, whose row has the norm ${fixed(norm)}, changes the loss of our 3, ${fixed(before[0])}, `
@@ -85,14 +83,14 @@ live.figure("influence", {
       return make("label", {class: "live-tile"}, choices[i], picture, text);
     })));
 
-    const left = wide ? 78 : 0;
+    const left = wide ? 78 : 20;
     const gap = (width - left) / TESTS.length;
     const size = Math.min(48, 8 * Math.floor((gap - 6) / 8));
     const [top, half] = [38, wide ? 64 : 60]; // above and below the line, with room for a number
     const zero = top + size + half + 6;
     const axis = live.axis(figure, (most) => most); // it ends at the longest bar
     const foot = zero + half + 10;
-    const svg = make("svg:svg", {width, height: foot + (wide ? 18 : 36), role: "img",
+    const svg = make("svg:svg", {width, height: foot + 18, role: "img",
       "aria-label": "Six test images, and below each the change of its loss; it is said below."});
     const word = (x, y, text, attributes = {}) => {
       const made = make("svg:text", {x, y, class: "live-small", ...attributes}, text);
@@ -100,10 +98,13 @@ live.figure("influence", {
       return made;
     };
     svg.append(make("svg:line", {x1: left, x2: width, y1: zero, y2: zero, class: "live-zero"}));
-    if (wide) [["test images", top + size / 2], ["harmed", zero - half / 2], ["helped", zero + half / 2]].forEach(([text, y]) => word(0, y, text));
-    svg.append(make("svg:path", {d: `M${wide ? left + 260 : 0} ${foot + (wide ? 7 : 25)}h24`, class: "live-first"}));
-    word(left, foot + 12, "bar: change of the loss, up is harmed");
-    word((wide ? left + 260 : 0) + 32, foot + (wide ? 12 : 30), "the change to first order");
+    if (wide) word(0, top + size / 2, "test images");
+    [["harmed", -half / 2], ["helped", half / 2]].forEach(([text, down]) => ( // on a phone they stand upright
+      wide ? word(0, zero + down + 4, text) : word(0, 0, text, {transform: `translate(13 ${zero + down}) rotate(-90)`, "text-anchor": "middle"})));
+    const legend = wide ? left : 0;
+    svg.append(make("svg:path", {d: `M${legend + 156} ${foot + 7}h24`, class: "live-first"}));
+    word(legend, foot + 12, "bar: change of the loss");
+    word(legend + 188, foot + 12, "to first order");
     const columns = TESTS.map((digit, k) => {
       const middle = left + gap * (k + 0.5);
       pixels(svg, middle - size / 2, top, size).draw(INK[TRAIN.length + k]);
@@ -125,10 +126,10 @@ live.figure("influence", {
       columns.forEach(({bar, line, name, value}, k) => {
         const [y, level] = [zero - high(real[k]), zero - high(first[k])];
         set(bar, {y: Math.min(zero, y), height: Math.abs(y - zero), class: real[k] < 0 ? "live-plus" : "live-minus"});
-        set(line, {transform: `translate(0 ${level})`, visibility: state.chosen < 0 ? "hidden" : "visible"});
+        set(line, {transform: `translate(0 ${level})`});
         name.textContent = `${now[k] === read(ASKED[k].z) ? "read" : "now"} ${now[k]}`;
         set(value, {y: real[k] < 0 ? Math.max(zero - high(real[k]), level) + 17 : Math.min(y, level) - 7});
-        value.textContent = state.chosen < 0 ? "" : signed(real[k]);
+        value.textContent = signed(real[k]);
       });
     };
   },

@@ -63,9 +63,9 @@ live.figure("tape", {
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const [left, high, top, bow] = wide ? [88, 30, 26, 12] : [52, 39, 4, 8];
+    const [left, high, apart, top, bow] = wide ? [88, 30, 35, 26, 12] : [52, 36, 40, 2, 8];
     const [middle, right] = wide ? [left + 0.5 * (width - left), width - 12] : [left + 96, width - 8];
-    const y = (k) => top + (high + 5) * k;
+    const y = (k) => top + apart * k;
     const svg = make("svg:svg", {width, height: y(9), role: "img", "aria-label": "The leaf theta and the nodes of the tape, with values and cotangents; the last step is said below."});
     if (wide) [["node", left + 10, "start"], ["value", middle, "end"], ["cotangent", right, "end"]].forEach(([text, x, anchor]) => (
       svg.append(make("svg:text", {x, y: 16, "text-anchor": anchor, class: "live-small"}, text))));
@@ -74,9 +74,9 @@ live.figure("tape", {
     const steps = () => 2 * figure.values.nodes.length;
     const rows = Array.from({length: 9}, (_, k) => {
       const word = (x, low, attributes = {}) => make("svg:text", {x, y: y(k) + low, ...attributes});
-      const low = wide ? 20 : 33;
+      const low = wide ? 20 : 30;
       const box = make("svg:rect", {x: left, y: y(k), width: width - left - 1, height: high, rx: 8, class: "live-moves"});
-      const name = word(left + 10, wide ? 20 : 16);
+      const name = word(left + 10, wide ? 20 : 15);
       const value = word(wide ? middle : left + 10, low, wide ? {"text-anchor": "end"} : {class: "live-small"});
       const ct = word(right, low, {"text-anchor": "end", ...(wide ? {"font-weight": 600} : {class: "live-small"})});
       // a node that is pressed is written, or, if it is there, read

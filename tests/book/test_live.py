@@ -375,7 +375,8 @@ def test_the_answers_under_the_influence_are_right(opened):
     shown = page.locator(".live-tile").all_inner_texts()
     said_of = [f"{d}→{of}" if d != of else f"{d}" for d, of in zip(digits, labels, strict=True)]
     assert [text.strip() for text in shown] == [*said_of, "3", "7"]
-    assert said(page) == "No step yet: pick one of the training images."
+    assert said_of[state(page, "influence")["chosen"]] == "3→7"  # the one the page asks about
+    assert said(page).startswith("A step on a 3 labelled 7")
     values(page, "influence", {"chosen": 0})
     assert "the loss of our 3, 1.25, by +0.48, to first order by +0.44." in said(page)
     found = values(page, "influence", *[{"chosen": i, "step": 0.05} for i in range(18)])
@@ -398,6 +399,7 @@ def test_the_answers_under_the_influence_are_right(opened):
 
 def test_a_step_is_taken_by_a_click_and_by_keys(opened):
     page = opened("influence")
+    values(page, "influence", {"chosen": 0})
     page.locator(".live-tile").nth(4).click()
     assert state(page, "influence")["chosen"] == 4
     assert said(page).startswith("A step on a 3 labelled 7, whose row has the norm ")
@@ -666,13 +668,42 @@ def test_the_still_picture_is_the_start(opened, name, still):
 def test_the_digits_say_what_chapter_1_prints(opened):
     page = opened("digits")
     assert "grad looks like a 4: cosine 0.96, with a 3 it is 0.76." in said(page)
+    press(page, "button", ASKS["digits"])
+    last = "shortens 1 of 8 gradients; the mean looks like a 3: cosine 0.99, with a 4 it is 0.65."
+    assert said(page).endswith(last)
     press(page, "radio", "0 to 1", "Space")
     assert said(page).startswith(".grad looks like a 3")
     press(page, "button", "Reset")
+    press(page, "button", ASKS["digits"])
     page.locator("svg g").nth(2).click()
     assert state(page, "digits")["chosen"] == 2
     press(page, "checkbox", "in the batch", "Space")
     assert state(page, "digits")["keep"] == [1, 1, 0, 1, 1, 1, 1, 1]
+
+
+SECOND = "getComputedStyle(document.querySelectorAll('#live-digits svg > g')[9]).visibility"
+
+
+def test_the_digits_open_with_one_mean_and_one_button(opened):
+    """Check that the second mean and the controls come when asked for, and go with Reset."""
+    page = opened("digits")
+    ask, controls = page.locator(".live-ask"), page.locator(".live-controls")
+    for key in ("Enter", "click"):
+        assert page.evaluate(SECOND) == "hidden"
+        assert ask.is_visible()
+        assert not controls.is_visible()
+        assert "3:" not in said(page)
+        page.locator("svg g").nth(2).click()
+        assert state(page, "digits")["chosen"] == 7
+        frame = page.locator("svg > g").nth(9).locator(".live-frame").bounding_box()
+        assert frame == pytest.approx(ask.bounding_box(), abs=1)  # it stands where that comes
+        ask.click() if key == "click" else ask.press(key)
+        assert page.evaluate(SECOND) == "visible"
+        assert not ask.is_visible()
+        assert controls.is_visible()
+        assert focused(page) == "bound"
+        press(page, "button", "Reset")
+        assert focused(page) == ASKS["digits"]
 
 
 @pytest.mark.parametrize("name", [name for name in FIGURES if name not in ("graph", "loop")])
@@ -775,6 +806,55 @@ def test_the_graph_agrees_with_pytorch(opened, number):
                     assert product == pytest.approx(found["cotangents"][place], abs=1e-9)
         kept = [f".grad {'None' if x.grad is None else short(x.grad.numpy())}" for x in leaves]
         assert texts == kept + [".grad None"] * (len(tensors) - len(leaves))
+
+
+MEETS = """() => {
+  const svg = [...document.querySelectorAll("#live-graph svg")].find((e) => e.checkVisibility());
+  const box = (e, more = 0) => {
+    const {left, right, top, bottom} = e.getBoundingClientRect();
+    return {left: left - more, right: right + more, top: top - more, bottom: bottom + more};
+  };
+  const texts = [...svg.querySelectorAll("text")].filter((e) => e.textContent).map((e) => {
+    const {left, right, top, bottom} = box(e), line = (bottom - top) / 5;
+    return [e.textContent, {left, right, top: top + line, bottom: bottom - line}];
+  });
+  const lines = [...svg.querySelectorAll("path")].filter((e) =>
+    e.checkVisibility({visibilityProperty: true}) && e.getTotalLength());
+  const points = lines.flatMap((e) => {
+    const end = e.getTotalLength(), frame = svg.getBoundingClientRect();
+    return Array.from({length: 41}, (_, k) => {
+      const {x, y} = e.getPointAtLength(end * k / 40);
+      return {left: frame.left + x - 1, right: frame.left + x + 1,
+        top: frame.top + y - 1, bottom: frame.top + y + 1};
+    });
+  });
+  const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom
+    && b.top < a.bottom;
+  const frames = [...svg.querySelectorAll("rect")].map((e) => box(e, 1));
+  return [texts.length + points.length, texts.flatMap(([text, a], i) => [
+    ...texts.slice(i + 1).filter(([, b]) => meet(a, b)).map(([other]) => [text, other]),
+    ...points.filter((b) => meet(a, b)).slice(0, 1).map(() => [text, "an arrow"]),
+    ...frames.some((b) => a.left >= b.left && a.right <= b.right && a.top >= b.top
+      && a.bottom <= b.bottom) ? [] : [[text, "outside its box"]],
+  ])];
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 390, 320])
+def test_in_no_step_of_the_graph_does_a_word_meet_another_or_an_arrow(opened, width):
+    page = opened("graph", viewport={"width": width, "height": 900}, reduced_motion="reduce")
+    marks = dict.fromkeys(("mark_x", "mark_y", "mark_v2"), 1)
+    long = {**marks, "x": -2.5, "w2": -8.3, "v1": [-99, -99], "v2": [-99, -99]}
+    wrong, seen = {}, []
+    for number, changes in itertools.product((0, 1), ({}, marks, long)):
+        for step in range(8 + 2 * number):
+            values(page, "graph", {"graph": number, "step": step, **changes})
+            count, found = page.evaluate(MEETS)
+            seen.append(count)
+            if found:
+                wrong[number, step, str(changes)] = found
+    assert min(seen) > 40
+    assert wrong == {}
 
 
 def lines_run(lines) -> list:
@@ -1059,6 +1139,10 @@ def test_picture_sentence_and_first_control_are_on_one_screen_of_a_phone(opened,
     parts = "[...document.querySelector('.live').children].map((e) => e.className)"
     assert page.evaluate(parts) == ["", "live-picture", "live-controls", "live-words"]
     top = page.locator(".live-picture").bounding_box()["y"]
+    if name in ASKS:
+        asks = page.get_by_role("button", name=ASKS[name])
+        assert asks.bounding_box()["y"] + asks.bounding_box()["height"] - top <= 720
+        asks.click()
     control = page.locator(".live-controls > *").first.bounding_box()
     assert control["y"] + control["height"] - top <= 720
     # What changed is said beside the drawing; then come the controls, with room between them.
@@ -1184,7 +1268,9 @@ def test_nothing_leaves_or_meets_at_the_ends_of_a_control(opened, name):
     assert wrong == []
 
 
+ASKS = {"digits": "Clip each gradient first"}  # the button without which there are no controls
 MORE = {  # states in which much is drawn
+    "digits": {"clip": 1},
     "divergence": {"use": 3, "steps": 400},
     "means": {"by": 1},
     "divisor": {"credit1": 0.5, "by": 2},
@@ -1349,7 +1435,7 @@ def focused(page):
 RING = """(e) => [getComputedStyle(e).outlineStyle,
   getComputedStyle(e.querySelector(".live-ring") ?? e).strokeWidth]"""
 STOPS = {
-    "graph": ["Back", "Step", "the sum", "Reset", "v1 0", "v1 1", "mark_v1", "v2 0", "v2 1",
+    "graph": ["Back", "Step", "sum", "Reset", "v1 0", "v1 1", "mark_v1", "v2 0", "v2 1",
               "mark_v2"],
     "means": ["first", "second", "each part", "Reset"],
     "clip": ["point 1", "point 2", "point 3", "point 4", "bound", "Reset"],
@@ -1361,7 +1447,7 @@ STOPS = {
     "conflict": ["second", "angle", "surgery", "map", "Reset"],
     "divergence": ["Play", "1→1", "Reset", "steps", "alpha", "gamma"],
     "divisor": ["own tokens", "Reset", "first", "second", "credit1", "credit2"],
-    "influence": ["0", "step", "Reset"],
+    "influence": ["4", "step", "Reset"],
     "loop": ["Play", "Back", "Step", "clear", "Reset", "no", "no_grad()"],
     "tape": ["Play", "Back", "Step", "step", "stops", "reward", "Reset"],
     "trace": ["Play", "Back", "Step", "End", "New walk", "Reset", "lambda"],
@@ -1372,6 +1458,11 @@ STOPS = {
 def test_the_keyboard_reaches_everything(opened, name):
     page = opened(name)
     page.locator("a").first.focus()
+    if name in ASKS:
+        page.keyboard.press("Tab")
+        assert focused(page) == ASKS[name]
+        values(page, name, MORE[name])
+        page.locator("a").first.focus()
     for stop in STOPS[name]:
         page.keyboard.press("Tab")
         assert focused(page) == stop

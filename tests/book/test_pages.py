@@ -305,6 +305,8 @@ def test_a_live_figure_has_its_room_before_it_comes_and_fits_a_screen(chromium, 
             wrong[name] = heights
         elif heights[0] > 800 - 72:  # below the head of the page
             wrong[name] = heights[0]
+        elif heights[1] > 780:  # of a phone
+            wrong[name] = heights[1]
     assert wrong == {}
 
 
@@ -471,13 +473,24 @@ def test_no_line_of_a_chinese_page_moves_when_the_latin_type_comes(chromium):
         page.close()
 
 
-def test_the_first_screen_shows_title_sentence_figure_and_one_button(chromium, address):
-    page = chromium.new_page(viewport={"width": 1280, "height": 800})
-    page.goto(f"{address}/index.html")
+@pytest.mark.parametrize("folder", ["", "/zh"])
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_the_first_screen_shows_title_sentence_figure_and_one_button(
+    chromium, address, width, height, folder
+):
+    page = chromium.new_page(viewport={"width": width, "height": height})
+    page.goto(f"{address}{folder}/index.html")
     settle(page)
-    for shown in ("article h1", "article p", "#live-digits svg", "#live-digits", "a.start"):
+    for shown in (
+        "article h1",
+        "article p",
+        "#live-digits svg",
+        ".live-ask",
+        "#live-digits",
+        "a.start",
+    ):
         box = page.locator(shown).first.bounding_box()
-        assert box["y"] + box["height"] < 800, shown
+        assert box["y"] + box["height"] < height, shown
     assert page.locator("a.start").count() == 1
     assert not page.locator("article .still").is_visible()
     page.emulate_media(media="print")
