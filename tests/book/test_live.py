@@ -4,6 +4,7 @@ Their values are compared with Python on a hundred random states; their controls
 mouse, touch and keyboard.
 """
 
+import bisect
 import functools
 import itertools
 import json
@@ -18,6 +19,8 @@ import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_digits
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
 
 from persample import losses, per_sample
 from support import ROOT
@@ -300,6 +303,105 @@ def divisor_in_python(first, second, credit1, credit2, by):
     losses = [made[name] for name in ("own", "every", "constant")]
     weights = [-torch.autograd.grad(loss, log_p, retain_graph=True)[0] for loss in losses]
     return {"weights": weights[by].flatten(), "most": torch.stack(weights).abs().max()}
+
+
+def cost_state(rng):
+    most = {"positions": 1024, "inputs": 1024, "outputs": 1024, "batch": 256}
+    low = {"inputs": 8, "outputs": 8}
+    return {key: int(rng.integers(low.get(key, 1), high + 1)) for key, high in most.items()}
+
+
+class Written(TorchDispatchMode):
+    """Counts the numbers that matrix products write."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        if "mm" in str(func):
+            self.count += out.numel()
+        return out
+
+
+@functools.cache
+def squares_at_positions():
+    """Return the function that solves the exercise of chapter 11 on a layer at many positions."""
+    page = nbformat.read(ROOT / "chapters/11_cost.ipynb", as_version=4)
+    solved = [c.source for c in page.cells if c.source.startswith("def squares_at_positions")]
+    made = {"torch": torch}
+    exec(solved[-1].partition("\n\n")[0], made)
+    return made["squares_at_positions"]
+
+
+def products_of(run, *inputs) -> tuple:
+    """Return how many multiplications the products of ``run`` need, and the numbers they write."""
+    with FlopCounterMode(display=False) as counter, Written() as written:
+        run(*inputs)
+    return counter.get_total_flops() // 2, written.count  # a flop is a product or a sum
+
+
+def cost_in_python(positions, inputs, outputs, batch):
+    """Return what PyTorch counts while it computes norms, without numbers (on device meta)."""
+    z_bar = torch.empty(batch, positions, outputs, device="meta")
+    h = torch.empty(batch, positions, inputs, device="meta")
+    rows, table = products_of(lambda z, h: z.mT @ h, z_bar, h)
+    one, row = products_of(lambda z, h: z.mT @ h, z_bar[:1], h[:1])
+    without, pairs = products_of(squares_at_positions(), z_bar, h)
+    return {"products": [rows / batch, one, without / batch], "numbers": [table, row, pairs]}
+
+
+def test_the_answers_under_the_costs_are_right(opened):
+    """Show where rows become cheaper, and that the batch moves the memory alone."""
+    page = opened("cost")
+
+    def first(**layer):
+        """Return from how many positions on rows need fewer products, one row fewer numbers."""
+
+        def takes(key, way, positions):
+            (found,) = values(page, "cost", {"positions": positions, **layer})
+            return found[key][way] < found[key][2]
+
+        return [
+            1 + bisect.bisect_left(range(1, 1025), True, key=functools.partial(takes, key, way))
+            for key, way in (("products", 0), ("numbers", 1))
+        ]
+
+    press(page, "button", "Reset")
+    assert "12.8 million multiplications with its row, 4.26 million without. Fewest: no" in said(
+        page
+    )
+    assert said(page).endswith("Least memory: row by row, 200,704 numbers.")
+    assert first() == [193, 20]
+    assert first(batch=1) == [193, 317]
+    assert first(inputs=256, outputs=10)[0] == 10
+    rng = np.random.default_rng(2)
+    for _ in range(10):
+        layer = {key: cost_state(rng)[key] for key in ("inputs", "outputs")}
+        narrow = min(layer.values())
+        assert narrow / 2 < first(**layer)[0] <= narrow
+    page = opened("cost")
+    for name, wanted in (("positions T", 128), ("inputs d", 1024), ("outputs m", 362)):
+        press(page, "slider", name, "ArrowRight")
+        assert page.get_by_role("slider", name=name).evaluate("(e) => e.ariaValueText") == (
+            str(wanted)
+        )
+
+
+def test_the_number_of_positions_is_dragged_in_both_diagrams(opened):
+    page = opened("cost")
+    for place, across in ((0, 40), (1, -40)):
+        before = state(page, "cost")["positions"]
+        grip = page.locator("#live-cost .live-dot").nth(place).bounding_box()
+        x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + across, y, steps=4)
+        page.mouse.up()
+        line = page.locator("#live-cost .live-zero").first.bounding_box()["width"]
+        wanted = before * 1024 ** (across / line)
+        assert state(page, "cost")["positions"] == pytest.approx(wanted, abs=2)
 
 
 def digits_state(rng):
@@ -652,7 +754,9 @@ def test_the_picture_of_the_tape_is_that_of_its_last_step(opened):
     assert [colour == "var(--l-blue)" for colour in colours] == [c == "#35709f" for c in lines]
 
 
-@pytest.mark.parametrize(("name", "still"), [("conflict", "conflict"), ("bells", "privacy")])
+@pytest.mark.parametrize(
+    ("name", "still"), [("conflict", "conflict"), ("bells", "privacy"), ("cost", "positions")]
+)
 def test_the_still_picture_is_the_start(opened, name, still):
     texts = opened(name).locator(f"#live-{name} svg text")
     read = """(all) => all.filter((e) => e.checkVisibility({visibilityProperty: true}))
@@ -1100,7 +1204,7 @@ TICKS = """(name) => [...document.querySelectorAll(`#live-${name} svg text.live-
   .map((e) => e.textContent).filter((text) => /^[\\u2212\\d.\\u00b3-\\u2079]+$/.test(text))
   .join(" ")"""
 HOLD = "(n) => document.querySelector(`#live-${n}`).dispatchEvent(new PointerEvent('pointerdown'))"
-DRAGGED = ("clip", "batch", "divergence", "divisor", "means", "td")
+DRAGGED = ("clip", "batch", "cost", "divergence", "divisor", "means", "td")
 
 
 @pytest.mark.parametrize("name", DRAGGED)
@@ -1194,6 +1298,7 @@ MORE = {  # states in which much is drawn
     "branch": {"first": -1},
     "bells": {"sigma": 5, "line": 1},
     "conflict": {"second": 1.6, "angle": 160, "map": 1},
+    "cost": {"batch": 1},
     "influence": {"chosen": 4, "step": 0.2},
     "loop": {"at": 9, "clear": 0},
     "tape": {"step": 16},
@@ -1360,6 +1465,7 @@ STOPS = {
     "bells": ["line", "sigma", "steps", "Reset"],
     "branch": ["first", "second", "where", "Reset"],
     "conflict": ["second", "angle", "surgery", "map", "Reset"],
+    "cost": ["positions", "inputs", "outputs", "batch", "Reset"],
     "divergence": ["Play", "1→1", "Reset", "steps", "alpha", "gamma"],
     "divisor": ["own tokens", "Reset", "first", "second", "credit1", "credit2"],
     "influence": ["0", "step", "Reset"],
