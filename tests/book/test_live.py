@@ -720,6 +720,8 @@ def place(word: str) -> int:
 
 def test_the_tape_is_stepped_and_says_what_chapter_6_computes(opened):
     page = opened("tape")
+    assert "multiply(s_next, theta) is done, and node _1 keeps" in said(page)
+    press(page, "button", "Back")
     assert said(page).startswith("Nothing is on the tape.")
     press(page, "button", "Step")
     assert "multiply(s_next, theta) is done, and node _1 keeps" in said(page)
@@ -930,6 +932,8 @@ def test_the_loop_shows_what_its_program_does_in_pytorch(opened):
 
 def test_a_line_of_the_loop_is_changed_by_a_click_and_stepped_by_keys(opened):
     page = opened("loop")
+    assert "adds [2, 4] to nothing: [2, 4]. The gradient is 2w, [2, 4]." in said(page)
+    values(page, "loop", {"at": 0})
     for text in ("w.grad = None", "loss = (w * w).sum()", "with no_grad"):
         page.locator(".live-code", has_text=text).click()
     for _ in range(2):
@@ -1061,6 +1065,7 @@ def test_the_branch_shows_what_pytorch_records_and_jax_traces(opened):
 def test_the_answers_under_the_walk_are_right(opened):
     """Show that of three step sizes 0.2 is best after 10 episodes and 0.05 after 310."""
     page = opened("td")
+    assert "Episode 10 has ended." in said(page)
     ends = [n for n, (_, to) in zip(range(3000), moves(1), strict=False) if to in (0, 6)]
     for episodes, best in ((10, 0.2), (310, 0.05)):
         count = ends[episodes - 1] + 1
