@@ -33,7 +33,7 @@ function epsilonOf(mu) {
 }
 
 live.figure("bells", {
-  start: {sigma: 20, steps: 100, line: 2.5},
+  start: {sigma: 10, steps: 100, line: 2.5},
   limits: {sigma: [5, 40], steps: [1, 100, 1], line: REACH},
 
   compute({sigma, steps, line}) {

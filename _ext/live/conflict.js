@@ -2,7 +2,7 @@
 "use strict";
 {
 const {make, set, fixed} = live;
-const [LONGEST, RIGHT] = [2, Math.PI / 2]; // of row 2, where row 1 has the length 1
+const [LONGEST, RIGHT] = [1.5, Math.PI / 2]; // of row 2, where row 1 has the length 1
 const dot = (a, b) => a[0] * b[0] + a[1] * b[1];
 
 /* A row without its part against the other: gradient surgery. */
@@ -34,7 +34,7 @@ live.figure("conflict", {
   },
 
   build(figure, picture, width, controls) {
-    const scale = Math.min((width - 24) / (2 * LONGEST), 112);
+    const scale = Math.min((width - 24) / (2 * LONGEST), 165);
     const [cx, cy] = [width / 2, 30 + LONGEST * scale];
     const at = ([x, y]) => [cx + scale * x, cy - scale * y];
     const svg = make("svg:svg", {width, height: cy + 46, role: "img", "aria-label": "The rows of two samples as arrows, and their mean; what a step on the mean does to both is said below."});
@@ -49,7 +49,7 @@ live.figure("conflict", {
     const far = `M${at([-LONGEST, 0]).join(" ")}A${LONGEST * scale} ${LONGEST * scale} 0 0 1 ${at(corner).join(" ")}V${cy}Z`;
     const places = [far, arc(-1, 0.5, 0)].map((d) => make("svg:path", {d, class: "live-minus", "fill-opacity": 0.25}));
     svg.append(...places, make("svg:path", {d: `${arc(-LONGEST, LONGEST, LONGEST)}Z`, fill: "none", class: "live-zero"}));
-    const names = [-1.5, -0.5].map((x, k) => word(...at([x, 0]), `harms ${k + 1}`, {dy: 18, "text-anchor": "middle", fill: "var(--l-orange)"}));
+    const names = [-1.25, -0.5].map((x, k) => word(...at([x, 0]), `harms ${k + 1}`, {dy: 18, "text-anchor": "middle", fill: "var(--l-orange)"}));
 
     const upright = [0, 1].map(() => make("svg:path", {stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "5 5", class: "live-moves"}));
     svg.append(...upright);
@@ -59,15 +59,15 @@ live.figure("conflict", {
     })}, make("svg:circle", {r: 22, class: "live-ring"}), make("svg:circle", {r: 8, class: "live-dot"}));
     svg.append(tip);
     const cut = [0, 1].map(() => live.arrow(svg, {stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "2 3"}));
-    const mean = live.arrow(svg, {stroke: "var(--l-blue)", "stroke-width": 5});
+    const mean = live.arrow(svg, {stroke: "var(--l-blue)", "stroke-width": 6});
     const arrows = [0, 1].map(() => {
       const group = make("svg:g", {"pointer-events": "none"});
       svg.append(group);
-      return {group, move: live.arrow(group, {stroke: "currentColor", "stroke-width": 2.5})};
+      return {group, move: live.arrow(group, {stroke: "currentColor", "stroke-width": 3.5})};
     });
     const said = [word(cx + 6, cy + 18, ""), word(0, 0, "")];
-    svg.append(make("svg:path", {d: `M${cx - 2 * scale} ${cy + 37}h20`, stroke: "var(--l-blue)", "stroke-width": 5}));
-    const key = word(cx - 2 * scale + 26, cy + 42, "", {fill: "var(--l-blue)"});
+    svg.append(make("svg:path", {d: `M${cx - LONGEST * scale} ${cy + 37}h20`, stroke: "var(--l-blue)", "stroke-width": 5}));
+    const key = word(cx - LONGEST * scale + 26, cy + 42, "", {fill: "var(--l-blue)"});
     svg.append(make("svg:path", {d: `M${cx + 6} ${cy + 37}h24`, stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "5 5"}));
     word(cx + 36, cy + 42, "right angle to a row", {class: "live-small"});
 
@@ -82,7 +82,11 @@ live.figure("conflict", {
 
     return (state, {rows, used, mean: [mx, my], gains}) => {
       [...sliders, surgery, map].forEach((control) => control.update(state));
-      const shown = state.map && !state.surgery; // after surgery it harms nowhere
+      const [mark, marked] = map.row.childNodes; // after surgery it harms nowhere
+      mark.disabled = state.surgery;
+      mark.ariaLabel = state.surgery ? "mark harm: none after surgery" : "mark harm";
+      marked.textContent = state.surgery ? "no harm to mark" : "mark harm";
+      const shown = state.map && !state.surgery;
       [...places, ...names].forEach((part) => set(part, {visibility: shown ? "visible" : "hidden"}));
       arrows.forEach(({group, move}, k) => {
         set(group, {color: fate(gains[k]) === "harmed" ? "var(--l-orange)" : "var(--l-ink)"});

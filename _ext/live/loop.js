@@ -46,7 +46,7 @@ function run({clear, loss, update}) {
 }
 
 live.figure("loop", {
-  start: {at: 0, clear: 1, loss: 0, update: 0},
+  start: {at: 3, clear: 1, loss: 0, update: 0},
   limits: {at: [0, 12, 1], clear: [0, 1, 1], loss: [0, 2, 1], update: [0, 2, 1]},
 
   compute(state) {

@@ -22,7 +22,7 @@ function program(stops) {
 const place_of = (word) => (word === "theta" ? 0 : /^_\d+$/.test(word) ? Number(word.slice(1)) : -1); // 0 is the leaf
 
 live.figure("tape", {
-  start: {step: 0, stops: 1, reward: 2},
+  start: {step: 1, stops: 1, reward: 2},
   limits: {step: [0, 16, 1], stops: [0, 1, 1], reward: [-3, 3]},
 
   compute({step, stops, reward}) {

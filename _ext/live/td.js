@@ -42,7 +42,7 @@ function until({walk, moves}, state) {
 }
 
 live.figure("td", {
-  start: {alpha: 0.1, moves: 0, walk: 1},
+  start: {alpha: 0.1, moves: 106, walk: 1},
   limits: {alpha: [0, 1], moves: [0, MOST, 1], walk: [1, 999, 1]},
 
   compute({alpha, moves, walk}) {
@@ -124,8 +124,8 @@ live.figure("td", {
 
     const header = chain + 33;
     word(0, header + 5, say`rows`, {"text-anchor": "start"});
-    [[FALLS, say`value falls`], [RISES, say`value rises`]].forEach(([fill, text], k) => {
-      const x = column(wide ? 1 + 2 * k : 2 * k) - gap / 2 + 1;
+    [[FALLS, say`+: value falls`], [RISES, say`−: value rises`]].forEach(([fill, text], k) => {
+      const x = wide ? column(1 + 2 * k) - gap / 2 + 1 : 44 + k * (width - 44) / 2;
       svg.append(make("svg:rect", {x, y: header - 7, width: 14, height: 14, rx: 2, fill, "fill-opacity": 0.75}));
       word(x + 20, header + 5, text, {"text-anchor": "start", class: "live-small"});
     });
@@ -173,7 +173,7 @@ live.figure("td", {
         cells.forEach(({cell, text}, i) => {
           const v = shown ? shown.row[i] : 0;
           text.textContent = !shown ? "" : v ? fixed(v) : "0";
-          set(text, {class: v ? "" : "live-small"});
+          set(text, {fill: `var(--l-${v ? "ink" : "muted"})`});
           set(cell, {fill: v < 0 ? RISES : FALLS, "fill-opacity": Math.min(0.75, 1.5 * Math.abs(v)), visibility: shown ? "visible" : "hidden"});
         });
       });
