@@ -33,9 +33,6 @@ class Tracer:
     __radd__, __rmul__ = __add__, __mul__    # 5.0 + x, 5.0 * x
     __array_ufunc__ = None                   # NumPy leaves 5.0 + x to us
 
-    def __array__(self, *how, **more):
-        raise TypeError(f"{self} is no array; jit needs it as an argument")
-
     shape = property(lambda self: np.shape(self.value))
     __repr__ = lambda self: f"{type(self).__name__}({self.value})"
 
@@ -162,6 +159,11 @@ def word(x, program):
     program.scope[name] = np.array(x)
     return name
 
+def refuse(self, *how, **more):
+    raise TypeError(f"{self} is no constant; jit needs it as an argument")
+
+Tracer.__array__ = refuse                     # what np.array calls
+
 class Program(Trace):
     """The trace of jit: computes an example, and keeps lines."""
 
@@ -203,7 +205,7 @@ def known(x):
 
 Tracer.__gt__ = lambda x, y: known(x) > y
 Tracer.__lt__ = lambda x, y: known(x) < y
-Tracer.__eq__ = lambda x, y: known(x) == y    # a dict asks for identity
+Tracer.__eq__ = lambda x, y: known(x) == y    # a dict compares identity first
 Tracer.__bool__ = lambda x: bool(known(x))
 
 # Is it the real thing?

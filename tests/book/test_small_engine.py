@@ -140,7 +140,7 @@ def refusals():
     """Yield (call, exception class, part of its message) for programs that must raise."""
     x, ones = np.ones(3), np.ones
     question = r"no `if` here: .* is not one known number"
-    no_array = "is no array; jit needs it as an argument"
+    no_array = "is no constant; jit needs it as an argument"
     tests = [lambda a: a > 0, lambda a: a < 0, lambda a: a == 1, lambda a: a != 1, bool]
     for test in tests:
 
