@@ -24,7 +24,7 @@
   const index = new MiniSearch({
     idField: "place",
     fields: [...Object.keys(WEIGHTS), "pairs"],
-    storeFields: ["title", "heading", "words", "shown"],
+    storeFields: ["title", "heading", "words", "shown", "explains"],
     extractField: (entry, field) => field === "pairs" ? `${entry.heading ?? ""} . ${entry.words ?? ""}` : entry[field],
     tokenize: (text, field) => (field === "pairs" ? pairs : words)(text),
     processTerm: (term) => term,
@@ -50,7 +50,8 @@
   };
   const meant = (word) => {
     if (vocabulary.has(word) || word.length < 4) return [word];
-    const begun = [...vocabulary].filter((other) => other.startsWith(word)).slice(0, 9);
+    // A name of a program is meant by its beginning, "per_s", and not by its first word.
+    const begun = [...vocabulary].filter((other) => other.startsWith(word) && other.includes("_") === word.includes("_")).slice(0, 9);
     return begun.length ? begun : [...vocabulary].filter((other) => isTypo(word, other));
   };
   // Of a few words with a mistyped one, places that have two thirds of them answer, if there are any.
@@ -63,28 +64,40 @@
     const kept = found.filter(has);
     return kept.length ? kept : found;
   };
-  // The pages that answer, the best first: each with its places, the best first.
+  // The pages that answer, the best first: each with its places, the best first, exercises last.
+  // Who asks for a term sees what it means first, then the page that explains it (chapters/pages.toml).
+  const isExercise = (place) => place.endsWith("#exercises");
+  const rank = ({id, heading, explains}, asked) => {
+    const is = (term) => `${words(term)}` === `${asked}`;
+    return id.includes("glossary.html#") && is(heading) ? 2 : explains?.split(",").some(is) ? 1 : 0;
+  };
   window.bookFind = (asked) => {
     const query = SAID.reduce((text, [long, added]) => text.replace(long, added), asked);
     const chinese = isChinese(asked);
+    const completed = (text) => [...new Set(words(split(text).flatMap(meant).join(" ")))];
+    const terms = completed(asked);
+    const exercises = /exercise|练习/i.test(asked) ? 1 : LOOKED_UP;
     const found = index.search({
-      boostDocument: (place) => !isShown(place, chinese) ? 0
+      boostDocument: (place) => !isShown(place, chinese) ? 0 : isExercise(place) ? exercises
         : /chapters/.test(place) ? 1 : /errors/.test(place) ? ERRORS : LOOKED_UP,
       queries: [
-        {queries: [query], fields: Object.keys(WEIGHTS), boost: WEIGHTS, tokenize: (text) => words(split(text).flatMap(meant).join(" "))},
+        {queries: [query], fields: Object.keys(WEIGHTS), boost: WEIGHTS, tokenize: completed},
         {queries: [query], fields: ["pairs"], boost: {pairs: 2}, tokenize: pairs},
       ],
     });
     const pages = new Map(bookPlaces.filter(({place, title}) => title && isShown(place, chinese)).map(({place, title}) =>
-      [pageOf(place), {title, score: 0, places: []}]));
-    for (const place of enough(found, query)) {
+      [pageOf(place), {title, score: 0, rank: 0, places: []}]));
+    const last = exercises < 1 ? ({id}) => isExercise(id) : () => false;
+    for (const place of found) place.rank = rank(place, terms);
+    for (const place of enough(found, query).sort((a, b) => b.rank - a.rank || last(a) - last(b))) {
       const page = pages.get(pageOf(place.id));
       page.score += place.title ? PAGE * place.score : place.score * NEXT ** page.places.length;
+      page.rank = Math.max(page.rank, place.rank);
       if (!place.title) page.places.push(place);
       else page.itself = {...place, heading: page.title, words: place.shown};
     }
     for (const page of pages.values()) if (page.itself && !page.places.length) page.places.push(page.itself);
-    return [...pages.values()].filter(({places}) => places.length).sort((a, b) => b.score - a.score);
+    return [...pages.values()].filter(({places}) => places.length).sort((a, b) => b.rank - a.rank || b.score - a.score);
   };
 
   // Shows the pages that answer, in a list: each with its best places, what they say, and the words found.
@@ -95,7 +108,9 @@
   };
   const isMarked = (part, terms) => !/^(no|not|one|only|out)$/i.test(part) && words(part).some((word) => terms.includes(word));
   const marked = (text, terms) => text.split(RUN).flatMap((part) => {
-    if (!HAN.test(part)) return isMarked(part, terms) ? made("mark", part) : part;
+    // Of a longer name, such as clipped_sum, what was asked for.
+    if (!HAN.test(part)) return (terms.includes(part.toLowerCase()) ? [part] : part.split(/(_)/)).map((one) =>
+      isMarked(one, terms) ? made("mark", one) : one);
     const isFound = (i) => terms.includes(part.slice(i - 1, i + 1)) || terms.includes(part.slice(i, i + 2));
     return [...part].map((c, i) => isFound(i) ? made("mark", c) : c);
   });

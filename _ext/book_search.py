@@ -15,9 +15,11 @@ from sphinx import addnodes
 
 PLACES = nodes.section, nodes.definition_list_item, addnodes.desc
 HEADINGS = nodes.title, nodes.term, addnodes.desc_name
+# A text within one of these is said once, with the whole.
+WHOLES = nodes.TextElement, addnodes.pending_xref, addnodes.desc_signature
 # What nobody types: long formulas, what a cell prints, and what is no text, as of a picture.
 LEFT_OUT = nodes.math_block, nodes.raw, nodes.comment, nodes.substitution_definition, nodes.image
-LEFT_OUT += addnodes.toctree, addnodes.index, addnodes.desc_parameterlist
+LEFT_OUT += addnodes.toctree, addnodes.index, addnodes.desc_parameterlist, nodes.topic
 
 
 def is_left_out(node: nodes.Node) -> bool:
@@ -54,7 +56,7 @@ def places(doctree: nodes.document, address: str) -> list[dict]:
         formula.parent.replace(formula, nodes.Text("…" if re.search(r"[\\{^_]", said) else said))
     found: dict[str, dict] = {}
     for block in doctree.findall(nodes.TextElement):
-        inside = isinstance(block.parent, nodes.TextElement | addnodes.desc_signature)
+        inside = isinstance(block.parent, WHOLES)
         place = None if inside and not isinstance(block, addnodes.desc_name) else block
         while place is not None and not name_of(place):
             place = place.parent
@@ -84,6 +86,7 @@ def finish(app, exception) -> None:
         place = f"{name}.html" if is_here else f"../{name}.html"
         heading = {} if is_here else {"heading": title}
         page = {"place": place, "title": title, "about": " ".join(about), "shown": about[0]}
+        page["explains"] = known.get(name, {}).get("explains", "")
         found.append(page | heading)
         if is_here:
             found += places(app.env.get_doctree(name), place)

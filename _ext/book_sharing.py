@@ -14,6 +14,7 @@ from book_translation import translated
 from PIL import Image, ImageOps
 
 CARD = 1200, 630
+VIEWPORT = '<meta name="viewport" content="width=device-width, initial-scale=1" />\n'
 FIGURE, PICTURE = "chapters/images/digits-light.png", "_images/share.png"
 
 
@@ -56,7 +57,8 @@ def describe(app, pagename, templatename, context, doctree) -> None:
         ("property", "og:image:alt", context["title"]),
         ("name", "twitter:card", "summary_large_image"),
     ]
-    context["metatags"] = context.get("metatags", "") + "".join(
+    given = context.get("metatags", "").replace(VIEWPORT, "")  # which Sphinx's layout writes, too
+    context["metatags"] = given + "".join(
         f'\n<meta {kind}="{name}" content="{escape(re.sub("<[^>]*>", "", text))}" />'
         for kind, name, text in tags
     )

@@ -185,13 +185,44 @@
     if (pressed) setTimeout(() => pressed.focus());
   });
 
-  // The theme keeps the list of pages where it was, though the page may be out of sight there.
+  // The theme keeps the list of pages where it was, though the page may be out of sight there; on a
+  // phone the list moves into a dialog, and begins at its first page.
+  const menu = document.getElementById("pst-primary-sidebar-modal");
   const showPage = () => {
-    const [list, page] = ["#pst-primary-sidebar", "#pst-primary-sidebar .current.active"].map((x) => document.querySelector(x));
-    if (!list || !page) return;
+    const page = document.querySelector(".bd-sidebar-primary .current.active"), list = page?.closest(".bd-sidebar-primary");
+    if (!list) return;
     const below = page.getBoundingClientRect().bottom - list.getBoundingClientRect().bottom;
     const above = page.getBoundingClientRect().top - list.getBoundingClientRect().top;
     if (below > 0 || above < 0) list.scrollTop += above - list.clientHeight / 3;
+  };
+  if (menu) new MutationObserver(showPage).observe(menu, {attributeFilter: ["open"]});
+
+  // The contents of the page mark the section that is read: the last that begins in the upper third
+  // of the window, or further down near the end, where none can come so high; after a click, the one
+  // asked for. The theme marks what comes into sight, also what leaves below.
+  const contents = document.getElementById("pst-page-toc-nav");
+  contents?.removeAttribute("id");  // by which the theme would find it
+  const markSection = () => {
+    const entries = [...contents.querySelectorAll("a[href^='#']")].filter((link) => link.hash);
+    const places = entries.map((link) => document.getElementById(decodeURIComponent(link.hash.slice(1))));
+    let asked = null;
+    const mark = () => {
+      const left = root.scrollHeight - innerHeight - scrollY;
+      const line = Math.max(innerHeight / 3, innerHeight - left);
+      const at = places.findLastIndex((place) => place.getBoundingClientRect().top <= line);
+      const now = entries.find(({hash}) => hash === asked) ?? entries[at];
+      for (const link of entries) {
+        link.classList.toggle("active", link === now);
+        link.ariaCurrent = link === now ? "true" : null;
+      }
+      for (const entry of contents.querySelectorAll("li")) entry.classList.toggle("active", entry.contains(now ?? null));
+    };
+    const ask = () => { asked = location.hash; mark(); };
+    for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(kind, () => { asked = null; }, {passive: true});
+    addEventListener("hashchange", ask);
+    contents.addEventListener("click", () => setTimeout(ask));
+    for (const kind of ["scroll", "resize"]) addEventListener(kind, mark, {passive: true});
+    ask();
   };
 
   // On paper: light, and open.
@@ -252,6 +283,7 @@
     hint();
     explain();
     showPage();
+    if (contents) markSection();
   };
   // The theme adds its buttons first.
   if (document.readyState === "complete") start();

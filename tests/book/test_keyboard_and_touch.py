@@ -93,6 +93,45 @@ def test_a_finger_sees_copy_buttons_and_no_permalinks(chromium, address):
     context.close()
 
 
+PHONE = {"width": 390, "height": 844}
+
+
+@pytest.mark.parametrize("name", ["chapters/14_privacy", "reference/questions", "index"])
+def test_the_menu_of_a_phone_opens_at_the_page_that_one_is_on(chromium, address, name):
+    context = chromium.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(f"{address}/{name}.html")
+    settle(page)
+    page.locator(".primary-toggle").first.tap()
+    entries = page.locator("#pst-primary-sidebar-modal li.current.active > a")
+    box = entries.first.bounding_box()
+    assert 0 <= box["y"] <= PHONE["height"] - box["height"]
+    other = page.locator("#pst-primary-sidebar-modal li:not(.current) > a").first
+    weight = "(e) => getComputedStyle(e).fontWeight"
+    assert int(entries.first.evaluate(weight)) > int(other.evaluate(weight))
+    context.close()
+
+
+def test_the_error_index_lists_its_messages_and_a_tap_leads_to_one(chromium, address):
+    context = chromium.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(f"{address}/reference/errors.html")
+    settle(page)
+    fold, link = page.locator(".messages"), page.locator(".messages a", has_text="CUDA out of")
+    assert fold.bounding_box()["y"] < PHONE["height"]
+    assert fold.bounding_box()["height"] < 70
+    assert "Ctrl" not in page.locator("article").inner_text()
+    headings = page.locator("#error-index > section > section > h3")
+    assert page.locator(".messages li li a").count() == headings.count() > 100
+    page.locator(".messages .admonition-title").tap()
+    link.tap()
+    page.wait_for_timeout(300)
+    heading = page.locator(":target > h3")
+    assert heading.inner_text().startswith("CUDA out of memory")
+    assert 0 <= heading.bounding_box()["y"] < 400
+    context.close()
+
+
 def test_links_to_terms_say_what_they_mean():
     text = "".join((HTML / name).read_text(encoding="utf-8") for name in pages() if "/" in name)
     links = re.findall(r"<a [^>]*glossary[.]html#term-[^>]*>", text)

@@ -1,6 +1,7 @@
 """Every page of the built book in a browser: on a wide screen, on a phone and in print."""
 
 import gzip
+import re
 import shutil
 import subprocess
 from functools import cache
@@ -574,32 +575,95 @@ NOTES = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", ["01_one_gradient_per_sample", "14_privacy"])
-def test_terms_and_sources_stand_in_the_margin_where_there_is_one(chromium, address, name):
-    page = chromium.new_page(viewport={"width": 1280, "height": 800})
-    page.goto(f"{address}/chapters/{name}.html")
-    settle(page)
-    links = page.locator("article section > p a[data-about]")
-    targets = {link.get_attribute("href") for link in links.all()}
-    found = page.evaluate(NOTES)
-    assert found["inside"]
-    assert found["apart"]
-    assert found["count"] >= len(targets)
-    # A formula is typeset as in the glossary; a note in sight needs no second box.
-    notes = page.locator("article div.margin", has=page.locator("mjx-container"))
-    assert name != "01_one_gradient_per_sample" or notes.count()
-    note = page.locator("article div.margin[data-of*=glossary]").first
-    link = page.locator(f"article a[href='{note.get_attribute('data-of')}']").first
-    link.hover()
-    assert not page.locator(".meaning").is_visible()
-    assert "lit" in note.get_attribute("class")
-    # The contents of the page do not stand behind a note.
-    page.locator("article div.margin").last.evaluate("(e) => e.scrollIntoView({block: 'center'})")
-    page.wait_for_timeout(500)
-    assert page.locator(".bd-sidebar-secondary.hide").count() == 1
+def test_a_term_is_explained_in_the_margin_where_the_text_does_not(chromium, address):
+    page, typeset = chromium.new_page(viewport={"width": 1280, "height": 800}), 0
+    for name in ("08_noise", "02_dynamic_vs_static_graphs"):
+        page.goto(f"{address}/chapters/{name}.html")
+        settle(page)
+        found = page.evaluate(NOTES)
+        assert found["count"] > 0
+        assert found["inside"]
+        assert found["apart"]
+        # A formula is typeset as in the glossary; a note in sight needs no second box.
+        typeset += page.locator("article div.margin", has=page.locator("mjx-container")).count()
+        note = page.locator("article div.margin").first
+        link = page.locator(f"article a[href='{note.get_attribute('data-of')}']").first
+        link.hover()
+        assert not page.locator(".meaning").is_visible()
+        assert "lit" in note.get_attribute("class")
+        # The contents of the page do not stand behind a note.
+        note.evaluate("(e) => e.scrollIntoView({block: 'center'})")
+        page.wait_for_timeout(500)
+        assert page.locator(".bd-sidebar-secondary.hide").count() == 1
+    assert typeset
     for size in (PHONE, {"width": 1100, "height": 800}):
         page.set_viewport_size(size)
         assert page.evaluate(NOTES)["count"] == 0
+    page.close()
+
+
+def test_no_note_in_the_margin_repeats_a_name_or_the_paragraph_beside_it():
+    texts = {name: (HTML / name).read_text("utf-8") for name in pages() if "chapters/" in name}
+    notes = {
+        (name, target)
+        for name, text in texts.items()
+        for target in re.findall(r'class="margin" data-of="[^"]*#([^"]*)"', text)
+    }
+    assert {target.partition("-")[0] for _, target in notes} == {"term"}
+    assert ("chapters/02_dynamic_vs_static_graphs.html", "term-tape") in notes
+    said = {"05_td0": ["transition", "pseudo-loss"], "11_cost": ["page-fault"], "06_": ["level"]}
+    for page, terms in said.items():
+        mine = {target for name, target in notes if page in name}
+        assert not mine & {f"term-{term}" for term in terms}
+
+
+MARKED = "() => [...document.querySelectorAll('.page-toc a.active')].map((e) => e.hash)"
+READ = """() => {
+  const heads = [...document.querySelectorAll("article section section > :is(h2, h3)")];
+  const above = heads.filter((e) => e.getBoundingClientRect().top <= innerHeight / 3);
+  return above.length ? [`#${above.at(-1).parentElement.id}`] : [];
+}"""
+
+
+def test_the_contents_mark_the_section_that_is_read_downwards_and_upwards(chromium, address):
+    page = chromium.new_page(viewport={"width": 1400, "height": 900})
+    page.goto(f"{address}/chapters/02_dynamic_vs_static_graphs.html")
+    settle(page)
+    height = page.evaluate("document.documentElement.scrollHeight") - 900
+    steps = [height * i // 12 for i in range(12)]
+    for top in [*steps, *reversed(steps)]:
+        page.evaluate(f"scrollTo({{top: {top}, behavior: 'instant'}})")
+        page.wait_for_timeout(80)
+        if height - top > 600:
+            assert page.evaluate(MARKED) == page.evaluate(READ), top
+    page.evaluate(f"scrollTo({{top: {height + 900}, behavior: 'instant'}})")
+    page.wait_for_timeout(80)
+    assert page.evaluate(MARKED) == ["#sources"]
+    for name in ("summary", "what-becomes-of-an-if"):  # the one asked for, wherever it stands
+        page.locator(f".page-toc a[href='#{name}']").click()
+        page.wait_for_timeout(600)
+        assert page.evaluate(MARKED) == [f"#{name}"]
+    page.close()
+
+
+LINES = """() => {
+  const all = [...document.querySelectorAll("article pre")].filter((e) => e.checkVisibility());
+  const lines = document.querySelectorAll("article section > .cell > .cell_input .line");
+  const high = (e) => e.getBoundingClientRect().height > 30;  // a line has 22 pixels
+  return {
+    small: all.filter((e) => getComputedStyle(e).fontSize !== "14px").length,
+    scroll: all.filter((e) => e.scrollWidth > e.clientWidth).length,
+    broken: [...lines].filter(high).map((e) => e.textContent),
+  };
+}"""
+
+
+def test_code_has_letters_of_14_pixels_and_no_line_of_a_cell_breaks(chromium, address):
+    page = chromium.new_page(viewport={"width": 1280, "height": 900})
+    for name in (name for name in pages() if name.startswith("chapters/")):
+        page.goto(f"{address}/{name}")
+        settle(page)
+        assert page.evaluate(LINES) == {"small": 0, "scroll": 0, "broken": []}, name
     page.close()
 
 

@@ -134,6 +134,24 @@ def test_every_message_finds_its_entry_first(find):
         assert PASTED[text] in heading
 
 
+@pytest.mark.parametrize("typed", ["clip", "clipp", "Clipping"])
+def test_a_term_finds_its_meaning_then_the_page_that_explains_it_and_exercises_last(
+    chromium, address, typed
+):
+    page = chromium.new_page()
+    page.goto(f"{address}/search.html?q={typed}")
+    page.locator("#search-results a").first.wait_for()
+    found = page.evaluate("(q) => bookFind(q).map(({places}) => places.map(({id}) => id))", typed)
+    (first, *_), (second, *_), *_ = found
+    assert first == "reference/glossary.html#term-clipping"
+    assert second.startswith("chapters/01_")
+    assert any("#exercises" in ids[-1] for ids in found)
+    assert not any("#exercises" in id for ids in found for id in ids[:-1])
+    marks = page.locator("#search-results mark").all_inner_texts()
+    assert {mark.lower()[:4] for mark in marks} == {"clip"}
+    page.close()
+
+
 def test_a_place_with_one_of_two_mistyped_words_does_not_answer(find):
     (pages,) = find(["diferential privcy"])
     assert len(pages) == 2
@@ -213,6 +231,10 @@ def test_what_is_said_of_a_place_has_no_holes():
     places = json.loads(said.removeprefix("const bookPlaces = "))
     words = {place["place"]: place.get("words", "") for place in places if "/errors" not in place}
     assert "the A-split of …" in words[next(p for p in words if "not-held-fixed" in p)]
+    # The words of a link are said once.
+    said = {place["place"]: place.get("words", "") for place in places}
+    graph = next(text for place, text in said.items() if "does-not-have-a-grad-fn" in place)
+    assert graph.count("no graph") == 1
     cost = words[
         "chapters/01_one_gradient_per_sample.html#what-do-they-cost-and-where-is-the-trap"
     ]

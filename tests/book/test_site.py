@@ -145,6 +145,11 @@ def test_every_page_has_words_of_its_own_and_a_picture(soups):
                 assert len(card.convert("RGB").getcolors(2**24)) > 10
 
 
+def test_every_page_says_once_how_wide_it_is(soups):
+    said = {name: len(soup.select("meta[name=viewport]")) for name, soup in soups.items()}
+    assert set(said.values()) == {1}, said
+
+
 def test_what_a_host_looks_for_is_there(soups):
     assert (HTML / ".nojekyll").is_file()
     assert soups["404.html"].select("a[href='reference/errors.html']")
