@@ -58,7 +58,7 @@ live.figure("divergence", {
   },
 
   build(figure, picture, width, controls) {
-    const [left, top, floor, height] = [40, 28, 248, 270];
+    const [left, top, floor, height] = [40, 28, ...(width < 560 ? [234, 256] : [248, 270])];
     const right = width - 88; // the names stand at the ends of their lines
     let [low, high] = [LOW, HIGH]; // powers of ten between which what is drawn lies
     const up = (v) => floor - (floor - top) * Math.log(Math.min(high, Math.max(v, low)) / low) / Math.log(high / low);
