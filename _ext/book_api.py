@@ -98,4 +98,3 @@ def setup(app):
     app.setup_extension("sphinx.ext.autodoc")
     app.connect("autodoc-process-docstring", process)
     app.add_post_transform(Names)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -41,4 +41,3 @@ def setup(app):
     app.connect("config-inited", add_files)
     app.connect("config-inited", set_address, priority=900)
     app.connect("config-inited", read_pages_alone, priority=910)  # when _toc.yml has been read
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -79,4 +79,3 @@ def put(app, pagename, templatename, context, doctree) -> None:
 
 def setup(app):
     app.connect("html-page-context", put, priority=400)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

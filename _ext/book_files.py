@@ -125,4 +125,3 @@ def add_buttons(app, pagename, templatename, context, doctree) -> None:
 def setup(app):
     app.connect("html-page-context", add_buttons, priority=900)
     app.connect("build-finished", finish)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

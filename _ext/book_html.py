@@ -27,12 +27,12 @@ STYLE = re.compile(r' style="width: (\d+)px; height: (\d+)px;"')
 
 
 def drop_scripts(app, pagename, templatename, context, doctree):
-    """Remove unused scripts: thebe's, which fails on every page, and those of Sphinx's search.
+    """Remove unused scripts: thebe's, which fails on every page, Sphinx's search and translations.
 
     MathJax is removed from pages without a formula. The other scripts are deferred until the page
     has been parsed, except for the one that scripts in the page need.
     """
-    unused = ["thebe", "doctools", "sphinx_highlight"]
+    unused = ["thebe", "doctools", "sphinx_highlight", "translations.js"]
     if not re.search(r'class="(?:[^"]* )?math[ "]', context.get("body", "")):
         unused.append("mathjax")
     context["script_files"] = [
@@ -209,4 +209,3 @@ def setup(app):
     app.connect("html-page-context", size_pictures)
     app.connect("html-page-context", open_chapter)
     app.connect("build-finished", cut_icons, priority=820)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

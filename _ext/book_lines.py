@@ -60,4 +60,3 @@ def finish(app, exception) -> None:
 
 def setup(app):
     app.connect("build-finished", finish, priority=810)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

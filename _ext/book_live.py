@@ -133,4 +133,3 @@ def setup(app):
     app.add_role("set", state)
     app.add_transform(Live)
     app.connect("html-page-context", add_scripts)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

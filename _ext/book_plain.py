@@ -249,4 +249,3 @@ def read(app, docname: str, source: list[str]) -> None:
 
 def setup(app):
     app.connect("source-read", read)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

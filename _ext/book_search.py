@@ -108,4 +108,3 @@ def written(folder: Path) -> list[dict]:
 
 def setup(app):
     app.connect("build-finished", finish)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

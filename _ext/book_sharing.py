@@ -91,4 +91,3 @@ def setup(app):
     app.connect("config-inited", set_footer)
     app.connect("html-page-context", describe, priority=100)
     app.connect("build-finished", draw)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -212,12 +212,6 @@ def add_links(app, pagename, templatename, context, doctree) -> None:
     context["elsewhere"] = [(f"{up}{one}/index.html", one, NAMES[one]) for one in alone]
 
 
-def drop_script(app, pagename, templatename, context, doctree) -> None:
-    """Remove Sphinx's script of translations, which the book does not use."""
-    scripts = context.get("script_files", [])
-    context["script_files"] = [s for s in scripts if "translations.js" not in str(s.filename)]
-
-
 def setup(app):
     app.add_transform(Messages)
     app.add_transform(AfterTranslation)
@@ -225,9 +219,7 @@ def setup(app):
     app.connect("builder-inited", begin)
     app.connect("source-read", read, priority=900)
     app.connect("html-page-context", add_links, priority=100)
-    app.connect("html-page-context", drop_script, priority=910)
     app.connect("build-finished", note, priority=830)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
 
 
 # The second build ----------------------------------------------------------------------------
