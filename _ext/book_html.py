@@ -17,8 +17,7 @@ from fontTools.ttLib import TTFont
 from sphinx.util.images import get_image_size
 
 GLOSSARY = "reference/glossary"
-GRAMMAR = {"their", "there", "these", "those", "which", "where", "when", "what", "that", "this"}
-GRAMMAR |= {"than", "then", "they", "them", "from", "into", "with", "each", "have", "been", "does"}
+IDENTIFIERS = re.compile(r" (arXiv:|doi:|URL:|https?:).*")  # at the end of a source
 IMAGE = re.compile(r'<img [^>]*?src="([^"]*)"[^>]*?(?= ?/?>)')
 ICONS = "styles/pydata-sphinx-theme.css", "vendor/fontawesome/webfonts/fa-solid-900.ttf"
 ICON = re.compile(r'(?<=\})((?:\.fa-[\w-]+:before,?)+)\{content:"[^"]*"\}')
@@ -119,48 +118,33 @@ def without_links(block: nodes.Node) -> list[nodes.Node]:
     return found
 
 
-def content_words(text: str) -> set[str]:
-    """Return the beginnings of the longer words of a text, its content rather than its grammar."""
-    return {word[:5] for word in re.findall("[a-z]{4,}", text.lower())} - GRAMMAR
-
-
-def is_defined(term: str, meaning: str, paragraph: str) -> bool:
-    """Return whether a paragraph says what a term means.
-
-    It does if it has a third of the words of the meaning's first sentence, or says "is called a
-    term", "such a thing is a term".
-    """
-    wanted = content_words(meaning.partition(". ")[0]) - content_words(term)
-    shared = len(wanted & content_words(paragraph))
-    names = re.search(rf"\b(?:is|are|called)\b[^.,:]{{0,30}}\b{re.escape(term)}\b", paragraph)
-    return bool(names) or 3 * shared >= len(wanted)
-
-
 def write_margin_notes(app, doctree, docname):
-    """Write the meaning of a term in the margin, beside a paragraph that uses and not defines it.
+    """Write the title of a link to a term or a source in the margin beside its block.
 
-    Only the first link to a term gets a note. A screen reader has the text from the link; on a
-    narrow screen, book.css hides the note.
+    Only the first of several links to one target gets a note. A definition has the formulas of
+    the glossary. A screen reader has the text from the link; on a narrow screen, book.css hides
+    the note.
     """
     if not docname.startswith("chapters/"):
         return
     noted = set()
     for link in list(doctree.findall(nodes.reference)):
-        meaning, target = meaning_of(app.env, link), link.get("refuri")
-        paragraph = block = link.parent
+        about, target = link.get("reftitle"), link.get("refuri")
+        block = link
         while block is not None and not isinstance(block.parent, nodes.section):
             block = block.parent
-        if meaning is None or target in noted or isinstance(block, nodes.title | None):
+        of_api = "reference/api" in (target or "")  # its note would be the name once more
+        if not about or of_api or target in noted or isinstance(block, nodes.title | None):
             continue
         noted.add(target)
-        term = link.astext()
-        if is_defined(term, " ".join(meaning.astext().split()), paragraph.astext()):
-            continue
-        opens = f'<div class="margin" data-of="{escape(target)}" aria-hidden="true">'
-        opens += f"<strong>{escape(term)}</strong> "
+        term = f"<strong>{escape(link.astext())}</strong> " if "glossary" in target else ""
+        meaning = meaning_of(app.env, link)
+        said = [nodes.Text(IDENTIFIERS.sub("", about))]
+        said = said if meaning is None else without_links(meaning)
+        opens = f'<div class="margin" data-of="{escape(target)}" aria-hidden="true">{term}'
         opens, closes = (nodes.raw("", text, format="html") for text in (opens, "</div>"))
         at = block.parent.index(block)
-        block.parent[at:at] = [opens, nodes.inline("", "", *without_links(meaning)), closes]
+        block.parent[at:at] = [opens, nodes.inline("", "", *said), closes]
 
 
 def size_pictures(app, pagename, templatename, context, doctree):
