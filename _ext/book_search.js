@@ -74,8 +74,8 @@
   window.bookFind = (asked) => {
     const query = SAID.reduce((text, [long, added]) => text.replace(long, added), asked);
     const chinese = isChinese(asked);
-    const completed = (text) => [...new Set(words(split(text).flatMap(meant).join(" ")))];
-    const terms = completed(asked);
+    const completed = (text) => words(split(text).flatMap(meant).join(" "));
+    const terms = [...new Set(completed(asked))];
     const exercises = /exercise|练习/i.test(asked) ? 1 : LOOKED_UP;
     const found = index.search({
       boostDocument: (place) => !isShown(place, chinese) ? 0 : isExercise(place) ? exercises

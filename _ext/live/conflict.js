@@ -82,10 +82,9 @@ live.figure("conflict", {
 
     return (state, {rows, used, mean: [mx, my], gains}) => {
       [...sliders, surgery, map].forEach((control) => control.update(state));
-      const [mark, marked] = map.row.childNodes; // after surgery it harms nowhere
+      const [mark] = map.row.childNodes; // after surgery it harms nowhere
       mark.disabled = state.surgery;
       mark.ariaLabel = state.surgery ? "mark harm: none after surgery" : "mark harm";
-      marked.textContent = state.surgery ? "no harm to mark" : "mark harm";
       const shown = state.map && !state.surgery;
       [...places, ...names].forEach((part) => set(part, {visibility: shown ? "visible" : "hidden"}));
       arrows.forEach(({group, move}, k) => {
