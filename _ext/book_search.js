@@ -37,7 +37,6 @@
     const inside = bookPlaces.filter(({place}) => place.startsWith(`${page.place}#`));
     for (const field of inside.length ? ["heading", "words"] : []) page[field] = inside.map((one) => one[field]).join(" . ");
   }
-  index.addAll(bookPlaces);
   // A word that no page has stands for those that begin with it, or else for those that differ
   // from it in one letter, or in two that changed places.
   const vocabulary = new Set(bookPlaces.flatMap((entry) => split(Object.values(entry).join(" "))));
@@ -71,7 +70,7 @@
     const is = (term) => `${words(term)}` === `${asked}`;
     return id.includes("glossary.html#") && is(heading) ? 2 : explains?.split(",").some(is) ? 1 : 0;
   };
-  window.bookFind = (asked) => {
+  const find = (asked) => {
     const query = SAID.reduce((text, [long, added]) => text.replace(long, added), asked);
     const chinese = isChinese(asked);
     const completed = (text) => words(split(text).flatMap(meant).join(" "));
@@ -126,7 +125,7 @@
   // An entry for a message has at least two neighbouring pairs of its words, or all of one or two words.
   const isFor = (asked, {queryTerms}) => queryTerms.filter((term) => term.includes(" ")).length >= Math.min(2, pairs(asked).length);
   window.bookShow = (asked, results, most = 12, within = "") => {
-    const pages = asked.trim() ? window.bookFind(asked).filter(({places: [best]}) =>
+    const pages = asked.trim() ? find(asked).filter(({places: [best]}) =>
       !within || best.id.startsWith(within) && isFor(asked, best)).slice(0, most) : [];
     const chinese = isChinese(asked);
     results.replaceChildren(made("ol", pages.map(({title: page, places}) => made("li", places.filter(({heading, score}, i) => !i || heading !== page && (!within || score > FOR_IT * places[0].score)).slice(0, within ? 5 : 3).map((place, i) => {
@@ -141,10 +140,13 @@
       ? say`No match: this page has no entry for it. Try a few words from the middle of the message, without names and numbers, or the search.`
       : say`No page has any of these words.`);
   };
+  // The pages are added a few at a time, so that one can go on typing.
+  window.bookReady = index.addAllAsync(bookPlaces, {chunkSize: 20}).then(() => { window.bookFind = find; });
   const results = document.getElementById("search-results");
   const input = results && document.querySelector(".bd-article-container .bd-search input, main .bd-search input");
   if (!input) return;
   input.value = new URLSearchParams(location.search).get("q") ?? "";
-  input.addEventListener("input", () => window.bookShow(input.value, results));
-  window.bookShow(input.value, results);
+  const show = () => window.bookReady.then(() => window.bookShow(input.value, results));
+  input.addEventListener("input", show);
+  show();
 })();

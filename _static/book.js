@@ -249,6 +249,7 @@
     loading ??= window.bookShow ? Promise.resolve()
       : ["language_data", "minisearch/minisearch", "book_search"].reduce((before, name) => before.then(() => load(name)), Promise.resolve());
     await loading;
+    await window.bookReady;
     window.bookShow(input.value, results, most, within);
   };
   const searchIn = (input, most, within = "") => {

@@ -221,6 +221,7 @@ def test_the_arrow_keys_go_through_what_is_found_and_enter_opens_it(chromium, ad
         page.keyboard.press(key)
     page.wait_for_url(f"**/{target}")
     page.goto(f"{address}/search.html?q=clipped+sum")
+    page.locator("#search-results a").first.wait_for()
     page.locator("main input[type=search]").press("ArrowDown")
     assert page.evaluate(focus) == page.locator("#search-results a").first.text_content()
     page.close()
