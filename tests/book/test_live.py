@@ -721,7 +721,7 @@ def place(word: str) -> int:
 
 def test_the_tape_is_stepped_and_says_what_chapter_6_computes(opened):
     page = opened("tape")
-    assert "multiply(s_next, theta) is done, and node _1 keeps" in said(page)
+    assert "multiply(theta, s_next) is done, and node _1 keeps" in said(page)
     press(page, "button", "Back")
     assert said(page).startswith("Nothing is on the tape.")
     press(page, "button", "Step")
