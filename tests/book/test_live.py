@@ -1625,7 +1625,7 @@ def test_a_point_follows_the_mouse_until_reset(opened):
     page.mouse.move(x, y - 200)
     after = state(page, "clip")
     assert after["y"][:3] == before["y"][:3]
-    tall = 0.3 * page.locator("#live-clip svg").first.bounding_box()["width"]  # from -2.3 to 2.3
+    tall = 0.31 * page.locator("#live-clip svg").first.bounding_box()["width"]  # from -2.3 to 2.3
     assert after["y"][3] == pytest.approx(before["y"][3] + 100 * 4.6 / tall, abs=0.02)
     press(page, "button", "Reset")
     assert state(page, "clip") == before
@@ -1640,7 +1640,7 @@ def test_what_is_dragged_follows_at_once_and_the_bound_is_dragged_too(opened):
     page.mouse.move(x, y)
     page.mouse.down()
     wide = page.locator("#live-clip svg").first.bounding_box()["width"]
-    moved = 0.3 * wide / 5.6 * 0.4  # pixels for 0.4: a square of the grid is 1 wide
+    moved = 0.26 * wide / 5.6 * 0.4  # pixels for 0.4: a square of the grid is 1 wide
     page.mouse.move(x + moved, y + moved)
     assert page.evaluate(wait).startswith("0s")
     page.mouse.up()
