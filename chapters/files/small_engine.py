@@ -205,7 +205,7 @@ def known(x):
 
 Tracer.__gt__ = lambda x, y: known(x) > y
 Tracer.__lt__ = lambda x, y: known(x) < y
-Tracer.__eq__ = lambda x, y: known(x) == y    # a dict compares identity first
+Tracer.__eq__ = lambda x, y: known(x) == y    # a dict asks `is` first
 Tracer.__bool__ = lambda x: bool(known(x))
 
 # Is it the real thing?
