@@ -181,6 +181,11 @@ def test_an_if_under_grad_sees_the_number():
         assert small.grad(small.grad(cube))(2.0) == 12.0
 
 
+def test_a_loss_that_does_not_depend_on_the_argument_has_the_gradient_zero():
+    for loss in (3.0, np.float64(3.0), np.array(3.0)):
+        assert small.grad(lambda x, loss=loss: loss)(2.0) == 0.0
+
+
 def test_a_whole_number_stays_a_number():
     assert small.fit(2, (3,)) == 2
     assert "multiply(x, 2)" in small.record(lambda x: 2 * x, x=np.ones(3))[0]
