@@ -597,6 +597,15 @@ def test_the_tip_of_a_row_is_dragged(opened):
     assert now["second"] == pytest.approx(np.hypot(*wanted), abs=0.02)
     assert now["angle"] == pytest.approx(np.degrees(np.arctan2(*wanted[::-1])), abs=1)
     assert said(page).endswith("neither is harmed.")
+    press(page, "button", "Reset")
+    for key, wanted in (
+        ("ArrowUp", (0.55, 150)),
+        ("ArrowRight", (0.55, 148)),
+        ("End", (1.5, 148)),
+    ):
+        press(page, "slider", "tip of row 2", key)
+        now = state(page, "conflict")
+        assert (now["second"], now["angle"]) == wanted
     press(page, "slider", "angle of the rows", "End")
     assert state(page, "conflict")["angle"] == 180
     press(page, "checkbox", "mark harm", "Space")
