@@ -195,7 +195,7 @@ const live = (() => {
       type: "radio", name: `${figure.id}-${key}`, "data-key": text, change: () => figure.set({...also, [key]: i}),
     }));
     const labels = inputs.map((input, i) => make("label", {}, input, texts[i]));
-    const row = make("div", {class: "live-choice", role: "radiogroup", "aria-label": label}, make("span", {}, label), ...labels);
+    const row = make("div", {class: "live-choice", role: "radiogroup", "aria-label": label}, make("span", {}, label), make("div", {}, ...labels));
     return {row, update: (state) => inputs.forEach((input, i) => (input.checked = i === state[key]))};
   }
 
@@ -226,6 +226,21 @@ const live = (() => {
     };
   }
 
+  /* Something to drag, or to move with the arrow keys: `moved(x, y)` gets pixels, `nudged(right, up)` steps. */
+  function handle(parent, key, label, {moved, nudged}) {
+    const steps = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1],
+      PageUp: [0, 5], PageDown: [0, -5], Home: [0, -99], End: [0, 99]}; // as of any slider: least, most
+    const keydown = (event) => {
+      if (!(event.key in steps)) return;
+      nudged(...steps[event.key].map((n) => n * (event.shiftKey ? 5 : 1)));
+      event.preventDefault();
+    };
+    const group = make("svg:g", {class: "live-handle", tabindex: 0, role: "slider", "data-key": key, "aria-label": label, keydown, ...drag(moved)},
+      make("svg:circle", {r: 22, class: "live-ring"}), make("svg:circle", {r: 11, class: "live-dot"}));
+    parent.append(group);
+    return group;
+  }
+
   /* Where an axis ends, `fit(needed, before)`; while something is dragged it stands still. */
   function axis(figure, fit) {
     let end = 0;
@@ -253,5 +268,5 @@ const live = (() => {
     };
   }
 
-  return {figures, figure, make, set, fixed, pair, slider, toggle, choice, button, play, reset, row, sliders, drag, axis, allow, arrow};
+  return {figures, figure, make, set, fixed, pair, slider, toggle, choice, button, play, reset, row, sliders, drag, handle, axis, allow, arrow};
 })();
