@@ -102,6 +102,8 @@ live.figure("graph", {
     return `Backward through ${name} = ${formula}: ${sent.join("; ")}.`;
   },
 
+  found: ({graph}, {step, refused}) => (step === GRAPHS[graph].last && !refused ? "the marked leaves alone" : ""),
+
   build(figure, picture, width, controls) {
     const choice = live.choice(figure, "graph", "graph", GRAPHS.map(({title}) => title), {step: 0});
     const go = (change) => figure.set({step: figure.values.step + change});
