@@ -106,8 +106,8 @@ live.figure("branch", {
     for (const road of [1, 0]) word(width - panel / 2 - (road ? 1 : -1) * (box(1) / 2 + (wide ? 18 : 14)), y(1) + high(1) - 6, road ? "yes" : "no", {class: "live-small live-name"});
     const choice = live.choice(figure, "way", "choose in JAX with", WAYS);
     const sliders = [["first", "x[0]"], ["second", "x[1]"]].map(([key, label]) => live.slider(figure, key, label, [-2, 2, 0.1], 1));
-    picture.append(svg, set(live.sliders(...sliders), {class: "live-sliders live-pair"}));
-    controls.append(live.row(choice.row, live.reset(figure)));
+    picture.append(svg);
+    controls.append(set(live.sliders(...sliders), {class: "live-sliders live-pair"}), live.row(choice.row, live.reset(figure)));
 
     return (state, {yes, values, wanted, recorded, computed}) => {
       sliders.forEach((slider) => slider.update(state));
