@@ -19,24 +19,6 @@ const shorten = (row, bound) => row.map((v) => v * Math.min(1, bound / Math.hypo
 const average = (rows) => [0, 1].map((k) => rows.reduce((sum, row) => sum + row[k], 0) / rows.length);
 const at = (list, i, value) => list.map((old, j) => (j === i ? value : old));
 
-/* Something to drag, or to move with the arrow keys once it has the focus (with Shift: far).
-   `moved(x, y)` gets pixels, `nudged(right, up)` steps. */
-function handle(parent, key, label, {moved, nudged}) {
-  const steps = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1],
-    PageUp: [0, 5], PageDown: [0, -5], Home: [0, -99], End: [0, 99]};  // as of any slider: least, most
-  const group = make("svg:g", {
-    class: "live-handle", tabindex: 0, role: "slider", "data-key": key, "aria-label": label, ...live.drag(moved),
-    keydown: (event) => {
-      if (!(event.key in steps)) return;
-      const [right, up] = steps[event.key].map((n) => n * (event.shiftKey ? 5 : 1));
-      nudged(right, up);
-      event.preventDefault();
-    },
-  }, make("svg:circle", {r: 22, class: "live-ring"}), make("svg:circle", {r: 11, class: "live-dot"}));
-  parent.append(group);
-  return group;
-}
-
 /* A grid, `low` if title and label share a line. Returns where a number lies in pixels; `back`: what lies there; `number(k)` numbers it by k. */
 function axes(parent, {left, top, right, bottom, x, y, title, xlabel, ylabel, low}) {
   const px = (v) => left + ((v - x[0]) / (x[1] - x[0])) * (right - left);
@@ -137,7 +119,7 @@ live.figure("clip", {
       const name = make("svg:text", {"text-anchor": "middle"}, `${i + 1}`);
       inside.append(name);
       const put = (t, y) => figure.set({chosen: i, t: at(figure.state.t, i, t), y: at(figure.state.y, i, y)});
-      const dot = handle(svg, `point ${i + 1}`, say`Point ${i + 1}`, {
+      const dot = live.handle(svg, `point ${i + 1}`, say`Point ${i + 1}`, {
         moved: (u, v) => put(...data.back(u, v)),
         nudged: (right, up) => put(figure.state.t[i] + 0.1 * right, figure.state.y[i] + 0.1 * up),
       });

@@ -26,9 +26,9 @@ live.figure("conflict", {
     return {rows, used, mean, cosine: dot(...rows) / second, gains: rows.map((row) => dot(row, mean) / dot(row, row))};
   },
 
-  describe({second, surgery}, {cosine, gains}) {
+  describe({surgery}, {cosine, gains}) {
     const harmed = gains.findIndex((gain) => fate(gain) === "harmed");
-    return `${cosine < -0.005 ? "In conflict" : "No conflict"}, cosine ${fixed(cosine)}, lengths 1 and ${fixed(second)}. Of what a step on it alone would bring, `
+    return `${cosine < -0.005 ? "In conflict" : "No conflict"}, cosine ${fixed(cosine)}. Of what its own step would bring, `
       + `a short step on the mean${surgery ? " after surgery" : ""} brings ${percent(gains[0])} to sample 1 and ${percent(gains[1])} to sample 2: `
       + (harmed < 0 ? "neither is harmed." : `sample ${harmed + 1} is harmed.`);
   },
@@ -53,11 +53,14 @@ live.figure("conflict", {
 
     const upright = [0, 1].map(() => make("svg:path", {stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "5 5", class: "live-moves"}));
     svg.append(...upright);
-    const tip = make("svg:g", {class: "live-handle", ...live.drag((x, y) => {
-      const [right, up] = [(x - cx) / scale, Math.max(0, (cy - y) / scale)];
-      figure.set({second: Math.hypot(right, up), angle: Math.atan2(up, right) * 180 / Math.PI});
-    })}, make("svg:circle", {r: 22, class: "live-ring"}), make("svg:circle", {r: 8, class: "live-dot"}));
-    svg.append(tip);
+    const tip = live.handle(svg, "tip", "tip of row 2", {
+      moved: (x, y) => {
+        const [right, up] = [(x - cx) / scale, Math.max(0, (cy - y) / scale)];
+        figure.set({second: Math.hypot(right, up), angle: Math.atan2(up, right) * 180 / Math.PI});
+      },
+      nudged: (right, up) => figure.set({second: figure.state.second + 0.05 * up, angle: figure.state.angle - 2 * right}),
+    });
+    set(tip, {"aria-valuemin": 0, "aria-valuemax": 180});
     const cut = [0, 1].map(() => live.arrow(svg, {stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "2 3"}));
     const mean = live.arrow(svg, {stroke: "var(--l-blue)", "stroke-width": 6});
     const arrows = [0, 1].map(() => {
@@ -100,7 +103,7 @@ live.figure("conflict", {
       mean(cx, cy, ...at([mx, my]));
       key.textContent = state.surgery ? "mean after surgery" : "mean of the rows";
       const [x, y] = at(rows[1]);
-      set(tip, {transform: `translate(${x} ${y})`});
+      set(tip, {transform: `translate(${x} ${y})`, "aria-valuenow": state.angle, "aria-valuetext": `length ${fixed(state.second)}, angle ${fixed(state.angle, 0)}`});
       // On its own side of the dashed line in the middle.
       set(said[1], x < cx ? {x: Math.max(152, Math.min(cx - 10, x + 30)), "text-anchor": "end", y: y - 14}
         : {x: Math.min(width - 152, Math.max(cx + 10, x - 30)), "text-anchor": "start", y: y - 14});

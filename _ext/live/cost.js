@@ -83,7 +83,9 @@ live.figure("cost", {
     };
     const sliders = [["positions", "positions T"], ["inputs", "inputs d"], ["outputs", "outputs m"], ["batch", "batch B"]].map(([key, label]) => doublings(key, label, figure.limits[key]));
     picture.append(svg);
-    controls.append(live.sliders(...sliders.slice(0, wide ? 2 : 3)), live.row(live.sliders(...sliders.slice(wide ? 2 : 3)), live.reset(figure)));
+    const reset = live.reset(figure);
+    controls.append(...(wide ? [live.sliders(...sliders.slice(0, 2)), live.row(live.sliders(...sliders.slice(2)), reset)]
+      : [live.row(live.sliders(sliders[0]), reset), live.sliders(...sliders.slice(1))]));
 
     return (state, values) => {
       sliders.forEach((slider) => slider.update(state));

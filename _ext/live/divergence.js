@@ -35,8 +35,8 @@ function radius(A, alpha) {
 const written = (v) => (v < 1000 ? fixed(v, 1) : Math.round(v).toLocaleString("en"));
 
 live.figure("divergence", {
-  start: {use: 0, alpha: 0.1, gamma: 0.99, steps: 100},
-  limits: {use: [0, PROBLEMS.length - 1, 1], alpha: [0.01, 1.5], gamma: [0, 0.99], steps: [50, 5000, 10]},
+  start: {use: 1, alpha: 0.1, gamma: 0.99, steps: 30},
+  limits: {use: [0, PROBLEMS.length - 1, 1], alpha: [0.01, 1.5], gamma: [0, 0.99], steps: [10, 5000, 10]},
 
   compute({use, alpha, gamma, steps}) {
     const A = PROBLEMS[use].A(gamma);
@@ -73,7 +73,7 @@ live.figure("divergence", {
       svg.append(made);
       return made;
     };
-    const ticks = ["0.1", "1", "10", "100", "10\u00b3", "10\u2074", "10\u2075", "10\u2076"].map((text, k) => {
+    const ticks = ["0.1", "1", "10", "10\u00b2", "10\u00b3", "10\u2074", "10\u2075", "10\u2076"].map((text, k) => {
       const tick = make("svg:g", {}, make("svg:line", {x1: left, x2: right, class: "live-grid"}));
       svg.append(tick);
       const name = word(left - 6, 4, "", {"text-anchor": "end"});
@@ -95,7 +95,7 @@ live.figure("divergence", {
 
     const choice = live.choice(figure, "use", "states", PROBLEMS.map(({name}) => name));
     const sliders = [
-      live.slider(figure, "steps", "steps", [50, 5000, 50], 0),
+      live.slider(figure, "steps", "steps", [10, 5000, 10], 0),
       live.slider(figure, "alpha", "step size \u03b1", [0.01, 1.5, 0.01], 2),
       live.slider(figure, "gamma", "discount \u03b3", [0, 0.99, 0.01], 2),
     ];

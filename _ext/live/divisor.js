@@ -65,9 +65,10 @@ live.figure("divisor", {
       live.slider(figure, "credit2", "credit of answer 2", [-1, 1, 0.1], 1),
     ];
     const choice = live.choice(figure, "by", "divide by", DIVISORS);
-    if (!wide) choice.row.firstChild.textContent = "by";
     picture.append(svg);
-    controls.append(live.row(choice.row, live.reset(figure)), live.sliders(...sliders));
+    const reset = live.reset(figure);
+    controls.append(...(wide ? [live.row(choice.row, reset), live.sliders(...sliders)]
+      : [choice.row, live.sliders(...sliders.slice(0, 3)), live.row(live.sliders(sliders[3]), reset)]));
 
     return (state, {weights, most: needed}) => {
       sliders.forEach((slider) => slider.update(state));

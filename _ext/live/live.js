@@ -201,7 +201,7 @@ const live = (() => {
       type: "radio", name: `${figure.id}-${key}`, "data-key": text, change: () => figure.set({...also, [key]: i}),
     }));
     const labels = inputs.map((input, i) => make("label", {}, input, texts[i]));
-    const row = make("div", {class: "live-choice", role: "radiogroup", "aria-label": label}, make("span", {}, label), ...labels);
+    const row = make("div", {class: "live-choice", role: "radiogroup", "aria-label": label}, make("span", {}, label), make("div", {}, ...labels));
     return {row, update: (state) => inputs.forEach((input, i) => (input.checked = i === state[key]))};
   }
 

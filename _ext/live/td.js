@@ -67,14 +67,14 @@ live.figure("td", {
   },
 
   describe({moves}, {rows, old, episode, error}) {
-    const off = say`The values are off by ${fixed(error, 3)} (root mean square).`;
+    const off = say`Root mean square error ${fixed(error, 3)}.`;
     if (!moves) return say`No move yet: all values are 0.5. ${off}`;
     const {from, to, row, ends, reward} = rows[0];
     const has = row[from]
       ? say`: the row has ${fixed(row[from])} at ${STATES[from]}`
       : say`, no surprise: ${reward} + ${fixed(ends ? 0 : old[to])} − ${fixed(old[from])}`;
     const change = say`Move ${moves}, ${named(rows[0])}${has}.`;
-    const now = ends ? say`Episode ${episode - 1} has ended.` : say`Episode ${episode}.`;
+    const now = ends ? say`Episode ${episode - 1} ends.` : say`Episode ${episode}.`;
     return say`${change} ${now} ${off}`;
   },
 
@@ -149,7 +149,9 @@ live.figure("td", {
     const play = live.play(figure, "moves", (moves) => moves + 1, () => MOST, 350);
     picture.append(svg);
     const another = live.button(say`Another walk`, () => figure.set({walk: (figure.state.walk % 999) + 1}));
-    controls.append(live.sliders(alpha), live.row(play, back, next, make("span", {class: "live-many"}, say`episodes`, ...ends), another, live.reset(figure)));
+    const [moves, more] = [[play, back, next], [make("span", {class: "live-many"}, say`episodes`, ...ends), another]];
+    const reset = live.reset(figure);
+    controls.append(live.sliders(alpha), ...(wide ? [live.row(...moves, ...more, reset)] : [live.row(...moves, reset), live.row(...more)]));
 
     return (state, values) => {
       alpha.update(state);
