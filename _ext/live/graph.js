@@ -102,7 +102,7 @@ live.figure("graph", {
     return `Backward through ${name} = ${formula}: ${sent.join("; ")}.`;
   },
 
-  found: ({graph}, {step, refused}) => (step === GRAPHS[graph].last && !refused ? "the marked leaves alone" : ""),
+  found: ({graph}, {step, refused}) => (step === GRAPHS[graph].last && !refused ? "marked leaves alone" : ""),
 
   build(figure, picture, width, controls) {
     const choice = live.choice(figure, "graph", "graph", GRAPHS.map(({title}) => title), {step: 0});

@@ -843,7 +843,7 @@ REACHED = {  # states that answer the question of a figure, and what is then sai
     "branch": ({"first": -0.1}, "only the left one"),
     "clip": ({"y": [0.6, 1.8, 1.3, -1.9]}, "“clipped first” stays"),
     "digits": ({"scale": [1] * 8}, "the longest gradients decide"),
-    "graph": ({"step": 7}, "the marked leaves alone"),
+    "graph": ({"step": 7}, "marked leaves alone"),
     "means": ({"first": 12}, "all bars are equal"),
 }
 
@@ -852,7 +852,7 @@ REACHED = {  # states that answer the question of a figure, and what is then sai
 def test_a_figure_says_that_its_answer_is_found_and_where_the_page_stands_still(opened, name):
     changes, answer = REACHED[name]
     folded = "document.querySelector('.live').insertAdjacentHTML('beforeend', '<details>"
-    page = opened(name)
+    page = opened(name, viewport={"width": 390, "height": 1200})
     if name != "digits":  # on a page, an answer is folded below
         page.evaluate(f"{folded}<summary>Answer</summary></details>')")
     line, box = page.locator(".live-found"), page.locator(".live")
@@ -861,6 +861,12 @@ def test_a_figure_says_that_its_answer_is_found_and_where_the_page_stands_still(
     before = box.bounding_box()["height"]
     values(page, name, changes)
     assert line.inner_text() == f"✓ Found: {answer}"
+    if name != "digits":  # above the fold's colour, beside its word
+        y = page.locator("details").bounding_box()["y"]
+        assert line.bounding_box()["y"] == pytest.approx(y, abs=1)
+        line.evaluate("(e) => (e.style.pointerEvents = 'auto')")
+        above = f"(e) => document.elementFromPoint(innerWidth - 80, {y + 10}) === e"
+        assert line.evaluate(above)
     if name == "means":
         assert box.bounding_box()["height"] == before
     for other in ("reset()", f"set({json.dumps(changes)})", "reset()"):
@@ -935,7 +941,7 @@ def test_the_small_network_fits_a_phone(opened):
     page = opened("graph", viewport={"width": 390, "height": 844})
     values(page, "graph", {"graph": 1, "step": 9})
     box, picture = (page.locator(part).bounding_box() for part in (".live", ".live-picture"))
-    assert box["y"] + box["height"] - picture["y"] <= 780 - 160
+    assert box["y"] + box["height"] - picture["y"] <= 780 - 144
 
 
 def evaluated(text, known):
