@@ -78,13 +78,13 @@ live.figure("clip", {
   build(figure, picture, width, controls) {
     const wide = width >= 560;
     const side = wide ? 0.285 * width : 0.5 * width - 32; // of the square with the rows, and of that with the means
-    const top = wide ? 50 : 216;
+    const top = wide ? 50 : 207;
     const bottom = top + side;
-    const svg = make("svg:svg", {width, height: bottom + 40, role: "group", "aria-label": say`Points to move, and their rows`});
+    const svg = make("svg:svg", {width, height: bottom + 38, role: "group", "aria-label": say`Points to move, and their rows`});
     const drawn = make("svg:g", {"aria-hidden": "true"});
     svg.append(drawn);
     const data = axes(drawn, {
-      left: 34, top: wide ? top : 24, right: wide ? width - 2 * side - 96 : width - 12, bottom: wide ? bottom : 148,
+      left: 34, top: wide ? top : 24, right: wide ? width - 2 * side - 96 : width - 12, bottom: wide ? bottom : 140,
       x: [-1.4, 1.4], y: [-2.3, 2.3],
       title: say`Points to drag`, xlabel: "t", ylabel: "y", low: !wide,
     });
