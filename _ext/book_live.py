@@ -36,10 +36,9 @@ from sphinx.util import logging
 
 SCRIPTS = Path(__file__).with_name("live")
 COMMON = "live"  # what figures share
-IMAGES = "pixels"  # what those share that show images
-SHOW_IMAGES = {"digits", "influence"}
+SHARED = {"handle": {"clip", "conflict"}, "pixels": {"digits", "influence"}}  # what some share
 WIDE = {"clip"}  # what takes the margin of a wide screen as well
-FIGURES = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {COMMON, IMAGES})
+FIGURES = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {COMMON, *SHARED})
 CLASS = "live-"
 logger = logging.getLogger(__name__)
 
@@ -108,7 +107,7 @@ def opening(name: str) -> str:
 
 def scripts(name: str) -> list[str]:
     """Return the names of a figure's scripts, in the order in which they run."""
-    return [COMMON, IMAGES, name] if name in SHOW_IMAGES else [COMMON, name]
+    return [COMMON, *(part for part, users in SHARED.items() if name in users), name]
 
 
 def visit_html(translator, node):

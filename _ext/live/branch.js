@@ -54,6 +54,8 @@ live.figure("branch", {
       + `${nothing || "none"} of them for nothing. Loss ${fixed(values.at(-1), 3)}.`;
   },
 
+  found: ({first}) => (first > 0 ? "" : "only the left one"),
+
   build(figure, picture, width, controls) {
     const wide = width >= 560;
     const [top, gap, pill, apart, two, one] = wide ? [64, 26, 24, 10, 26, 26] : [91, 10, 30, 6, 35, 25];

@@ -13,7 +13,7 @@ const OTHERS = [
   [say`clipped row`, "var(--l-ink)", 2],
   [say`bound`, "var(--l-muted)", 1.5, "2 3"],
 ];
-const SCALES = [0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.6, 0.8, 1, 1.2, 1.5]; // what a line of the grid may be from the next
+const SCALES = [0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.2, 1.5]; // what a line of the grid may be from the next
 const longest = (arrows) => Math.max(...arrows.flat().map(Math.abs)) / 2.6; // from the middle to an edge it is 2.8 lines
 const shorten = (row, bound) => row.map((v) => v * Math.min(1, bound / Math.hypot(...row)));
 const average = (rows) => [0, 1].map((k) => rows.reduce((sum, row) => sum + row[k], 0) / rows.length);
@@ -50,7 +50,7 @@ function key([name, stroke, thick, dashes = "none"]) {
 }
 
 live.figure("clip", {
-  start: {chosen: 3, bound: 0.5, t: [-1, -0.4, 0.4, 1], y: [0.7, 0.7, 1.2, -0.8]},
+  start: {chosen: 3, bound: 0.7, t: [-1.1, 0, 0.8, 1], y: [0.6, 1.8, 1.3, -0.8]},
   limits: {chosen: [0, 3, 1], bound: [0.1, 4], t: [-1.2, 1.2], y: [-2, 2]},
 
   compute({bound, t, y}) {
@@ -70,37 +70,40 @@ live.figure("clip", {
     return turned ? say`${turned} ${put}` : put;
   },
 
+  found(_, {means: [mean, , first]}, {means: [was, , wasFirst]}) {
+    const moved = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1]);
+    return moved(mean, was) > 0.25 && moved(first, wasFirst) < 0.02 ? say`“clipped first” stays` : "";
+  },
+
   build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const side = wide ? 0.31 * width : 0.5 * width - 33; // of the square with the means; the rows have one less wide
-    const narrow = wide ? 0.26 * width : 0.5 * width - 31;
-    const top = wide ? 50 : 208;
+    const side = wide ? 0.285 * width : 0.5 * width - 32; // of the square with the rows, and of that with the means
+    const top = wide ? 50 : 207;
     const bottom = top + side;
-    const svg = make("svg:svg", {width, height: bottom + 36, role: "group", "aria-label": say`Points to move, and their rows`});
+    const svg = make("svg:svg", {width, height: bottom + 38, role: "group", "aria-label": say`Points to move, and their rows`});
     const drawn = make("svg:g", {"aria-hidden": "true"});
     svg.append(drawn);
     const data = axes(drawn, {
-      left: 34, top: wide ? top : 24, right: wide ? width - side - narrow - 96 : width - 12, bottom: wide ? bottom : 148,
+      left: 34, top: wide ? top : 24, right: wide ? width - 2 * side - 96 : width - 12, bottom: wide ? bottom : 140,
       x: [-1.4, 1.4], y: [-2.3, 2.3],
       title: say`Points to drag`, xlabel: "t", ylabel: "y", low: !wide,
     });
-    const plane = (left, size, title) => {
-      const half = 2.8 * size / side;
-      const frame = make("svg:clipPath", {id: `${figure.id}-${left}`}, make("svg:rect", {x: left, y: top, width: size, height: side}));
+    const plane = (left, title) => {
+      const frame = make("svg:clipPath", {id: `${figure.id}-${left}`}, make("svg:rect", {x: left, y: top, width: side, height: side}));
       const inside = make("svg:g", {"clip-path": `url(#${figure.id}-${left})`});
       const made = axes(drawn, {
-        left, top, right: left + size, bottom, x: [-half, half], y: [-2.8, 2.8],
+        left, top, right: left + side, bottom, x: [-2.8, 2.8], y: [-2.8, 2.8],
         title, xlabel: say`with respect to ${"\u03b8\u2081"}`, ylabel: say`with respect to ${"\u03b8\u2082"}`,
       });
       const circle = make("svg:circle", {cx: made.px(0), cy: made.py(0), fill: "none", stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "2 3", class: "live-moves"});
       inside.append(circle);
       drawn.append(frame, inside);
-      return {...made, inside, circle, left, room: size};
+      return {...made, inside, circle, left};
     };
-    const many = plane(wide ? width - side - narrow - 48 : 26, narrow, say`Their rows`);
-    const three = plane(width - side, side, say`Three means`);
+    const many = plane(wide ? width - 2 * side - 48 : 26, say`Their rows`);
+    const three = plane(width - side, say`Three means`);
     const unit = side / 5.6;
-    const [left, room, inside] = [many.left, many.room, many.inside];
+    const {left, inside} = many;
     const ends = [-1.4, 1.4].map((v) => [data.px(v), data.py(LINE[0] + LINE[1] * v)]);
     drawn.append(make("svg:path", {d: `M${ends[0]}L${ends[1]}`, stroke: "var(--l-ink)", "stroke-width": 2}));
     const grip = make("svg:g", {class: "live-handle", ...live.drag((u, v) => figure.set({bound: each * Math.hypot(u - ox, v - oy) / unit}))},
@@ -134,20 +137,25 @@ live.figure("clip", {
 
     const [ox, oy] = [many.px(0), many.py(0)];
     let each = 1;
-    /* A scale leaves room to move, and stays for as long as the arrows are within. */
-    const scale = (room) => live.axis(figure, (needed, before) => (
-      before && !figure.anew && needed <= before ? before : SCALES.find((k) => room * needed <= k) ?? 2));
-    const [scaleRows, scaleMeans] = [scale(2), scale(1.2)];
+    /* A scale leaves room to move, and grows at once, in a drag too, if an arrow would leave the square. */
+    const scale = (lines, room) => {
+      let end = 0;
+      return (needed) => {
+        const kept = end && !figure.anew;
+        return (end = kept && needed <= end ? end : lines.find((k) => needed * (kept ? 1 : room) <= k) ?? 2);
+      };
+    };
+    const [scaleRows, scaleMeans] = [scale([1, 1.2, 1.5], 1), scale(SCALES, 1.8)];
     const place = ([a, b]) => [many.px(a / each), many.py(b / each)];
     return (state, values) => {
       bound.update(state);
-      each = scaleRows(longest(values.rows) * side / narrow);
+      each = scaleRows(longest(values.rows));
       const fine = scaleMeans(longest(values.means));
       many.number(each);
       three.number(fine);
       set(many.circle, {r: unit * state.bound / each});
       set(three.circle, {r: unit * state.bound / fine});
-      const [aside, most] = [unit * state.bound * Math.SQRT1_2 / each, narrow / 2 - 10]; // within the square, and its name too
+      const [aside, most] = [unit * state.bound * Math.SQRT1_2 / each, side / 2 - 10]; // within the square, and its name too
       set(grip, {transform: `translate(${ox + Math.min(aside, most)} ${oy + Math.min(aside, most)})`});
       set(called, aside + 48 < most ? {x: 11, y: 5, "text-anchor": "start"} : {x: aside < most - 10 ? 8 : -11, y: aside < most - 10 ? 21 : 5, "text-anchor": "end"});
       keys.forEach(({word}, k) => (word.textContent = `${MEANS[k][0]} ${pair(values.means[k])}`));
@@ -164,7 +172,7 @@ live.figure("clip", {
         clipped(ox, oy, ...short);
         const length = Math.hypot(whole[0] - ox, whole[1] - oy) || 1;
         const beside = (tip, from, low, high) => Math.min(high, Math.max(low, tip + (11 * (tip - from)) / length));
-        set(name, {x: beside(whole[0], ox, left + 8, left + room - 8), y: beside(whole[1], oy, top + 10, bottom - 10) + 5});
+        set(name, {x: beside(whole[0], ox, left + 8, left + side - 8), y: beside(whole[1], oy, top + 10, bottom - 10) + 5});
       });
       means.forEach((move, k) => move(three.px(0), three.py(0), three.px(values.means[k][0] / fine), three.py(values.means[k][1] / fine)));
     };

@@ -15,6 +15,7 @@ const norm = (v) => Math.hypot(...v);
 const cosine = (a, b) => norm(a) && norm(b) ? a.reduce((sum, v, k) => sum + v * b[k], 0) / norm(a) / norm(b) : 0;
 const average = (lists, weights, count) => IMAGES[0].map((_, k) => lists.reduce((sum, one, i) => sum + weights[i] * one[k], 0) / (count || 1));
 const THREE = average(IMAGES.slice(0, 7), Array(7).fill(1), 7);
+let open = false; // the fold of what changes an image, which outlives a turn of the phone
 const looks = (picture) => [cosine(picture, IMAGES[7]), cosine(picture, THREE)];
 
 live.figure("digits", {
@@ -31,18 +32,25 @@ live.figure("digits", {
   },
 
   describe({clip, bound, keep}, {norms, looks: [last, first]}) {
-    const like = ([four, three]) => Math.max(four, three) < 0.3 ? say`neither a 3 nor a 4`
-      : say`a ${four > three ? 4 : 3}: cosine ${fixed(Math.max(four, three))}, with a ${four > three ? 3 : 4} it is ${fixed(Math.min(four, three))}`;
+    const like = ([four, three]) => {
+      const [a, b] = four > three ? [4, 3] : [3, 4];
+      const [most, least] = [Math.max(four, three), Math.min(four, three)].map((v) => fixed(v));
+      if (Math.max(four, three) < 0.3) return say`neither a 3 nor a 4`;
+      return clip ? say`a ${a}: cosine ${most}, with a ${b} it is ${least}` : say`a ${a}: their likeness (cosine), 1 at most, is ${most}; with a ${b} it is ${least}`;
+    };
     const said = say`.grad looks like ${like(last)}.`;
     if (!clip) return `${said} ${say`Would it, if no gradient were longer than ${fixed(bound, 1)}?`}`;
     const [count, longer] = [keep, keep.filter((kept, i) => kept && norms[i] > bound)].map((all) => all.filter(Boolean).length);
     return `${said} ${say`Clipping at ${fixed(bound, 1)} shortens ${longer} of ${count} gradients; the mean looks like ${like(first)}.`}`;
   },
 
+  found: (_, {looks: [[four, three]]}) => (three > Math.max(four, 0.3) ? say`the longest gradients decide` : ""),
+
   build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const size = wide ? 64 : 56;
-    const gap = wide ? 12 : (width - 4 * size) / 3;
+    const gap = wide ? 12 : 10;
+    const size = wide ? 64 : 8 * Math.min(10, Math.floor((width / 4 - gap) / 8));
+    const apart = wide ? size + gap : (width - size) / 3;
     const rows = [16, 16 + size + 38];
     const large = wide ? 144 : 8 * Math.min(18, Math.floor((width - 16) / 16));
     const left = wide ? width - 2 * large - 16 : (width - 2 * large - 16) / 2;
@@ -50,7 +58,7 @@ live.figure("digits", {
     const svg = make("svg:svg", {width, height: wide ? rows[1] + size + 20 : top + large + 2, role: "img",
       "aria-label": say`What each image adds to the weights of class 3, and the mean; what it shows is said below.`});
     const small = IMAGES.map((_, i) => {
-      const [x, y] = [(i % 4) * (size + gap), rows[Math.floor(i / 4)]];
+      const [x, y] = [(i % 4) * apart, rows[Math.floor(i / 4)]];
       const one = pixels(svg, x, y, size);
       const name = make("svg:text", {x: size / 2, y: -5, "text-anchor": "middle", class: "live-small"}, say`image ${i + 1}`);
       const length = make("svg:text", {x: size / 2, y: size + 14, "text-anchor": "middle", class: "live-small"});
@@ -68,6 +76,8 @@ live.figure("digits", {
       controls.querySelector("input").focus({preventScroll: true});
     }, {class: "live-play live-ask", style: `inset: ${top}px auto auto ${left + large + 16}px; width: ${large}px; height: ${large}px`});
     const again = () => {
+      open = false;
+      more.open = open;
       figure.reset();
       ask.focus({preventScroll: true});
     };
@@ -78,7 +88,10 @@ live.figure("digits", {
     const keep = live.toggle(mine("keep", (v) => v), "keep", say`in the batch`);
     const bound = live.slider(figure, "bound", say`bound`, [0.5, 60, 0.5], 1);
     picture.append(svg, ask);
-    controls.append(live.sliders(bound), live.row(chosen.row, label.row, scale.row, keep.row, live.reset(figure, again)));
+    const more = make("details", {toggle: () => (open = more.open)}, make("summary", {"data-key": "more"}, say`Change an image`),
+      live.row(chosen.row, label.row, scale.row, keep.row));
+    more.open = open;
+    controls.append(live.row(live.sliders(bound), live.reset(figure, again)), more);
 
     return (state, values) => {
       const i = state.chosen;

@@ -8,7 +8,7 @@ const COLOURS = ["var(--l-blue)", "var(--l-orange)"].map((colour) => [colour, `c
 const each = (f, ...args) => (args.some(Array.isArray) ? [0, 1].map((i) => f(...args.map((v) => (Array.isArray(v) ? v[i] : v)))) : f(...args));
 
 /* A leaf has a value and a mark; a result its formula, as text and as a function, and so its derivative for
-   each box that it reads. Each box is read once. `at` is column and row, which change places on a phone. */
+   each box that it reads. Each box is read once. `at` is column and row, which change places on a phone, if it has no `phone` of its own. */
 const GRAPHS = [
   {
     title: "sum",
@@ -27,14 +27,14 @@ const GRAPHS = [
     width: 98,
     leaves: {
       x: {start: 2, mark: 0, at: [1, -1]}, w1: {start: 1, mark: 1, at: [0, 0]}, b1: {start: -1, mark: 1, at: [1, 1]},
-      w2: {start: 2, mark: 1, at: [3, 1]}, y: {start: 1, mark: 0, at: [4, -1]},
+      w2: {start: 2, mark: 1, at: [3, 1], phone: [3, -1]}, y: {start: 1, mark: 0, at: [4, -1], phone: [2, 1]},
     },
     results: {
       z: {at: [1, 0], formula: "w1 * x + b1", f: ({w1, x, b1}) => w1 * x + b1,
         slopes: {w1: ["x", ({x}) => x], x: ["w1", ({w1}) => w1], b1: ["1", () => 1]}},
       h: {at: [2, 0], formula: "tanh(z)", f: ({z}) => Math.tanh(z), slopes: {z: ["(1 - h\u00b2)", ({h}) => 1 - h * h]}},
       p: {at: [3, 0], formula: "w2 * h", f: ({w2, h}) => w2 * h, slopes: {w2: ["h", ({h}) => h], h: ["w2", ({w2}) => w2]}},
-      loss: {at: [4, 0], formula: "(p - y)\u00b2 / 2", f: ({p, y}) => (p - y) ** 2 / 2,
+      loss: {at: [4, 0], phone: [3, 1], formula: "(p - y)\u00b2 / 2", f: ({p, y}) => (p - y) ** 2 / 2,
         slopes: {p: ["(p - y)", ({p, y}) => p - y], y: ["(y - p)", ({p, y}) => y - p]}},
     },
   },
@@ -102,13 +102,15 @@ live.figure("graph", {
     return `Backward through ${name} = ${formula}: ${sent.join("; ")}.`;
   },
 
+  found: ({graph}, {step, refused}) => (step === GRAPHS[graph].last && !refused ? "marked leaves alone" : ""),
+
   build(figure, picture, width, controls) {
     const choice = live.choice(figure, "graph", "graph", GRAPHS.map(({title}) => title), {step: 0});
     const go = (change) => figure.set({step: figure.values.step + change});
     const [back, next] = [live.button("Back", () => go(-1)), live.button("Step", () => go(+!figure.values.refused), {class: "live-play"})];
     const parts = GRAPHS.map((graph) => [draw(figure, graph, width), fields(figure, graph)]);
-    picture.append(...parts.map(([drawing]) => drawing.element), live.row(back, next));
-    controls.append(live.row(choice.row, live.reset(figure, () => figure.set({...start, graph: figure.state.graph}))), ...parts.map(([, one]) => one.element));
+    picture.append(...parts.map(([drawing]) => drawing.element), live.row(back, next, choice.row, live.reset(figure, () => figure.set({...start, graph: figure.state.graph}))));
+    controls.append(...parts.map(([, one]) => one.element));
     return (state, values) => {
       choice.update(state);
       live.allow(back, values.step > 0);
@@ -145,14 +147,15 @@ function fields(figure, {boxes, limits: [low, high, step]}) {
 }
 
 /* A graph, from left to right; from top to bottom on a phone. */
-function draw(figure, {boxes, results, last, turn, width: most}, width) {
+function draw(figure, {boxes, results, turn, width: most}, width) {
   const wide = width >= 560;
-  const [rows, levels] = [boxes.map(({at}) => at[1]), boxes.at(-1).at[0]];
+  const places = boxes.map(({at, phone = at}) => (wide ? at : phone));
+  const [rows, levels] = [places.map(([, row]) => row), Math.max(...places.map(([level]) => level))];
   const lanes = Math.max(...rows) - Math.min(...rows);
   const [w, h] = [Math.min(most, wide ? width : width / (lanes + 1) - 20), 64];
-  const [along, across] = wide ? [(width - w - 4) / levels, h + 38] : [h + 24, Math.min(w + 40, (width - w - 4) / lanes)];
+  const [along, across] = wide ? [(width - w - 4) / levels, h + 38] : [h + 20, Math.min(w + 40, (width - w - 4) / lanes)];
   const first = wide ? h / 2 + 2 : (width - lanes * across) / 2;
-  const middles = boxes.map(({at: [level]}, i) => {
+  const middles = places.map(([level], i) => {
     const [far, off] = [level * along + (wide ? w : h) / 2 + 2, first + (rows[i] - Math.min(...rows)) * across];
     return wide ? [far, off] : [off, far];
   });
@@ -178,20 +181,22 @@ function draw(figure, {boxes, results, last, turn, width: most}, width) {
     const frame = make("svg:rect", {x: x - w / 2, y: y - h / 2, width: w, height: h, rx: leaf ? 2 : 12, class: "live-moves"});
     const word = (across, down, text, attributes = {}) => make("svg:text", {x: x + across, y: y + down, "text-anchor": "middle", style: "font-size: 13px", ...attributes}, text);
     const [kind, grad] = [-4, 26].map((down, k) => word(0, down, k ? "" : formula, {class: "live-small"}));
-    const numbers = COLOURS.map(([, fill], k) => word((k ? 1 : -1) * (w / 2 - 7), 11, "", {"text-anchor": k ? "end" : "start", "font-weight": 600, fill}));
+    const numbers = COLOURS.map(([, fill], k) => word(k * (w / 2 - 7), 11, "", {"text-anchor": k ? "end" : "middle", "font-weight": 600, fill}));
     const press = () => figure.set(leaf ? {[`mark_${name}`]: 1 - figure.state[`mark_${name}`]} : {step: ready});
     element.append(make("svg:g", {class: "live-press", click: press}, frame, word(0, -18, name, {"font-weight": 600}), kind, ...numbers, grad));
-    return {frame, kind, numbers, grad};
+    const aside = (yes) => set(numbers[0], {x: yes ? x - w / 2 + 7 : x, "text-anchor": yes ? "start" : "middle"});
+    return {frame, kind, numbers, grad, aside};
   });
 
-  const update = ({step, values, cotangents, needs, refused, reached, here}) => {
-    frames.forEach(({frame, kind, numbers: [value, cotangent], grad}, i) => {
+  const update = ({step, values, cotangents, needs, reached, here}) => {
+    frames.forEach(({frame, kind, numbers: [value, cotangent], grad, aside}, i) => {
       const {leaf, ready} = boxes[i];
       const kept = leaf && reached[i];
       if (leaf) kind.textContent = needs[i] ? "parameter" : "data";
       value.textContent = step >= ready ? shown(values[i]) : "";
+      aside(reached[i]);
       cotangent.textContent = reached[i] ? shown(cotangents[i]) : "";
-      grad.textContent = step === last && !refused ? `.grad ${kept ? shown(cotangents[i]) : "None"}` : "";
+      grad.textContent = `.grad ${kept ? shown(cotangents[i]) : "None"}`;
       set(frame, {
         fill: kept ? "var(--l-warm)" : step >= ready && needs[i] ? "var(--l-tint)" : "var(--l-paper)",
         stroke: i === here ? COLOURS[Number(step >= turn)][0] : needs[i] ? "var(--l-ink)" : "var(--l-grey)",

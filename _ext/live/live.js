@@ -32,14 +32,17 @@ const live = (() => {
 
   /* A figure: `start` is its state, numbers and lists of numbers; `limits` the range of each
      and, if it is not 0.001, its step.
-     `compute(state)` returns what is drawn, `describe(state, values)` says it in a sentence, and
+     `compute(state)` returns what is drawn, `describe(state, values)` says it in a sentence,
+     `found(state, values, first)` the answer to the question where a state shows it (`first`: the values at the start), and
      `build(figure, picture, width, controls)` draws, and returns a function that updates the drawing.
      A reader sees the words of the page first, then picture, controls, sentence, and the answer. */
-  function figure(name, {start, limits, compute, describe, build}) {
+  function figure(name, {start, limits, compute, describe, found = () => "", build}) {
     const box = document.getElementById(`live-${name}`);
     const picture = make("div", {class: "live-picture"});
     const controls = make("div", {class: "live-controls"});
     const words = make("p", {class: "live-words", role: "status"});
+    const answer = make("p", {class: "live-found", "aria-live": "polite"});
+    const first = compute(start);
     const self = {id: box.id, start, limits, state: {...start}, set: change, move, reset: () => change(start), words, pause: () => {}};
     let update = () => {};
     let [width, tall] = [0, 0];
@@ -65,6 +68,9 @@ const live = (() => {
     function refresh(note = "") {
       self.values = compute(self.state);
       update(self.state, self.values);
+      const reached = found(self.state, self.values, first);
+      const right = reached && `\u2713 ${say`Found: ${reached}`}`;
+      if (answer.textContent !== right) answer.textContent = right;
       const said = note + describe(self.state, self.values);
       words.classList.toggle("live-error", /^\w+Error:/.test(said));
       if (words.textContent === said) return;
@@ -92,7 +98,7 @@ const live = (() => {
     };
     box.addEventListener("pointerdown", () => dragged(true));
     for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => self.dragged && dragged(false));
-    box.firstElementChild.after(picture, controls, words);
+    box.firstElementChild.after(picture, controls, words, answer);
     box.hidden = false;
     rebuild();
     new ResizeObserver(() => picture.clientWidth !== width && rebuild()).observe(picture);
@@ -226,21 +232,6 @@ const live = (() => {
     };
   }
 
-  /* Something to drag, or to move with the arrow keys: `moved(x, y)` gets pixels, `nudged(right, up)` steps. */
-  function handle(parent, key, label, {moved, nudged}) {
-    const steps = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1],
-      PageUp: [0, 5], PageDown: [0, -5], Home: [0, -99], End: [0, 99]}; // as of any slider: least, most
-    const keydown = (event) => {
-      if (!(event.key in steps)) return;
-      nudged(...steps[event.key].map((n) => n * (event.shiftKey ? 5 : 1)));
-      event.preventDefault();
-    };
-    const group = make("svg:g", {class: "live-handle", tabindex: 0, role: "slider", "data-key": key, "aria-label": label, keydown, ...drag(moved)},
-      make("svg:circle", {r: 22, class: "live-ring"}), make("svg:circle", {r: 11, class: "live-dot"}));
-    parent.append(group);
-    return group;
-  }
-
   /* Where an axis ends, `fit(needed, before)`; while something is dragged it stands still. */
   function axis(figure, fit) {
     let end = 0;
@@ -268,5 +259,5 @@ const live = (() => {
     };
   }
 
-  return {figures, figure, make, set, fixed, pair, slider, toggle, choice, button, play, reset, row, sliders, drag, handle, axis, allow, arrow};
+  return {figures, figure, make, set, fixed, pair, slider, toggle, choice, button, play, reset, row, sliders, drag, axis, allow, arrow};
 })();

@@ -26,6 +26,8 @@ live.figure("means", {
     return a === b ? compared : `${compared} Each should have ${each}.`;
   },
 
+  found: ({first, second, by}) => (by || first === second ? "all bars are equal" : ""),
+
   build(figure, picture, width, controls) {
     const wide = width >= 560;
     const [left, top, floor] = [36, 40, wide ? 200 : 190];

@@ -786,8 +786,12 @@ def test_the_still_picture_is_the_start(opened, name, still):
 
 def test_the_digits_say_what_chapter_1_prints(opened):
     page = opened("digits")
-    assert "grad looks like a 4: cosine 0.96, with a 3 it is 0.76." in said(page)
+    likeness = (
+        "grad looks like a 4: their likeness (cosine), 1 at most, is 0.96; with a 3 it is 0.76."
+    )
+    assert likeness in said(page)
     press(page, "button", ASKS["digits"])
+    page.locator("summary").press("Enter")
     last = "shortens 1 of 8 gradients; the mean looks like a 3: cosine 0.99, with a 4 it is 0.65."
     assert said(page).endswith(last)
     press(page, "radio", "0 to 1", "Space")
@@ -796,6 +800,8 @@ def test_the_digits_say_what_chapter_1_prints(opened):
     press(page, "button", ASKS["digits"])
     page.locator("svg g").nth(2).click()
     assert state(page, "digits")["chosen"] == 2
+    assert not page.get_by_role("checkbox", name="in the batch").is_visible()
+    page.locator("summary").press("Enter")
     press(page, "checkbox", "in the batch", "Space")
     assert state(page, "digits")["keep"] == [1, 1, 0, 1, 1, 1, 1, 1]
 
@@ -823,6 +829,69 @@ def test_the_digits_open_with_one_mean_and_one_button(opened):
         assert focused(page) == "bound"
         press(page, "button", "Reset")
         assert focused(page) == ASKS["digits"]
+
+
+def test_what_changes_an_image_comes_when_asked_for_and_by_keys(opened):
+    """Check the fold behind the bound: closed at first, open after a turn, closed by Reset."""
+    page = opened("digits", viewport={"width": 390, "height": 900})
+    press(page, "button", ASKS["digits"])
+    assert page.locator(".live-controls input:visible").count() == 1  # the bound
+    page.locator("summary").press("Enter")
+    for stop in ("8", "3", "0 to 16", "keep"):
+        page.keyboard.press("Tab")
+        assert focused(page) == stop
+    page.set_viewport_size({"width": 800, "height": 900})
+    page.wait_for_timeout(100)
+    assert focused(page) == "keep"
+    press(page, "button", "Reset")
+    press(page, "button", ASKS["digits"])
+    assert page.locator(".live-controls input:visible").count() == 1
+
+
+REACHED = {  # states that answer the question of a figure, and what is then said
+    "branch": ({"first": -0.1}, "only the left one"),
+    "clip": ({"y": [0.6, 1.8, 1.3, -1.9]}, "“clipped first” stays"),
+    "digits": ({"scale": [1] * 8}, "the longest gradients decide"),
+    "graph": ({"step": 7}, "marked leaves alone"),
+    "means": ({"first": 12}, "all bars are equal"),
+}
+
+
+@pytest.mark.parametrize("name", REACHED)
+def test_a_figure_says_that_its_answer_is_found_and_where_the_page_stands_still(opened, name):
+    changes, answer = REACHED[name]
+    folded = "document.querySelector('.live').insertAdjacentHTML('beforeend', '<details>"
+    page = opened(name, viewport={"width": 390, "height": 1200})
+    if name != "digits":  # on a page, an answer is folded below
+        page.evaluate(f"{folded}<summary>Answer</summary></details>')")
+    line, box = page.locator(".live-found"), page.locator(".live")
+    assert line.get_attribute("aria-live") == "polite"
+    assert line.text_content() == ""
+    before = box.bounding_box()["height"]
+    values(page, name, changes)
+    assert line.inner_text() == f"✓ Found: {answer}"
+    if name != "digits":  # above the fold's colour, beside its word
+        y = page.locator("details").bounding_box()["y"]
+        assert line.bounding_box()["y"] == pytest.approx(y, abs=1)
+        line.evaluate("(e) => (e.style.pointerEvents = 'auto')")
+        above = f"(e) => document.elementFromPoint(innerWidth - 80, {y + 10}) === e"
+        assert line.evaluate(above)
+    if name == "means":
+        assert box.bounding_box()["height"] == before
+    for other in ("reset()", f"set({json.dumps(changes)})", "reset()"):
+        page.evaluate(f"live.figures.{name}.{other}")
+        assert bool(line.text_content()) == other.startswith("set")
+
+
+def test_no_answer_is_found_where_the_question_is_not_answered(opened):
+    page = opened("clip")
+    line = page.locator(".live-found")
+    for changes in ({"bound": 4}, {"y": [0.6, 1.8, 1.3, 1.9]}, {"t": [1.2, 0, 0.8, 1]}):
+        values(page, "clip", {"t": [-1.1, 0, 0.8, 1], "y": [0.6, 1.8, 1.3, -0.8], **changes})
+        assert line.text_content() == ""
+    page = opened("graph")
+    values(page, "graph", {"step": 7, "mark_v1": 0})
+    assert page.locator(".live-found").text_content() == ""
 
 
 @pytest.mark.parametrize("name", [name for name in FIGURES if name not in ("graph", "loop")])
@@ -876,6 +945,14 @@ GRAPHS = [
 ]
 
 
+def test_the_small_network_fits_a_phone(opened):
+    """Check the height below the words above the drawing; the page adds those, and an answer."""
+    page = opened("graph", viewport={"width": 390, "height": 844})
+    values(page, "graph", {"graph": 1, "step": 9})
+    box, picture = (page.locator(part).bounding_box() for part in (".live", ".live-picture"))
+    assert box["y"] + box["height"] - picture["y"] <= 780 - 144
+
+
 def evaluated(text, known):
     return eval(text.replace("²", " ** 2"), {"tanh": np.tanh, **known})
 
@@ -905,7 +982,7 @@ def test_the_graph_agrees_with_pytorch(opened, number):
             with pytest.raises(RuntimeError) as error:
                 tensors[-1].backward()
             assert said(page).startswith(f"RuntimeError: {error.value}.")
-            assert texts == []
+            assert texts == [".grad None"] * len(tensors)
             continue
         for tensor in tensors:
             if tensor.requires_grad:
@@ -1195,7 +1272,7 @@ def test_the_answers_under_the_divergence_are_right(opened):
 
 def test_clip_draws_what_it_computes_and_says_what_the_bound_does(opened):
     page = opened("clip")
-    assert "Point 4 then adds an arrow of length 0.13 to it, instead of 0.46;" in said(page)
+    assert "Point 4 then adds an arrow of length 0.17 to it, instead of 0.46;" in said(page)
     (found,) = values(page, "clip", {"y": [1.0, -1.0, 0.5, -0.5], "bound": 0.7})
     heads = page.locator("#live-clip g[clip-path] path[stroke=none]")
     bounds = page.locator("#live-clip g[clip-path] circle").all()
@@ -1259,7 +1336,8 @@ def test_a_figure_fits_a_phone_and_a_desk_and_keeps_the_focus_when_turned(opened
 def test_picture_first_control_and_sentence_are_on_one_screen_of_a_phone(opened, name):
     page = opened(name, viewport={"width": 390, "height": 844})
     parts = "[...document.querySelector('.live').children].map((e) => e.className)"
-    assert page.evaluate(parts) == ["", "live-picture", "live-controls", "live-words"]
+    wanted = ["", "live-picture", "live-controls", "live-words", "live-found"]
+    assert page.evaluate(parts) == wanted
     top = page.locator(".live-picture").bounding_box()["y"]
     if name in ASKS:
         asks = page.get_by_role("button", name=ASKS[name])
@@ -1304,14 +1382,14 @@ def test_the_still_picture_of_chapter_1_is_the_start_of_its_figure(opened):
     means = [found["means"][k] for k in (1, 0, 2)]
     assert_close(tips, np.array([*pairs, *means]), 0.003)
     (circle,) = [e for e in picture.iter() if e.get("cx") == "419"]
-    assert float(circle.get("r")) == 50 * 0.5
+    assert float(circle.get("r")) == 50 * 0.7
 
 
 TICKS = """(name) => [...document.querySelectorAll(`#live-${name} svg text.live-small`)]
   .map((e) => e.textContent).filter((text) => /^[\\u2212\\d.\\u00b2-\\u2079]+$/.test(text))
   .join(" ")"""
 HOLD = "(n) => document.querySelector(`#live-${n}`).dispatchEvent(new PointerEvent('pointerdown'))"
-DRAGGED = ("clip", "batch", "cost", "divergence", "divisor", "means", "td")
+DRAGGED = ("batch", "cost", "divergence", "divisor", "means", "td")
 
 
 @pytest.mark.parametrize("name", DRAGGED)
@@ -1340,6 +1418,42 @@ def test_bars_grow_while_the_step_is_dragged(opened):
     assert page.evaluate(high) < 0.3 * before
     page.evaluate("dispatchEvent(new PointerEvent('pointerup'))")
     assert page.evaluate(high) > 0.9 * before
+
+
+TIPS = """() => [...document.querySelectorAll("#live-clip g[clip-path]")].map((plane) => {
+  const frame = plane.previousElementSibling.firstElementChild.getBBox();
+  return [...plane.querySelectorAll("path[stroke=none]")].every((head) => {
+    const [x, y] = head.getAttribute("d").match(/[\\d.]+/g).map(Number);
+    return x >= frame.x && x <= frame.x + frame.width
+      && y >= frame.y && y <= frame.y + frame.height;
+  });
+})"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_arrow_leaves_its_square_while_a_point_is_dragged(opened, width):
+    """Hold the figure and move the points: both scales grow at once, and neither shrinks again."""
+    page, rng = opened("clip", viewport={"width": width, "height": 900}), np.random.default_rng(0)
+    radii = """[...document.querySelectorAll('#live-clip g[clip-path] circle')]
+      .map((e) => e.r.baseVal.value)"""
+    start, before = state(page, "clip"), page.evaluate(radii)
+    first = before
+    page.evaluate(HOLD, "clip")
+    for y in np.linspace(-0.8, -1.9, 12).round(2):  # as far as the page asks for
+        values(page, "clip", {"y": [*start["y"][:3], y]})
+        assert page.evaluate(radii) == before
+        assert page.evaluate(TIPS) == [True, True]
+    for _ in range(STATES):
+        given = clip_state(rng)
+        if rng.integers(2):  # to the corners
+            given["t"], given["y"] = 1.2 * np.sign(given["t"]), 2 * np.sign(given["y"])
+        values(page, "clip", {"t": given["t"], "y": given["y"]})
+        now = page.evaluate(radii)
+        assert page.evaluate(TIPS) == [True, True]
+        assert all(a <= b for a, b in zip(now, before, strict=True))
+        before = now
+    assert before[0] < first[0]
+    assert before[1] < first[1]
 
 
 def test_a_bound_that_point_3_cannot_move_stays_as_large(opened):
@@ -1569,7 +1683,7 @@ STOPS = {
     "means": ["first", "second", "each part", "Reset"],
     "clip": ["point 1", "point 2", "point 3", "point 4", "bound", "Reset"],
     "td": ["alpha", "Play", "Back", "Step", "+1", "+10", "+100", "Another walk", "Reset"],
-    "digits": ["bound", "8", "3", "0 to 16", "keep", "Reset"],
+    "digits": ["bound", "Reset", "more"],
     "batch": ["size", "again", "Draw again", "Reset"],
     "bells": ["line", "sigma", "steps", "Reset"],
     "branch": ["first", "second", "where", "Reset"],
@@ -1640,7 +1754,7 @@ def test_a_point_follows_the_mouse_until_reset(opened):
     page.mouse.move(x, y - 200)
     after = state(page, "clip")
     assert after["y"][:3] == before["y"][:3]
-    tall = 0.31 * page.locator("#live-clip svg").first.bounding_box()["width"]  # from -2.3 to 2.3
+    tall = 0.285 * page.locator("#live-clip svg").first.bounding_box()["width"]  # from -2.3 to 2.3
     assert after["y"][3] == pytest.approx(before["y"][3] + 100 * 4.6 / tall, abs=0.02)
     press(page, "button", "Reset")
     assert state(page, "clip") == before
@@ -1655,12 +1769,12 @@ def test_what_is_dragged_follows_at_once_and_the_bound_is_dragged_too(opened):
     page.mouse.move(x, y)
     page.mouse.down()
     wide = page.locator("#live-clip svg").first.bounding_box()["width"]
-    moved = 0.26 * wide / 5.6 * 0.4  # pixels for 0.4: a square of the grid is 1 wide
+    moved = 0.285 * wide / 5.6 * 0.4  # pixels for 0.4: a square of the grid is 1 wide
     page.mouse.move(x + moved, y + moved)
     assert page.evaluate(wait).startswith("0s")
     page.mouse.up()
     assert not page.evaluate(wait).startswith("0s")
-    assert state(page, "clip")["bound"] == pytest.approx(0.5 + 0.4 * 2**0.5, abs=0.02)
+    assert state(page, "clip")["bound"] == pytest.approx(0.7 + 0.4 * 2**0.5, abs=0.02)
 
 
 def test_the_keys_of_a_slider_move_a_point(opened):
