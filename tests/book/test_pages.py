@@ -601,13 +601,15 @@ def test_every_link_to_a_term_says_what_it_means():
 
 
 COLUMN = """() => {
-  const column = document.querySelector(".bd-sidebar-secondary"), c = column.getBoundingClientRect();
+  const column = document.querySelector(".bd-sidebar-secondary");
+  const c = column.getBoundingClientRect();
   const end = c.top + column.scrollHeight;
   const beside = [...document.querySelectorAll("article :is(.beside, .live-wide)")].some((e) => {
     const b = e.getBoundingClientRect();
     return b.height && b.right > c.left && b.top < end && b.bottom > c.top;
   });
-  return [column.classList.contains("hide"), beside, getComputedStyle(column.querySelector(".page-toc")).opacity];
+  const {opacity} = getComputedStyle(column.querySelector(".page-toc"));
+  return [column.classList.contains("hide"), beside, opacity];
 }"""
 
 
