@@ -21,7 +21,7 @@ WHOLES = nodes.TextElement, addnodes.pending_xref, addnodes.desc_signature
 # What nobody types: long formulas, what a cell prints, and what is no text, as of a picture.
 LEFT_OUT = nodes.math_block, nodes.raw, nodes.comment, nodes.substitution_definition, nodes.image
 LEFT_OUT += addnodes.toctree, addnodes.index, addnodes.desc_parameterlist, nodes.topic
-LETTERS = str.maketrans("0123456789+-=ijknoxaeht", "₀₁₂₃₄₅₆₇₈₉₊₋₌ᵢⱼₖₙₒₓₐₑₕₜ")
+LOWERED = str.maketrans("0123456789+-=ijknoxaeht", "₀₁₂₃₄₅₆₇₈₉₊₋₌ᵢⱼₖₙₒₓₐₑₕₜ")
 RAISED = str.maketrans("0123456789+-=ijkntTde", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼ⁱʲᵏⁿᵗᵀᵈᵉ")
 NAMES = {
     "cdot": "·",
@@ -38,15 +38,15 @@ NAMES |= {name: name for name in ("log", "ln", "tanh", "min", "max")}
 
 def plain(tex: str) -> str:
     """Return a short formula in letters of Unicode, or an ellipsis if there are none for it."""
-    said = re.sub(r"\\[,;! ]", " ", tex)
-    said = re.sub(
-        r"\\(tfrac12|[A-Za-z]+)\s*", lambda m: NAMES.get(m[1], unescape(f"&{m[1]};")), said
-    )
-    for mark, letters in (("_", LETTERS), ("^", RAISED)):
-        found = rf"\{mark}(?:\{{([^{{}}]*)\}}|(.))"
-        said = re.sub(found, lambda m, to=letters: (m[1] or m[2]).translate(to), said)
-    said = re.sub(r"\{([^{}\\]*)\}", r"\1", said)
-    return "…" if re.search(r"[\\{}&^_]", said) else said
+
+    def moved(found: re.Match) -> str:
+        text, letters = found[2] or found[3], LOWERED if found[1] == "_" else RAISED
+        return text.translate(letters) if all(ord(c) in letters for c in text) else found[0]
+
+    name = lambda found: NAMES.get(found[1], unescape(f"&{found[1]};"))  # noqa: E731
+    said = re.sub(r"\\(tfrac12|[A-Za-z]+)", name, tex)
+    said = re.sub(r"([_^])(?:\{([^{}]*)\}|(.))", moved, re.sub(r"\\[,;! ]", " ", said))
+    return "…" if re.search(r"[\\{}&]", said) else said
 
 
 def is_left_out(node: nodes.Node) -> bool:
@@ -91,7 +91,9 @@ def cited(env) -> dict[str, str]:
     works = env.get_domain("cite").bibdata.data.entries
     found = {}
     for key, work in works.items():
-        first, *others = [" ".join(p.last_names) for p in work.persons.get("author", [])] or [key]
+        first, *others = [
+            " ".join(p.last_names).strip("{}") for p in work.persons.get("author", [])
+        ] or [key]
         found[key] = f"{first}{' et al.' * bool(others)} ({work.fields.get('year', 'undated')})"
     return found
 
