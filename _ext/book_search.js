@@ -59,7 +59,6 @@
       if (vocabulary.has(two.join("")) && two.every(isPart)) parts.set(two.join(""), two);
     });
   }
-  for (const name of parts.keys()) vocabulary.add(name);
   const isTypo = (a, b) => {
     let i = 0, j = 0;
     while (i < a.length && a[i] === b[i]) i++;
@@ -68,7 +67,7 @@
     return x.length < 2 && y.length < 2 || x.length === 2 && x[1] + x[0] === y;
   };
   const meant = (word) => {
-    if (vocabulary.has(word) || word.length < 4) return [word];
+    if (vocabulary.has(word) || parts.has(word) || word.length < 4) return [word];
     // A name of a program is meant by its beginning, "per_s", and not by its first word.
     const begun = [...vocabulary].filter((other) => other.startsWith(word) && other.includes("_") === word.includes("_")).slice(0, 9);
     return begun.length ? begun : [...vocabulary].filter((other) => isTypo(word, other));
