@@ -133,7 +133,7 @@ def places(doctree: nodes.document, address: str, works: dict[str, str]) -> list
         is_name = isinstance(block, HEADINGS) and not mine["heading"]
         is_code = isinstance(block, nodes.literal_block | nodes.doctest_block)
         kind = "code" if is_code else "folded" if block in hidden else "words"
-        said = re.sub(r" (?=[,.;:)])", "", " ".join(block.astext().split()))
+        said = re.sub(r" (?=[,.;:)](?: |$))", "", " ".join(block.astext().split()))
         if isinstance(block.parent, nodes.entry) and said[-1:] not in (*".,;:?!", ""):
             said += "." if block.parent is block.parent.parent[-1] else ","
         mine["heading" if is_name else kind] += said if is_name else f"{said} "

@@ -270,7 +270,7 @@ def test_no_answer_and_no_solution_is_shown_of_a_place():
         assert not re.search(r"\([a-e]\)\. (Not|The average)", place.get("words", ""))
     for path in sorted((HTML / "chapters").glob("*.html")):
         soup = BeautifulSoup(path.read_text("utf-8"), "html.parser")
-        for fold in soup.select("article .dropdown > p:not(.admonition-title), .live details > p"):
+        for fold in soup.select("article .dropdown p:not(.admonition-title), .live details p"):
             first = " ".join(str(fold.contents[0].get_text()).split())
             if len(first) > 40:
                 answers += 1
