@@ -28,11 +28,11 @@ STYLE = re.compile(r' style="width: (\d+)px; height: (\d+)px;"')
 def drop_scripts(app, pagename, templatename, context, doctree):
     """Remove unused scripts: thebe's, which fails on every page, Sphinx's search and translations.
 
-    MathJax is removed from pages without a formula. The other scripts are deferred until the page
-    has been parsed, except for the one that scripts in the page need.
+    MathJax is removed from pages without a formula, also in the titles of links. The other scripts
+    are deferred until the page has been parsed, except for the one that scripts in the page need.
     """
     unused = ["thebe", "doctools", "sphinx_highlight", "translations.js"]
-    if not re.search(r'class="(?:[^"]* )?math[ "]', context.get("body", "")):
+    if not re.search(r'class="(?:[^"]* )?math[ "]|title="[^"]*\\\(', context.get("body", "")):
         unused.append("mathjax")
     context["script_files"] = [
         script
@@ -94,11 +94,18 @@ def meanings(env) -> dict[str, nodes.definition]:
 
 
 def explain_terms(app, doctree, docname):
-    """Give links to the glossary the definition as their title, unless it contains TeX."""
+    r"""Give links to the glossary the definition as their title, with `code` and \(formulas\)."""
     for link in doctree.findall(nodes.reference):
         found = meaning_of(app.env, link)
-        if found is not None and "\\" not in found.astext():
-            link["reftitle"] = " ".join(found.astext().split())
+        if found is not None:
+            marked = found.deepcopy()
+            for part in marked.findall(nodes.math):
+                part.insert(0, nodes.Text(r"\("))
+                part += nodes.Text(r"\)")
+            for part in marked.findall(nodes.literal):
+                part.insert(0, nodes.Text("`"))
+                part += nodes.Text("`")
+            link["reftitle"] = " ".join(marked.astext().split())
 
 
 def meaning_of(env, link: nodes.reference) -> nodes.definition | None:
@@ -141,7 +148,7 @@ def write_margin_notes(app, doctree, docname):
         meaning = meaning_of(app.env, link)
         said = [nodes.Text(IDENTIFIERS.sub("", about))]
         said = said if meaning is None else without_links(meaning)
-        opens = f'<div class="margin" data-of="{escape(target)}" aria-hidden="true">{term}'
+        opens = f'<div class="beside" data-of="{escape(target)}" aria-hidden="true">{term}'
         opens, closes = (nodes.raw("", text, format="html") for text in (opens, "</div>"))
         at = block.parent.index(block)
         block.parent[at:at] = [opens, nodes.inline("", "", *said), closes]

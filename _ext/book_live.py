@@ -94,11 +94,8 @@ def label(name: str) -> str:
 
 
 def opening(name: str) -> str:
-    """Return the opening tags of a figure's box, which is hidden until its script runs.
-
-    While a `popout` is in sight, the theme hides the contents of the page beside it.
-    """
-    wide = " live-wide popout" if name in WIDE else ""
+    """Return the opening tags of a figure's box, which is hidden until its script runs."""
+    wide = " live-wide" if name in WIDE else ""
     return (
         f'<div class="live{wide}" id="live-{name}" hidden role="group"'
         f' aria-labelledby="{label(name)}"><div>'

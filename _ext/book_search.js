@@ -2,7 +2,8 @@
    A word counts by how rare it is and where it stands; neighbouring words count once more, so
    that a pasted error message finds its entry whatever its numbers, shapes and names. A word that
    no page has may be mistyped, or not yet whole. Of a text in Chinese, which parts no words, each
-   two neighbouring characters are one. A page that is there in Chinese, below `zh/`, is shown to who
+   two neighbouring characters are one. Answers and solutions are found, not shown; what stands
+   between ‹ and ›, such as a formula, is shown, not found. A page that is there in Chinese, below `zh/`, is shown to who
    reads or asks in Chinese, in place of the English one; of others, Chinese has the titles. */
 (() => {
   const PASSING = new Set(("a an and are as at be but by can do does for from has have how i if in into is it its me"
@@ -10,22 +11,29 @@
     + " your").split(" "));
   const SAME = {example: "sample", examples: "sample"};
   const SAID = [[/per[- ](sample|example) gradients?/gi, "$& row"], [/temporal[- ]difference/gi, "$& td"]];
-  const WEIGHTS = {title: 4, about: 4, heading: 4, words: 1, code: 0.3};
+  const WEIGHTS = {title: 4, about: 4, heading: 4, words: 1, folded: 1, code: 0.3};
   const ERRORS = 1.2, LOOKED_UP = 0.5, PAGE = 1.5, NEXT = 0.5;  // a page's next place counts less than its first
   const stemmer = new Stemmer();
   const stem = (word) => /^[a-z]+$/.test(word) ? stemmer.stemWord(SAME[word] ?? word) : word;
+  const UNFOUND = /‹[^›]*›/g;
   const HAN = /\p{Script=Han}/u;
   const RUN = /(\p{Script=Han}+|(?:(?!\p{Script=Han})[\p{L}\p{N}_])+)/u;
   const twos = (run) => HAN.test(run) && run[1] ? [...run].slice(1).map((c, i) => run[i] + c) : [run];
   const split = (text) => text.toLowerCase().replace(/[’']/g, "").split(RUN).filter((_, i) => i % 2).flatMap(twos);
-  const words = (text) => split(text).filter((word) => !PASSING.has(word)).flatMap((word) =>
-    word.includes("_") ? [word, ...word.split("_").filter(Boolean)] : [word]).map(stem);
-  const pairs = (text) => split(text).map(stem).map((word, i, all) => `${all[i - 1]} ${word}`).slice(1);
+  // A name of two words, such as BatchNorm, weight_norm or DataLoader, is the two words, and the other way round.
+  const parts = new Map();
+  const isPart = (part) => part?.length > 2 && /^[a-z]+$/.test(part) && part !== "per" && !PASSING.has(part);
+  const words = (text) => split(text).filter((word) => !PASSING.has(word)).flatMap((word, i, all) => {
+    const two = parts.get(word) ?? word.split("_").filter(Boolean);
+    const whole = [word.replace("_", ""), `${word}${all[i + 1]}`].filter((one) => one !== word && parts.has(one));
+    return [word, ...two[0] === word ? [] : two, ...whole];
+  }).map(stem);
+  const pairs = (text) => split(text).flatMap((word) => parts.get(word.replace("_", "")) ?? [word]).map(stem).map((word, i, all) => `${all[i - 1]} ${word}`).slice(1);
   const index = new MiniSearch({
     idField: "place",
     fields: [...Object.keys(WEIGHTS), "pairs"],
     storeFields: ["title", "heading", "words", "shown", "explains"],
-    extractField: (entry, field) => field === "pairs" ? `${entry.heading ?? ""} . ${entry.words ?? ""}` : entry[field],
+    extractField: (entry, field) => (field === "pairs" ? `${entry.heading ?? ""} . ${entry.words ?? ""} . ${entry.folded ?? ""}` : entry[field] ?? "").replace(UNFOUND, "…"),
     tokenize: (text, field) => (field === "pairs" ? pairs : words)(text),
     processTerm: (term) => term,
   });
@@ -35,11 +43,22 @@
   const isShown = (place, chinese) => place.startsWith("zh/") === chinese || chinese && !inChinese.has(`zh/${pageOf(place)}`);
   for (const page of bookPlaces.filter(({title}) => title)) {
     const inside = bookPlaces.filter(({place}) => place.startsWith(`${page.place}#`));
-    for (const field of inside.length ? ["heading", "words"] : []) page[field] = inside.map((one) => one[field]).join(" . ");
+    for (const field of inside.length ? ["heading", "words", "folded"] : []) page[field] = inside.map((one) => one[field]).join(" . ");
   }
   // A word that no page has stands for those that begin with it, or else for those that differ
   // from it in one letter, or in two that changed places.
-  const vocabulary = new Set(bookPlaces.flatMap((entry) => split(Object.values(entry).join(" "))));
+  const vocabulary = new Set(bookPlaces.flatMap((entry) => split(Object.values(entry).join(" ").replace(UNFOUND, "…"))));
+  for (const entry of bookPlaces.filter(({title}) => !title)) {
+    const text = Object.values(entry).join(" ");
+    for (const [whole] of text.matchAll(/[A-Z][A-Za-z]+|[a-z]+_[a-z]+/g)) {
+      const two = whole.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g).map((part) => part.toLowerCase());
+      if (two.length === 2 && two.every(isPart)) parts.set(two.join(""), two);
+    }
+    split(text).forEach((word, i, all) => {
+      const two = [word, all[i + 1]];
+      if (vocabulary.has(two.join("")) && two.every(isPart)) parts.set(two.join(""), two);
+    });
+  }
   const isTypo = (a, b) => {
     let i = 0, j = 0;
     while (i < a.length && a[i] === b[i]) i++;
@@ -48,7 +67,7 @@
     return x.length < 2 && y.length < 2 || x.length === 2 && x[1] + x[0] === y;
   };
   const meant = (word) => {
-    if (vocabulary.has(word) || word.length < 4) return [word];
+    if (vocabulary.has(word) || parts.has(word) || word.length < 4) return [word];
     // A name of a program is meant by its beginning, "per_s", and not by its first word.
     const begun = [...vocabulary].filter((other) => other.startsWith(word) && other.includes("_") === word.includes("_")).slice(0, 9);
     return begun.length ? begun : [...vocabulary].filter((other) => isTypo(word, other));
@@ -115,7 +134,7 @@
   });
   // About as much of a text as fits two lines, from the sentence on that has most of the words.
   const excerpt = (text, terms) => {
-    const sentences = text.split(/(?<=[.?!:]) |(?<=[。？！])/);
+    const sentences = text.replace(/[‹›]/g, "").split(/(?<=[.?!:]) |(?<=[。？！])/);
     const most = HAN.test(text) ? 90 : 200;
     const known = sentences.map((one) => words(one).filter((word) => terms.includes(word)).length - (one.includes("…") ? 0.5 : 0));
     const said = sentences.slice(Math.max(0, known.indexOf(Math.max(...known)))).join(" ");

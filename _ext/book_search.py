@@ -6,6 +6,7 @@ script, not as data, so that the search also works in a book opened from a folde
 
 import json
 import re
+from html import unescape
 from pathlib import Path
 
 from book_sharing import settings
@@ -20,6 +21,32 @@ WHOLES = nodes.TextElement, addnodes.pending_xref, addnodes.desc_signature
 # What nobody types: long formulas, what a cell prints, and what is no text, as of a picture.
 LEFT_OUT = nodes.math_block, nodes.raw, nodes.comment, nodes.substitution_definition, nodes.image
 LEFT_OUT += addnodes.toctree, addnodes.index, addnodes.desc_parameterlist, nodes.topic
+LOWERED = str.maketrans("0123456789+-=ijknoxaeht", "₀₁₂₃₄₅₆₇₈₉₊₋₌ᵢⱼₖₙₒₓₐₑₕₜ")
+RAISED = str.maketrans("0123456789+-=ijkntTde", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼ⁱʲᵏⁿᵗᵀᵈᵉ")
+NAMES = {
+    "cdot": "·",
+    "top": "T",
+    "varepsilon": "ε",
+    "sqrt": "√",
+    "tfrac12": "½",
+    "le": "≤",
+    "ge": "≥",
+}
+NAMES |= dict.fromkeys(("operatorname", "text", "mathrm", "big"), "")
+NAMES |= {name: name for name in ("log", "ln", "tanh", "min", "max")}
+
+
+def plain(tex: str) -> str:
+    """Return a short formula in letters of Unicode, or an ellipsis if there are none for it."""
+
+    def moved(found: re.Match) -> str:
+        text, letters = found[2] or found[3], LOWERED if found[1] == "_" else RAISED
+        return text.translate(letters) if all(ord(c) in letters for c in text) else found[0]
+
+    name = lambda found: NAMES.get(found[1], unescape(f"&{found[1]};"))  # noqa: E731
+    said = re.sub(r"\\(tfrac12|[A-Za-z]+)", name, tex)
+    said = re.sub(r"([_^])(?:\{([^{}]*)\}|(.))", moved, re.sub(r"\\[,;! ]", " ", said))
+    return "…" if re.search(r"[\\{}&]", said) else said
 
 
 def is_left_out(node: nodes.Node) -> bool:
@@ -42,18 +69,57 @@ def name_of(node: nodes.Node) -> str:
     return "" if ids[0].endswith("-content") else ids[0]
 
 
-def places(doctree: nodes.document, address: str) -> list[dict]:
+def folded(doctree: nodes.document) -> set[nodes.Node]:
+    """Return what a reader unfolds: solutions, answers, and what a Predict box covers."""
+    found = set()
+    for box in doctree.findall(nodes.Element):
+        kinds = box.get("classes", [])
+        is_answer = isinstance(box, nodes.raw) and box.astext().startswith("<details>")
+        if "dropdown" in kinds and "messages" not in kinds:
+            found |= set(box.findall())
+        for after in (
+            box.findall(siblings=True, descend=False) if is_answer or "predict" in kinds else ()
+        ):
+            found |= set(after.findall()) if after is not box else set()
+            if "dropdown" in after.get("classes", []) or after.astext() == "</details>":
+                break
+    return found
+
+
+def cited(env) -> dict[str, str]:
+    """Return {key: first author and year} of the bibliography."""
+    works = env.get_domain("cite").bibdata.data.entries
+    found = {}
+    for key, work in works.items():
+        first, *others = [
+            " ".join(p.last_names).strip("{}") for p in work.persons.get("author", [])
+        ] or [key]
+        found[key] = f"{first}{' et al.' * bool(others)} ({work.fields.get('year', 'undated')})"
+    return found
+
+
+def said_for(link: nodes.Node, works: dict[str, str]) -> str:
+    """Return what an excerpt shows for a link that is left out of the index, between ‹ and ›."""
+    if link.get("refdomain") == "cite":
+        return f"‹{works.get(link['reftarget'], '…')}›" if link["reftype"] == "t" else ""
+    return f"‹{link.astext()}›" if link.get("refexplicit") else ""
+
+
+def places(doctree: nodes.document, address: str, works: dict[str, str]) -> list[dict]:
     """Return a dict for every place of a page: its address, heading, words and code.
 
-    Nodes that are left out of the index are removed from ``doctree``.
+    What is shown but not found stands between ‹ and ›; ``works`` names the cited ones. Nodes that
+    are left out of the index are removed from ``doctree``.
     """
+    hidden = folded(doctree)
     for node in list(doctree.findall(is_left_out)):
         if node.parent is not None:
             within = isinstance(node, addnodes.pending_xref)  # a word of a sentence
-            node.parent.replace(node, nodes.Text("…") if within else [])
+            node.parent.replace(node, nodes.Text(said_for(node, works)) if within else [])
     for formula in list(doctree.findall(nodes.math)):
-        said = formula.astext()
-        formula.parent.replace(formula, nodes.Text("…" if re.search(r"[\\{^_]", said) else said))
+        said = plain(formula.astext())
+        of_words = said == formula.astext() or said == "…"
+        formula.parent.replace(formula, nodes.Text(said if of_words else f"‹{said}›"))
     found: dict[str, dict] = {}
     for block in doctree.findall(nodes.TextElement):
         inside = isinstance(block.parent, WHOLES)
@@ -62,11 +128,14 @@ def places(doctree: nodes.document, address: str) -> list[dict]:
             place = place.parent
         if (name := name_of(place)) == "":
             continue
-        mine = found.setdefault(name, dict.fromkeys(("heading", "words", "code"), ""))
+        mine = found.setdefault(name, dict.fromkeys(("heading", "words", "folded", "code"), ""))
         mine["place"] = f"{address}#{name}"
         is_name = isinstance(block, HEADINGS) and not mine["heading"]
-        kind = "code" if isinstance(block, nodes.literal_block | nodes.doctest_block) else "words"
-        said = " ".join(block.astext().split())
+        is_code = isinstance(block, nodes.literal_block | nodes.doctest_block)
+        kind = "code" if is_code else "folded" if block in hidden else "words"
+        said = re.sub(r" (?=[,.;:)](?: |$))", "", " ".join(block.astext().split()))
+        if isinstance(block.parent, nodes.entry) and said[-1:] not in (*".,;:?!", ""):
+            said += "." if block.parent is block.parent.parent[-1] else ","
         mine["heading" if is_name else kind] += said if is_name else f"{said} "
     return [mine for name, mine in found.items() if name != "sources"]
 
@@ -76,7 +145,7 @@ def finish(app, exception) -> None:
     if exception or app.builder.format != "html":
         return
     root, language = Path(app.srcdir), app.config.language
-    known, found = settings(root), []
+    known, works, found = settings(root), cited(app.env), []
     for name in sorted(app.env.found_docs):
         said = [known.get(name, {}).get(key, "") for key in ("description", "search")]
         about = [translated(root, language, text) for text in said]
@@ -89,7 +158,7 @@ def finish(app, exception) -> None:
         page["explains"] = known.get(name, {}).get("explains", "")
         found.append(page | heading)
         if is_here:
-            found += places(app.env.get_doctree(name), place)
+            found += places(app.env.get_doctree(name), place, works)
     write(Path(app.outdir), found)
 
 

@@ -7,7 +7,7 @@
     for (const part of box.querySelectorAll?.("pre, div.math, mjx-container") ?? [])
       if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
     for (const formula of box.querySelectorAll?.("mjx-container[display=true]") ?? []) fits.observe(formula);
-    for (const formula of box.querySelectorAll?.(".margin mjx-container") ?? []) formula.tabIndex = -1;
+    for (const formula of box.querySelectorAll?.(".beside mjx-container") ?? []) formula.tabIndex = -1;
   };
   // A formula that is wider than its box says so.
   const fits = new ResizeObserver((all) => all.forEach(({target: e}) => e.classList.toggle("wide", e.scrollWidth > e.clientWidth + 1)));
@@ -112,13 +112,21 @@
   const explain = () => {
     const card = made("div", {className: "meaning", role: "tooltip", hidden: true});
     let shown = null, timer = 0;
-    const notes = new Map([...document.querySelectorAll("article .margin[data-of]")].map((e) => [e.dataset.of, e]));
+    const notes = new Map([...document.querySelectorAll("article .beside")].map((e) => [e.dataset.of, e]));
     const hide = () => {
       shown = null;
       card.hidden = true;
       for (const note of notes.values()) note.classList.remove("lit");
     };
-    // What the note in the margin says, its formulas as well; a note in sight says it itself.
+    // A title with its \(formulas\) and `code`.
+    const typeset = (text) => text.split(/(\\\(.*?\\\)|`.*?`)/).map((part, i) =>
+      !(i % 2) ? part : part[0] === "`" ? made("code", {textContent: part.slice(1, -1)}) : made("span", {className: "math", textContent: part}));
+    const place = (link) => {
+      const at = link.getClientRects()[0];
+      card.style.left = `${Math.max(8, Math.min(at.left, root.clientWidth - card.offsetWidth - 8)) + scrollX}px`;
+      card.style.top = `${at.bottom + scrollY + 6}px`;
+    };
+    // A note in sight in the margin says it itself.
     const show = (link, tapped) => {
       hide();
       clearTimeout(timer);
@@ -129,16 +137,16 @@
         note.classList.add("lit");
         return;
       }
-      const formulas = note?.querySelector(".math") && [...note.querySelector(":scope > span").cloneNode(true).childNodes];
-      card.replaceChildren(...(formulas || [link.dataset.about]), ...(tapped ? [made("a", {href: link.href, textContent: say`Go there`})] : []));
+      window.MathJax?.typesetClear?.([card]);
+      card.replaceChildren(...typeset(link.dataset.about), ...(tapped ? [made("a", {href: link.href, textContent: say`Go there`})] : []));
       card.hidden = false;
-      const at = link.getClientRects()[0];
-      card.style.left = `${Math.max(8, Math.min(at.left, root.clientWidth - card.offsetWidth - 8)) + scrollX}px`;
-      card.style.top = `${at.bottom + scrollY + 6}px`;
+      place(link);
+      if (card.querySelector(".math")) window.MathJax?.typesetPromise?.([card]).then(() => shown === link && place(link));
     };
     const later = () => { timer = setTimeout(hide, 250); };
     for (const link of document.querySelectorAll("article a.reference[title]")) {
-      link.dataset.about = link.ariaDescription = link.title;
+      link.dataset.about = link.title;
+      link.ariaDescription = link.title.replace(/\\[()]|[`\\{}]/g, "");
       link.removeAttribute("title");
       link.addEventListener("pointerenter", ({pointerType}) => pointerType === "mouse" && show(link));
       link.addEventListener("pointerleave", ({pointerType}) => pointerType === "mouse" && later());
@@ -200,6 +208,7 @@
   // The contents of the page mark the section that is read: the last that begins in the upper third
   // of the window, or further down near the end, where none can come so high; after a click, the one
   // asked for. The theme marks what comes into sight, also what leaves below.
+  // They stand open, above the first note of the margin, and fold while another, or a wide figure, is beside them.
   const contents = document.getElementById("pst-page-toc-nav");
   contents?.removeAttribute("id");  // by which the theme would find it
   const markSection = () => {
@@ -217,6 +226,24 @@
       }
       for (const entry of contents.querySelectorAll("li")) entry.classList.toggle("active", entry.contains(now ?? null));
     };
+    const column = contents.closest(".bd-sidebar-secondary");
+    const [first] = document.querySelectorAll("article .beside");
+    const fold = () => {
+      const {top, left} = column.getBoundingClientRect(), end = top + column.scrollHeight;
+      column.classList.toggle("hide", [...document.querySelectorAll("article :is(.beside, .live-wide)")].some((e) => {
+        const box = e.getBoundingClientRect();
+        return box.height && box.right > left && box.top < end && box.bottom > top;
+      }));
+    };
+    const makeRoom = () => {
+      first?.style.removeProperty("margin-block-start");
+      const missing = first ? column.scrollHeight + 16 - first.getBoundingClientRect().top - scrollY : 0;
+      if (missing > 0 && missing < 400) first.style.marginBlockStart = `${missing + parseFloat(getComputedStyle(first).marginBlockStart)}px`;
+      fold();
+    };
+    addEventListener("scroll", fold, {passive: true});
+    addEventListener("resize", makeRoom, {passive: true});
+    makeRoom();
     const ask = () => { asked = location.hash; mark(); };
     for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(kind, () => { asked = null; }, {passive: true});
     addEventListener("hashchange", ask);

@@ -24,6 +24,12 @@ def test_the_fisher_is_gauss_newton_for_any_logits(rows):
     assert np.allclose(fisher, np.einsum("ncv,ncd,ndw->vw", J, bracket, J) / 20, atol=1e-14)
 
 
+def test_the_rows_of_a_sample_average_to_zero(rows):
+    p, _, g = rows
+    assert np.abs(g).max() > 1
+    assert np.abs(np.einsum("nc,ncw->nw", p, g)).max() < 1e-14
+
+
 def test_only_drawn_labels_let_a_batch_be_mended_by_its_size(rows):
     """Average over all outcomes of a batch of two, weighted by their probabilities."""
     p, _, g = rows

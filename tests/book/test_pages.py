@@ -1,6 +1,7 @@
 """Every page of the built book in a browser: on a wide screen, on a phone and in print."""
 
 import gzip
+import re
 import shutil
 import subprocess
 from functools import cache
@@ -315,7 +316,7 @@ BESIDE = """(down) => {
   scrollBy({top: box.getBoundingClientRect().top - down, behavior: "instant"});
   return new Promise((done) => setTimeout(() => {
     const a = box.getBoundingClientRect();
-    const meets = [...document.querySelectorAll("div.margin, .page-toc .nav-link")].filter((e) => {
+    const meets = [...document.querySelectorAll("div.beside, .page-toc .nav-link")].filter((e) => {
       const b = e.getBoundingClientRect();
       return e.checkVisibility({opacityProperty: true, visibilityProperty: true}) && b.width
         && a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
@@ -551,7 +552,7 @@ def test_a_term_says_what_it_means_on_hover_with_the_keys_and_at_a_tap(chromium,
     before, about = page.url, link.get_attribute("data-about")
     for show in (link.hover, link.tap):
         show()
-        assert meaning.inner_text().startswith(about)
+        assert meaning.inner_text().startswith(about.replace("`", ""))
         page.keyboard.press("Escape")
         assert not meaning.is_visible()
     assert page.url == before
@@ -561,8 +562,66 @@ def test_a_term_says_what_it_means_on_hover_with_the_keys_and_at_a_tap(chromium,
     context.close()
 
 
+@pytest.mark.parametrize(
+    "name", ["17_gram.html#term-Gram-matrix", "15_influence.html#term-leverage"]
+)
+def test_a_meaning_with_a_formula_is_typeset_on_hover_with_the_keys_and_at_a_tap(
+    chromium, address, name
+):
+    name, term = name.split("#")
+    context = chromium.new_context(viewport=PHONE, has_touch=True)
+    page = context.new_page()
+    page.goto(f"{address}/chapters/{name}")
+    settle(page)
+    link, meaning = page.locator(f"article p a[href$={term}]").first, page.locator(".meaning")
+    for show in (link.hover, link.tap, link.focus):
+        if show == link.focus:
+            page.keyboard.press("Tab")
+        show()
+        meaning.locator("mjx-container").first.wait_for()
+        assert not re.search(r"[\\^_`$]", meaning.inner_text())
+        box = meaning.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= PHONE["width"]
+        page.keyboard.press("Escape")
+        page.mouse.move(0, 0)
+    context.close()
+
+
+COLUMN = """() => {
+  const column = document.querySelector(".bd-sidebar-secondary");
+  const c = column.getBoundingClientRect();
+  const end = c.top + column.scrollHeight;
+  const beside = [...document.querySelectorAll("article :is(.beside, .live-wide)")].some((e) => {
+    const b = e.getBoundingClientRect();
+    return b.height && b.right > c.left && b.top < end && b.bottom > c.top;
+  });
+  const {opacity} = getComputedStyle(column.querySelector(".page-toc"));
+  return [column.classList.contains("hide"), beside, opacity];
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 1600])
+def test_the_contents_stand_open_at_first_and_fold_for_what_is_beside_them(
+    chromium, address, width
+):
+    page, folded = chromium.new_page(viewport={"width": width, "height": 800}), 0
+    for name in (name for name in pages() if name.startswith("chapters/")):
+        page.goto(f"{address}/{name}")
+        settle(page)
+        assert page.evaluate(COLUMN) == [False, False, "1"], name
+        for top in range(200, 2000, 300):
+            page.evaluate(f"scrollTo({{top: {top}, behavior: 'instant'}})")
+            page.wait_for_timeout(60)
+            hides, beside, _ = page.evaluate(COLUMN)
+            assert hides == beside, (name, top)
+            folded += hides
+    assert folded > 10
+    page.close()
+
+
 NOTES = """() => {
-  const notes = [...document.querySelectorAll("article div.margin")];
+  const notes = [...document.querySelectorAll("article div.beside")];
   const shown = notes.filter((e) => e.checkVisibility());
   const edge = document.querySelector("article p").getBoundingClientRect().right;
   const boxes = shown.map((e) => e.getBoundingClientRect());
@@ -582,21 +641,21 @@ def test_terms_and_sources_stand_in_the_margin_where_there_is_one(chromium, addr
     links = page.locator("article section > p a[data-about]")
     targets = {link.get_attribute("href") for link in links.all()}
     targets = {target for target in targets if "reference/api" not in target}
-    assert page.locator("article div.margin[data-of*='reference/api']").count() == 0
+    assert page.locator("article div.beside[data-of*='reference/api']").count() == 0
     found = page.evaluate(NOTES)
     assert found["inside"]
     assert found["apart"]
     assert found["count"] >= len(targets)
     # A formula is typeset as in the glossary; a note in sight needs no second box.
-    notes = page.locator("article div.margin", has=page.locator("mjx-container"))
+    notes = page.locator("article div.beside", has=page.locator("mjx-container"))
     assert name != "01_one_gradient_per_sample" or notes.count()
-    note = page.locator("article div.margin[data-of*=glossary]").first
+    note = page.locator("article div.beside[data-of*=glossary]").first
     link = page.locator(f"article a[href='{note.get_attribute('data-of')}']").first
     link.hover()
     assert not page.locator(".meaning").is_visible()
     assert "lit" in note.get_attribute("class")
     # The contents of the page do not stand behind a note.
-    page.locator("article div.margin").last.evaluate("(e) => e.scrollIntoView({block: 'center'})")
+    page.locator("article div.beside").last.evaluate("(e) => e.scrollIntoView({block: 'start'})")
     page.wait_for_timeout(500)
     assert page.locator(".bd-sidebar-secondary.hide").count() == 1
     for size in (PHONE, {"width": 1100, "height": 800}):

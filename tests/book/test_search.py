@@ -10,7 +10,9 @@ import pytest
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
+import book_search
 from browser import HTML, settle
+from bs4 import BeautifulSoup
 
 from support.error_triggers import TRIGGERS, message
 from support.errors_page import PAGE
@@ -231,7 +233,7 @@ def test_what_is_said_of_a_place_has_no_holes():
     said = (HTML / "_static/book_search.js").read_text("utf-8").partition(";\n")[0]
     places = json.loads(said.removeprefix("const bookPlaces = "))
     words = {place["place"]: place.get("words", "") for place in places if "/errors" not in place}
-    assert "the A-split of …" in words[next(p for p in words if "not-held-fixed" in p)]
+    assert "the A-split of ‹" in words[next(p for p in words if "not-held-fixed" in p)]
     # The words of a link are said once.
     said = {place["place"]: place.get("words", "") for place in places}
     graph = next(text for place, text in said.items() if "does-not-have-a-grad-fn" in place)
@@ -241,6 +243,53 @@ def test_what_is_said_of_a_place_has_no_holes():
     ]
     assert "Rows need B times the memory" in cost
     assert "\\" not in re.sub(r"\\n", "", cost)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("batchnorm", "batch norm", "BatchNorm", "batch_norm"),
+        ("layernorm", "layer norm", "LayerNorm"),
+        ("weight_norm", "weight norm", "weightnorm"),
+        ("dataloader", "data loader", "DataLoader"),
+    ],
+)
+def test_a_name_of_two_words_is_found_however_it_is_written(find, said):
+    (first, *others) = find(said)
+    assert first
+    assert [found for found in others if found != first] == []
+    assert find([re.split("[_ ]|norm|loader", said[0])[0]]) != [first]  # both words count
+
+
+def test_no_answer_and_no_solution_is_shown_of_a_place():
+    """Compare with the sentences that begin the answers and solutions of the pages."""
+    places, said, answers = book_search.written(HTML), {}, 0
+    for place in places:
+        page = place["place"].partition("#")[0]
+        said[page] = said.get(page, "") + place.get("words", "")
+        assert not re.search(r"\([a-e]\)\. (Not|The average)", place.get("words", ""))
+    for path in sorted((HTML / "chapters").glob("*.html")):
+        soup = BeautifulSoup(path.read_text("utf-8"), "html.parser")
+        for fold in soup.select("article .dropdown p:not(.admonition-title), .live details p"):
+            first = " ".join(str(fold.contents[0].get_text()).split())
+            if len(first) > 40:
+                answers += 1
+                assert first.replace("’", "'")[:40] not in said[f"chapters/{path.name}"].replace(
+                    "’", "'"
+                )
+    assert answers > 30
+    assert any("The average is" in place.get("folded", "") for place in places)
+
+
+def test_a_table_says_what_its_cells_say():
+    places = {place["place"]: place.get("words", "") for place in book_search.written(HTML)}
+    update = next(
+        text for name, text in places.items() if "05_td0.html#what-is-the-update" in name
+    )
+    assert "‹δ s›" in update
+    assert "…" not in update
+    assert book_search.plain(r"\|g\|\dots") == "…"
+    assert book_search.plain(r"\tfrac12\delta^2 \cdot g_i") == "½δ² · gᵢ"
 
 
 @pytest.mark.parametrize("served", [True, False])
