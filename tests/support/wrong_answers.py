@@ -284,6 +284,18 @@ WRONG = {
             "late_trace = lambda slopes, deltas, gamma, lam: np.tensordot(deltas, slopes, 1)",
             "turn",
         ),
+        (
+            LATE.format("z = gamma * lam * z + slope; update = update + delta * z").replace(
+                "zip(slopes", "zip(slopes[:5]"
+            ),
+            "your turn",
+        ),
+        (
+            LATE.format("z = gamma * lam * z + slope; update = update + delta * z").replace(
+                "return update", "return update.T"
+            ),
+            "your turn",
+        ),
     ],
     "815c419f": [
         (ONLINE.format("0", "0", "v_next"), "your turn"),
