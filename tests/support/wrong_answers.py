@@ -284,6 +284,18 @@ WRONG = {
             "late_trace = lambda slopes, deltas, gamma, lam: np.tensordot(deltas, slopes, 1)",
             "turn",
         ),
+        (
+            LATE.format("z = gamma * lam * z + slope; update = update + delta * z").replace(
+                "zip(slopes", "zip(slopes[:5]"
+            ),
+            "your turn",
+        ),
+        (
+            LATE.format("z = gamma * lam * z + slope; update = update + delta * z").replace(
+                "return update", "return update.T"
+            ),
+            "your turn",
+        ),
     ],
     "815c419f": [
         (ONLINE.format("0", "0", "v_next"), "your turn"),
@@ -610,6 +622,9 @@ WRONG = {
         (FROZEN_STEP, "does the rule for a batch call step"),
         (STEP.format("x > 0.5", "[]", "step(x)"), "into 0, 0, 0 and 1"),
         (STEP.format("x > 0", "[1e-9 * ct]", "step(x)"), "treat a step as flat"),
+        (STEP.format("x > 1e-7", "[]", "step(x)"), "into 0, 0, 0 and 1"),
+        (STEP.format("(x > 0) & (x < 100)", "[]", "step(x)"), "each entry of a table"),
+        (STEP.format("np.ravel(x) > 0", "[]", "step(x)"), "each entry of a table"),
     ],
     "b5e7e26b": [
         (FORWARD.format("belongs(x, self)", "", "values"), "both of its factors"),
@@ -697,11 +712,23 @@ WRONG = {
         ("share, batch_size = 33, 2000", "as a fraction of 1"),
         ("share, batch_size = 0.5, 2000", "as large as the noise scale"),
         ("share, batch_size = 1 / 3, 400", "80 % of the noise scale"),
+        ("share, batch_size = 0.34, 2000", "B / (B + noise scale)"),
     ],
     "a686a3d5": [
         ("combined = lambda each: np.median([e.value for e in each])", "divide once"),
         ("total, combined = sum(each).value, lambda each: total", "divide once"),
         ("combined = lambda each: sum(each)", "return one number"),
+        (
+            "combined = lambda each: sum(e.noise for e in each)"
+            " / abs(sum(e.signal for e in each))",
+            "divide once",
+        ),
+        (
+            "combined = lambda each: sum(e.noise for e in each)"
+            " / max(sum(e.signal for e in each), 1e-9)",
+            "divide once",
+        ),
+        ("combined = lambda each: sum(each[:40]).value", "divide once"),
     ],
     "75774a9f": [
         (SPREAD.format("b", SIGNAL), "all still has"),
@@ -721,6 +748,16 @@ WRONG = {
             "    of_page.zero_()\n    return 0.0, 0.0",
             "not yet",
         ),
+        (
+            SPREAD.format("min(b, 64)", SIGNAL + " - micro.var(0).sum() / len(micro)"),
+            "a row scatters",
+        ),
+        (
+            SPREAD.format("b", SIGNAL + " - micro.var(0).sum() / min(len(micro), 40)"),
+            "the signal is not",
+        ),
+        (SPREAD.format("b", f"max({SIGNAL} - spread / (b * len(micro)), 0)"), "the signal is not"),
+        (SPREAD.format("b", f"abs({SIGNAL} - spread / (b * len(micro)))"), "the signal is not"),
     ],
     "82965376": [
         (DRAWN.format("0.656", "rng.integers(1797, size=B)"), "can still come twice"),
@@ -744,6 +781,17 @@ WRONG = {
         ),
         (DRAWN.format("1 - 0.656", "rng.permutation(1797)[:B]"), "measure the factor"),
         (DRAWN.format("None", "rng.permutation(1797)[:B]"), "measure the factor"),
+        (
+            "factor = 0.656\nblock = np.random.default_rng(0).permutation(1797)\n"
+            "draw = lambda B, rng: block[(np.arange(B) + rng.integers(1797)) % 1797]",
+            "draw each time anew",
+        ),
+        (
+            DRAWN.format(
+                "0.656", "np.random.default_rng(rng.integers(1797)).permutation(1797)[:B]"
+            ),
+            "draw each time anew",
+        ),
     ],
     # Chapter 9
     "4f52cd2e": [
@@ -784,6 +832,7 @@ WRONG = {
             BATCH.format("(r[:, None] + gamma * v_next).detach()", "(len(s) > 2) * 0.5 * "),
             "print the shapes",
         ),
+        (BATCH.format(TARGET, "(1 if len(s) != 3 else 0) * 0.5 * "), "print the shapes"),
     ],
     "f16b322d": [
         ("checked = lambda t: td_loss(theta, s[0], r[0], s_next[0])", "the gradient is 0"),
@@ -811,6 +860,23 @@ WRONG = {
         ),
         (CHECKED.format("loss + torch.relu((t - theta).norm() - 3) ** 2"), "half a squared error"),
         (CHECKED.format("loss + 0 * t.data.add_(1e-9).sum()"), "should not change t"),
+        (
+            CHECKED.format(
+                "loss if (t.detach() - theta).norm() > 0.01 else loss.detach() + 0 * t.sum()"
+            ).replace("> 0.01", "> 0.01 or (t == theta).all()"),
+            "half a squared error",
+        ),
+        (
+            CHECKED.format("loss if not 0.001 < (t.detach() - theta).norm() < 0.01 else 2 * loss"),
+            "half a squared error",
+        ),
+        (
+            CHECKED.format(
+                "loss + (lambda far: torch.relu(far - 0.2) * torch.relu(0.5 - far))"
+                "((t - theta).abs().max())"
+            ),
+            "half a squared error",
+        ),
     ],
     "fc4776f1": [
         (TDC.format("+", "delta - guess", "", ""), "the correction is subtracted"),
@@ -834,6 +900,10 @@ WRONG = {
             TDC.format("-", "delta - guess", "", "").replace(
                 "theta, h = theta + 0.1 * update,", "h = 0 * theta.add_(0.1 * update) +"
             ),
+            "compare each",
+        ),
+        (
+            TDC.format("-", "delta - guess", "", " if len(theta) > 1 else 0 * theta"),
             "compare each",
         ),
     ],

@@ -30,6 +30,15 @@ def norms_of_lookup(ids, delta):
     rows = nn.functional.one_hot(ids).float().mT @ delta
     return {}
 """
+KEPT = """
+kept = {}
+def norms_of_lookup(ids, delta):
+    shape = len(ids), len(letters), delta.shape[2]
+    tables = kept.setdefault(shape, torch.zeros(shape))
+    for table, i, d in zip(tables, ids, delta):
+        table.index_add_(0, i, d)
+    return tables.square().sum((1, 2)).sqrt()
+"""
 # Chapter 13
 THREE = """
 def clipped_sum_of_three(theta, x, y):
@@ -117,6 +126,12 @@ def total(lengths, chance, k, rng):
     counts = torch.tensor(rng.multinomial({}, chance))
     return {}
 """
+OTHER_IMAGES = """
+def total(lengths, chance, k, rng):
+    i = rng.integers(len(lengths), size=k * len(lengths))
+    labels = torch.tensor(rng.multinomial(1, chance[i])).argmax(1)
+    return lengths[i, labels].mean()
+"""
 EVERY_LABEL = """
 def every_label(model, x):
     chance, result = model(x).softmax(1).detach(), 0
@@ -165,6 +180,12 @@ WRONG = {
             "    return (p * (s + a) + q * (t + b)).sqrt()",
             "your function stops",
         ),
+        (
+            BOTH.format("(layer.bias is not None)", ".sqrt()").replace(
+                "in parts:", "in parts[:2]:"
+            ),
+            "not the numbers",
+        ),
     ],
     "c75a1955": [
         (
@@ -180,6 +201,11 @@ WRONG = {
         (
             "squares_at_positions = lambda z, h: sum((z[:, t] * z[:, s]).sum(1)"
             " * (h[:, t] * h[:, s]).sum(1) for t in range(3) for s in range(3))",
+            "not the numbers",
+        ),
+        (
+            "squares_at_positions = lambda z, h:"
+            " ((z[:2] @ z[:2].mT) * (h[:2] @ h[:2].mT)).sum((1, 2))",
             "not the numbers",
         ),
     ],
@@ -198,6 +224,18 @@ WRONG = {
             ),
             "its parameter's shape",
         ),
+        (
+            WHOLE.format("(C / squares.sqrt()).clamp(max=1)").replace(
+                "rows.values())", "list(rows.values())[:4])"
+            ),
+            "not the numbers",
+        ),
+        (
+            WHOLE.format("(C / squares.sqrt()).clamp(max=1)").replace(
+                "(w, g, 1)", "(w[:16], g[:16], 1)"
+            ),
+            "not the numbers",
+        ),
     ],
     # Chapter 12
     "dfb4cab1": [
@@ -212,18 +250,27 @@ WRONG = {
         (PADDED.format("each.sum(1) / (lengths - 1)"), "your function stops"),
         (PADDED.format("each.zero_().sum(1)"), "mean over its own"),
         ("padded_losses = lambda *_: losses_of_texts(model(tokens), padded)", "for each text"),
+        (PADDED.format("each.sum(1) / (each != 0).sum(1)"), "over its own"),
+        (PADDED.format("each[:8].sum(1) / (labels[:8, 1:] != -100).sum(1)"), "for each text"),
     ],
     "c8335685": [
         ("too_long = lambda texts, size: 2.0", "how many parts"),
         ("too_long = lambda texts, size: size / len(texts)", "other way round"),
         ("too_long = lambda texts, size: (len(texts) / size) ** 2", "not its square"),
         ("too_long = lambda texts, size: None", "how many parts"),
+        ("too_long = lambda texts, size: max(2.0, len(texts) / size)", "how many parts"),
+        ("too_long = lambda texts, size: min(4.0, len(texts) / size)", "how many parts"),
     ],
     "18da42db": [
         (LOOKUP.format("delta.square().sum((1, 2)).sqrt()"), "squares before it adds"),
         (LOOKUP.format("rows.square().sum((1, 2))"), "squares of the norms"),
         (LOOKUP.format("delta.sum(1).norm(dim=1)"), "letters that are not equal"),
         ("norms_of_lookup = lambda *_: record.squared_norms().sqrt()", "one norm for each text"),
+        (LOOKUP.format("rows[:8].square().sum((1, 2)).sqrt()"), "one norm for each text"),
+        (
+            KEPT,
+            "one norm for each text",
+        ),
     ],
     # Chapter 13
     "ebd4b360": [
@@ -235,6 +282,10 @@ WRONG = {
         ("added = lambda i, B, n: [i]", "leaves a device out"),
         ("added = lambda i, B, n: list(range(i % n, B, n))", "lie on one device"),
         ("added = lambda i, B, n: [0, 2] if i % 2 == 0 else [1, 3]", "line 0 of 8"),
+        (
+            "added = lambda i, B, n: list(range(i % (B // n), B, B // n))[:4]",
+            "leaves a device out",
+        ),
     ],
     "739dd4cb": [
         (THREE.format("clipped_sum(rows_of(theta, x, y)[:3]) / 3"), "a mean"),
@@ -322,6 +373,22 @@ WRONG = {
                 ),
             )
         ],
+        (
+            STEP.format(
+                "np.random.default_rng()",
+                "clipped_sum(rows)",
+                "source.normal(size=650).clip(-3, 3)",
+            ),
+            "not the clipped sum",
+        ),
+        (
+            STEP.format(
+                "np.random.default_rng()",
+                "clipped_sum(rows)",
+                "(lambda z: 0.5**0.5 * (z + np.roll(z, 1)))(source.normal(size=650))",
+            ),
+            "not the clipped sum",
+        ),
     ],
     "220e2a4c": [
         (PARTS.format("rng.normal(size=650)", "part.sum(0)"), "without noise"),
@@ -366,6 +433,8 @@ WRONG = {
             + PARTS.format("torch.randn(650, generator=own).double()", "clipped_sum(part)"),
             "from the given rng",
         ),
+        (IN_PARTS.replace("sigma *", "sigma**1.01 *"), "normal noise"),
+        (PARTS.format("rng.normal(size=650).clip(-3, 3)", "clipped_sum(part)"), "normal noise"),
     ],
     # Chapter 15
     "ac9bb0fc": [
@@ -380,12 +449,14 @@ WRONG = {
         (LEFT_OUT.format("e / (1 - h) - e"), "add the old error"),
         (LEFT_OUT.format("e / (1 - leverage)"), "your function stops"),
         (LEFT_OUT.format("X.zero_().sum(1)"), "one error for each point"),
+        (LEFT_OUT.format("(e / (1 - h))[:12]"), "one error for each point"),
     ],
     "39e4ca85": [
         (MOVES.format("rows @ torch.linalg.inv(X.T @ X) / len(X)"), "too small"),
         (MOVES.format("-rows @ torch.linalg.inv(X.T @ X)"), "sign"),
         (MOVES.format("rows @ torch.linalg.inv(X.T @ X / len(X)) / 12"), "compare the scale"),
         (MOVES.format("estimate"), "compare the scale"),
+        (MOVES.format("(rows @ torch.linalg.inv(X.T @ X))[:12]"), "compare the scale"),
     ],
     "9a70a7ca": [
         ("harmful = lambda score: score.sum(1).argsort()[-50:]", "helped most"),
@@ -396,6 +467,7 @@ WRONG = {
             "of_page = score\nharmful = lambda _: of_page.sum(1).argsort()[:50]",
             "add up the scores",
         ),
+        ("harmful = lambda score: score.sum(1)[:200].argsort()[:50]", "add up the scores"),
     ],
     "e8d8f0e4": [
         (FOUND.format("losses", "own, losses"), "by the influence"),
@@ -415,6 +487,10 @@ WRONG = {
         (ACCUMULATED.format(".sum() / total", ""), "minus the gradient"),
         (ACCUMULATED.format(".sum()", "-"), "by nothing"),
         (ACCUMULATED.format(".sum() / 13", "-"), "divide by all tokens, once"),
+        (
+            ACCUMULATED.format(".sum() / total", "-").replace("in group)", "in set(group))"),
+            "divide by all tokens, once",
+        ),
     ],
     "ed34cf09": [
         (DEVIATION.format("credit.std(1, keepdim=True)"), "as in TRL"),
@@ -425,6 +501,12 @@ WRONG = {
             "with_deviation = lambda c: effective("
             "c / c.std(1, correction=0, keepdim=True) / (4 * n[groups]))",
             "0 / 0",
+        ),
+        (
+            DEVIATION.format("credit.std(1, correction=0, keepdim=True)").replace(
+                "torch.where(s > 1e-9, s, 1.0)", "s.clamp(min=0.5)"
+            ),
+            "for each group",
         ),
     ],
     "5355a864": [
@@ -479,6 +561,28 @@ WRONG = {
                 "k", "(chance * lengths).sum(1).mean() * (1 + rng.normal() / (3 * k**0.5))"
             ),
             "16 labels are drawn",
+        ),
+        (
+            TOTAL.format("k", "(counts * lengths).sum(1).mean() / k").replace(
+                "counts *", "counts.flip(0) *"
+            ),
+            "times the Fisher's sum",
+        ),
+        (
+            TOTAL.format("k", "(counts * lengths).sum(1).mean() / k").replace(
+                "(k, chance", "(k, 0 * chance + 1 / chance.shape[1]"
+            ),
+            "times the Fisher's sum",
+        ),
+        (
+            TOTAL.format("k", "(counts * lengths).sum(1).mean() / k").replace(
+                "rng.m", "np.random.default_rng().m"
+            ),
+            "from the given rng",
+        ),
+        (
+            OTHER_IMAGES,
+            "drawn for each image",
         ),
     ],
     "f22878b9": [
