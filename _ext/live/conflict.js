@@ -37,7 +37,7 @@ live.figure("conflict", {
     const scale = Math.min((width - 24) / (2 * LONGEST), 165);
     const [cx, cy] = [width / 2, 30 + LONGEST * scale];
     const at = ([x, y]) => [cx + scale * x, cy - scale * y];
-    const svg = make("svg:svg", {width, height: cy + 46, role: "img", "aria-label": "The rows of two samples as arrows, and their mean; what a step on the mean does to both is said below."});
+    const svg = make("svg:svg", {width, height: cy + 46, role: "group", "aria-label": "The rows of two samples as arrows, and their mean; what a step on the mean does to both is said below."});
     const word = (x, y, text, attributes = {}) => {
       const made = make("svg:text", {x, y, class: "live-name", ...attributes}, text);
       svg.append(made);
