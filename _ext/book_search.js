@@ -165,6 +165,7 @@
   const input = results && document.querySelector(".bd-article-container .bd-search input, main .bd-search input");
   if (!input) return;
   input.value = new URLSearchParams(location.search).get("q") ?? "";
+  if (input.value) results.textContent = say`Searching …`;
   const show = () => window.bookReady.then(() => window.bookShow(input.value, results));
   input.addEventListener("input", show);
   show();

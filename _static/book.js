@@ -273,6 +273,7 @@
   const load = (name) => new Promise((done) => document.head.append(
     made("script", {src: `${root.dataset.content_root}_static/${name}.js`, onload: done})));
   const search = async (input, results, most, within) => {
+    if (!window.bookFind && input.value.trim()) results.textContent = say`Searching …`;  // the texts come first
     loading ??= window.bookShow ? Promise.resolve()
       : ["language_data", "minisearch/minisearch", "book_search"].reduce((before, name) => before.then(() => load(name)), Promise.resolve());
     await loading;

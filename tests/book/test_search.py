@@ -47,6 +47,7 @@ TYPED = {
     "optimizer in backward": "errors|11_",
     "list of losses": "04_|recipes",
     "eligibility": "10_",
+    "notebook gradients": "02_",
     "interference": "10_|17_",
     "pseudo batch REINFORCE": "05_|16_",
     "MindSpore per-sample-gradients": "published_pages|frameworks",
