@@ -271,17 +271,20 @@
   // The search while one types: in its dialog, and in a box for a message on the page of errors.
   let loading = null;
   const load = (name) => new Promise((done) => document.head.append(
-    made("script", {src: `${root.dataset.content_root}_static/${name}.js`, onload: done})));
+    made("script", {src: `${root.dataset.content_root}_static/${name}.js`, async: false, onload: done})));  // run in their order
+  const prepare = () => {
+    loading ??= window.bookShow ? Promise.resolve() : Promise.all(["language_data", "minisearch/minisearch", "book_search"].map(load));
+    return loading;
+  };
   const search = async (input, results, most, within) => {
     if (!window.bookFind && input.value.trim()) results.textContent = say`Searching …`;  // the texts come first
-    loading ??= window.bookShow ? Promise.resolve()
-      : ["language_data", "minisearch/minisearch", "book_search"].reduce((before, name) => before.then(() => load(name)), Promise.resolve());
-    await loading;
+    await prepare();
     await window.bookReady;
     window.bookShow(input.value, results, most, within);
   };
   const searchIn = (input, most, within = "") => {
     const results = made("div", {className: "found", ariaLive: "polite"});
+    input.addEventListener("focus", prepare);
     input.addEventListener("input", () => search(input, results, most, within));
     return results;
   };

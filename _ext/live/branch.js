@@ -58,7 +58,7 @@ live.figure("branch", {
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const [top, gap, pill, apart, two, one] = wide ? [64, 26, 24, 10, 26, 26] : [91, 10, 30, 6, 35, 25];
+    const [top, gap, pill, apart, two, one] = wide ? [72, 26, 24, 10, 26, 26] : [91, 10, 30, 6, 35, 25];
     const panel = (width - gap) / 2;
     const slim = (row) => !wide && row > 1 && row < 6; // two boxes side by side, of two lines each
     const box = (row) => (wide || slim(row) ? (panel - 8) / 2 : row > 1 ? Math.min(panel, 150) : Math.min(100, panel - 52));
