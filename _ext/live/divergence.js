@@ -114,6 +114,8 @@ live.figure("divergence", {
         set(tick, {transform: `translate(0 ${yes ? up(v) : floor})`});
         show(yes);
       });
+      const longest = Math.max(...values.curves.map((curve) => curve.length)); // a curve ends where it leaves the drawing
+      const last = Math.min(state.steps, Math.ceil(1.15 * longest));
       const ends = [[right, up(values.bound), `bound ${written(values.bound).replace(/\.0$/, "")}`]];
       paths.forEach((path, i) => {
         const curve = values.curves[i];
@@ -121,7 +123,7 @@ live.figure("divergence", {
         const points = curve.map((v, n) => [n, v]).filter(([n]) => n % each === 0 || n === curve.length - 1);
         const [[before, v], [n, beyond]] = points.slice(-2);
         if (beyond > HIGH) points[points.length - 1] = [before + (n - before) * Math.log(HIGH / v) / Math.log(beyond / v), HIGH];
-        const drawn = points.map(([n, v]) => [left + (right - left) * n / state.steps, up(v)]);
+        const drawn = points.map(([n, v]) => [left + (right - left) * n / last, up(v)]);
         set(path, {d: `M${drawn.map((point) => point.join(" ")).join("L")}`});
         ends.push([...drawn.at(-1), `\u03b1 = ${fixed(state.alpha / 10 ** i, 2 + i)}`]);
       });
@@ -138,7 +140,7 @@ live.figure("divergence", {
       const over = Math.max(0, ...placed.map(([, y]) => y - floor - 4)); // what would leave the drawing is lifted, with its neighbours
       order.forEach((k, i) => set(names[k], {y: placed[i][1] - (placed[i][1] > floor - 40 ? over : 0)}));
       set(bound, {transform: `translate(0 ${up(values.bound)})`});
-      end.textContent = `${state.steps} steps`;
+      end.textContent = `${last} steps`;
     };
   },
 });
