@@ -14,7 +14,11 @@
   const WEIGHTS = {title: 4, about: 4, heading: 4, words: 1, folded: 1, code: 0.3};
   const ERRORS = 1.2, LOOKED_UP = 0.5, PAGE = 1.5, NEXT = 0.5;  // a page's next place counts less than its first
   const stemmer = new Stemmer();
-  const stem = (word) => /^[a-z]+$/.test(word) ? stemmer.stemWord(SAME[word] ?? word) : word;
+  const stems = new Map();
+  const stem = (word) => {
+    if (!stems.has(word)) stems.set(word, /^[a-z]+$/.test(word) ? stemmer.stemWord(SAME[word] ?? word) : word);
+    return stems.get(word);
+  };
   const UNFOUND = /‹[^›]*›/g;
   const HAN = /\p{Script=Han}/u;
   const RUN = /(\p{Script=Han}+|(?:(?!\p{Script=Han})[\p{L}\p{N}_])+)/u;

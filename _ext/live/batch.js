@@ -60,6 +60,8 @@ live.figure("batch", {
     return `${MEANS} batches of ${size}: their means lie ${fixed(distance)} from the cross, a single row ${fixed(spread)} (root mean square).`;
   },
 
+  found: ({size, again}) => (size === ROWS && again ? "half, with four times the rows" : ""),
+
   build(figure, picture, width, controls) {
     const wide = width >= 560;
     const [high, across, top0] = wide ? [300, Math.min(330, width / 2), 0] : [232, width, 18];

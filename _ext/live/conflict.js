@@ -33,6 +33,8 @@ live.figure("conflict", {
       + (harmed < 0 ? "neither is harmed." : `sample ${harmed + 1} is harmed.`);
   },
 
+  found: ({angle, surgery}, {gains}) => (!surgery && angle === 150 && gains.every((gain) => fate(gain) !== "harmed") ? "a longer row 2" : ""),
+
   build(figure, picture, width, controls) {
     const scale = Math.min((width - 24) / (2 * LONGEST), 165);
     const [cx, cy] = [width / 2, 30 + LONGEST * scale];
@@ -56,7 +58,8 @@ live.figure("conflict", {
     const tip = live.handle(svg, "tip", "tip of row 2", {
       moved: (x, y) => {
         const [right, up] = [(x - cx) / scale, Math.max(0, (cy - y) / scale)];
-        figure.set({second: Math.hypot(right, up), angle: Math.atan2(up, right) * 180 / Math.PI});
+        const angle = Math.atan2(up, right) * 180 / Math.PI;
+        figure.set({second: Math.hypot(right, up), angle: Math.abs(angle - 150) < 4 ? 150 : angle}); // the first angle is easy to keep
       },
       nudged: (right, up) => figure.set({second: figure.state.second + 0.05 * up, angle: figure.state.angle - 2 * right}),
     });

@@ -33,6 +33,8 @@ live.figure("cost", {
       + `Fewest: ${least([row, row, without])}. Least memory: ${least(numbers)}, ${short(Math.min(...numbers))} numbers.`;
   },
 
+  found: (_, {products: [row, , without]}) => (row < without ? "from the crossing on" : ""),
+
   build(figure, picture, width, controls) {
     const wide = width >= 560;
     const [high, left, top] = [wide ? 190 : 98, 34, wide ? 50 : 44];

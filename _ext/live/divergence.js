@@ -57,6 +57,8 @@ live.figure("divergence", {
     return `With ${large}. With ${small}.`;
   },
 
+  found: (_, {curves}) => (curves.every((curve) => curve.at(-1) > HIGH) ? "neither of these two" : ""),
+
   build(figure, picture, width, controls) {
     const [left, top, floor, height] = [40, 28, ...(width < 560 ? [234, 256] : [248, 270])];
     const right = width - 88; // the names stand at the ends of their lines

@@ -27,6 +27,8 @@ live.figure("divisor", {
     return `A token of answer 1 is ${each[0]}, one of answer 2 ${each[1]}. ${compared}`;
   },
 
+  found: ({by, first, second, credit1, credit2}) => (by && first !== second && credit1 < 0 && credit1 === credit2 ? "not with this divisor" : ""),
+
   build(figure, picture, width, controls) {
     const wide = width >= 560;
     const [left, top, high] = [wide ? 110 : 44, 42, wide ? 78 : 70];

@@ -849,9 +849,14 @@ def test_what_changes_an_image_comes_when_asked_for_and_by_keys(opened):
 
 
 REACHED = {  # states that answer the question of a figure, and what is then said
+    "batch": ({"size": 64}, "half, with four times the rows"),
     "branch": ({"first": -0.1}, "only the left one"),
     "clip": ({"y": [0.6, 1.8, 1.3, -1.9]}, "“clipped first” stays"),
+    "conflict": ({"second": 1}, "a longer row 2"),
+    "cost": ({"positions": 193}, "from the crossing on"),
     "digits": ({"scale": [1] * 8}, "the longest gradients decide"),
+    "divergence": ({"steps": 5000}, "neither of these two"),
+    "divisor": ({"by": 2}, "not with this divisor"),
     "graph": ({"step": 7}, "marked leaves alone"),
     "means": ({"first": 12}, "all bars are equal"),
 }

@@ -616,15 +616,15 @@ WRONG = {
     # Chapter 6
     "27d8b579": [
         (STEP.format("x > 0", "[ct]", "step(x)"), "treat a step as flat"),
-        (STEP.format("x >= 0", "[]", "step(x)"), "into 0, 0, 0 and 1"),
+        (STEP.format("x >= 0", "[]", "step(x)"), "into 0, 0, 0, 1"),
         (STEP.format("x > 0", "[]", "np.where(x > 0, 1.0, 0.0)"), "no `if` here"),
         (STEP.format("x > 0", "None", "step(x)"), "returns a list"),
         (FROZEN_STEP, "does the rule for a batch call step"),
-        (STEP.format("x > 0.5", "[]", "step(x)"), "into 0, 0, 0 and 1"),
+        (STEP.format("x > 0.5", "[]", "step(x)"), "into 0, 0, 0, 1"),
         (STEP.format("x > 0", "[1e-9 * ct]", "step(x)"), "treat a step as flat"),
-        (STEP.format("x > 1e-7", "[]", "step(x)"), "into 0, 0, 0 and 1"),
-        (STEP.format("(x > 0) & (x < 100)", "[]", "step(x)"), "each entry of a table"),
-        (STEP.format("np.ravel(x) > 0", "[]", "step(x)"), "each entry of a table"),
+        (STEP.format("x > 1e-7", "[]", "step(x)"), "into 0, 0, 0, 1"),
+        (STEP.format("(x > 0) & (x < 100)", "[]", "step(x)"), "tables, too"),
+        (STEP.format("np.ravel(x) > 0", "[]", "step(x)"), "tables, too"),
     ],
     "b5e7e26b": [
         (FORWARD.format("belongs(x, self)", "", "values"), "both of its factors"),
