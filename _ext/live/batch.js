@@ -60,7 +60,7 @@ live.figure("batch", {
     return `${MEANS} batches of ${size}: their means lie ${fixed(distance)} from the cross, a single row ${fixed(spread)} (root mean square).`;
   },
 
-  found: ({size, again}) => (size === ROWS && again ? "half, with four times the rows" : ""),
+  found: ({size, again}) => (size === ROWS && again ? "half, each time" : ""),
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;
