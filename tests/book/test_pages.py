@@ -328,7 +328,9 @@ BESIDE = """(down) => {
 
 @pytest.mark.parametrize("width", [1280, 1500])
 def test_a_wide_live_figure_has_the_margin_to_itself(chromium, address, width):
-    wide = [n for n in pages() if " live-wide " in (HTML / n).read_text(encoding="utf-8")]
+    wide = [
+        n for n in pages() if 'class="live live-wide"' in (HTML / n).read_text(encoding="utf-8")
+    ]
     assert wide
     for name in wide:
         page = chromium.new_page(viewport={"width": width, "height": 800})
@@ -633,6 +635,18 @@ NOTES = """() => {
 }"""
 
 
+COVERED = """() => {
+  const notes = [...document.querySelectorAll("article div.beside")];
+  const covers = (a, b) => a.width && a.left < b.right && b.left < a.right
+    && a.top < b.bottom && b.top < a.bottom;
+  return [...document.querySelectorAll(".page-toc .nav-link")].filter((e) => {
+    const box = e.getBoundingClientRect();
+    return e.checkVisibility({opacityProperty: true, visibilityProperty: true}) && box.width
+      && notes.some((note) => covers(note.getBoundingClientRect(), box));
+  }).map((e) => e.textContent);
+}"""
+
+
 @pytest.mark.parametrize("name", ["01_one_gradient_per_sample", "14_privacy"])
 def test_terms_and_sources_stand_in_the_margin_where_there_is_one(chromium, address, name):
     page = chromium.new_page(viewport={"width": 1280, "height": 800})
@@ -657,7 +671,7 @@ def test_terms_and_sources_stand_in_the_margin_where_there_is_one(chromium, addr
     # The contents of the page do not stand behind a note.
     page.locator("article div.beside").last.evaluate("(e) => e.scrollIntoView({block: 'start'})")
     page.wait_for_timeout(500)
-    assert page.locator(".bd-sidebar-secondary.hide").count() == 1
+    assert page.evaluate(COVERED) == []
     for size in (PHONE, {"width": 1100, "height": 800}):
         page.set_viewport_size(size)
         assert page.evaluate(NOTES)["count"] == 0
