@@ -74,13 +74,13 @@ def folded(doctree: nodes.document) -> set[nodes.Node]:
     found = set()
     for box in doctree.findall(nodes.Element):
         kinds = box.get("classes", [])
-        is_answer = isinstance(box, nodes.raw) and box.astext().startswith("<details>")
         if "dropdown" in kinds and "messages" not in kinds:
             found |= set(box.findall())
-        for after in (
-            box.findall(siblings=True, descend=False) if is_answer or "predict" in kinds else ()
-        ):
-            found |= set(after.findall()) if after is not box else set()
+        is_answer = isinstance(box, nodes.raw) and box.astext().startswith("<details>")
+        if not is_answer and "predict" not in kinds:
+            continue
+        for after in box.findall(include_self=False, siblings=True, descend=False):
+            found |= set(after.findall())
             if "dropdown" in after.get("classes", []) or after.astext() == "</details>":
                 break
     return found

@@ -2,7 +2,7 @@
 "use strict";
 {
 const {make, set, fixed} = live;
-const [LONGEST, RIGHT] = [1.5, Math.PI / 2]; // of row 2, where row 1 has the length 1
+const [LONGEST, RIGHT, FIRST] = [1.5, Math.PI / 2, 150]; // of row 2, where row 1 has the length 1; a right angle; that of the start
 const dot = (a, b) => a[0] * b[0] + a[1] * b[1];
 
 /* A row without its part against the other: gradient surgery. */
@@ -15,7 +15,7 @@ const fate = (gain) => (gain > 0.005 ? "helped" : gain < -0.005 ? "harmed" : "le
 const percent = (gain) => `${fixed(100 * gain, 0)} %`;
 
 live.figure("conflict", {
-  start: {second: 0.5, angle: 150, surgery: 0, map: 0},
+  start: {second: 0.5, angle: FIRST, surgery: 0, map: 0},
   limits: {second: [0.2, LONGEST], angle: [0, 180], surgery: [0, 1, 1], map: [0, 1, 1]},
 
   compute({second, angle, surgery}) {
@@ -33,7 +33,7 @@ live.figure("conflict", {
       + (harmed < 0 ? "neither is harmed." : `sample ${harmed + 1} is harmed.`);
   },
 
-  found: ({angle, surgery}, {gains}) => (!surgery && angle === 150 && gains.every((gain) => fate(gain) !== "harmed") ? "a longer row 2" : ""),
+  found: ({angle, surgery}, {gains}) => (!surgery && angle === FIRST && gains.every((gain) => fate(gain) !== "harmed") ? "a longer row 2" : ""),
 
   build(figure, picture, width, controls) {
     const scale = Math.min((width - 24) / (2 * LONGEST), 165);
@@ -59,7 +59,7 @@ live.figure("conflict", {
       moved: (x, y) => {
         const [right, up] = [(x - cx) / scale, Math.max(0, (cy - y) / scale)];
         const angle = Math.atan2(up, right) * 180 / Math.PI;
-        figure.set({second: Math.hypot(right, up), angle: Math.abs(angle - 150) < 4 ? 150 : angle}); // the first angle is easy to keep
+        figure.set({second: Math.hypot(right, up), angle: Math.abs(angle - FIRST) < 4 ? FIRST : angle}); // easy to keep
       },
       nudged: (right, up) => figure.set({second: figure.state.second + 0.05 * up, angle: figure.state.angle - 2 * right}),
     });
