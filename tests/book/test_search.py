@@ -230,6 +230,22 @@ def test_the_arrow_keys_go_through_what_is_found_and_enter_opens_it(chromium, ad
     page.close()
 
 
+def test_a_search_says_that_it_searches_until_the_texts_have_come(chromium, address):
+    page, held = chromium.new_page(), []
+    page.route("**/book_search.js*", lambda route: held.append(route))
+    page.goto(f"{address}/index.html")
+    settle(page)
+    page.keyboard.press("Control+k")
+    page.keyboard.type("clipping")
+    found = page.locator("#pst-search-dialog .found")
+    page.wait_for_function("document.querySelector('dialog .found').textContent !== ''")
+    assert found.inner_text() == "Searching …"
+    held[0].continue_()
+    found.locator("a").first.wait_for()
+    assert "Searching" not in found.inner_text()
+    page.close()
+
+
 def test_what_is_said_of_a_place_has_no_holes():
     said = (HTML / "_static/book_search.js").read_text("utf-8").partition(";\n")[0]
     places = json.loads(said.removeprefix("const bookPlaces = "))
