@@ -22,43 +22,55 @@
   const UNFOUND = /‹[^›]*›/g;
   const HAN = /\p{Script=Han}/u;
   const RUN = /(\p{Script=Han}+|(?:(?!\p{Script=Han})[\p{L}\p{N}_])+)/u;
+  const RUNS = new RegExp(RUN, "gu");
   const twos = (run) => HAN.test(run) && run[1] ? [...run].slice(1).map((c, i) => run[i] + c) : [run];
-  const split = (text) => text.toLowerCase().replace(/[’']/g, "").split(RUN).filter((_, i) => i % 2).flatMap(twos);
+  const split = (text) => {
+    const runs = text.toLowerCase().replace(/[’']/g, "").match(RUNS) ?? [];
+    return HAN.test(text) ? runs.flatMap(twos) : runs;
+  };
   // A name of two words, such as BatchNorm, weight_norm or DataLoader, is the two words, and the other way round.
   const parts = new Map();
   const isPart = (part) => part?.length > 2 && /^[a-z]+$/.test(part) && part !== "per" && !PASSING.has(part);
-  const words = (text) => split(text).filter((word) => !PASSING.has(word)).flatMap((word, i, all) => {
-    const two = parts.get(word) ?? word.split("_").filter(Boolean);
-    const whole = [word.replace("_", ""), `${word}${all[i + 1]}`].filter((one) => one !== word && parts.has(one));
-    return [word, ...two[0] === word ? [] : two, ...whole];
+  const wordsOf = (runs) => runs.filter((word) => !PASSING.has(word)).flatMap((word, i, all) => {
+    const name = parts.has(word.replace("_", "")) ? word.replace("_", "") : word;
+    const two = parts.get(name) ?? name.split("_").filter(Boolean);
+    const whole = `${word}${all[i + 1]}`;
+    return [name, ...two[0] === name ? [] : two, ...parts.has(whole) ? [whole] : []];
   }).map(stem);
-  const pairs = (text) => split(text).flatMap((word) => parts.get(word.replace("_", "")) ?? [word]).map(stem).map((word, i, all) => `${all[i - 1]} ${word}`).slice(1);
+  const pairsOf = (runs) => runs.flatMap((word) => parts.get(word.replace("_", "")) ?? [word]).map(stem)
+    .map((word, i, all) => `${all[i - 1]} ${word}`).slice(1);
+  const [words, pairs] = [wordsOf, pairsOf].map((of) => (text) => of(split(text)));
+  // Each text is parted once: a page's words are those of its places, and its pairs are theirs alone.
+  const FIELDS = Object.keys(WEIGHTS);
+  const INSIDE = ["heading", "words", "folded"];
+  const entries = new Map(bookPlaces.map((entry) => [entry.place, {...entry, inside: []}]));
+  for (const entry of entries.values()) {
+    entry.runs = Object.fromEntries(FIELDS.map((field) => [field, split((entry[field] ?? "").replace(UNFOUND, "…"))]));
+    if (!entry.title) entries.get(entry.place.split("#")[0]).inside.push(entry);
+  }
+  const runsOf = ({title, inside, runs}, field) => field === "pairs" ? title ? [] : INSIDE.flatMap((one) => runs[one])
+    : inside.length && INSIDE.includes(field) ? inside.flatMap((one) => one.runs[field]) : runs[field];
   const index = new MiniSearch({
     idField: "place",
-    fields: [...Object.keys(WEIGHTS), "pairs"],
-    storeFields: ["title", "heading", "words", "shown", "explains"],
-    extractField: (entry, field) => (field === "pairs" ? `${entry.heading ?? ""} . ${entry.words ?? ""} . ${entry.folded ?? ""}` : entry[field] ?? "").replace(UNFOUND, "…"),
-    tokenize: (text, field) => (field === "pairs" ? pairs : words)(text),
+    fields: [...FIELDS, "pairs"],
+    extractField: (entry, field) => (field === "place" ? entry.place : runsOf(entry, field)),
+    stringifyField: (runs) => runs,
+    tokenize: (runs, field) => (field === "pairs" ? pairsOf : wordsOf)(runs),
     processTerm: (term) => term,
   });
   const pageOf = (place) => place.split("#")[0].replace("zh/../", "");
   const inChinese = new Set(bookPlaces.map(({place}) => pageOf(place)).filter((page) => page.startsWith("zh/")));
   const isChinese = (asked) => document.documentElement.lang.startsWith("zh") || HAN.test(asked);
   const isShown = (place, chinese) => place.startsWith("zh/") === chinese || chinese && !inChinese.has(`zh/${pageOf(place)}`);
-  for (const page of bookPlaces.filter(({title}) => title)) {
-    const inside = bookPlaces.filter(({place}) => place.startsWith(`${page.place}#`));
-    for (const field of inside.length ? ["heading", "words", "folded"] : []) page[field] = inside.map((one) => one[field]).join(" . ");
-  }
   // A word that no page has stands for those that begin with it, or else for those that differ
   // from it in one letter, or in two that changed places.
-  const vocabulary = new Set(bookPlaces.flatMap((entry) => split(Object.values(entry).join(" ").replace(UNFOUND, "…"))));
-  for (const entry of bookPlaces.filter(({title}) => !title)) {
-    const text = Object.values(entry).join(" ");
-    for (const [whole] of text.matchAll(/[A-Z][A-Za-z]+|[a-z]+_[a-z]+/g)) {
+  const vocabulary = new Set([...entries.values()].flatMap(({runs}) => Object.values(runs).flat()));
+  for (const entry of entries.values()) for (const field of entry.title ? [] : FIELDS) {
+    for (const [whole] of (entry[field] ?? "").matchAll(/[A-Z][A-Za-z]+|[a-z]+_[a-z]+/g)) {
       const two = whole.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g).map((part) => part.toLowerCase());
       if (two.length === 2 && two.every(isPart)) parts.set(two.join(""), two);
     }
-    split(text).forEach((word, i, all) => {
+    entry.runs[field].forEach((word, i, all) => {
       const two = [word, all[i + 1]];
       if (vocabulary.has(two.join("")) && two.every(isPart)) parts.set(two.join(""), two);
     });
@@ -103,10 +115,10 @@
       boostDocument: (place) => !isShown(place, chinese) ? 0 : isExercise(place) ? exercises
         : /chapters/.test(place) ? 1 : /errors/.test(place) ? ERRORS : LOOKED_UP,
       queries: [
-        {queries: [query], fields: Object.keys(WEIGHTS), boost: WEIGHTS, tokenize: completed},
+        {queries: [query], fields: FIELDS, boost: WEIGHTS, tokenize: completed},
         {queries: [query], fields: ["pairs"], boost: {pairs: 2}, tokenize: pairs},
       ],
-    });
+    }).map((one) => ({...entries.get(one.id), ...one}));
     const pages = new Map(bookPlaces.filter(({place, title}) => title && isShown(place, chinese)).map(({place, title}) =>
       [pageOf(place), {title, score: 0, rank: 0, places: []}]));
     const last = exercises < 1 ? ({id}) => isExercise(id) : () => false;
@@ -164,7 +176,7 @@
       : say`No page has any of these words.`);
   };
   // The pages are added a few at a time, so that one can go on typing.
-  window.bookReady = index.addAllAsync(bookPlaces, {chunkSize: 20}).then(() => { window.bookFind = find; });
+  window.bookReady = index.addAllAsync([...entries.values()], {chunkSize: 20}).then(() => { window.bookFind = find; });
   const results = document.getElementById("search-results");
   const input = results && document.querySelector(".bd-article-container .bd-search input, main .bd-search input");
   if (!input) return;
