@@ -1,9 +1,9 @@
 """Make lines of code and text break in the right places in the built pages.
 
 Each line of code becomes an element, so that `book.css` can wrap it on a phone and on paper and
-indent the continuation by two columns; a comment behind code that does not fit beside it goes to
-the next line as a whole. A formula is not separated from an adjacent comma or
-bracket. Pages default to the light theme, for browsers without scripts.
+indent the continuation by two columns; a call that does not fit breaks behind its bracket, and a
+comment behind code goes to the next line as a whole. A formula is not separated from an adjacent
+comma or bracket. Pages default to the light theme, for browsers without scripts.
 """
 
 import re
@@ -18,6 +18,11 @@ CODE = re.compile(
 TAG = re.compile(r"<[^>]*>")
 ASIDE = re.compile(r'(?:(?<=</span>)  ( +)|<span class="w">  ( +)</span>)(?=<span class="c1">)')
 INDENT = re.compile(r'(?:<span class="w">)?( +)(?:</span>)?')
+# Where a call that is too long may break: behind its bracket, and before a method of its result.
+CALL = re.compile(
+    r'<span class="p">[^<]*'
+    r'(?:\([\[{]?</span>(?!<span class="p">\))|\)</span>(?=<span class="o">\.<))'
+)
 FORMULA = r'<span class="math notranslate nohighlight">[^<]*</span>'
 BESIDE = re.compile(rf"(\(?)({FORMULA})((?:[.,;:!?)’”]|-\w+)*)")
 
@@ -36,6 +41,7 @@ def in_lines(match: re.Match) -> str:
             line = f'<span class="in">{start[1]}</span>{line[start.end() :]}'
         if text.lstrip()[:1] != "#":  # on a phone two spaces are enough before a comment
             line = ASIDE.sub(r'<span class="gap">\1\2</span>  ', line)
+        line = CALL.sub(r"\g<0><wbr>", line)
         made.append(f'<span class="line"{style}>{line}\n</span>')
     return f"{match[1]}{''.join(made)}{match[3]}"
 

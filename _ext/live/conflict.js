@@ -2,7 +2,7 @@
 "use strict";
 {
 const {make, set, fixed} = live;
-const [LONGEST, RIGHT, FIRST] = [1.5, Math.PI / 2, 150]; // of row 2, where row 1 has the length 1; a right angle; that of the start
+const [LONGEST, RIGHT, FIRST] = [1.25, Math.PI / 2, 150]; // of row 2, where row 1 has the length 1; a right angle; that of the start
 const dot = (a, b) => a[0] * b[0] + a[1] * b[1];
 
 /* A row without its part against the other: gradient surgery. */
@@ -36,7 +36,7 @@ live.figure("conflict", {
   found: ({angle, surgery}, {gains}) => (!surgery && angle === FIRST && gains.every((gain) => fate(gain) !== "harmed") ? "a longer row 2" : ""),
 
   build(figure, picture, width, controls) {
-    const scale = Math.min((width - 24) / (2 * LONGEST), 165);
+    const scale = Math.min((width - 24) / (2 * LONGEST), 198);
     const [cx, cy] = [width / 2, 30 + LONGEST * scale];
     const at = ([x, y]) => [cx + scale * x, cy - scale * y];
     const svg = make("svg:svg", {width, height: cy + 46, role: "group", "aria-label": "The rows of two samples as arrows, and their mean; what a step on the mean does to both is said below."});
@@ -51,7 +51,7 @@ live.figure("conflict", {
     const far = `M${at([-LONGEST, 0]).join(" ")}A${LONGEST * scale} ${LONGEST * scale} 0 0 1 ${at(corner).join(" ")}V${cy}Z`;
     const places = [far, arc(-1, 0.5, 0)].map((d) => make("svg:path", {d, class: "live-minus", "fill-opacity": 0.25}));
     svg.append(...places, make("svg:path", {d: `${arc(-LONGEST, LONGEST, LONGEST)}Z`, fill: "none", class: "live-zero"}));
-    const names = [-1.25, -0.5].map((x, k) => word(...at([x, 0]), `harms ${k + 1}`, {dy: 18, "text-anchor": "middle", fill: "var(--l-orange)"}));
+    const names = [-1.12, -0.5].map((x, k) => word(...at([x, 0]), `harms ${k + 1}`, {dy: 18, "text-anchor": "middle", fill: "var(--l-orange)"}));
 
     const upright = [0, 1].map(() => make("svg:path", {stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "5 5", class: "live-moves"}));
     svg.append(...upright);

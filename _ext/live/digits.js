@@ -74,7 +74,7 @@ live.figure("digits", {
     const ask = live.button(say`Clip each gradient first`, () => {
       figure.set({clip: 1});
       controls.querySelector("input").focus({preventScroll: true});
-    }, {class: "live-play live-ask", style: `inset: ${top}px auto auto ${left + large + 16}px; width: ${large}px; height: ${large}px`});
+    }, {class: "live-play live-ask", style: `inset: ${top + large / 2}px auto auto ${left + 1.5 * large + 16}px`});
     const again = () => {
       open = false;
       more.open = open;
@@ -101,14 +101,13 @@ live.figure("digits", {
       keep.update({keep: state.keep[i]});
       bound.update(state);
       ask.hidden = Boolean(state.clip);
-      controls.hidden = !state.clip;
-      set(means[1].group, {visibility: state.clip ? "visible" : "hidden"});
+      controls.hidden = !state.clip && !wide;
       small.forEach(({group, draw, length}, j) => {
         draw(values.steps[j]);
         set(group, {class: state.clip ? `live-image${j === i ? " live-here" : ""}${state.keep[j] ? "" : " live-out"}` : ""});
         length.textContent = j ? fixed(values.norms[j], 1) : say`norm ${fixed(values.norms[j], 1)}`;
       });
-      [values.mean, values.clipped].forEach((picture, k) => means[k].draw(picture));
+      [values.mean, state.clip ? values.clipped : Array(64).fill(0)].forEach((picture, k) => means[k].draw(picture));
     };
   },
 });
