@@ -14,14 +14,15 @@ live.figure("callers", {
   limits: {by: [0, 3, 1], step: [0, 4, 1], width: [1, 9, 1]},
 
   compute({by, step, width}) {
-    const at = Math.min(step, by === GRAD ? 4 : 2);
+    const last = by === GRAD ? 4 : 2;
+    const at = Math.min(step, last);
     const widths = by === VMAP ? [0, 1, 2, 3].map((k) => width + k) : [width];
     const numbers = [widths, widths.map((v) => v + 5), widths.map((v) => v * (v + 5))];
     const all = by === JIT ? [["width"], ["_1"], ["_2"]] : numbers;
     const [[x], [y], [z]] = all;
     const notes = by === GRAD || by === JIT ? ["", `${y} = add(${x}, 5.0)`, `${z} = multiply(${x}, ${y})`] : [];
     const rates = [[], [[y], [x], [1]], [[y, x], [x], [1]]][Math.max(0, at - 2)]; // the rules of a product and of a sum
-    return {at, held: all.slice(0, at + 1), notes: notes.slice(0, at + 1), rates, call: ["area(_)", "grad(area)(_)", "vmap(area, (0,))([_])", "jit(area)(_)"][by].replace("_", widths.join(", "))};
+    return {at, last, held: all.slice(0, at + 1), notes: notes.slice(0, at + 1), rates, call: ["area(_)", "grad(area)(_)", "vmap(area, (0,))([_])", "jit(area)(_)"][by].replace("_", widths.join(", "))};
   },
 
   describe({by, width}, {at, rates}) {
@@ -32,7 +33,7 @@ live.figure("callers", {
         `Back through the product: each factor gets the other one, so the width gets ${sum}, the sum ${width}.`,
         `Back through the sum, which hands its ${width} on. The area grows ${rates[0]?.join(" + ")} = ${sum + width} times as fast as the width: the gradient.`],
       ["vmap gives area one tracer, with four widths in it.", "vmap adds 5 to all four at once.", "vmap multiplies all four at once. They are four areas, from one call."],
-      ["jit gives area a tracer with a name, width.", "jit writes a line of a program, with names where grad has numbers.", "jit writes another line, and the program is complete. It can run again."],
+      ["jit gives area a tracer with a name, width.", "jit writes a line of a program, with names where grad has numbers.", "jit writes the last line. This program can run for any width."],
     ][by][at];
   },
 
@@ -64,17 +65,17 @@ live.figure("callers", {
       return {name: word(group, left + 10, 23, {}, text), box, chips, held, paper, note, rate};
     });
     const by = live.choice(figure, "by", "called by", CALLERS);
-    const move = (on) => figure.set({step: figure.values.at + on});
+    const move = (on) => figure.set({step: Math.min(figure.values.last, figure.values.at + on)});
     const [back, next] = [live.button("Back", () => move(-1)), live.button("Step", () => move(1))];
     const slider = live.slider(figure, "width", "width", [1, 9, 1], 0);
     set(by.row, {style: wide ? "" : "flex-basis: 100%"});
     picture.append(svg);
     controls.append(live.row(by.row, back, next, live.reset(figure)), live.sliders(slider));
 
-    return (state, {at, held, notes, rates, call: called}) => {
+    return (state, {at, last, held, notes, rates, call: called}) => {
       [by, slider].forEach((control) => control.update(state));
       live.allow(back, at > 0);
-      live.allow(next, at < (state.by === GRAD ? 4 : 2));
+      live.allow(next, at < last);
       call.textContent = called;
       heading.textContent = notes.length ? "notes" : "no notes";
       const [here, colour] = at > 2 ? [5 - at, "var(--l-red)"] : [at, "var(--l-blue)"];
