@@ -832,7 +832,7 @@ def callers_shown(page) -> list:
     return page.locator("#live-callers svg g text").evaluate_all(read)
 
 
-def test_the_function_stays_and_its_caller_notes_what_the_engine_of_chapter_6_does(opened):
+def test_area_stays_and_its_callers_note_what_the_engine_of_chapter_6_does(opened):
     page, made = opened("callers"), engine_with_area()
     code = page.locator("#live-callers svg > text").all_text_contents()[1:3]
     assert said(page) == "Python multiplies: 2 × 7 = 14."
@@ -879,6 +879,7 @@ def test_the_callers_are_worked_by_keys(opened):
     press(page, "radio", "grad", "ArrowRight")
     press(page, "slider", "width", "End")
     assert state(page, "callers") == {"by": 2, "step": 4, "width": 9}
+    assert page.locator(".live-found").text_content() == ""
     for _ in range(3):  # from the end of vmap, which has two steps
         press(page, "button", "Back")
     assert back.get_attribute("aria-disabled") == "true"
