@@ -723,6 +723,57 @@ def tape_in_python(step, stops, reward):
     }
 
 
+def callers_state(rng):
+    by, step, width = rng.integers([0, 0, 1], [4, 5, 10]).tolist()
+    return {"by": by, "step": step, "width": width}
+
+
+@functools.cache
+def engine_with_area() -> dict:
+    """Return the variables of chapter 6's engine, and its function `area`."""
+    page = nbformat.read(ROOT / "chapters/06_build_your_own.ipynb", as_version=4)
+    (cell,) = (c.source for c in page.cells if "def area" in c.source)
+    made = small_engine()
+    exec(re.search(r"def area.*?\n\n", cell, re.DOTALL)[0], made)
+    return made
+
+
+def area_steps(made, x) -> list:
+    """Return the input of `area` and the results of its operations, in order."""
+    tape = made["Tape"]()
+    made["area"](made["Tracer"](tape, x))
+    return [x, *(node.value for node in tape.nodes)]
+
+
+def notes_in_python(by, width) -> list:
+    """Return what grad (1) or jit (3) notes of `area`: of grad the tape, as lines of numbers."""
+    made = engine_with_area()
+    if by == 3:
+        return [line.strip() for line in made["record"](made["area"], width=width)[0].split("\n")]
+    tape = made["Tape"]()
+    made["area"](made["Tracer"](tape, width))
+    opened = [(node, *made["opened"](node.note[1], tape)) for node in tape.nodes]
+    return [f"{n.value:g} = {n.note[0]}({x}, {y if y == 5.0 else f'{y:g}'})" for n, x, y in opened]
+
+
+def callers_in_python(by, step, width):
+    """Return the figure's numbers and rates, computed by the engine of chapter 6."""
+    made, at = engine_with_area(), min(step, 4 if by == 1 else 2)
+    tape = made["Tape"]()
+    leaf = made["Tracer"](tape, width)
+    end = made["area"](leaf)
+    places = [leaf, *tape.nodes]
+    tape.nodes = tape.nodes[4 - at :] if at > 2 else []  # the nodes that have been read
+    cts = made["backward"](tape, {end: 1.0}) if at > 2 else {}
+    numbers = {0: area_steps(made, width), 1: area_steps(made, width), 3: []}
+    if by == 2:
+        widths = np.arange(width, width + 4)
+        sums = made["vmap"](lambda x: x + 5.0, (0,))(widths)
+        numbers[2] = [widths, sums, made["vmap"](made["area"], (0,))(widths)]
+    held = np.array(numbers[by][: at + 1], float).ravel()
+    return {"at": at, "numbers": held, "rates": [cts[x] for x in places if x in cts]}
+
+
 def place(word: str) -> int:
     """Return the position on the tape of an input's name: 0 is the leaf, -1 a constant."""
     return 0 if word == "theta" else int(word[1:]) if re.fullmatch(r"_\d+", word) else -1
@@ -769,6 +820,93 @@ def test_the_picture_of_the_tape_is_that_of_its_last_step(opened):
     drawn = page.locator("#live-tape svg path")
     colours = drawn.evaluate_all("(all) => all.map((e) => e.getAttribute('stroke'))")
     assert [colour == "var(--l-blue)" for colour in colours] == [c == "#35709f" for c in lines]
+
+
+CALLERS = ["Python", "grad", "vmap", "jit"]
+
+
+def callers_shown(page) -> list:
+    """Return the words below the function that can be seen in the callers figure."""
+    read = """(all) => all.filter((e) => e.checkVisibility({visibilityProperty: true}))
+      .map((e) => e.textContent).filter((text) => text)"""
+    return page.locator("#live-callers svg g text").evaluate_all(read)
+
+
+def test_area_stays_and_its_callers_note_what_the_engine_of_chapter_6_does(opened):
+    page, made = opened("callers"), engine_with_area()
+    code = page.locator("#live-callers svg > text").all_text_contents()[1:3]
+    assert said(page) == "Python multiplies: 2 × 7 = 14."
+    for by, name in enumerate(CALLERS):
+        press(page, "radio", name, "Space")
+        assert state(page, "callers") == {"by": by, "step": 2, "width": 2}
+        for width in (2, 9):
+            (found,) = values(page, "callers", {"width": width})
+            texts = page.locator("#live-callers svg > text").all_text_contents()
+            assert texts[1:3] == code
+            wanted = (np.arange(width, width + 4 if by == 2 else width + 1)) + 5.0
+            if by != 1:  # the call that is written, run by the engine, gives what is shown
+                result = np.ravel(eval(texts[0], dict(made)))
+                assert result.tolist() == (wanted * (wanted - 5)).tolist()
+            if by in (0, 2):
+                assert found["held"][2] == result.tolist()
+            if by in (1, 3):
+                lines = notes_in_python(by, width)
+                assert found["notes"][1:] == (lines if by == 1 else lines[1:3])
+                assert set(found["notes"][1:]) <= set(callers_shown(page))
+            assert bool(found["notes"]) == (by in (1, 3))
+            assert texts[3] == ("notes" if by in (1, 3) else "no notes")
+        press(page, "button", "Reset")
+    (grad,) = values(page, "callers", {"by": 1, "step": 4, "width": 3})
+    assert sum(grad["rates"][0]) == eval("grad(area)(3)", dict(made)) == 11
+    assert said(page).endswith("8 + 3 = 11 times as fast as the width: the gradient.")
+    names = ["\n".join(code).replace("\xa0", " "), ""]
+    ours, theirs = {}, made["area"]
+    exec("\n".join(names), ours)
+    assert [ours["area"](x) for x in range(9)] == [theirs(x) for x in range(9)]
+
+
+def test_the_callers_are_worked_by_keys(opened):
+    page = opened("callers")
+    back, step = (page.get_by_role("button", name=name) for name in ("Back", "Step"))
+    assert step.get_attribute("aria-disabled") == "true"
+    press(page, "button", "Step")
+    assert state(page, "callers")["step"] == 2
+    press(page, "radio", "Python", "ArrowRight")
+    assert state(page, "callers")["by"] == 1
+    for _ in range(3):  # two to its end
+        press(page, "button", "Step")
+    assert state(page, "callers")["step"] == 4
+    press(page, "radio", "grad", "ArrowRight")
+    press(page, "slider", "width", "End")
+    assert state(page, "callers") == {"by": 2, "step": 4, "width": 9}
+    assert page.locator(".live-found").text_content() == ""
+    for _ in range(3):  # from the end of vmap, which has two steps
+        press(page, "button", "Back")
+    assert back.get_attribute("aria-disabled") == "true"
+    assert state(page, "callers")["step"] == 0
+    assert said(page) == "vmap gives area one tracer, with four widths in it."
+    press(page, "radio", "vmap", "ArrowRight")
+    assert page.locator(".live-found").text_content() == ""
+    press(page, "button", "Step")
+    press(page, "button", "Step")
+    assert page.locator(".live-found").text_content() == "✓ Found: those of jit"
+
+
+def test_the_picture_of_the_callers_is_that_of_their_last_steps(opened):
+    page = opened("callers")
+    picture = ElementTree.parse(ROOT / "_static/callers.svg").getroot()
+    drawn = [e.text for e in picture.iter() if e.tag.endswith("}text")]
+    wanted = ["width", "the sum", "the product"]
+    for by, name in enumerate(CALLERS):
+        (found,) = values(page, "callers", {"by": by, "step": 4})
+        held = [", ".join(map(str, all_of)) for all_of in found["held"]]
+        rates = [text for text in callers_shown(page) if text.startswith("rate")]
+        wanted += [
+            name,
+            *(note or text for note, text in zip(found["notes"] or held, held, strict=True)),
+        ]
+        wanted += rates
+    assert drawn == wanted
 
 
 @pytest.mark.parametrize(
@@ -856,6 +994,7 @@ def test_what_changes_an_image_comes_when_asked_for_and_by_keys(opened):
 REACHED = {  # states that answer the question of a figure, and what is then said
     "batch": ({"size": 64}, "half, each time"),
     "branch": ({"first": -0.1}, "only the left one"),
+    "callers": ({"by": 3}, "those of jit"),
     "clip": ({"y": [0.6, 1.8, 1.3, -1.9]}, "“clipped first” stays"),
     "conflict": ({"second": 1}, "a longer row 2"),
     "cost": ({"positions": 193}, "from the crossing on"),
@@ -916,6 +1055,10 @@ def test_a_figure_computes_what_python_does(opened, name):
         if name == "divergence":  # a curve ends where it leaves the axis; against its height
             curves = [c + [0] * (given["steps"] + 1 - len(c)) for c in found["curves"]]
             found["curves"] = np.array(curves) / np.max(curves)
+        if name == "callers":  # names have no numbers
+            held = itertools.chain(*found["held"])
+            found["numbers"] = [v for v in held if not isinstance(v, str)]
+            found["rates"] = [sum(parts) for parts in found["rates"]]
         if name == "tape":
             known = list(small_engine()["compute"])
             nodes = found["nodes"]
@@ -1522,6 +1665,7 @@ MORE = {  # states in which much is drawn
     "td": {"moves": 40},
     "trace": {"steps": 8},
     "branch": {"first": -1},
+    "callers": {"by": 1, "step": 4},
     "bells": {"sigma": 5, "line": 1},
     "conflict": {"second": 1.2, "angle": 160, "map": 1},
     "cost": {"batch": 1},
@@ -1604,7 +1748,7 @@ def test_the_words_that_set_a_figure_stand_on_its_page_alone():
         found = SET.findall(text)
         assert len(found) == text.count("<!-- set: ")
         assert len(re.findall("<!-- live-", text)) == 1 or not found
-    assert set(STATED) == set(FIGURES) - {"digits", "tape"}
+    assert set(STATED) == set(FIGURES) - {"digits", "tape", "callers"}  # two are on one page
 
 
 def test_words_that_move_points_choose_one_of_them(opened):
@@ -1690,6 +1834,7 @@ STOPS = {
     "batch": ["size", "again", "Draw again", "Reset"],
     "bells": ["line", "sigma", "steps", "Reset"],
     "branch": ["first", "second", "where", "Reset"],
+    "callers": ["Python", "Back", "Step", "Reset", "width"],
     "conflict": ["tip", "second", "angle", "surgery", "map", "Reset"],
     "cost": ["positions", "inputs", "outputs", "batch", "Reset"],
     "divergence": ["Play", "1→2", "Reset", "steps", "alpha", "gamma"],

@@ -279,11 +279,10 @@ def test_no_page_jumps_while_it_loads_or_is_too_long(visits, chromium, address):
     assert {name: px for name, px in heights.items() if px > limits[name]} == {}
 
 
-AS_IT_COMES = """() => {
-  const box = document.querySelector(".live");
+AS_IT_COMES = """() => document.querySelectorAll(".live").forEach((box) => {
   for (const part of ["picture", "words", "controls"]) box.querySelector(`.live-${part}`).remove();
   box.hidden = true;
-}"""
+})"""
 
 
 def test_a_live_figure_has_its_room_before_it_comes_and_fits_a_screen(chromium, address):
@@ -298,16 +297,18 @@ def test_a_live_figure_has_its_room_before_it_comes_and_fits_a_screen(chromium, 
         for width in (*widths, *widths):
             page.set_viewport_size({"width": width, "height": 900})
             page.wait_for_timeout(150)
-            heights.append(page.locator(".live").bounding_box()["height"])
+            boxes = page.locator(".live").all()
+            heights.append([box.bounding_box()["height"] for box in boxes])
             if len(heights) == 2:
                 page.evaluate(AS_IT_COMES)
         page.close()
-        if abs(heights[0] - heights[2]) > 30 or abs(heights[1] - heights[3]) > 30:
-            wrong[name] = heights
-        elif heights[0] > 800 - 72:  # below the head of the page
-            wrong[name] = heights[0]
-        elif heights[1] > 780:  # of a phone
-            wrong[name] = heights[1]
+        for desk, phone, desk_before, phone_before in zip(*heights, strict=True):
+            if abs(desk - desk_before) > 30 or abs(phone - phone_before) > 30:
+                wrong[name] = heights
+            elif desk > 800 - 72:  # below the head of the page
+                wrong[name] = desk
+            elif phone > 780:  # of a phone
+                wrong[name] = phone
     assert wrong == {}
 
 
@@ -810,8 +811,8 @@ def test_a_page_works_from_a_folder(chromium, scripts):
         for box in page.locator(".live").all():
             assert box.is_visible() == scripts
             assert box.locator("svg:visible").count() == int(scripts)
-        still = page.locator("article .still")  # their pictures, if they have some, are not
-        assert still.count() == 1
+        still = page.locator("article .still")  # their pictures are not
+        assert still.count() == page.locator(".live").count() > 0
         for media in ("screen", "print"):
             page.emulate_media(media=media)
             for picture in still.all():
