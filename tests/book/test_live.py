@@ -859,6 +859,7 @@ REACHED = {  # states that answer the question of a figure, and what is then sai
     "divisor": ({"by": 2}, "not with this divisor"),
     "graph": ({"step": 7}, "marked leaves alone"),
     "means": ({"first": 12}, "all bars are equal"),
+    "td": ({"alpha": 0.25}, "0.25 after 10 episodes"),
 }
 
 
@@ -1232,15 +1233,24 @@ def test_the_branch_shows_what_pytorch_records_and_jax_traces(opened):
 
 
 def test_the_answers_under_the_walk_are_right(opened):
-    """Show that of three step sizes 0.2 is best after 10 episodes and 0.05 after 310."""
+    """Show that of the slider's step sizes 0.25 is best after 10 episodes and 0.05 after 310."""
     page = opened("td")
     assert "Episode 10 ends." in said(page)
     ends = [n for n, (_, to) in zip(range(3000), moves(1), strict=False) if to in (0, 6)]
-    for episodes, best in ((10, 0.2), (310, 0.05)):
+    for episodes, best in ((10, 0.25), (310, 0.05)):
         count = ends[episodes - 1] + 1
-        states = [{"alpha": alpha, "moves": count, "walk": 1} for alpha in (0.05, 0.2, 0.5)]
+        sizes = np.linspace(0, 1, 21).round(2).tolist()
+        states = [{"alpha": alpha, "moves": count, "walk": 1} for alpha in sizes]
         errors = [found["error"] for found in values(page, "td", *states)]
-        assert states[int(np.argmin(errors))]["alpha"] == best
+        assert sizes[int(np.argmin(errors))] == best
+        answers = []
+        for given in states:
+            values(page, "td", given)
+            answers.append(page.locator(".live-found").text_content())
+        wanted = f"✓ Found: {best} after {episodes} episodes"
+        assert answers == [wanted if alpha == best else "" for alpha in sizes]
+        values(page, "td", {"alpha": best, "moves": count, "walk": 2})
+        assert page.locator(".live-found").text_content() == ""
 
 
 def test_the_answers_under_the_divergence_are_right(opened):
