@@ -52,26 +52,26 @@ const live = (() => {
       return Math.round(Math.round(Math.min(high, Math.max(low, value)) / step) * step * 1000) / 1000;
     }
 
-    function change(changes, note) {
+    function change(changes) {
       self.pause();
-      move(changes, note);
+      move(changes);
     }
 
-    function move(changes, note) {
+    function move(changes) {
       self.anew = Object.keys(start).every((key) => key in changes); // by Reset or words of the page
       for (const [key, value] of Object.entries(changes)) {
         self.state[key] = Array.isArray(value) ? value.map((v) => tidy(key, v)) : tidy(key, value);
       }
-      refresh(note);
+      refresh();
     }
 
-    function refresh(note = "") {
+    function refresh() {
       self.values = compute(self.state);
       update(self.state, self.values);
       const reached = found(self.state, self.values, first);
       const right = reached && `\u2713 ${say`Found: ${reached}`}`;
       if (answer.textContent !== right) answer.textContent = right;
-      const said = note + describe(self.state, self.values);
+      const said = describe(self.state, self.values);
       words.classList.toggle("live-error", /^\w+Error:/.test(said));
       if (words.textContent === said) return;
       words.textContent = said;
@@ -168,6 +168,18 @@ const live = (() => {
     return self;
   }
 
+  /* Back and Step, for a number of the state that is at most `last()`; `attributes` are those of Step. */
+  function stepper(figure, key, last, attributes) {
+    const now = () => Math.min(last(), figure.state[key]);
+    const go = (by) => figure.set({[key]: Math.min(last(), now() + by)});
+    const [back, next] = [button(say`Back`, () => go(-1)), button(say`Step`, () => go(1), attributes)];
+    const update = () => {
+      allow(back, now() > figure.limits[key][0]);
+      allow(next, now() < last());
+    };
+    return {buttons: [back, next], update};
+  }
+
   /* A slider for one number of the state. */
   function slider(figure, key, label, [min, max, step], digits) {
     const id = `${figure.id}-${key}`;
@@ -259,5 +271,5 @@ const live = (() => {
     };
   }
 
-  return {figures, figure, make, set, fixed, pair, slider, toggle, choice, button, play, reset, row, sliders, drag, axis, allow, arrow};
+  return {figures, figure, make, set, fixed, pair, slider, toggle, choice, button, play, stepper, reset, row, sliders, drag, axis, allow, arrow};
 })();

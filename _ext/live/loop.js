@@ -86,19 +86,16 @@ live.figure("loop", {
     const columns = wide ? [0, 42, 126, 212] : [0, width * 0.2, width * 0.48, width * 0.76];
     ["step", "w", ".grad", "2w, right"].forEach((text, i) => word(svg, left + columns[i], top + 17, {class: "live-small"}, text));
     const rows = Array.from({length: ROUNDS}, (_, k) => columns.map((x) => word(svg, left + x, top + 50 + 34 * k)));
-    const go = (by) => figure.set({at: figure.values.at + by});
-    const [back, next] = [live.button("Back", () => go(-1)), live.button("Step", () => go(1))];
-    const play = live.play(figure, "at", (at) => at + 1, () => figure.values.frames.length - 1, 1200);
+    const last = () => figure.values.frames.length - 1;
+    const [play, steps] = [live.play(figure, "at", (at) => at + 1, last, 1200), live.stepper(figure, "at", last)];
     const clear = live.toggle(figure, "clear", "clear .grad");
     const loss = live.choice(figure, "loss", "detach()", CUTS);
     const update = live.choice(figure, "update", "update", UPDATES);
     picture.append(svg);
-    controls.append(live.row(play, back, next, clear.row, live.reset(figure)), live.row(loss.row, update.row));
+    controls.append(live.row(play, ...steps.buttons, clear.row, live.reset(figure)), live.row(loss.row, update.row));
 
     return (state, {frames, at}) => {
-      [clear, loss, update].forEach((control) => control.update(state));
-      live.allow(back, at > 0);
-      live.allow(next, at < frames.length - 1);
+      [steps, clear, loss, update].forEach((control) => control.update(state));
       const {line, error} = frames[at];
       set(mark, {transform: `translate(0 ${high * line})`, fill: error ? "var(--l-warm)" : "var(--l-tint)"});
       program(state).forEach((text, i) => {

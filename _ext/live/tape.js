@@ -85,22 +85,17 @@ live.figure("tape", {
       svg.append(group);
       return {group, box, name, value, ct};
     });
-    const move = (by) => figure.set({step: Math.min(steps(), Math.min(steps(), figure.state.step) + by)});
-    const [back, next] = [live.button("Back", () => move(-1)), live.button("Step", () => move(1))];
-    const play = live.play(figure, "step", (step) => step + 1, steps, 1200);
+    const [play, walk] = [live.play(figure, "step", (step) => step + 1, steps, 1200), live.stepper(figure, "step", steps)];
     const step = live.slider(figure, "step", "step", [0, 16, 1], 0);
     const stops = live.toggle(figure, "stops", "the target is held fixed (stop_gradient)");
     const reward = live.slider(figure, "reward", "reward r", [-3, 3, 0.5], 1);
     picture.append(svg);
-    controls.append(live.row(play, back, next, live.sliders(step)), live.row(stops.row, live.sliders(reward), live.reset(figure)));
+    controls.append(live.row(play, ...walk.buttons, live.sliders(step)), live.row(stops.row, live.sliders(reward), live.reset(figure)));
 
     return (state, {nodes, written, at, reads, parts, handed}) => {
       set(step.row.querySelector("input"), {max: steps()});
       step.update({step: Math.min(state.step, steps())});
-      stops.update(state);
-      reward.update(state);
-      live.allow(back, state.step > 0);
-      live.allow(next, state.step < steps());
+      [walk, stops, reward].forEach((control) => control.update(state));
       rows.forEach(({group, box, name, value, ct}, k) => {
         const [node, mine] = [nodes[k - 1], parts[k] ?? []];
         const here = k > 0 && k === at;

@@ -73,18 +73,16 @@ live.figure("trace", {
       return {ring, name: word(middle(i), floor, "", {class: "live-name"})};
     });
     const lambda = live.slider(figure, "lambda", "λ", [0, 1, 0.05], 2);
-    const back = live.button("Back", () => figure.set({steps: figure.state.steps - 1}));
-    const next = live.button("Step", () => figure.set({steps: figure.state.steps + 1}));
-    const play = live.play(figure, "steps", (steps) => steps + 1, () => figure.values.length);
+    const last = () => figure.values.length;
+    const [play, steps] = [live.play(figure, "steps", (steps) => steps + 1, last), live.stepper(figure, "steps", last)];
     picture.append(svg);
-    const end = live.button("End", () => figure.set({steps: figure.values.length}));
+    const end = live.button("End", () => figure.set({steps: last()}));
     const another = live.button("New walk", () => figure.set({walk: (figure.state.walk % 999) + 1, steps: 1}));
-    controls.append(live.row(play, back, next, end, another, live.reset(figure)), live.sliders(lambda));
+    controls.append(live.row(play, ...steps.buttons, end, another, live.reset(figure)), live.sliders(lambda));
 
     return (state, {places: walk, trace, weights, length, most}) => {
       lambda.update(state);
-      live.allow(back, state.steps > 1);
-      live.allow(next, state.steps < length);
+      steps.update();
       for (const {k, line, text} of ticks) {
         const [y, visibility] = [ago(Math.min(k, length - 1)), k < length && (length < 16 || k % 10 === 0) ? "visible" : "hidden"];
         set(line, {y1: y, y2: y, visibility});
