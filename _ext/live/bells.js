@@ -48,6 +48,8 @@ live.figure("bells", {
       + `${fixed(times)} times as likely with you as without. With δ = 10\u207b\u2075, ε is ${fixed(epsilon)}.`;
   },
 
+  found: ({sigma, steps}, {mu}, first) => (steps === 25 && mu === first.mu ? `noise ${fixed(sigma, 0)}` : ""),
+
   build(figure, picture, width, controls) {
     const [high, top, left] = [width >= 560 ? 170 : 150, 38, 4];
     const floor = top + high;

@@ -993,6 +993,7 @@ def test_what_changes_an_image_comes_when_asked_for_and_by_keys(opened):
 
 REACHED = {  # states that answer the question of a figure, and what is then said
     "batch": ({"size": 64}, "half, each time"),
+    "bells": ({"steps": 25, "sigma": 5}, "noise 5"),
     "branch": ({"first": -0.1}, "only the left one"),
     "callers": ({"by": 3}, "those of jit"),
     "clip": ({"y": [0.6, 1.8, 1.3, -1.9]}, "“clipped first” stays"),
