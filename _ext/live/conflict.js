@@ -108,7 +108,7 @@ live.figure("conflict", {
       const [x, y] = at(rows[1]);
       set(tip, {transform: `translate(${x} ${y})`, "aria-valuenow": state.angle, "aria-valuetext": `length ${fixed(state.second)}, angle ${fixed(state.angle, 0)}`});
       // On its own side of the dashed line in the middle.
-      set(said[1], x < cx ? {x: Math.max(152, Math.min(cx - 10, x + 30)), "text-anchor": "end", y: Math.max(12, y - 21)}
+      set(said[1], x < cx ? {x: Math.max(152, Math.min(cx - 10, x + 48)), "text-anchor": "end", y: Math.max(12, y - 21)}
         : {x: Math.min(width - 152, Math.max(cx + 10, x - 30)), "text-anchor": "start", y: Math.max(12, y - 21)});
     };
   },

@@ -36,7 +36,7 @@ live.figure("digits", {
       const [a, b] = four > three ? [4, 3] : [3, 4];
       const [most, least] = [Math.max(four, three), Math.min(four, three)].map((v) => fixed(v));
       if (Math.max(four, three) < 0.3) return say`neither a 3 nor a 4`;
-      return clip ? say`a ${a}: cosine ${most}, with a ${b} it is ${least}` : say`a ${a}: their likeness (cosine), 1 at most, is ${most}; with a ${b} it is ${least}`;
+      return clip ? say`a ${a}: cosine ${most}, with a ${b} it is ${least}` : say`a ${a}`; // numbers once they are compared
     };
     const said = say`.grad looks like ${like(last)}.`;
     if (!clip) return `${said} ${say`Would it, if no gradient were longer than ${fixed(bound, 1)}?`}`;

@@ -94,8 +94,8 @@ live.figure("graph", {
     const marks = GRAPHS.map(({leaves}) => leaves.map((name) => live.toggle(figure, `mark_${name}`, name, `${name} requires grad`)));
     const rows = marks.map((all) => live.row("requires grad:", ...all.map(({row}) => row)));
     const svg = make("svg:svg", {width, role: "img", "aria-label": "The graph; its state is said below."});
-    picture.append(svg, live.row(...steps.buttons, choice.row, live.reset(figure, () => figure.set({...start, graph: figure.state.graph}))));
-    controls.append(...rows);
+    picture.append(svg, live.row(...steps.buttons, ...(wide ? [choice.row] : []), live.reset(figure, () => figure.set({...start, graph: figure.state.graph}))));
+    controls.append(...(wide ? rows : [choice.row, ...rows]));
     let drawn = {};
 
     return (state, values) => {
