@@ -103,7 +103,7 @@ live.figure("divergence", {
     ];
     picture.append(svg);
     const ended = () => figure.values.curves.every((curve) => curve.at(-1) > HIGH);
-    const play = live.play(figure, "steps", (steps) => steps + Math.max(10, 0.06 * steps), () => (ended() ? figure.state.steps : 5000), 120);
+    const play = live.play(figure, "steps", (steps) => steps + Math.max(10, 0.1 * steps), () => (ended() ? figure.state.steps : 5000), 120);
     controls.append(live.row(play, choice.row, live.reset(figure)), live.sliders(...sliders));
 
     return (state, values) => {
