@@ -5,11 +5,10 @@ const {make, set, fixed, pair} = live;
 const model = (t) => 0.5 * t; // the line
 const KEYS = [ // name, colour, width and dashes of the three means, and below each of something else
   [say`mean`, "var(--l-blue)", 2], [say`row`, "var(--l-grey)", 1],
-  [say`clipped last`, "var(--l-red)", 6], [say`clipped row`, "var(--l-ink)", 2],
+  [say`clipped last`, "var(--l-red)", 5], [say`clipped row`, "var(--l-ink)", 2],
   [say`clipped first`, "var(--l-green)", 2.5], [say`bound`, "var(--l-muted)", 1.5, "2 3"],
 ];
 const SCALES = [0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.2, 1.5]; // what a line of the grid may be from the next
-const longest = (arrows) => Math.max(...arrows.flat().map(Math.abs)) / 2.6; // from the middle to an edge it is 2.8 lines
 const shorten = (row, bound) => row.map((v) => v * Math.min(1, bound / Math.hypot(...row)));
 const average = (rows) => [0, 1].map((k) => rows.reduce((sum, row) => sum + row[k], 0) / rows.length);
 
@@ -26,8 +25,7 @@ function axes(parent, {left, top, right, bottom, x, y, title, xlabel, ylabel, lo
     parent.append(make("svg:path", {d, class: v ? "live-grid" : "live-zero"}));
     return [v, word(x, y, "", anchor)];
   }));
-  const named = ([v]) => v % (ux < 32 ? 2 : 1) === 0; // numbers need room
-  const number = (k) => words.filter(named).forEach(([v, name]) => (name.textContent = fixed(k * v).replace(/\.?0+$/, "")));
+  const number = (k) => words.filter(([v]) => v % (ux < 32 ? 2 : 1) === 0).forEach(([v, name]) => (name.textContent = fixed(k * v).replace(/\.?0+$/, "")));
   number(1);
   word(left - (low ? 4 : 20), top - (low ? 9 : 32), title, "start", "live-title");
   word(low ? right - 4 : cx, bottom + (low ? 15 : 31), xlabel, "middle");
@@ -85,7 +83,7 @@ live.figure("clip", {
       drawn.append(make("svg:clipPath", {id: `${figure.id}-${left}`}, make("svg:rect", {x: left, y: top, width: side, height: side})), inside);
       let scale, unit;
       const fit = (arrows, bound) => {
-        const [needed, kept] = [longest(arrows), scale && !figure.anew];
+        const [needed, kept] = [Math.max(...arrows.flat().map(Math.abs)) / 2.6, scale && !figure.anew]; // from the middle to an edge it is 2.8 lines
         if (!kept || needed > scale) scale = lines.find((k) => needed * (kept ? 1 : room) <= k) ?? 2;
         unit = side / 5.6 / scale;
         number(scale);
@@ -96,8 +94,7 @@ live.figure("clip", {
     const many = plane(wide ? width - 2 * side - 48 : 26, say`Their rows`, [1, 1.2, 1.5], 1);
     const three = plane(width - side, say`Three means`, SCALES, 1.8);
     const {left, cx, cy} = many;
-    const ends = [-1.4, 1.4].map((t) => data.place(t, model(t)));
-    drawn.append(make("svg:path", {d: `M${ends.join("L")}`, stroke: "var(--l-ink)", "stroke-width": 2}));
+    drawn.append(make("svg:path", {d: `M${[-1.4, 1.4].map((t) => data.place(t, model(t))).join("L")}`, stroke: "var(--l-ink)", "stroke-width": 2}));
     const arrow = ({inside}, [, stroke, thick]) => live.arrow(inside, {stroke, "stroke-width": thick});
 
     const points = figure.state.t.map((_, i) => {
@@ -113,9 +110,8 @@ live.figure("clip", {
       return {error, row, clipped, name, dot};
     });
     const [last, mean, first] = [2, 0, 4].map((k) => arrow(three, KEYS[k])); // the thick one below
-    const pull = live.drag((u, v) => figure.set({bound: Math.hypot(u - cx, v - cy) / many.unit()}));
     const called = make("svg:text", {y: 5, class: "live-small live-name"}, say`bound`);
-    const grip = drawn.appendChild(make("svg:g", {class: "live-handle", ...pull},
+    const grip = drawn.appendChild(make("svg:g", {class: "live-handle", ...live.drag((u, v) => figure.set({bound: Math.hypot(u - cx, v - cy) / many.unit()}))},
       make("svg:circle", {r: 18, class: "live-ring"}), make("svg:circle", {r: 6, class: "live-dot"}), called));
     const bound = live.slider(figure, "bound", say`bound`, [0.1, 4, 0.1], 1);
     const keys = make("div", {class: "live-keys", "aria-hidden": "true"}, ...KEYS.map(key));
@@ -143,7 +139,11 @@ live.figure("clip", {
         const beside = (tip, from, low, high) => Math.min(high, Math.max(low, tip + (11 * (tip - from)) / length));
         set(name, {x: beside(whole[0], cx, left + 8, left + side - 8), y: beside(whole[1], cy, top + 10, bottom - 10) + 5});
       });
-      [mean, last, first].forEach((move, k) => move(three.cx, three.cy, ...three.place(values.means[k])));
+      const [down, right] = values.means[0].map((v) => 4.5 * v / (Math.hypot(...values.means[0]) || 1)); // of the thick one, beside that of its direction
+      [mean, last, first].forEach((move, k) => {
+        const [[x, y], [u, v]] = [three.place(values.means[k]), k === 1 ? [right, down] : [0, 0]];
+        move(three.cx + u, three.cy + v, x + u, y + v);
+      });
     };
   },
 });

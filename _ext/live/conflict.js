@@ -33,7 +33,7 @@ live.figure("conflict", {
       + (harmed < 0 ? "neither is harmed." : `sample ${harmed + 1} is harmed.`);
   },
 
-  found: ({angle, surgery}, {gains}) => (!surgery && angle === FIRST && gains.every((gain) => fate(gain) !== "harmed") ? "a longer row 2" : ""),
+  found: ({angle, surgery}, {gains}) => (angle === FIRST && gains.every((gain) => fate(gain) !== "harmed") ? (surgery ? "gradient surgery" : "a longer row 2") : ""),
 
   build(figure, picture, width, controls) {
     const scale = Math.min((width - 24) / (2 * LONGEST), 198);

@@ -101,7 +101,7 @@ live.figure("digits", {
       keep.update({keep: state.keep[i]});
       bound.update(state);
       ask.hidden = Boolean(state.clip);
-      controls.hidden = !state.clip && !wide;
+      controls.hidden = !state.clip;
       small.forEach(({group, draw, length}, j) => {
         draw(values.steps[j]);
         set(group, {class: state.clip ? `live-image${j === i ? " live-here" : ""}${state.keep[j] ? "" : " live-out"}` : ""});
