@@ -1436,15 +1436,19 @@ def test_clip_draws_what_it_computes_and_says_what_the_bound_does(opened):
     page = opened("clip")
     assert "Point 4 then adds an arrow of length 0.17 to it, instead of 0.46;" in said(page)
     (found,) = values(page, "clip", {"y": [1.0, -1.0, 0.5, -0.5], "bound": 0.7})
-    heads = page.locator("#live-clip g[clip-path] path[stroke=none]")
+    kinds = "[stroke=none]", "[fill=none]"
+    heads, shafts = (page.locator(f"#live-clip g[clip-path] path{kind}") for kind in kinds)
     bounds = page.locator("#live-clip g[clip-path] circle").all()
 
     def tip(number):
         circle = bounds[number >= 8]  # of the rows, or of the means, in a larger scale
         origin = np.array([float(circle.get_attribute(key)) for key in ("cx", "cy")])
         unit = float(circle.get_attribute("r")) / 0.7
-        text = heads.nth(number).get_attribute("d")
-        return (np.array(re.findall(r"[\d.-]+", text)[:2], float) - origin) * [1, -1] / unit
+        ends = [parts.nth(number).get_attribute("d") for parts in (heads, shafts)]
+        end, begin = (np.array(re.findall(r"[\d.-]+", text)[:2], float) for text in ends)
+        aside = 4.5 if number == 8 else 0  # the thick one is beside that of its direction
+        assert_close(np.linalg.norm(begin - origin), aside, 1e-9)
+        return (end - begin) * [1, -1] / unit
 
     for number, mean in zip((9, 8, 10), found["means"], strict=True):  # the thick arrow is below
         assert_close(tip(number), np.array(mean), 1e-9)
