@@ -357,7 +357,7 @@ def test_every_page_is_light(visits, address):
 
 def test_a_shadow_says_that_a_formula_goes_on_and_a_comment_stays_whole(chromium, address):
     page = chromium.new_page(viewport=PHONE)
-    page.goto(f"{address}/chapters/08_noise.html")
+    page.goto(f"{address}/chapters/18_fisher.html")
     settle(page)
     page.wait_for_timeout(300)
     shaded = page.eval_on_selector_all(
