@@ -98,8 +98,13 @@ def cited(env) -> dict[str, str]:
     return found
 
 
-def said_for(link: nodes.Node, works: dict[str, str]) -> str:
-    """Return what an excerpt shows for a link that is left out of the index, between ‹ and ›."""
+def said_for(link: nodes.Element, works: dict[str, str]) -> str:
+    """Return what an excerpt shows for a node that is left out of the index, or "".
+
+    The words of a link that sets a live figure; of another link, between ‹ and ›.
+    """
+    if "live-set" in link.astext():
+        return unescape(re.sub(r"<[^>]*>", "", link.astext()))
     if link.get("refdomain") == "cite":
         return f"‹{works.get(link['reftarget'], '…')}›" if link["reftype"] == "t" else ""
     return f"‹{link.astext()}›" if link.get("refexplicit") else ""
@@ -114,8 +119,8 @@ def places(doctree: nodes.document, address: str, works: dict[str, str]) -> list
     hidden = folded(doctree)
     for node in list(doctree.findall(is_left_out)):
         if node.parent is not None:
-            within = isinstance(node, addnodes.pending_xref)  # a word of a sentence
-            node.parent.replace(node, nodes.Text(said_for(node, works)) if within else [])
+            said = said_for(node, works)
+            node.parent.replace(node, nodes.Text(said) if said else [])
     for formula in list(doctree.findall(nodes.math)):
         said = plain(formula.astext())
         of_words = said == formula.astext() or said == "…"

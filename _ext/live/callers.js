@@ -65,17 +65,14 @@ live.figure("callers", {
       return {name: word(group, left + 10, 23, {}, text), box, chips, held, paper, note, rate};
     });
     const by = live.choice(figure, "by", "called by", CALLERS);
-    const move = (on) => figure.set({step: Math.min(figure.values.last, figure.values.at + on)});
-    const [back, next] = [live.button("Back", () => move(-1)), live.button("Step", () => move(1))];
+    const steps = live.stepper(figure, "step", () => figure.values.last);
     const slider = live.slider(figure, "width", "width", [1, 9, 1], 0);
     set(by.row, {style: wide ? "" : "flex-basis: 100%"});
     picture.append(svg);
-    controls.append(live.row(by.row, back, next, live.reset(figure)), live.sliders(slider));
+    controls.append(live.row(by.row, ...steps.buttons, live.reset(figure)), live.sliders(slider));
 
-    return (state, {at, last, held, notes, rates, call: called}) => {
-      [by, slider].forEach((control) => control.update(state));
-      live.allow(back, at > 0);
-      live.allow(next, at < last);
+    return (state, {at, held, notes, rates, call: called}) => {
+      [by, steps, slider].forEach((control) => control.update(state));
       call.textContent = called;
       heading.textContent = notes.length ? "notes" : "no notes";
       const [here, colour] = at > 2 ? [5 - at, "var(--l-red)"] : [at, "var(--l-blue)"];

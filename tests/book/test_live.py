@@ -584,6 +584,14 @@ def test_the_answers_under_the_conflict_are_right(opened):
         assert float(given["angle"]) == round(np.degrees(np.arccos(cosine[1, other])))
 
 
+def test_gradient_surgery_answers_the_question_too(opened):
+    page = opened("conflict")
+    press(page, "checkbox", "gradient surgery", "Space")
+    assert page.locator(".live-found").inner_text().endswith("gradient surgery")
+    press(page, "slider", "angle of the rows", "End")  # the row is turned
+    assert page.locator(".live-found").inner_text() == ""
+
+
 def test_the_tip_of_a_row_is_dragged(opened):
     page = opened("conflict")
     grip = page.locator("#live-conflict .live-dot").bounding_box()

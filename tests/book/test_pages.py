@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from functools import cache
+from html import unescape
 from typing import NamedTuple
 
 import pytest
@@ -373,6 +374,31 @@ def test_a_shadow_says_that_a_formula_goes_on_and_a_comment_stays_whole(chromium
     box = comment.bounding_box()
     assert box["height"] < 24
     assert box["x"] + box["width"] < PHONE["width"]
+    page.close()
+
+
+def test_a_call_that_is_too_long_breaks_behind_its_bracket():
+    """Check where a line of code may break, and that it may not in an index."""
+    code = (HTML / "chapters/17_gram.html").read_text("utf-8")
+    marks = ["Linear(\N{BULLET}64", "x[:1400]"]
+    lines = re.findall(
+        r'<span class="line".*?\n</span>', code.replace("<wbr>", "\N{BULLET}"), re.S
+    )
+    text = unescape(re.sub("<[^>]*>", "", "".join(lines)))
+    assert all(mark in text for mark in marks)
+    assert "[\N{BULLET}" not in text.replace("([\N{BULLET}", "")
+    assert "(\N{BULLET})" not in text
+
+
+def test_no_code_is_cut_in_the_error_index(chromium, address):
+    page = chromium.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(f"{address}/reference/errors.html")
+    settle(page)
+    outside = """(all) => all.filter((code) => {
+      const [a, b] = [code, code.closest("section")].map((e) => e.getBoundingClientRect());
+      return a.left < b.left - 1 || a.right > b.right + 1;
+    }).length"""
+    assert page.eval_on_selector_all("#error-index section section pre", outside) == 0
     page.close()
 
 

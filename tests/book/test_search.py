@@ -259,6 +259,9 @@ def test_what_is_said_of_a_place_has_no_holes():
         "chapters/01_one_gradient_per_sample.html#what-do-they-cost-and-where-is-the-trap"
     ]
     assert "Rows need B times the memory" in cost
+    first = words["chapters/01_one_gradient_per_sample.html#one-gradient-for-each-sample"]
+    assert "One sample, far from the line, turns the mean" in first  # words that set a figure
+    assert not [place for place, text in said.items() if ",," in text]
     assert "\\" not in re.sub(r"\\n", "", cost)
 
 
