@@ -15,7 +15,7 @@ const norm = (v) => Math.hypot(...v);
 const cosine = (a, b) => norm(a) && norm(b) ? a.reduce((sum, v, k) => sum + v * b[k], 0) / norm(a) / norm(b) : 0;
 const average = (lists, weights, count) => IMAGES[0].map((_, k) => lists.reduce((sum, one, i) => sum + weights[i] * one[k], 0) / (count || 1));
 const THREE = average(IMAGES.slice(0, 7), Array(7).fill(1), 7);
-let open = false; // the fold of what changes an image, which outlives a turn of the phone
+const more = make("details"); // what changes an image: one fold, open or not through a turn of the phone and print
 const looks = (picture) => [cosine(picture, IMAGES[7]), cosine(picture, THREE)];
 
 live.figure("digits", {
@@ -76,8 +76,7 @@ live.figure("digits", {
       controls.querySelector("input").focus({preventScroll: true});
     }, {class: "live-play live-ask", style: `inset: ${top + large / 2}px auto auto ${left + 1.5 * large + 16}px`});
     const again = () => {
-      open = false;
-      more.open = open;
+      more.open = false;
       figure.reset();
       ask.focus({preventScroll: true});
     };
@@ -88,9 +87,7 @@ live.figure("digits", {
     const keep = live.toggle(mine("keep", (v) => v), "keep", say`in the batch`);
     const bound = live.slider(figure, "bound", say`bound`, [0.5, 60, 0.5], 1);
     picture.append(svg, ask);
-    const more = make("details", {toggle: () => (open = more.open)}, make("summary", {"data-key": "more"}, say`Change an image`),
-      live.row(chosen.row, label.row, scale.row, keep.row));
-    more.open = open;
+    more.replaceChildren(make("summary", {"data-key": "more"}, say`Change an image`), live.row(chosen.row, label.row, scale.row, keep.row));
     controls.append(live.row(live.sliders(bound), live.reset(figure, again)), more);
 
     return (state, values) => {
