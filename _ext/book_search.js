@@ -12,7 +12,7 @@
   const SAME = {example: "sample", examples: "sample"};
   const SAID = [[/per[- ](sample|example) gradients?/gi, "$& row"], [/temporal[- ]difference/gi, "$& td"]];
   const WEIGHTS = {title: 4, about: 4, heading: 4, words: 1, folded: 1, code: 0.3};
-  const ERRORS = 1.2, LOOKED_UP = 0.5, PAGE = 1.5, NEXT = 0.5;  // a page's next place counts less than its first
+  const ERRORS = 1.2, LOOKED_UP = 0.5, PAGE = 1.5, NEXT = 0.5, PAIR = 2;  // a page's next place counts less than its first
   const stemmer = new Stemmer();
   const stems = new Map();
   const stem = (word) => {
@@ -37,10 +37,10 @@
     const whole = `${word}${all[i + 1]}`;
     return [name, ...two[0] === name ? [] : two, ...parts.has(whole) ? [whole] : []];
   }).map(stem);
-  const pairsOf = (runs) => runs.flatMap((word) => parts.get(word.replace("_", "")) ?? [word]).map(stem)
-    .map((word, i, all) => `${all[i - 1]} ${word}`).slice(1);
+  const pairsOf = (runs) => new Set(runs.flatMap((word) => parts.get(word.replace("_", "")) ?? [word]).map(stem)
+    .map((word, i, all) => `${all[i - 1]} ${word}`).slice(1));
   const [words, pairs] = [wordsOf, pairsOf].map((of) => (text) => of(split(text)));
-  // Each text is parted once: a page's words are those of its places, and its pairs are theirs alone.
+  // Each text is parted once: a page's words are those of its places.
   const FIELDS = Object.keys(WEIGHTS);
   const INSIDE = ["heading", "words", "folded"];
   const entries = new Map(bookPlaces.map((entry) => [entry.place, {...entry, inside: []}]));
@@ -48,14 +48,13 @@
     entry.runs = Object.fromEntries(FIELDS.map((field) => [field, split((entry[field] ?? "").replace(UNFOUND, "…"))]));
     if (!entry.title) entries.get(entry.place.split("#")[0]).inside.push(entry);
   }
-  const runsOf = ({title, inside, runs}, field) => field === "pairs" ? title ? [] : INSIDE.flatMap((one) => runs[one])
-    : inside.length && INSIDE.includes(field) ? inside.flatMap((one) => one.runs[field]) : runs[field];
+  const runsOf = ({inside, runs}, field) => inside.length && INSIDE.includes(field) ? inside.flatMap((one) => one.runs[field]) : runs[field];
   const index = new MiniSearch({
     idField: "place",
-    fields: [...FIELDS, "pairs"],
+    fields: FIELDS,
     extractField: (entry, field) => (field === "place" ? entry.place : runsOf(entry, field)),
     stringifyField: (runs) => runs,
-    tokenize: (runs, field) => (field === "pairs" ? pairsOf : wordsOf)(runs),
+    tokenize: wordsOf,
     processTerm: (term) => term,
   });
   const pageOf = (place) => place.split("#")[0].replace("zh/../", "");
@@ -98,6 +97,23 @@
     const kept = found.filter(has);
     return kept.length ? kept : found;
   };
+  // What a place's score is with the neighbouring words that it shares with what is asked: each by how rare it is,
+  // and more in a short place, as MiniSearch counts a word (BM25+, times how many of the words are there).
+  const nearIn = (asked) => {
+    const here = [...entries.values()].filter(({title}) => !title);
+    for (const entry of here) entry.pairs ??= pairsOf(INSIDE.flatMap((field) => entry.runs[field]));
+    const shared = new Map(here.map(({place}) => [place, []]));
+    const length = here.reduce((sum, entry) => sum + entry.pairs.size, 0) / here.length;
+    const weigh = (entry) => PAIR * (0.5 + 2.2 / (1 + 1.2 * (0.3 + 0.7 * entry.pairs.size / length)));
+    for (const pair of pairs(asked)) {
+      const has = here.filter((entry) => entry.pairs.has(pair));
+      for (const entry of has) shared.get(entry.place).push(weigh(entry) * Math.log((here.length + 1) / (has.length + 0.5)));
+    }
+    return ({id, score, queryTerms: {length: known}}, worth) => {
+      const all = shared.get(id) ?? [];
+      return {near: all.length, score: (score / known + worth * all.reduce((a, b) => a + b, 0)) * (known + all.length)};
+    };
+  };
   // The pages that answer, the best first: each with its places, the best first, exercises last.
   // Who asks for a term sees what it means first, then the page that explains it (chapters/pages.toml).
   const isExercise = (place) => place.endsWith("#exercises");
@@ -111,19 +127,16 @@
     const completed = (text) => words(split(text).flatMap(meant).join(" "));
     const terms = [...new Set(completed(asked))];
     const exercises = /exercise|练习/i.test(asked) ? 1 : LOOKED_UP;
-    const found = index.search({
-      boostDocument: (place) => !isShown(place, chinese) ? 0 : isExercise(place) ? exercises
-        : /chapters/.test(place) ? 1 : /errors/.test(place) ? ERRORS : LOOKED_UP,
-      queries: [
-        {queries: [query], fields: FIELDS, boost: WEIGHTS, tokenize: completed},
-        {queries: [query], fields: ["pairs"], boost: {pairs: 2}, tokenize: pairs},
-      ],
-    }).map((one) => ({...entries.get(one.id), ...one}));
+    const worth = (place) => !isShown(place, chinese) ? 0 : isExercise(place) ? exercises
+      : /chapters/.test(place) ? 1 : /errors/.test(place) ? ERRORS : LOOKED_UP;
+    const near = nearIn(query);
+    const found = index.search(query, {boost: WEIGHTS, tokenize: completed, boostDocument: worth})
+      .map((one) => ({...entries.get(one.id), ...one, ...near(one, worth(one.id))}));
     const pages = new Map(bookPlaces.filter(({place, title}) => title && isShown(place, chinese)).map(({place, title}) =>
       [pageOf(place), {title, score: 0, rank: 0, places: []}]));
     const last = exercises < 1 ? ({id}) => isExercise(id) : () => false;
     for (const place of found) place.rank = rank(place, terms);
-    for (const place of enough(found, query).sort((a, b) => b.rank - a.rank || last(a) - last(b))) {
+    for (const place of enough(found, query).sort((a, b) => b.rank - a.rank || last(a) - last(b) || b.score - a.score)) {
       const page = pages.get(pageOf(place.id));
       page.score += place.title ? PAGE * place.score : place.score * NEXT ** page.places.length;
       page.rank = Math.max(page.rank, place.rank);
@@ -158,7 +171,7 @@
   };
   const FOR_IT = 0.5;  // of the best entry's score, for another one to be shown
   // An entry for a message has at least two neighbouring pairs of its words, or all of one or two words.
-  const isFor = (asked, {queryTerms}) => queryTerms.filter((term) => term.includes(" ")).length >= Math.min(2, pairs(asked).length);
+  const isFor = (asked, {near}) => near >= Math.min(2, pairs(asked).size);
   window.bookShow = (asked, results, most = 12, within = "") => {
     const pages = asked.trim() ? find(asked).filter(({places: [best]}) =>
       !within || best.id.startsWith(within) && isFor(asked, best)).slice(0, most) : [];
