@@ -725,6 +725,127 @@ def test_labels_change_by_a_press_and_by_keys_and_the_probability_is_dragged(ope
     page.wait_for_function("Math.abs(live.figures.fisher.state.p - 0.7) < 0.02")
 
 
+def texts_state(rng):
+    return {"bound": rng.integers(10, 111).item() / 10}
+
+
+def products_of_texts() -> np.ndarray:
+    """Return the products of the rows that the figure has, (8, 8)."""
+    lines = re.findall(r"^ *\[([-\d., ]+)\],$", script("texts"), re.MULTILINE)
+    lower = np.zeros((8, 8))
+    for i, line in enumerate(lines):
+        lower[i, : i + 1] = [float(v) for v in line.split(",")]
+    return lower + np.tril(lower, -1).T
+
+
+def texts_in_python(bound):
+    """Return the values of the figure from rows that have its products."""
+    values, vectors = np.linalg.eigh(products_of_texts())
+    rows = vectors * np.sqrt(values)
+    clipped = np.stack([clip(row, bound) for row in rows])
+    norms = [np.linalg.norm(some, axis=1) for some in (rows, clipped)]
+    own = (rows * clipped).sum(1) / 8
+    gains = rows @ clipped.mean(0)
+    return {"norms": norms[0], "clipped": norms[1], "own": own, "gains": gains}
+
+
+@functools.cache
+def rows_of_chapter_12() -> dict:
+    """Run chapter 12 up to the table of rows; return its variables."""
+    page = nbformat.read(ROOT / "chapters/12_whole_models.ipynb", as_version=4)
+    cells = [c.source for c in page.cells if c.cell_type == "code"]
+    last = next(i for i, cell in enumerate(cells) if "norms = rows.norm(dim=1)" in cell)
+    made = {}
+    exec("\n".join(cells[: last + 1]), made)
+    return made
+
+
+def test_the_figure_of_the_texts_is_the_model_of_chapter_12(opened):
+    """Compare its numbers with the chapter's rows, and its gains with their clipped mean."""
+    made, page = rows_of_chapter_12(), opened("texts")
+    rows = made["rows"].double().numpy()
+    products, norms = rows @ rows.T, np.linalg.norm(rows, axis=1)
+    assert np.abs(products_of_texts() - products).max() < 0.01 * norms.max()
+    assert np.abs((products_of_texts() - products) / np.outer(norms, norms)).max() < 0.01
+    losses = made["losses"].detach().numpy()
+    read = "(all) => all.map((e) => e.textContent)"
+    texts = page.locator("#live-texts svg text").evaluate_all(read)
+    shown = [float(text) for text in texts if re.fullmatch(r"\d\.\d\d", text)]
+    assert np.abs(shown - losses).max() < 0.01
+    lines = [text for text in texts if text.endswith("…")]
+    assert all(
+        a.startswith(b.removesuffix("…")) for a, b in zip(made["lines"], lines, strict=True)
+    )
+    bounds = np.arange(10, 111) / 10
+    for bound, found in zip(
+        bounds, values(page, "texts", *[{"bound": v} for v in bounds]), strict=True
+    ):
+        wanted = rows @ np.stack([clip(row, bound) for row in rows]).mean(0)
+        assert_close(np.array(found["gains"]), wanted, 0.01)
+
+
+def test_the_answers_under_the_texts_are_right(opened):
+    page = opened("texts")
+    told = "Per unit of the step size, the ruler gains 11.0: 14.4 by its own row, −3.4 by the"
+    assert said(page) == f"{told} others. A line of English gains 3.8 on average."
+    bound = float(STATED["texts"][0].removeprefix("bound="))
+    whole, cut = (np.array(one["gains"]) for one in values(page, "texts", {}, {"bound": bound}))
+    assert page.locator(".live-found").text_content() == "✓ Found: no, a seventeenth"
+    assert round(whole[4] / cut[4]) == 17
+    assert whole.argmax() == 4 == cut.argmin()
+    assert np.delete(cut > whole, 4).all()
+    (found,) = values(page, "texts", {"bound": bound})
+    assert found["clipped"][4] / found["norms"][4] < 1 / 3
+    assert "the ruler gains 0.6: 4.0 by its own row, −3.4 by the others." in said(page)
+    for other in (2.9, 3.1):
+        values(page, "texts", {"bound": other})
+        assert page.locator(".live-found").text_content() == ""
+
+
+def test_the_picture_of_the_texts_is_the_start(opened):
+    page = opened("texts", viewport={"width": 480, "height": 900})
+    shown = page.locator("#live-texts svg text").all_text_contents()
+    root = ElementTree.parse(ROOT / "_static/table-models.svg").getroot()
+    assert [e.text for e in root.iter() if e.tag.endswith("}text")] == shown
+    (found,) = values(page, "texts", {})
+    rects = [e for e in root.iter() if e.tag.endswith("}rect")]
+    norms, clipped, own, others = (
+        np.array([float(e.get("width")) for e in rects[k::4]]) for k in range(4)
+    )
+    assert_close(norms / norms[4], np.array(found["norms"]) / found["norms"][4], 0.005)
+    assert_close(clipped, norms, 0)
+    wanted = np.array(found["gains"]) - found["own"]
+    drawn = np.where(np.arange(8) == 4, -1, 1) * others
+    assert_close(own / own[4], np.array(found["own"]) / found["own"][4], 0.005)
+    assert_close(drawn / own[4], wanted / found["own"][4], 0.005)
+    edges = [float(rects[4 * 4 + k].get("x")) for k in (2, 3)]
+    assert edges[0] - edges[1] == pytest.approx(others[4], abs=0.2)  # to the other side
+
+
+def test_the_bound_of_the_texts_is_dragged(opened):
+    page = opened("texts", has_touch=True)
+    unit = "document.querySelectorAll('#live-texts svg rect')[16].getAttribute('width') / 10.72"
+    unit = page.evaluate(unit)  # of the ruler's whole row
+    grip = page.locator("#live-texts .live-dot").bounding_box()
+    x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 5 * unit, y, steps=4)
+    page.mouse.up()
+    assert state(page, "texts")["bound"] == pytest.approx(6, abs=0.15)
+    tools = page.context.new_cdp_session(page)
+    for kind, way in ("touchStart", 5), ("touchMove", 7), ("touchMove", 7.9):
+        points = [{"x": x - way * unit, "y": y}]
+        tools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        page.wait_for_timeout(20)
+    tools.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.wait_for_function("live.figures.texts.state.bound === 3")  # easy to keep
+    for key, wanted in (("ArrowRight", 3.1), ("Home", 1), ("End", 11)):
+        press(page, "slider", "bound C", key)
+        assert state(page, "texts")["bound"] == wanted
+    assert page.locator(".live-found").text_content() == ""
+
+
 def bells_state(rng):
     sigma, line = rng.uniform([5, -3], [40, 5]).round(3).tolist()
     return {"sigma": sigma, "steps": int(rng.integers(1, 101)), "line": line}
@@ -1116,6 +1237,7 @@ REACHED = {  # states that answer the question of a figure, and what is then sai
     "graph": ({"step": 7}, "marked leaves alone"),
     "means": ({"first": 12}, "all bars are equal"),
     "td": ({"alpha": 0.25}, "0.25 after 10 episodes"),
+    "texts": ({"bound": 3}, "no, a seventeenth"),
 }
 
 
@@ -1799,6 +1921,7 @@ MORE = {  # states in which much is drawn
     "influence": {"chosen": 4, "step": 0.2},
     "loop": {"at": 9, "clear": 0},
     "tape": {"step": 12},
+    "texts": {"bound": 5},
     "graph": {"graph": 1, "step": 9},
 }
 
@@ -1969,6 +2092,7 @@ STOPS = {
     "influence": ["4", "step", "Reset"],
     "loop": ["Play", "Back", "Step", "clear", "Reset", "no", "no_grad()"],
     "tape": ["Play", "Back", "Step", "step", "stops", "reward", "Reset"],
+    "texts": ["bound", "Reset"],
     "trace": ["Play", "Back", "Step", "End", "New walk", "Reset", "lambda"],
 }  # fmt: skip
 
