@@ -97,12 +97,18 @@ def test_as_many_images_are_spoiled_as_the_page_says():
 
 
 def test_the_squares_of_a_column():
-    drawn = bars("fisher")
-    zero = 110
-    entries = np.where(drawn[:10, 1] < zero, 1, -1) * drawn[:10, 3]
-    short, long = drawn[10:, 2]
-    wanted = entries.mean() ** 2 / (entries**2).mean()
-    assert short / long == pytest.approx(wanted, rel=0.01)
+    zero, unit = 102, 68
+    rects = [r for r in drawing("fisher").iter(f"{SVG}rect") if r.get("fill") != "#68717c"]
+    fills = [r.get("fill") for r in rects]
+    drawn = np.array([[float(r.get(k)) for k in ("x", "y", "width", "height")] for r in rects])
+    rows = np.where(drawn[:11, 1] < zero, 1, -1) * drawn[:11, 3] / unit
+    assert rows[:10] == pytest.approx([-0.3] * 3 + [0.7] + [-0.3] * 6, abs=1e-3)
+    assert rows[10] == pytest.approx(rows[:10].mean(), abs=1e-3)
+    widths = drawn[11:, 2]
+    wanted = [rows[10] ** 2, (rows[:10] ** 2).mean(), 0.7 * 0.3]
+    assert widths / widths[2] == pytest.approx(np.array(wanted) / wanted[2], abs=0.005)
+    assert [f"{x:.3f}" for x in wanted] == [t for t in texts("fisher") if re.match(r"0\.", t)]
+    assert fills[10:] == ["#b0560f", "#b0560f", "#22262b", "#35709f"]
 
 
 def test_means_of_four_times_as_many_scatter_half_as_widely():

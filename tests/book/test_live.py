@@ -627,6 +627,225 @@ def test_the_tip_of_a_row_is_dragged(opened):
     assert said(page).endswith("sample 2 is harmed.")
 
 
+def fisher_state(rng):
+    return {"p": rng.integers(2, 99).item() / 100, "y": rng.integers(0, 2, 10).tolist()}
+
+
+def fisher_in_python(p, y):
+    """Return the values of the figure from the gradients of -log p(label) of a bias."""
+    bias = torch.tensor([p], dtype=torch.float64).logit()
+
+    def loss(bias, label):
+        return -torch.nn.functional.logsigmoid((2 * label - 1) * bias[0])
+
+    labels = torch.tensor([0.0, 1.0], dtype=torch.float64)
+    zero, one = per_sample.loop_grad(loss, in_axes=(None, 0))(bias, labels)[:, 0]
+    own = torch.where(torch.tensor(y) == 1, one, zero)
+    leaf = bias.clone().requires_grad_()
+    torch.stack([loss(leaf, label) for label in y]).mean().backward()
+    fisher = (1 - p) * zero**2 + p * one**2  # each label by its probability
+    squares = [leaf.grad[0] ** 2, own.square().mean(), fisher]
+    return {"rows": own, "mean": leaf.grad[0], "squares": squares, "ones": np.mean(y)}
+
+
+def test_the_answers_under_the_fisher_are_right(opened):
+    """Show where the data's labels give the Fisher, for any labels, and what the sentence says."""
+    page = opened("fisher")
+    told = "The data’s labels give 62 % of the Fisher: they surprise the model less often than"
+    assert said(page) == f"{told} its own draws. The squared .grad is 19 % of it."
+    levels = np.arange(2, 99) / 100
+    for ones in (0, 1, 4, 5, 9, 10):
+        y = [1] * ones + [0] * (10 - ones)
+        found = values(page, "fisher", *[{"p": p, "y": y} for p in levels])
+        grad, data, exact = np.array([one["squares"] for one in found]).T
+        equal = np.isclose(data, exact, atol=1e-12)
+        assert levels[equal].tolist() == sorted({ones / 10, 0.5} & set(levels.tolist()))
+        assert np.isclose(grad, 0, atol=1e-12).tolist() == (levels == ones / 10).tolist()
+        for p, smaller in list(zip(levels[~equal], (data < exact)[~equal], strict=True))[::15]:
+            values(page, "fisher", {"p": p, "y": y})
+            likely, expected = (ones, p) if p > 0.5 else (10 - ones, 1 - p)
+            assert smaller == (likely / 10 > expected)
+            assert ("less often" in said(page)) == smaller
+            assert page.locator(".live-found").text_content() == ""
+    press(page, "button", "Reset")
+    (start,) = values(page, "fisher", {})
+    assert start["squares"][0] < start["squares"][1] < start["squares"][2]
+    (sure,) = values(page, "fisher", {"p": float(STATED["fisher"][0].removeprefix("p="))})
+    assert sure["squares"][1] > 3 * sure["squares"][2]
+    assert said(page).startswith("The data’s labels give 3.3 times the Fisher: they surprise the")
+    values(page, "fisher", {"p": 0.5})
+    assert "100 % of the Fisher: all rows are equally long, whatever the labels." in said(page)
+    assert page.locator(".live-found").text_content() == "✓ Found: at p = 0.5, whatever the labels"
+    values(page, "fisher", {"p": 0.9})
+    assert said(page).endswith(
+        "As .grad is zero, its square says that the weight does not matter."
+    )
+
+
+def test_labels_change_by_a_press_and_by_keys_and_the_probability_is_dragged(opened):
+    page = opened("fisher", has_touch=True)
+    start, samples = state(page, "fisher"), page.get_by_role("checkbox")
+    assert [one.get_attribute("aria-checked") == "true" for one in samples.all()] == [
+        label == 1 for label in start["y"]
+    ]
+    samples.nth(3).click()
+    assert state(page, "fisher")["y"] == [1] * 10
+    samples.nth(9).tap()
+    assert state(page, "fisher")["y"] == [1] * 9 + [0]
+    samples.first.focus()
+    for key, wanted in (("ArrowRight", 2), ("ArrowRight", 3), ("ArrowLeft", 2), ("ArrowLeft", 1)):
+        page.keyboard.press(key)
+        assert focused(page) == f"sample {wanted}"
+    page.keyboard.press("ArrowLeft")
+    for key, wanted in (("Space", 0), ("Enter", 1), (" ", 0)):
+        page.keyboard.press(key)
+        assert focused(page) == "sample 1"
+        assert state(page, "fisher")["y"][0] == wanted
+        assert samples.first.get_attribute("aria-checked") == ("true" if wanted else "false")
+    page.keyboard.press("Tab")
+    page.keyboard.press("End")
+    assert state(page, "fisher")["p"] == 0.98
+    page.keyboard.press("Home")
+    assert state(page, "fisher")["p"] == 0.02
+    press(page, "button", "Reset")
+    assert state(page, "fisher") == start
+    grip = page.locator("#live-fisher .live-dot").bounding_box()
+    x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x, y + 34, steps=4)  # a row of length 1 is 68 high
+    page.mouse.up()
+    assert state(page, "fisher")["p"] == pytest.approx(0.2, abs=0.02)
+    tools = page.context.new_cdp_session(page)
+    for kind, ways in ("touchStart", [0]), ("touchMove", [-20]), ("touchMove", [-34]):
+        points = [{"x": x, "y": y + 34 + up} for up in ways]
+        tools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        page.wait_for_timeout(20)
+    tools.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.wait_for_function("Math.abs(live.figures.fisher.state.p - 0.7) < 0.02")
+
+
+def texts_state(rng):
+    return {"bound": rng.integers(10, 111).item() / 10}
+
+
+def products_of_texts() -> np.ndarray:
+    """Return the products of the rows that the figure has, (8, 8)."""
+    lines = re.findall(r"^ *\[([-\d., ]+)\],$", script("texts"), re.MULTILINE)
+    lower = np.zeros((8, 8))
+    for i, line in enumerate(lines):
+        lower[i, : i + 1] = [float(v) for v in line.split(",")]
+    return lower + np.tril(lower, -1).T
+
+
+def texts_in_python(bound):
+    """Return the values of the figure from rows that have its products."""
+    values, vectors = np.linalg.eigh(products_of_texts())
+    rows = vectors * np.sqrt(values)
+    clipped = np.stack([clip(row, bound) for row in rows])
+    norms = [np.linalg.norm(some, axis=1) for some in (rows, clipped)]
+    own = (rows * clipped).sum(1) / 8
+    gains = rows @ clipped.mean(0)
+    return {"norms": norms[0], "clipped": norms[1], "own": own, "gains": gains}
+
+
+@functools.cache
+def rows_of_chapter_12() -> dict:
+    """Run chapter 12 up to the table of rows; return its variables."""
+    page = nbformat.read(ROOT / "chapters/12_whole_models.ipynb", as_version=4)
+    cells = [c.source for c in page.cells if c.cell_type == "code"]
+    last = next(i for i, cell in enumerate(cells) if "norms = rows.norm(dim=1)" in cell)
+    made = {}
+    exec("\n".join(cells[: last + 1]), made)
+    return made
+
+
+def test_the_figure_of_the_texts_is_the_model_of_chapter_12(opened):
+    """Compare its numbers with the chapter's rows, and its gains with their clipped mean."""
+    made, page = rows_of_chapter_12(), opened("texts")
+    rows = made["rows"].double().numpy()
+    products, norms = rows @ rows.T, np.linalg.norm(rows, axis=1)
+    assert np.abs(products_of_texts() - products).max() < 0.01 * norms.max()
+    assert np.abs((products_of_texts() - products) / np.outer(norms, norms)).max() < 0.01
+    losses = made["losses"].detach().numpy()
+    read = "(all) => all.map((e) => e.textContent)"
+    texts = page.locator("#live-texts svg text").evaluate_all(read)
+    shown = [float(text) for text in texts if re.fullmatch(r"\d\.\d\d", text)]
+    assert np.abs(shown - losses).max() < 0.01
+    lines = [text for text in texts if text.endswith("…")]
+    assert all(
+        a.startswith(b.removesuffix("…")) for a, b in zip(made["lines"], lines, strict=True)
+    )
+    bounds = np.arange(10, 111) / 10
+    for bound, found in zip(
+        bounds, values(page, "texts", *[{"bound": v} for v in bounds]), strict=True
+    ):
+        wanted = rows @ np.stack([clip(row, bound) for row in rows]).mean(0)
+        assert_close(np.array(found["gains"]), wanted, 0.01)
+
+
+def test_the_answers_under_the_texts_are_right(opened):
+    page = opened("texts")
+    told = "Per unit of the step size, the ruler gains 11.0: 14.4 by its own row, −3.4 by the"
+    assert said(page) == f"{told} others. A line of English gains 3.8 on average."
+    bound = float(STATED["texts"][0].removeprefix("bound="))
+    whole, cut = (np.array(one["gains"]) for one in values(page, "texts", {}, {"bound": bound}))
+    assert page.locator(".live-found").text_content() == "✓ Found: no, a seventeenth"
+    assert round(whole[4] / cut[4]) == 17
+    assert whole.argmax() == 4 == cut.argmin()
+    assert np.delete(cut > whole, 4).all()
+    (found,) = values(page, "texts", {"bound": bound})
+    assert found["clipped"][4] / found["norms"][4] < 1 / 3
+    assert "the ruler gains 0.6: 4.0 by its own row, −3.4 by the others." in said(page)
+    for other in (2.9, 3.1):
+        values(page, "texts", {"bound": other})
+        assert page.locator(".live-found").text_content() == ""
+
+
+def test_the_picture_of_the_texts_is_the_start(opened):
+    page = opened("texts", viewport={"width": 480, "height": 900})
+    shown = page.locator("#live-texts svg text").all_text_contents()
+    root = ElementTree.parse(ROOT / "_static/table-models.svg").getroot()
+    assert [e.text for e in root.iter() if e.tag.endswith("}text")] == shown
+    (found,) = values(page, "texts", {})
+    rects = [e for e in root.iter() if e.tag.endswith("}rect")]
+    norms, clipped, own, others = (
+        np.array([float(e.get("width")) for e in rects[k::4]]) for k in range(4)
+    )
+    assert_close(norms / norms[4], np.array(found["norms"]) / found["norms"][4], 0.005)
+    assert_close(clipped, norms, 0)
+    wanted = np.array(found["gains"]) - found["own"]
+    drawn = np.where(np.arange(8) == 4, -1, 1) * others
+    assert_close(own / own[4], np.array(found["own"]) / found["own"][4], 0.005)
+    assert_close(drawn / own[4], wanted / found["own"][4], 0.005)
+    edges = [float(rects[4 * 4 + k].get("x")) for k in (2, 3)]
+    assert edges[0] - edges[1] == pytest.approx(others[4], abs=0.2)  # to the other side
+
+
+def test_the_bound_of_the_texts_is_dragged(opened):
+    page = opened("texts", has_touch=True)
+    unit = "document.querySelectorAll('#live-texts svg rect')[16].getAttribute('width') / 10.72"
+    unit = page.evaluate(unit)  # of the ruler's whole row
+    grip = page.locator("#live-texts .live-dot").bounding_box()
+    x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 5 * unit, y, steps=4)
+    page.mouse.up()
+    assert state(page, "texts")["bound"] == pytest.approx(6, abs=0.15)
+    tools = page.context.new_cdp_session(page)
+    for kind, way in ("touchStart", 5), ("touchMove", 7), ("touchMove", 7.9):
+        points = [{"x": x - way * unit, "y": y}]
+        tools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        page.wait_for_timeout(20)
+    tools.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.wait_for_function("live.figures.texts.state.bound === 3")  # easy to keep
+    for key, wanted in (("ArrowRight", 3.1), ("Home", 1), ("End", 11)):
+        press(page, "slider", "bound C", key)
+        assert state(page, "texts")["bound"] == wanted
+    assert page.locator(".live-found").text_content() == ""
+
+
 def bells_state(rng):
     sigma, line = rng.uniform([5, -3], [40, 5]).round(3).tolist()
     return {"sigma": sigma, "steps": int(rng.integers(1, 101)), "line": line}
@@ -918,7 +1137,13 @@ def test_the_picture_of_the_callers_is_that_of_their_last_steps(opened):
 
 
 @pytest.mark.parametrize(
-    ("name", "still"), [("conflict", "conflict"), ("bells", "privacy"), ("cost", "positions")]
+    ("name", "still"),
+    [
+        ("conflict", "conflict"),
+        ("bells", "privacy"),
+        ("cost", "positions"),
+        ("fisher", "fisher"),
+    ],
 )
 def test_the_still_picture_is_the_start(opened, name, still):
     texts = opened(name).locator(f"#live-{name} svg text")
@@ -1008,9 +1233,11 @@ REACHED = {  # states that answer the question of a figure, and what is then sai
     "digits": ({"scale": [1] * 8}, "the longest gradients decide"),
     "divergence": ({"steps": 5000}, "neither of these two"),
     "divisor": ({"by": 2}, "not with this divisor"),
+    "fisher": ({"p": 0.9}, "where p is the share of label 1"),
     "graph": ({"step": 7}, "marked leaves alone"),
     "means": ({"first": 12}, "all bars are equal"),
     "td": ({"alpha": 0.25}, "0.25 after 10 episodes"),
+    "texts": ({"bound": 3}, "no, a seventeenth"),
 }
 
 
@@ -1690,9 +1917,11 @@ MORE = {  # states in which much is drawn
     "bells": {"sigma": 5, "line": 1},
     "conflict": {"second": 1.2, "angle": 160, "map": 1},
     "cost": {"batch": 1},
+    "fisher": {"p": 0.91, "y": [1, 0, 1, 0, 1, 0, 1, 0, 1, 0]},
     "influence": {"chosen": 4, "step": 0.2},
     "loop": {"at": 9, "clear": 0},
     "tape": {"step": 12},
+    "texts": {"bound": 5},
     "graph": {"graph": 1, "step": 9},
 }
 
@@ -1859,9 +2088,11 @@ STOPS = {
     "cost": ["positions", "inputs", "outputs", "batch", "Reset"],
     "divergence": ["Play", "1→2", "Reset", "steps", "alpha", "gamma"],
     "divisor": ["own tokens", "Reset", "first", "second", "credit1", "credit2"],
+    "fisher": ["sample 1", "p", "Reset"],
     "influence": ["4", "step", "Reset"],
     "loop": ["Play", "Back", "Step", "clear", "Reset", "no", "no_grad()"],
     "tape": ["Play", "Back", "Step", "step", "stops", "reward", "Reset"],
+    "texts": ["bound", "Reset"],
     "trace": ["Play", "Back", "Step", "End", "New walk", "Reset", "lambda"],
 }  # fmt: skip
 
