@@ -14,10 +14,12 @@ from statistics import NormalDist
 from xml.etree import ElementTree
 
 import book_live
+import draw_field
 import nbformat
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from sklearn.datasets import load_digits
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
@@ -584,6 +586,128 @@ def test_the_answers_under_the_conflict_are_right(opened):
         assert float(given["angle"]) == round(np.degrees(np.arccos(cosine[1, other])))
 
 
+def test_the_field_holds_what_chapter_17_computes(opened):
+    """Compare every image with the chapter's own network; products have three digits."""
+    made, page = tasks_of_chapter_17(), opened("field")
+    y, read, now, products, broken = (
+        made[name].numpy() for name in ("y", "read", "now", "products", "broken")
+    )
+    found = values(page, "field", *({"chosen": k} for k in range(len(y))))
+    for key, wanted in (("label", y), ("read", read), ("now", now)):
+        assert [int(one[key]) for one in found] == wanted.tolist()
+    shown = np.array([one["product"] for one in found])
+    assert (np.sign(shown) == np.sign(products)).all()
+    assert np.max(abs(shown / products - 1)) < 0.01
+    order = products.argsort()
+    places = order.argsort() + 1
+    assert abs(np.array([one["place"] for one in found]) - places).max() <= 2  # some differ little
+    assert all(one["places"] == sorted(places[broken].tolist()) for one in found)
+
+    # What the page says.
+    assert found[0]["places"] == [2, 4, 5, 6, 9, 28, 29, 33]
+    assert (broken[order[:9]].sum(), (read != y)[order[:9]].sum()) == (5, 4)
+    lower = products < 0
+    assert ((now == y)[lower].sum(), lower.sum()) == (241, 257)
+
+
+def test_the_files_of_the_field_are_those_of_chapter_17():
+    made = tasks_of_chapter_17()
+    shown = np.asarray(Image.open(draw_field.IMAGES).convert("RGBA"))[..., 3]
+    for k, image in enumerate(made["x"].numpy()):
+        x, y = 8 * (k % 20), 8 * (k // 20)
+        assert abs(shown[y : y + 8, x : x + 8].ravel() / 255 - image).max() < 0.01
+    assert draw_field.IMAGES.stat().st_size < 12_000
+    assert draw_field.still(made) == draw_field.STILL.read_text("utf-8"), "run draw_field.py"
+
+
+PLACES = """[...document.querySelectorAll("#live-field circle.live-moves")]
+  .map((e) => [getComputedStyle(e).fill, e.cx.baseVal.value, e.cy.baseVal.value])"""
+
+
+@pytest.mark.parametrize("width", [390, 800])
+def test_the_field_is_ordered_by_product(opened, width):
+    """Check that no two dots share a place, and that harm is to the left of the middle."""
+    page = opened("field", viewport={"width": width, "height": 900})
+    made = tasks_of_chapter_17()
+    products, broken = made["products"].numpy(), made["broken"].numpy()
+    for ordered in (0, 1):
+        values(page, "field", {"ordered": ordered})
+        page.wait_for_timeout(300)
+        colours, x, y = zip(*page.evaluate(PLACES), strict=True)
+        assert len(set(zip(x, y, strict=True))) == len(products)
+        assert {c for c, b in zip(colours, broken, strict=True) if b} == {colours[broken.argmax()]}
+        assert [c == colours[broken.argmax()] for c in colours] == broken.tolist()
+    middle = page.locator("#live-field .live-picture").bounding_box()["width"] / 2
+    assert ((np.array(x) > middle) == (products > 0)).all()
+    assert (np.diff(np.array(x)[products.argsort()]) >= 0).all()
+
+
+def press_dot(page, k, way="mouse"):
+    x, y = page.evaluate(PLACES)[k][1:]
+    frame = page.locator("#live-field .live-picture > svg").bounding_box()
+    x, y = frame["x"] + x + 2, frame["y"] + y - 2
+    page.touchscreen.tap(x, y) if way == "touch" else page.mouse.click(x, y)
+
+
+@pytest.mark.parametrize("way", ["mouse", "touch"])
+def test_a_dot_is_pressed_and_its_image_shown(opened, way):
+    page = opened("field", has_touch=way == "touch", viewport={"width": 390, "height": 900})
+    window = "document.querySelector('#live-field svg svg').getAttribute('viewBox')"
+    text = "[...document.querySelectorAll('#live-field .live-picture > svg > text')]"
+    shown = f"{text}.map((e) => e.textContent)"
+    for ordered in (0, 1):
+        values(page, "field", {"ordered": ordered})
+        page.wait_for_timeout(300)
+        for k in (276, 294, 295, 299, 14):
+            press_dot(page, k, way)
+            assert state(page, "field") == {"chosen": k, "ordered": ordered}
+            assert page.evaluate(window) == f"{8 * (k % 20)} {8 * (k // 20)} 8 8"
+        press_dot(page, 276, way)
+        assert page.evaluate(shown)[-3:] == [
+            "image 276, a 1",
+            "read as 1, then as 8: spoilt",
+            "product −25.4: a short step harms it",
+        ]
+
+
+def test_the_ring_of_the_field_is_dragged_and_moved_by_keys(opened):
+    page = opened("field")
+    press(page, "checkbox", "order by product", "Space")
+    page.wait_for_timeout(300)
+    places = page.evaluate(PLACES)
+    frame = page.locator("#live-field .live-picture > svg").bounding_box()
+    for k in (14, 396, 123):  # from one dot over another to a third
+        page.mouse.move(frame["x"] + places[k][1], frame["y"] + places[k][2])
+        page.mouse.down()
+        assert state(page, "field")["chosen"] == k
+    page.mouse.up()
+    products = tasks_of_chapter_17()["products"].numpy()
+    order = products.argsort().tolist()
+    ring = page.get_by_role("slider", name="the chosen image")
+    for key, wanted in (
+        ("ArrowRight", order[2]),
+        ("ArrowUp", order[11]),
+        ("Home", order[0]),
+        ("ArrowLeft", order[0]),
+        ("End", order[-1]),
+    ):
+        ring.press(key)
+        assert state(page, "field")["chosen"] == wanted
+    assert ring.get_attribute("aria-valuenow") == "397"
+    press(page, "button", "Reset")
+    assert ring.get_attribute("aria-valuetext").startswith("image 14, an 8, read as 1, then")
+    for key, wanted in (
+        ("ArrowRight", 15),
+        ("ArrowDown", 48),
+        ("ArrowUp", 15),
+        ("Home", 0),
+        ("ArrowUp", 0),
+        ("End", 396),
+    ):
+        ring.press(key)
+        assert state(page, "field")["chosen"] == wanted
+
+
 def test_gradient_surgery_answers_the_question_too(opened):
     page = opened("conflict")
     press(page, "checkbox", "gradient surgery", "Space")
@@ -918,7 +1042,8 @@ def test_the_picture_of_the_callers_is_that_of_their_last_steps(opened):
 
 
 @pytest.mark.parametrize(
-    ("name", "still"), [("conflict", "conflict"), ("bells", "privacy"), ("cost", "positions")]
+    ("name", "still"),
+    [("conflict", "conflict"), ("bells", "privacy"), ("cost", "positions"), ("field", "gram")],
 )
 def test_the_still_picture_is_the_start(opened, name, still):
     texts = opened(name).locator(f"#live-{name} svg text")
@@ -1007,6 +1132,7 @@ REACHED = {  # states that answer the question of a figure, and what is then sai
     "cost": ({"positions": 193}, "from the crossing on"),
     "digits": ({"scale": [1] * 8}, "the longest gradients decide"),
     "divergence": ({"steps": 5000}, "neither of these two"),
+    "field": ({"ordered": 1}, "all in the lowest 33"),
     "divisor": ({"by": 2}, "not with this divisor"),
     "graph": ({"step": 7}, "marked leaves alone"),
     "means": ({"first": 12}, "all bars are equal"),
@@ -1051,7 +1177,7 @@ def test_no_answer_is_found_where_the_question_is_not_answered(opened):
     assert page.locator(".live-found").text_content() == ""
 
 
-@pytest.mark.parametrize("name", [name for name in FIGURES if name not in ("graph", "loop")])
+@pytest.mark.parametrize("name", [f for f in FIGURES if f not in ("graph", "loop", "field")])
 def test_a_figure_computes_what_python_does(opened, name):
     rng = np.random.default_rng(0)
     states = [globals()[f"{name}_state"](rng) for _ in range(STATES)]
@@ -1690,6 +1816,7 @@ MORE = {  # states in which much is drawn
     "bells": {"sigma": 5, "line": 1},
     "conflict": {"second": 1.2, "angle": 160, "map": 1},
     "cost": {"batch": 1},
+    "field": {"ordered": 1, "chosen": 123},
     "influence": {"chosen": 4, "step": 0.2},
     "loop": {"at": 9, "clear": 0},
     "tape": {"step": 12},
@@ -1754,22 +1881,57 @@ def test_playing_ends_with_the_last_step(opened):
 
 
 SET = re.compile(r"\*([^*\n]+)\*<!-- set: ([^>]+) -->")
-STATED = {
-    name: marks
-    for path in sorted((ROOT / "chapters").glob("*.ipynb"))
-    for text in ["\n".join(c.source for c in nbformat.read(path, 4).cells)]
-    for name in re.findall(r"<!-- live-(\w+) -->", text)
-    if (marks := [state for _, state in SET.findall(text)])
-}
+
+
+def settable(name: str) -> set[str]:
+    """Return the names of the numbers that words of a page can set, as a figure limits them."""
+    return set(
+        re.findall(r"(\w+): \[", re.search(r"limits: \{.*?\},\n", script(name), re.DOTALL)[0])
+    )
+
+
+def numbers_of(given: str) -> set[str]:
+    return {one.split("=")[0] for one in given.split()}
+
+
+def stated() -> dict[str, list[str]]:
+    """Return the states that the words of the pages set, by figure."""
+    found = {}
+    for path in sorted((ROOT / "chapters").glob("*.ipynb")):
+        text = "\n".join(c.source for c in nbformat.read(path, 4).cells)
+        names = re.findall(r"<!-- live-(\w+) -->", text)
+        for _, given in SET.findall(text):
+            fits = names[1:] and [name for name in names if numbers_of(given) <= settable(name)]
+            (name,) = fits or names
+            found.setdefault(name, []).append(given)
+    return found
+
+
+STATED = stated()
 
 
 def test_the_words_that_set_a_figure_stand_on_its_page_alone():
     for path in (ROOT / "chapters").glob("*.ipynb"):
         text = "\n".join(c.source for c in nbformat.read(path, 4).cells)
-        found = SET.findall(text)
+        found, names = SET.findall(text), re.findall(r"<!-- live-(\w+) -->", text)
         assert len(found) == text.count("<!-- set: ")
-        assert len(re.findall("<!-- live-", text)) == 1 or not found
-    assert set(STATED) == set(FIGURES) - {"digits", "tape", "callers"}  # two are on one page
+        assert names or not found
+        for given in [given for _, given in found if names[1:]]:  # it is one figure's alone
+            assert sum(numbers_of(given) <= settable(name) for name in names) == 1
+    # Those of chapter 6 and the first of the other two pages are set by no words.
+    assert set(STATED) == set(FIGURES) - {"digits", "tape", "callers", "field"}
+
+
+@pytest.mark.parametrize("first", ["field", "conflict"])
+def test_of_two_figures_words_set_the_one_that_has_their_numbers(opened, first):
+    words = "<p><span class=live-set data-set='second=0.86 angle=127'>words</span></p>"
+    other = {"field": "conflict", "conflict": "field"}[first]
+    more = f"{book_live.opening(other)}<p>Words.</p></div></div>{words}"
+    page = opened(first, words=more)
+    page.add_script_tag(content=script(other))
+    press(page, "link", "words")
+    assert state(page, "conflict") == {"second": 0.86, "angle": 127, "surgery": 0, "map": 0}
+    assert state(page, "field") == {"chosen": 14, "ordered": 0}
 
 
 def test_words_that_move_points_choose_one_of_them(opened):
@@ -1859,6 +2021,7 @@ STOPS = {
     "cost": ["positions", "inputs", "outputs", "batch", "Reset"],
     "divergence": ["Play", "1→2", "Reset", "steps", "alpha", "gamma"],
     "divisor": ["own tokens", "Reset", "first", "second", "credit1", "credit2"],
+    "field": ["ring", "ordered", "Reset"],
     "influence": ["4", "step", "Reset"],
     "loop": ["Play", "Back", "Step", "clear", "Reset", "no", "no_grad()"],
     "tape": ["Play", "Back", "Step", "step", "stops", "reward", "Reset"],
