@@ -586,6 +586,94 @@ def test_the_answers_under_the_conflict_are_right(opened):
         assert float(given["angle"]) == round(np.degrees(np.arccos(cosine[1, other])))
 
 
+def devices_state(rng):
+    x, y = rng.uniform(-10, 10, (2, 4)).round(3) * rng.choice([0.1, 1])
+    return {"x": x.round(3), "y": y.round(3), "by": int(rng.integers(3))}
+
+
+def devices_in_python(x, y, by):
+    """Return the devices figure's values: three programs on lists with one entry a device."""
+    rows = np.stack([x, y], axis=1)
+    parts = [rows[:2], rows[2:]]
+    right = sum(clip(row, 5) for row in rows)
+    if by == 0:
+        used = [np.stack([clip(row, 5) for row in part]) for part in parts]
+        sent = [part.sum(0) for part in used]
+        result = sum(sent)
+    if by == 1:  # as under DDP, whose .grad is clipped
+        used, sent = parts, [part.sum(0) for part in parts]
+        result = clip(sum(sent), 5)
+    if by == 2:  # a psum for each place, as chapter 13 writes it; every device clips its copy
+        sent = [sum(part[place] for part in parts) for place in (0, 1)]
+        used = [np.stack([clip(row, 5) for row in sent]) for _ in parts]
+        result = np.concatenate(used).sum(0)
+    same = np.linalg.norm(result - right) < 0.005
+    return {
+        "rows": rows,
+        "used": used,
+        "sent": sent,
+        "right": right,
+        "result": result,
+        "same": same,
+    }
+
+
+def test_the_devices_begin_with_what_chapter_13_prints(opened):
+    page = nbformat.read(ROOT / "chapters/13_many_devices.ipynb", as_version=4)
+    outputs = [out.get("text", "") for c in page.cells for out in c.get("outputs", [])]
+    (printed,) = (out for out in outputs if out.startswith("[24. 10.]"))
+    numbers = np.array(re.findall(r"-?[\d.]+", printed.split("\n")[1]), float).reshape(2, 2)
+    page = opened("devices")
+    (found,) = values(page, "devices", {})
+    assert_close(np.round([found["result"], found["right"]], 1), numbers, 1e-9)
+    assert said(page) == (
+        "What is sent are sums over the devices, one for each place: (3, 9) and (9, −4). "
+        "Both devices clip them. The result is (12.3, 5.43) instead of (5, 4)."
+    )
+
+
+def test_a_wrong_program_of_the_devices_may_agree_by_chance(opened):
+    """Check the answer: the first program is right for all rows, the others for some."""
+    page, rng = opened("devices"), np.random.default_rng(1)
+    states = [devices_state(rng) for _ in range(STATES)]
+    for by in (0, 1, 2):
+        same = [one["same"] for one in values(page, "devices", *({**s, "by": by} for s in states))]
+        assert all(same) if by == 0 else not all(same)
+    short = {"x": [1, 0, -1, 1], "y": [0, 1, 1, 0], "by": 1}
+    opposite = {"x": [3, 1, -3, -1], "y": [1, 1, -1, -1], "by": 2}
+    for given in (short, opposite):
+        assert values(page, "devices", given)[0]["same"]
+        assert said(page).endswith(", which is right, but by chance.")
+        assert page.locator(".live-found").text_content() == ""
+    press(page, "radio", "clip first", "Space")
+    assert said(page).endswith(", the clipped sum of the batch.")
+
+
+@pytest.mark.parametrize("way", ["mouse", "touch"])
+def test_a_row_of_a_device_is_dragged(opened, way):
+    page = opened("devices", has_touch=way == "touch", viewport={"width": 390, "height": 900})
+    x, y = centre(page, "tip of row 3")
+    unit = page.locator("#live-devices rect.live-frame").first.bounding_box()["width"] / 22.4
+    moves = [(x - 2 * unit * k, y - 3 * unit * k) for k in (0, 0.5, 1)]
+    if way == "mouse":
+        page.mouse.move(*moves[0])
+        page.mouse.down()
+        for at in moves:
+            page.mouse.move(*at)
+        page.mouse.up()
+    else:
+        tools = page.context.new_cdp_session(page)
+        for kind, at in zip(("touchStart", "touchMove", "touchMove"), moves, strict=True):
+            points = [dict(zip("xy", at, strict=True))]
+            tools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+            page.wait_for_timeout(20)
+        tools.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    assert state(page, "devices") == {"x": [6, 1, -3, 6], "y": [8, 2, 1, -3], "by": 2}
+    for key, wanted in (("ArrowLeft", [5.5, -3]), ("ArrowUp", [5.5, -2.5]), ("End", [5.5, 10])):
+        press(page, "slider", "tip of row 3", key)
+        assert [state(page, "devices")[k][3] for k in "xy"] == wanted
+
+
 def test_the_field_holds_what_chapter_17_computes(opened):
     """Compare every image with the chapter's own network; products have three digits."""
     made, page = tasks_of_chapter_17(), opened("field")
@@ -1043,7 +1131,13 @@ def test_the_picture_of_the_callers_is_that_of_their_last_steps(opened):
 
 @pytest.mark.parametrize(
     ("name", "still"),
-    [("conflict", "conflict"), ("bells", "privacy"), ("cost", "positions"), ("field", "gram")],
+    [
+        ("conflict", "conflict"),
+        ("bells", "privacy"),
+        ("cost", "positions"),
+        ("field", "gram"),
+        ("devices", "devices"),
+    ],
 )
 def test_the_still_picture_is_the_start(opened, name, still):
     texts = opened(name).locator(f"#live-{name} svg text")
@@ -1132,6 +1226,7 @@ REACHED = {  # states that answer the question of a figure, and what is then sai
     "cost": ({"positions": 193}, "from the crossing on"),
     "digits": ({"scale": [1] * 8}, "the longest gradients decide"),
     "divergence": ({"steps": 5000}, "neither of these two"),
+    "devices": ({"by": 0}, "clip first"),
     "field": ({"ordered": 1}, "all in the lowest 33"),
     "divisor": ({"by": 2}, "not with this divisor"),
     "graph": ({"step": 7}, "marked leaves alone"),
@@ -1816,6 +1911,7 @@ MORE = {  # states in which much is drawn
     "bells": {"sigma": 5, "line": 1},
     "conflict": {"second": 1.2, "angle": 160, "map": 1},
     "cost": {"batch": 1},
+    "devices": {"by": 0},
     "field": {"ordered": 1, "chosen": 123},
     "influence": {"chosen": 4, "step": 0.2},
     "loop": {"at": 9, "clear": 0},
@@ -1918,8 +2014,8 @@ def test_the_words_that_set_a_figure_stand_on_its_page_alone():
         assert names or not found
         for given in [given for _, given in found if names[1:]]:  # it is one figure's alone
             assert sum(numbers_of(given) <= settable(name) for name in names) == 1
-    # Those of chapter 6 and the first of the other two pages are set by no words.
-    assert set(STATED) == set(FIGURES) - {"digits", "tape", "callers", "field"}
+    # Those of chapters 6 and 13, and of the first page, and one of chapter 17, are set by none.
+    assert set(STATED) == set(FIGURES) - {"digits", "tape", "callers", "field", "devices"}
 
 
 @pytest.mark.parametrize("first", ["field", "conflict"])
@@ -2021,6 +2117,7 @@ STOPS = {
     "cost": ["positions", "inputs", "outputs", "batch", "Reset"],
     "divergence": ["Play", "1→2", "Reset", "steps", "alpha", "gamma"],
     "divisor": ["own tokens", "Reset", "first", "second", "credit1", "credit2"],
+    "devices": ["row 0", "row 1", "row 2", "row 3", "shard_map", "Reset"],
     "field": ["ring", "ordered", "Reset"],
     "influence": ["4", "step", "Reset"],
     "loop": ["Play", "Back", "Step", "clear", "Reset", "no", "no_grad()"],
