@@ -72,7 +72,7 @@ live.figure("devices", {
 
     const keys = [["row", "var(--l-ink)", 2], ["what is added", "currentColor", 4.5], [wide ? "clipped sum of the batch" : "right result", "var(--l-grey)", 10], ["length 5", "var(--l-muted)", 1.5]].map(([text, stroke, thick], k) => {
       const [x, y] = wide ? [[0, 74, 220, 432][k], lowest + side + 24] : [side + 20, lowest + 30 + 28 * k];
-      const line = svg.appendChild(make("svg:path", {d: `M${x} ${y - 5}h24`, stroke, "stroke-width": thick, ...(k > 2 ? {"stroke-dasharray": "2 3"} : {})}));
+      const line = svg.appendChild(make("svg:path", {d: `M${x} ${y - 5}h24`, stroke, "stroke-width": thick, ...[{}, {}, {opacity: 0.5}, {"stroke-dasharray": "2 3"}][k]}));
       word(x + 32, y, text, {class: "live-small"});
       return line;
     });
