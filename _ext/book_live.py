@@ -21,7 +21,8 @@ below the figure and all other words above it. The figure's program is `live/NAM
 in print, and in the notebook; a box without a picture needs a static figure beside it. `book.css`
 defines the space that a figure takes, so that nothing moves when it appears.
 
-Words of the text can set the figure to a state; here its first state, with another bound:
+Words of the text can set the figure to a state; here its first state, with another bound. Of two
+figures on a page, it is the one that has these numbers:
 
     *with a bound of 2*<!-- set: bound=2 -->
 """
@@ -36,7 +37,10 @@ from sphinx.util import logging
 
 SCRIPTS = Path(__file__).with_name("live")
 COMMON = "live"  # what figures share
-SHARED = {"handle": {"clip", "conflict"}, "pixels": {"digits", "influence"}}  # what some share
+SHARED = {  # what some share
+    "handle": {"clip", "conflict", "devices", "field"},
+    "pixels": {"digits", "influence"},
+}
 WIDE = {"clip"}  # what takes the margin of a wide screen as well
 FIGURES = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {COMMON, *SHARED})
 CLASS = "live-"

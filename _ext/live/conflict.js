@@ -37,9 +37,9 @@ live.figure("conflict", {
 
   build(figure, picture, width, controls) {
     const scale = Math.min((width - 24) / (2 * LONGEST), 198);
-    const [cx, cy] = [width / 2, 30 + LONGEST * scale];
+    const [cx, cy] = [width / 2, 18 + LONGEST * scale];
     const at = ([x, y]) => [cx + scale * x, cy - scale * y];
-    const svg = make("svg:svg", {width, height: cy + 46, role: "group", "aria-label": "The rows of two samples as arrows, and their mean; what a step on the mean does to both is said below."});
+    const svg = make("svg:svg", {width, height: cy + 66, role: "group", "aria-label": "The rows of two samples as arrows, and their mean; what a step on the mean does to both is said below."});
     const word = (x, y, text, attributes = {}) => {
       const made = make("svg:text", {x, y, class: "live-name", ...attributes}, text);
       svg.append(made);
@@ -51,7 +51,7 @@ live.figure("conflict", {
     const far = `M${at([-LONGEST, 0]).join(" ")}A${LONGEST * scale} ${LONGEST * scale} 0 0 1 ${at(corner).join(" ")}V${cy}Z`;
     const places = [far, arc(-1, 0.5, 0)].map((d) => make("svg:path", {d, class: "live-minus", "fill-opacity": 0.25}));
     svg.append(...places, make("svg:path", {d: `${arc(-LONGEST, LONGEST, LONGEST)}Z`, fill: "none", class: "live-zero"}));
-    const names = [-1.12, -0.5].map((x, k) => word(...at([x, 0]), `harms ${k + 1}`, {dy: 18, "text-anchor": "middle", fill: "var(--l-orange)"}));
+    const names = [-1.12, -0.5].map((x, k) => word(...at([x, 0]), `harms ${k + 1}`, {dy: 40, "text-anchor": "middle", fill: "var(--l-orange)"}));
 
     const upright = [0, 1].map(() => make("svg:path", {stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "5 5", class: "live-moves"}));
     svg.append(...upright);
@@ -71,11 +71,11 @@ live.figure("conflict", {
       svg.append(group);
       return {group, move: live.arrow(group, {stroke: "currentColor", "stroke-width": 3.5})};
     });
-    const said = [word(cx + 6, cy + 18, ""), word(0, 0, "")];
-    svg.append(make("svg:path", {d: `M${cx - LONGEST * scale} ${cy + 37}h20`, stroke: "var(--l-blue)", "stroke-width": 5}));
-    const key = word(cx - LONGEST * scale + 26, cy + 42, "", {fill: "var(--l-blue)"});
-    svg.append(make("svg:path", {d: `M${cx + 6} ${cy + 37}h24`, stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "5 5"}));
-    word(cx + 36, cy + 42, "right angle to a row", {class: "live-small"});
+    const said = [word(cx + 6, cy + 19, ""), word(cx - 6, cy + 19, "", {"text-anchor": "end"})];
+    svg.append(make("svg:path", {d: `M${cx - LONGEST * scale} ${cy + 57}h20`, stroke: "var(--l-blue)", "stroke-width": 5}));
+    const key = word(cx - LONGEST * scale + 26, cy + 62, "", {fill: "var(--l-blue)"});
+    svg.append(make("svg:path", {d: `M${cx + 6} ${cy + 57}h24`, stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "5 5"}));
+    word(cx + 36, cy + 62, "right angle to a row", {class: "live-small"});
 
     const sliders = [
       live.slider(figure, "second", "length of row 2", [0.2, LONGEST, 0.05], 2),
@@ -107,9 +107,6 @@ live.figure("conflict", {
       key.textContent = state.surgery ? "mean after surgery" : "mean of the rows";
       const [x, y] = at(rows[1]);
       set(tip, {transform: `translate(${x} ${y})`, "aria-valuenow": state.angle, "aria-valuetext": `length ${fixed(state.second)}, angle ${fixed(state.angle, 0)}`});
-      // On its own side of the dashed line in the middle.
-      set(said[1], x < cx ? {x: Math.max(152, Math.min(cx - 10, x + 48)), "text-anchor": "end", y: Math.max(12, y - 21)}
-        : {x: Math.min(width - 152, Math.max(cx + 10, x - 30)), "text-anchor": "start", y: Math.max(12, y - 21)});
     };
   },
 });

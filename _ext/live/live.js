@@ -103,15 +103,19 @@ const live = (() => {
     rebuild();
     new ResizeObserver(() => picture.clientWidth !== width && rebuild()).observe(picture);
     new IntersectionObserver(([{isIntersecting}]) => isIntersecting || self.pause()).observe(box);
-    document.querySelectorAll(".live-set").forEach((said) => said.replaceWith(link(self, box, said)));
+    for (const said of document.querySelectorAll("span.live-set")) { // of two figures, the one that has these numbers
+      if ([...settings(said)].every(([key]) => key in start)) said.replaceWith(link(self, box, said));
+    }
     figures[name] = self;
   }
+
+  const settings = (said) => new URLSearchParams(said.dataset.set.replaceAll(" ", "&"));
 
   /* Words of the page, "bound=2 y=1,2", as a link that puts the figure into this state. From more
      than a screen away it leads there, and a button in the figure, or the browser's, leads back. */
   function link(figure, box, said) {
     const changes = {...figure.start};
-    for (const [key, value] of new URLSearchParams(said.dataset.set.replaceAll(" ", "&"))) {
+    for (const [key, value] of settings(said)) {
       changes[key] = Array.isArray(changes[key]) ? value.split(",").map(Number) : Number(value);
     }
     const click = (event) => {

@@ -14,10 +14,12 @@ from statistics import NormalDist
 from xml.etree import ElementTree
 
 import book_live
+import draw_field
 import nbformat
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from sklearn.datasets import load_digits
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
@@ -584,6 +586,216 @@ def test_the_answers_under_the_conflict_are_right(opened):
         assert float(given["angle"]) == round(np.degrees(np.arccos(cosine[1, other])))
 
 
+def devices_state(rng):
+    x, y = rng.uniform(-10, 10, (2, 4)).round(3) * rng.choice([0.1, 1])
+    return {"x": x.round(3), "y": y.round(3), "by": int(rng.integers(3))}
+
+
+def devices_in_python(x, y, by):
+    """Return the devices figure's values: three programs on lists with one entry a device."""
+    rows = np.stack([x, y], axis=1)
+    parts = [rows[:2], rows[2:]]
+    right = sum(clip(row, 5) for row in rows)
+    if by == 0:
+        used = [np.stack([clip(row, 5) for row in part]) for part in parts]
+        sent = [part.sum(0) for part in used]
+        result = sum(sent)
+    if by == 1:  # as under DDP, whose .grad is clipped
+        used, sent = parts, [part.sum(0) for part in parts]
+        result = clip(sum(sent), 5)
+    if by == 2:  # a psum for each place, as chapter 13 writes it; every device clips its copy
+        sent = [sum(part[place] for part in parts) for place in (0, 1)]
+        used = [np.stack([clip(row, 5) for row in sent]) for _ in parts]
+        result = np.concatenate(used).sum(0)
+    same = np.linalg.norm(result - right) < 0.005
+    return {
+        "rows": rows,
+        "used": used,
+        "sent": sent,
+        "right": right,
+        "result": result,
+        "same": same,
+    }
+
+
+def test_the_devices_begin_with_what_chapter_13_prints(opened):
+    page = nbformat.read(ROOT / "chapters/13_many_devices.ipynb", as_version=4)
+    outputs = [out.get("text", "") for c in page.cells for out in c.get("outputs", [])]
+    (printed,) = (out for out in outputs if out.startswith("[24. 10.]"))
+    numbers = np.array(re.findall(r"-?[\d.]+", printed.split("\n")[1]), float).reshape(2, 2)
+    page = opened("devices")
+    (found,) = values(page, "devices", {})
+    assert_close(np.round([found["result"], found["right"]], 1), numbers, 1e-9)
+    assert said(page) == (
+        "What is sent are sums over the devices, one for each place: (3, 9) and (9, −4). "
+        "Both devices clip them. The result is (12.3, 5.43) instead of (5, 4)."
+    )
+
+
+def test_a_wrong_program_of_the_devices_may_agree_by_chance(opened):
+    """Check the answer: the first program is right for all rows, the others for some."""
+    page, rng = opened("devices"), np.random.default_rng(1)
+    states = [devices_state(rng) for _ in range(STATES)]
+    for by in (0, 1, 2):
+        same = [one["same"] for one in values(page, "devices", *({**s, "by": by} for s in states))]
+        assert all(same) if by == 0 else not all(same)
+    short = {"x": [1, 0, -1, 1], "y": [0, 1, 1, 0], "by": 1}
+    opposite = {"x": [3, 1, -3, -1], "y": [1, 1, -1, -1], "by": 2}
+    for given in (short, opposite):
+        assert values(page, "devices", given)[0]["same"]
+        assert said(page).endswith(", which is right, but by chance.")
+        assert page.locator(".live-found").text_content() == ""
+    press(page, "radio", "clip first", "Space")
+    assert said(page).endswith(", the clipped sum of the batch.")
+
+
+@pytest.mark.parametrize("way", ["mouse", "touch"])
+def test_a_row_of_a_device_is_dragged(opened, way):
+    page = opened("devices", has_touch=way == "touch", viewport={"width": 390, "height": 900})
+    x, y = centre(page, "tip of row 3")
+    unit = page.locator("#live-devices rect.live-frame").first.bounding_box()["width"] / 22.4
+    moves = [(x - 2 * unit * k, y - 3 * unit * k) for k in (0, 0.5, 1)]
+    if way == "mouse":
+        page.mouse.move(*moves[0])
+        page.mouse.down()
+        for at in moves:
+            page.mouse.move(*at)
+        page.mouse.up()
+    else:
+        tools = page.context.new_cdp_session(page)
+        for kind, at in zip(("touchStart", "touchMove", "touchMove"), moves, strict=True):
+            points = [dict(zip("xy", at, strict=True))]
+            tools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+            page.wait_for_timeout(20)
+        tools.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    assert state(page, "devices") == {"x": [6, 1, -3, 6], "y": [8, 2, 1, -3], "by": 2}
+    for key, wanted in (("ArrowLeft", [5.5, -3]), ("ArrowUp", [5.5, -2.5]), ("End", [5.5, 10])):
+        press(page, "slider", "tip of row 3", key)
+        assert [state(page, "devices")[k][3] for k in "xy"] == wanted
+
+
+def test_the_field_holds_what_chapter_17_computes(opened):
+    """Compare every image with the chapter's own network; products have three digits."""
+    made, page = tasks_of_chapter_17(), opened("field")
+    y, read, now, products, broken = (
+        made[name].numpy() for name in ("y", "read", "now", "products", "broken")
+    )
+    found = values(page, "field", *({"chosen": k} for k in range(len(y))))
+    for key, wanted in (("label", y), ("read", read), ("now", now)):
+        assert [int(one[key]) for one in found] == wanted.tolist()
+    shown = np.array([one["product"] for one in found])
+    assert (np.sign(shown) == np.sign(products)).all()
+    assert np.max(abs(shown / products - 1)) < 0.01
+    order = products.argsort()
+    places = order.argsort() + 1
+    assert abs(np.array([one["place"] for one in found]) - places).max() <= 2  # some differ little
+    assert all(one["places"] == sorted(places[broken].tolist()) for one in found)
+
+    # What the page says.
+    assert found[0]["places"] == [2, 4, 5, 6, 9, 28, 29, 33]
+    assert (broken[order[:9]].sum(), (read != y)[order[:9]].sum()) == (5, 4)
+    lower = products < 0
+    assert ((now == y)[lower].sum(), lower.sum()) == (241, 257)
+
+
+def test_the_files_of_the_field_are_those_of_chapter_17():
+    made = tasks_of_chapter_17()
+    shown = np.asarray(Image.open(draw_field.IMAGES).convert("RGBA"))[..., 3]
+    for k, image in enumerate(made["x"].numpy()):
+        x, y = 8 * (k % 20), 8 * (k // 20)
+        assert abs(shown[y : y + 8, x : x + 8].ravel() / 255 - image).max() < 0.01
+    assert draw_field.IMAGES.stat().st_size < 12_000
+    assert draw_field.still(made) == draw_field.STILL.read_text("utf-8"), "run draw_field.py"
+
+
+PLACES = """[...document.querySelectorAll("#live-field circle.live-moves")]
+  .map((e) => [getComputedStyle(e).fill, e.cx.baseVal.value, e.cy.baseVal.value])"""
+
+
+@pytest.mark.parametrize("width", [390, 800])
+def test_the_field_is_ordered_by_product(opened, width):
+    """Check that no two dots share a place, and that harm is to the left of the middle."""
+    page = opened("field", viewport={"width": width, "height": 900})
+    made = tasks_of_chapter_17()
+    products, broken = made["products"].numpy(), made["broken"].numpy()
+    for ordered in (0, 1):
+        values(page, "field", {"ordered": ordered})
+        page.wait_for_timeout(300)
+        colours, x, y = zip(*page.evaluate(PLACES), strict=True)
+        assert len(set(zip(x, y, strict=True))) == len(products)
+        assert {c for c, b in zip(colours, broken, strict=True) if b} == {colours[broken.argmax()]}
+        assert [c == colours[broken.argmax()] for c in colours] == broken.tolist()
+    middle = page.locator("#live-field .live-picture").bounding_box()["width"] / 2
+    assert ((np.array(x) > middle) == (products > 0)).all()
+    assert (np.diff(np.array(x)[products.argsort()]) >= 0).all()
+
+
+def press_dot(page, k, way="mouse"):
+    x, y = page.evaluate(PLACES)[k][1:]
+    frame = page.locator("#live-field .live-picture > svg").bounding_box()
+    x, y = frame["x"] + x + 2, frame["y"] + y - 2
+    page.touchscreen.tap(x, y) if way == "touch" else page.mouse.click(x, y)
+
+
+@pytest.mark.parametrize("way", ["mouse", "touch"])
+def test_a_dot_is_pressed_and_its_image_shown(opened, way):
+    page = opened("field", has_touch=way == "touch", viewport={"width": 390, "height": 900})
+    window = "document.querySelector('#live-field svg svg').getAttribute('viewBox')"
+    text = "[...document.querySelectorAll('#live-field .live-picture > svg > text')]"
+    shown = f"{text}.map((e) => e.textContent)"
+    for ordered in (0, 1):
+        values(page, "field", {"ordered": ordered})
+        page.wait_for_timeout(300)
+        for k in (276, 294, 295, 299, 14):
+            press_dot(page, k, way)
+            assert state(page, "field") == {"chosen": k, "ordered": ordered}
+            assert page.evaluate(window) == f"{8 * (k % 20)} {8 * (k // 20)} 8 8"
+        press_dot(page, 276, way)
+        assert page.evaluate(shown)[-3:] == [
+            "image 276, a 1",
+            "read as 1, then as 8: spoilt",
+            "product −25.4: a short step harms it",
+        ]
+
+
+def test_the_ring_of_the_field_is_dragged_and_moved_by_keys(opened):
+    page = opened("field")
+    press(page, "checkbox", "order by product", "Space")
+    page.wait_for_timeout(300)
+    places = page.evaluate(PLACES)
+    frame = page.locator("#live-field .live-picture > svg").bounding_box()
+    for k in (14, 396, 123):  # from one dot over another to a third
+        page.mouse.move(frame["x"] + places[k][1], frame["y"] + places[k][2])
+        page.mouse.down()
+        assert state(page, "field")["chosen"] == k
+    page.mouse.up()
+    products = tasks_of_chapter_17()["products"].numpy()
+    order = products.argsort().tolist()
+    ring = page.get_by_role("slider", name="the chosen image")
+    for key, wanted in (
+        ("ArrowRight", order[2]),
+        ("ArrowUp", order[11]),
+        ("Home", order[0]),
+        ("ArrowLeft", order[0]),
+        ("End", order[-1]),
+    ):
+        ring.press(key)
+        assert state(page, "field")["chosen"] == wanted
+    assert ring.get_attribute("aria-valuenow") == "397"
+    press(page, "button", "Reset")
+    assert ring.get_attribute("aria-valuetext").startswith("image 14, an 8, read as 1, then")
+    for key, wanted in (
+        ("ArrowRight", 15),
+        ("ArrowDown", 48),
+        ("ArrowUp", 15),
+        ("Home", 0),
+        ("ArrowUp", 0),
+        ("End", 396),
+    ):
+        ring.press(key)
+        assert state(page, "field")["chosen"] == wanted
+
+
 def test_gradient_surgery_answers_the_question_too(opened):
     page = opened("conflict")
     press(page, "checkbox", "gradient surgery", "Space")
@@ -1143,6 +1355,8 @@ def test_the_picture_of_the_callers_is_that_of_their_last_steps(opened):
         ("bells", "privacy"),
         ("cost", "positions"),
         ("fisher", "fisher"),
+        ("field", "gram"),
+        ("devices", "devices"),
     ],
 )
 def test_the_still_picture_is_the_start(opened, name, still):
@@ -1232,6 +1446,8 @@ REACHED = {  # states that answer the question of a figure, and what is then sai
     "cost": ({"positions": 193}, "from the crossing on"),
     "digits": ({"scale": [1] * 8}, "the longest gradients decide"),
     "divergence": ({"steps": 5000}, "neither of these two"),
+    "devices": ({"by": 0}, "clip first"),
+    "field": ({"ordered": 1}, "all in the lowest 33"),
     "divisor": ({"by": 2}, "not with this divisor"),
     "fisher": ({"p": 0.9}, "where p is the share of label 1"),
     "graph": ({"step": 7}, "marked leaves alone"),
@@ -1278,7 +1494,7 @@ def test_no_answer_is_found_where_the_question_is_not_answered(opened):
     assert page.locator(".live-found").text_content() == ""
 
 
-@pytest.mark.parametrize("name", [name for name in FIGURES if name not in ("graph", "loop")])
+@pytest.mark.parametrize("name", [f for f in FIGURES if f not in ("graph", "loop", "field")])
 def test_a_figure_computes_what_python_does(opened, name):
     rng = np.random.default_rng(0)
     states = [globals()[f"{name}_state"](rng) for _ in range(STATES)]
@@ -1918,6 +2134,8 @@ MORE = {  # states in which much is drawn
     "conflict": {"second": 1.2, "angle": 160, "map": 1},
     "cost": {"batch": 1},
     "fisher": {"p": 0.91, "y": [1, 0, 1, 0, 1, 0, 1, 0, 1, 0]},
+    "devices": {"by": 0},
+    "field": {"ordered": 1, "chosen": 123},
     "influence": {"chosen": 4, "step": 0.2},
     "loop": {"at": 9, "clear": 0},
     "tape": {"step": 12},
@@ -1983,22 +2201,57 @@ def test_playing_ends_with_the_last_step(opened):
 
 
 SET = re.compile(r"\*([^*\n]+)\*<!-- set: ([^>]+) -->")
-STATED = {
-    name: marks
-    for path in sorted((ROOT / "chapters").glob("*.ipynb"))
-    for text in ["\n".join(c.source for c in nbformat.read(path, 4).cells)]
-    for name in re.findall(r"<!-- live-(\w+) -->", text)
-    if (marks := [state for _, state in SET.findall(text)])
-}
+
+
+def settable(name: str) -> set[str]:
+    """Return the names of the numbers that words of a page can set, as a figure limits them."""
+    return set(
+        re.findall(r"(\w+): \[", re.search(r"limits: \{.*?\},\n", script(name), re.DOTALL)[0])
+    )
+
+
+def numbers_of(given: str) -> set[str]:
+    return {one.split("=")[0] for one in given.split()}
+
+
+def stated() -> dict[str, list[str]]:
+    """Return the states that the words of the pages set, by figure."""
+    found = {}
+    for path in sorted((ROOT / "chapters").glob("*.ipynb")):
+        text = "\n".join(c.source for c in nbformat.read(path, 4).cells)
+        names = re.findall(r"<!-- live-(\w+) -->", text)
+        for _, given in SET.findall(text):
+            fits = names[1:] and [name for name in names if numbers_of(given) <= settable(name)]
+            (name,) = fits or names
+            found.setdefault(name, []).append(given)
+    return found
+
+
+STATED = stated()
 
 
 def test_the_words_that_set_a_figure_stand_on_its_page_alone():
     for path in (ROOT / "chapters").glob("*.ipynb"):
         text = "\n".join(c.source for c in nbformat.read(path, 4).cells)
-        found = SET.findall(text)
+        found, names = SET.findall(text), re.findall(r"<!-- live-(\w+) -->", text)
         assert len(found) == text.count("<!-- set: ")
-        assert len(re.findall("<!-- live-", text)) == 1 or not found
-    assert set(STATED) == set(FIGURES) - {"digits", "tape", "callers"}  # two are on one page
+        assert names or not found
+        for given in [given for _, given in found if names[1:]]:  # it is one figure's alone
+            assert sum(numbers_of(given) <= settable(name) for name in names) == 1
+    # Those of chapters 6 and 13, and of the first page, and one of chapter 17, are set by none.
+    assert set(STATED) == set(FIGURES) - {"digits", "tape", "callers", "field", "devices"}
+
+
+@pytest.mark.parametrize("first", ["field", "conflict"])
+def test_of_two_figures_words_set_the_one_that_has_their_numbers(opened, first):
+    words = "<p><span class=live-set data-set='second=0.86 angle=127'>words</span></p>"
+    other = {"field": "conflict", "conflict": "field"}[first]
+    more = f"{book_live.opening(other)}<p>Words.</p></div></div>{words}"
+    page = opened(first, words=more)
+    page.add_script_tag(content=script(other))
+    press(page, "link", "words")
+    assert state(page, "conflict") == {"second": 0.86, "angle": 127, "surgery": 0, "map": 0}
+    assert state(page, "field") == {"chosen": 14, "ordered": 0}
 
 
 def test_words_that_move_points_choose_one_of_them(opened):
@@ -2089,6 +2342,8 @@ STOPS = {
     "divergence": ["Play", "1→2", "Reset", "steps", "alpha", "gamma"],
     "divisor": ["own tokens", "Reset", "first", "second", "credit1", "credit2"],
     "fisher": ["sample 1", "p", "Reset"],
+    "devices": ["row 0", "row 1", "row 2", "row 3", "shard_map", "Reset"],
+    "field": ["ring", "ordered", "Reset"],
     "influence": ["4", "step", "Reset"],
     "loop": ["Play", "Back", "Step", "clear", "Reset", "no", "no_grad()"],
     "tape": ["Play", "Back", "Step", "step", "stops", "reward", "Reset"],
