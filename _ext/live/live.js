@@ -52,12 +52,13 @@ const live = (() => {
       return Math.round(Math.round(Math.min(high, Math.max(low, value)) / step) * step * 1000) / 1000;
     }
 
-    function change(changes) {
+    function change(changes, told) {
       self.pause();
-      move(changes);
+      move(changes, told);
     }
 
-    function move(changes) {
+    function move(changes, told = false) {
+      self.told = told; // by words of the page, which then found the answer, and not the reader
       self.anew = Object.keys(start).every((key) => key in changes); // by Reset or words of the page
       for (const [key, value] of Object.entries(changes)) {
         self.state[key] = Array.isArray(value) ? value.map((v) => tidy(key, v)) : tidy(key, value);
@@ -68,7 +69,7 @@ const live = (() => {
     function refresh() {
       self.values = compute(self.state);
       update(self.state, self.values);
-      const reached = found(self.state, self.values, first);
+      const reached = self.told ? "" : found(self.state, self.values, first);
       const right = reached && `\u2713 ${say`Found: ${reached}`}`;
       if (answer.textContent !== right) answer.textContent = right;
       const said = describe(self.state, self.values);
@@ -116,7 +117,7 @@ const live = (() => {
     }
     const click = (event) => {
       event.preventDefault();
-      figure.set(changes);
+      figure.set(changes, true);
       const picture = box.querySelector(".live-picture");
       const [here, there] = [self, picture].map((one) => one.getBoundingClientRect().top);
       const [far, from] = [Math.abs(here - there) > innerHeight, location.href];

@@ -1442,7 +1442,7 @@ def test_the_answers_under_the_divergence_are_right(opened):
 
 def test_clip_draws_what_it_computes_and_says_what_the_bound_does(opened):
     page = opened("clip")
-    assert "Point 4 then adds an arrow of length 0.17 to it, instead of 0.46;" in said(page)
+    assert "Point 4 then adds an arrow of length 0.175 to it, instead of 0.460;" in said(page)
     (found,) = values(page, "clip", {"y": [1.0, -1.0, 0.5, -0.5], "bound": 0.7})
     kinds = "[stroke=none]", "[fill=none]"
     heads, shafts = (page.locator(f"#live-clip g[clip-path] path{kind}") for kind in kinds)
@@ -1463,6 +1463,44 @@ def test_clip_draws_what_it_computes_and_says_what_the_bound_does(opened):
     for point in range(4):
         assert_close(tip(2 * point), np.array(found["rows"][point]), 1e-9)
     assert said(page).endswith("none adds more than bound/4 = 0.175.")
+    values(page, "clip", {"chosen": 3, "t": [0, 0, 0, 0], "y": [1, 1, 1, 0.5]})
+    assert "Point 4 adds its whole arrow, of length 0.125;" in said(page)
+
+
+ROWS = """() => {
+  const plane = document.querySelector("#live-clip g[clip-path]");
+  const at = (e) => [Number(e.getAttribute("x")), Number(e.getAttribute("y")) - 5];
+  const tip = (e) => e.getAttribute("d").match(/[\\d.]+/g).slice(0, 2).map(Number);
+  const all = (kind, place) => [...plane.querySelectorAll(kind)].map(place);
+  return [all("text", at), all("path[stroke=none]", tip)];
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_name_of_a_row_lies_on_no_arrowhead_and_no_other_name(opened, width):
+    page, rng = opened("clip", viewport={"width": width, "height": 900}), np.random.default_rng(0)
+    for _ in range(STATES):
+        given = clip_state(rng)
+        given["y"] = (0.5 * given["t"] + rng.normal(0, 0.4, 4)).round(3)  # near the line
+        values(page, "clip", given)
+        names, tips = map(np.array, page.evaluate(ROWS))
+        others = names[np.triu_indices(4, 1)[0]] - names[np.triu_indices(4, 1)[1]]
+        assert np.linalg.norm(others, axis=1).min() > 10
+        assert np.linalg.norm(names[:, None] - tips[None], axis=2).min() > 10
+
+
+def test_the_grids_of_chapter_1_are_numbered_by_round_numbers(opened):
+    page, rng = opened("clip"), np.random.default_rng(0)
+    words = [dict(one.split("=") for one in given.split()) for given in STATED["clip"]]
+    told = [{k: json.loads(f"[{v}]" if "," in v else v) for k, v in one.items()} for one in words]
+    for changes in [*told, *(clip_state(rng) for _ in range(20))]:
+        page.evaluate("live.figures.clip.reset()")
+        values(page, "clip", changes)
+        texts = page.evaluate(TICKS, "clip").split()
+        ticks = {abs(float(text.replace("\u2212", "-"))) for text in texts}
+        assert len(ticks) >= 4
+        digits = {f"{tick:g}".replace(".", "").strip("0") for tick in ticks - {0}}
+        assert digits <= {*"12456", "15"}  # multiples of 1, 2 or 5
 
 
 INSIDE = """(close) => {
@@ -1810,6 +1848,19 @@ def test_words_far_below_a_figure_lead_there_and_back(opened, key):
         assert link.evaluate("(e) => document.activeElement === e")
         link.press("Enter")
         assert back.evaluate(in_sight)
+
+
+def test_an_answer_that_words_of_the_page_show_is_not_called_found(opened):
+    found = "<p><span class=live-set data-set='y=0.6,1.8,1.3,-1.9'>far down</span></p>"
+    page = opened("clip", words=found)
+    page.get_by_role("link", name="far down").press("Enter")
+    assert state(page, "clip")["y"][3] == -1.9
+    assert page.locator(".live-found").text_content() == ""
+    page.set_viewport_size({"width": 390, "height": 900})
+    page.wait_for_timeout(100)
+    assert page.locator(".live-found").text_content() == ""
+    press(page, "slider", "Point 4", "ArrowUp")
+    assert page.locator(".live-found").text_content() == "✓ Found: “clipped first” stays"
 
 
 @pytest.mark.parametrize("name", STATED)
