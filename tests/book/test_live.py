@@ -1285,6 +1285,25 @@ def test_the_answers_under_the_batches_are_right(opened):
     assert said(page).startswith("200 batches of 64: their means lie 0.1")
 
 
+ON_THE_CURVE = """() => {
+  const svg = document.querySelector("#live-batch svg");
+  const curve = svg.querySelector("path[stroke-width='2.5'][fill=none]");
+  const {x, y, width, height} = [...svg.querySelectorAll("text")].at(-1).getBBox();
+  const length = curve.getTotalLength();
+  const points = Array.from({length: 800}, (_, i) => curve.getPointAtLength(length * i / 799));
+  return points.some((p) => p.x > x && p.x < x + width && p.y > y + 3 && p.y < y + height - 3);
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 720])
+def test_the_distance_stands_above_its_curve(opened, width):
+    page = opened("batch", viewport={"width": width, "height": 900}, reduced_motion="reduce")
+    for again in (0, 1):
+        for size in (1, 2, 3, 4, 6, 11, 23, 32, 48, 56, 64):
+            values(page, "batch", {"size": size, "again": again})
+            assert not page.evaluate(ON_THE_CURVE), (size, again)
+
+
 def test_the_slider_of_the_batches_lies_as_its_curve_does(opened):
     page = opened("batch")
     at = """() => {
@@ -1438,6 +1457,16 @@ def test_the_answers_under_the_divergence_are_right(opened):
 
 
 # How they are drawn --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_names_of_the_curves_stand_apart(opened, width):
+    page = opened("divergence", viewport={"width": width, "height": 900})
+    read = "(all) => all.map((e) => [e.textContent, e.y.baseVal[0].value])"
+    for steps in (3500, 4000, 4500, 5000):
+        values(page, "divergence", {"alpha": 0.01, "steps": steps})
+        names = dict(page.locator("#live-divergence svg > text.live-name").evaluate_all(read))
+        assert abs(names["bound 100"] - names["α = 0.001"]) > 18
 
 
 def test_clip_draws_what_it_computes_and_says_what_the_bound_does(opened):
@@ -1908,7 +1937,7 @@ STOPS = {
     "callers": ["Python", "Back", "Step", "Reset", "width"],
     "conflict": ["tip", "second", "angle", "surgery", "map", "Reset"],
     "cost": ["positions", "inputs", "outputs", "batch", "Reset"],
-    "divergence": ["Play", "1→2", "Reset", "steps", "alpha", "gamma"],
+    "divergence": ["Play", "steps", "1→2", "Reset", "alpha", "gamma"],
     "divisor": ["own tokens", "Reset", "first", "second", "credit1", "credit2"],
     "influence": ["4", "step", "Reset"],
     "loop": ["Play", "Back", "Step", "clear", "Reset", "no", "no_grad()"],
