@@ -110,7 +110,7 @@ live.figure("batch", {
     const again = live.toggle(figure, "again", "a row can come twice");
     const more = live.button("Draw again", () => figure.set({seed: (figure.state.seed % 999) + 1}));
     picture.append(svg);
-    controls.append(live.sliders(size), live.row(again.row, more, live.reset(figure)));
+    controls.append(live.sliders(size), live.row(again.row, more), live.reset(figure));
 
     return (state, {means, distance, curve}) => {
       const stands = slid.valueAsNumber;

@@ -55,7 +55,7 @@ live.figure("clip", {
     const [was, now] = [rows, clipped].map((list) => fixed(Math.hypot(...list[chosen]) / 4, 3));
     const most = fixed(bound / 4, 3);
     const put = was === now ? say`Point ${chosen + 1} adds its whole arrow, of length ${now}; none adds more than bound/4 = ${most}.`
-      : say`Point ${chosen + 1} then adds an arrow of length ${now} to it, instead of ${was}; none adds more than bound/4 = ${most}.`;
+      : say`Point ${chosen + 1} then adds an arrow of length ${now}, not ${was}; none adds more than bound/4 = ${most}.`;
     return say`${turned} ${put}`;
   },
 
@@ -117,7 +117,7 @@ live.figure("clip", {
     const bound = live.slider(figure, "bound", say`bound`, [0.1, 4, 0.1], 1);
     const keys = make("div", {class: "live-keys", "aria-hidden": "true"}, ...KEYS.map(key));
     picture.append(svg, keys);
-    controls.append(live.row(live.sliders(bound), live.reset(figure)));
+    controls.append(live.sliders(bound), live.reset(figure));
 
     return (state, values) => {
       bound.update(state);

@@ -104,7 +104,7 @@ live.figure("divergence", {
     picture.append(svg);
     const ended = () => figure.values.curves.every((curve) => curve.at(-1) > HIGH);
     const play = live.play(figure, "steps", (steps) => steps + Math.max(10, 0.1 * steps), () => (ended() ? figure.state.steps : 5000), 120);
-    controls.append(live.row(play, live.sliders(sliders[0])), live.row(choice.row, live.reset(figure)), live.sliders(...sliders.slice(1)));
+    controls.append(live.row(play, live.sliders(sliders[0])), choice.row, live.sliders(...sliders.slice(1)), live.reset(figure));
 
     return (state, values) => {
       choice.update(state);

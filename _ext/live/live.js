@@ -40,7 +40,8 @@ const live = (() => {
     const box = document.getElementById(`live-${name}`);
     const picture = make("div", {class: "live-picture"});
     const controls = make("div", {class: "live-controls"});
-    const words = make("p", {class: "live-words", role: "status"});
+    const words = make("span", {role: "status"});
+    const line = make("p", {class: "live-words"}, words);
     const answer = make("p", {class: "live-found", "aria-live": "polite"});
     const first = compute(start);
     const self = {id: box.id, start, limits, state: {...start}, set: change, move, reset: () => change(start), words, pause: () => {}};
@@ -76,17 +77,19 @@ const live = (() => {
       words.classList.toggle("live-error", /^\w+Error:/.test(said));
       if (words.textContent === said) return;
       words.textContent = said;
-      tall = Math.max(tall, words.getBoundingClientRect().height); // what has made room keeps it: the page below stands still
-      words.style.minHeight = `${tall}px`;
+      tall = Math.max(tall, line.getBoundingClientRect().height); // what has made room keeps it: the page below stands still
+      line.style.minHeight = `${tall}px`;
     }
 
     function rebuild() {
       const focused = box.contains(document.activeElement) && document.activeElement.dataset.key;
       self.pause();
-      [width, tall, words.style.minHeight] = [picture.clientWidth, 0, ""];
+      [width, tall, line.style.minHeight] = [picture.clientWidth, 0, ""];
       picture.replaceChildren();
       controls.replaceChildren();
+      line.replaceChildren(words);
       update = build(self, picture, width || 640, controls);
+      line.prepend(...box.querySelectorAll(".live-reset"));
       words.textContent = "";
       refresh();
       if (focused) box.querySelector(`[data-key="${focused}"]`)?.focus();
@@ -99,7 +102,7 @@ const live = (() => {
     };
     box.addEventListener("pointerdown", () => dragged(true));
     for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => self.dragged && dragged(false));
-    box.firstElementChild.after(picture, controls, words, answer);
+    box.firstElementChild.after(picture, controls, line, answer);
     box.hidden = false;
     rebuild();
     new ResizeObserver(() => picture.clientWidth !== width && rebuild()).observe(picture);
@@ -222,7 +225,7 @@ const live = (() => {
     return make("button", {type: "button", "data-key": label, click, ...attributes}, label);
   }
 
-  /* The way back to the start, at the end of a row. */
+  /* The way back to the start. In all figures it stands at the right of the sentence, wherever it is made. */
   const reset = (figure, click = figure.reset) => button(say`Reset`, click, {class: "live-reset", "data-key": "Reset"});
 
   /* Controls side by side; sliders, one below the other where there is no room. */

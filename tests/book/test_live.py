@@ -843,10 +843,10 @@ def callers_shown(page) -> list:
 def test_area_stays_and_its_callers_note_what_the_engine_of_chapter_6_does(opened):
     page, made = opened("callers"), engine_with_area()
     code = page.locator("#live-callers svg > text").all_text_contents()[1:3]
-    assert said(page) == "Python multiplies: 2 × 7 = 14."
+    assert said(page).endswith("7 + 2 = 9 times as fast as the width: the gradient.")
     for by, name in enumerate(CALLERS):
         press(page, "radio", name, "Space")
-        assert state(page, "callers") == {"by": by, "step": 2, "width": 2}
+        assert state(page, "callers") == {"by": by, "step": 4, "width": 2}
         for width in (2, 9):
             (found,) = values(page, "callers", {"width": width})
             texts = page.locator("#live-callers svg > text").all_text_contents()
@@ -863,6 +863,13 @@ def test_area_stays_and_its_callers_note_what_the_engine_of_chapter_6_does(opene
                 assert set(found["notes"][1:]) <= set(callers_shown(page))
             assert bool(found["notes"]) == (by in (1, 3))
             assert texts[3] == ("notes" if by in (1, 3) else "no notes")
+            given = page.get_by_role("slider", name="width").evaluate("(e) => e.ariaValueText")
+            assert given == (f"{width} to {width + 3}" if by == 2 else f"{width}")
+            assert given == page.locator(".live-value").inner_text()
+            box = page.locator("#live-callers svg g > rect").first.bounding_box()
+            svg = page.locator("#live-callers svg").bounding_box()
+            whole = box["x"] + box["width"] > svg["x"] + svg["width"] - 3
+            assert whole == (by in (0, 2))  # where there are no notes, the boxes have the room
         press(page, "button", "Reset")
     (grad,) = values(page, "callers", {"by": 1, "step": 4, "width": 3})
     assert sum(grad["rates"][0]) == eval("grad(area)(3)", dict(made)) == 11
@@ -878,10 +885,14 @@ def test_the_callers_are_worked_by_keys(opened):
     back, step = (page.get_by_role("button", name=name) for name in ("Back", "Step"))
     assert step.get_attribute("aria-disabled") == "true"
     press(page, "button", "Step")
-    assert state(page, "callers")["step"] == 2
+    assert state(page, "callers")["step"] == 4
+    press(page, "radio", "grad", "ArrowLeft")
+    assert state(page, "callers")["by"] == 0
+    press(page, "button", "Back")
+    assert state(page, "callers")["step"] == 1
     press(page, "radio", "Python", "ArrowRight")
     assert state(page, "callers")["by"] == 1
-    for _ in range(3):  # two to its end
+    for _ in range(4):  # three to its end
         press(page, "button", "Step")
     assert state(page, "callers")["step"] == 4
     press(page, "radio", "grad", "ArrowRight")
@@ -1471,7 +1482,7 @@ def test_the_names_of_the_curves_stand_apart(opened, width):
 
 def test_clip_draws_what_it_computes_and_says_what_the_bound_does(opened):
     page = opened("clip")
-    assert "Point 4 then adds an arrow of length 0.175 to it, instead of 0.460;" in said(page)
+    assert "Point 4 then adds an arrow of length 0.175, not 0.460;" in said(page)
     (found,) = values(page, "clip", {"y": [1.0, -1.0, 0.5, -0.5], "bound": 0.7})
     kinds = "[stroke=none]", "[fill=none]"
     heads, shafts = (page.locator(f"#live-clip g[clip-path] path{kind}") for kind in kinds)
@@ -1926,23 +1937,23 @@ def focused(page):
 RING = """(e) => [getComputedStyle(e).outlineStyle,
   getComputedStyle(e.querySelector(".live-ring") ?? e).strokeWidth]"""
 STOPS = {
-    "graph": ["Back", "Step", "sum", "Reset", "mark_v1", "mark_v2"],
+    "graph": ["Back", "Step", "sum", "mark_v1", "mark_v2", "Reset"],
     "means": ["first", "second", "each part", "Reset"],
     "clip": ["point 1", "point 2", "point 3", "point 4", "bound", "Reset"],
     "td": ["alpha", "Play", "Back", "Step", "+1", "+10", "+100", "Another walk", "Reset"],
-    "digits": ["bound", "Reset", "more"],
+    "digits": ["bound", "more", "Reset"],
     "batch": ["size", "again", "Draw again", "Reset"],
     "bells": ["line", "sigma", "steps", "Reset"],
     "branch": ["first", "second", "where", "Reset"],
-    "callers": ["Python", "Back", "Step", "Reset", "width"],
+    "callers": ["grad", "Back", "Step", "width", "Reset"],
     "conflict": ["tip", "second", "angle", "surgery", "map", "Reset"],
     "cost": ["positions", "inputs", "outputs", "batch", "Reset"],
-    "divergence": ["Play", "steps", "1→2", "Reset", "alpha", "gamma"],
-    "divisor": ["own tokens", "Reset", "first", "second", "credit1", "credit2"],
+    "divergence": ["Play", "steps", "1→2", "alpha", "gamma", "Reset"],
+    "divisor": ["own tokens", "first", "second", "credit1", "credit2", "Reset"],
     "influence": ["4", "step", "Reset"],
-    "loop": ["Play", "Back", "Step", "clear", "Reset", "no", "no_grad()"],
+    "loop": ["Play", "Back", "Step", "clear", "no", "no_grad()", "Reset"],
     "tape": ["Play", "Back", "Step", "step", "stops", "reward", "Reset"],
-    "trace": ["Play", "Back", "Step", "End", "New walk", "Reset", "lambda"],
+    "trace": ["Play", "Back", "Step", "End", "New walk", "lambda", "Reset"],
 }  # fmt: skip
 
 
