@@ -1605,8 +1605,11 @@ def test_picture_first_control_and_sentence_are_on_one_screen_of_a_phone(opened,
     gaps = [b["y"] - a["y"] - a["height"] for a, b in zip(parts, parts[1:], strict=False)]
     assert min(gaps) >= 8
     reset = page.locator(".live-reset")
-    if reset.count():  # in a row with another control
+    if reset.count():  # in a row with something else: the sentence, at whose right end it is
         row, at = reset.locator("xpath=.."), reset.bounding_box()["y"]
+        mine, line = reset.bounding_box(), page.locator(".live-words").bounding_box()
+        assert mine["x"] + mine["width"] == pytest.approx(line["x"] + line["width"], abs=8)
+        assert mine["y"] + mine["height"] / 2 == pytest.approx(line["y"] + 11, abs=3)
         others = [one.bounding_box()["y"] for one in row.locator("xpath=./*").all()]
         assert sum(abs(y - at) < 20 for y in others) > 1
     room = page.locator(".live-words").bounding_box()["height"]
@@ -1921,6 +1924,7 @@ def test_the_words_of_a_page_put_its_figure_into_states_that_it_has(opened, name
             wanted[key] = numbers if isinstance(start[key], list) else numbers[0]
             assert np.shape(wanted[key]) == np.shape(start[key])
         link = page.get_by_role("link", name=f"word {i}", exact=True)
+        assert link.bounding_box()["height"] >= 24
         link.press("Enter")
         assert state(page, name) == wanted
         seen = "(e) => e.getBoundingClientRect().top < innerHeight"
