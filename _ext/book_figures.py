@@ -51,6 +51,7 @@ def inline(drawing: str, number: int, inks: set[str], alt: str, classes: str) ->
     body = LETTERS.sub(lambda size: f"font-size: {float(size[1]) / usual:.3g}em", body)
     body = body.replace("font-size: 1em; ", "")
     body = RASTER.sub(grounded, re.sub(r"\s*\n\s*", " ", body).replace("> <", "><"))
+    classes += " images" if body.count("<image") > 3 else ""  # images in lines
     said = f'role="img" aria-label="{alt}"' if alt else 'aria-hidden="true"'
     made = (
         f'<svg class="drawing {classes}" {said} viewBox="{box}"'

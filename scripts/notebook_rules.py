@@ -17,6 +17,10 @@ LOCAL_PATH = re.compile(
 )
 PHONE = 390  # the page's pixels on a phone, all of which a figure takes (book.css)
 SMALLEST_TEXT = 8  # pixels of a figure's text there, which the page makes 11: more would collide
+UNWORDED = re.compile(
+    r"```.*?```|\$[^$]*\$|`[^`]*`|<!--.*?-->|\]\([^)]*\)", re.S
+)  # code, math, addresses
+HYPHEN = re.compile(r"(?<![\w.)\]-])-\d[\d.]*")
 SIZES = re.compile(r"^Figure with \d+ axes, (\d+) px wide, text from ([\d.]+) px")
 
 
@@ -65,6 +69,12 @@ def problems(notebook: nbformat.NotebookNode) -> list[str]:
 
     for number, cell in code:
         found += [f"cell {number}: {text}" for text in _problems_of_cell(cell)]
+
+    for number, cell in enumerate(notebook.cells):
+        words = UNWORDED.sub("", cell.source) if cell.cell_type == "markdown" else ""
+        found += [
+            f"cell {number}: {one!r} has a hyphen for a minus" for one in HYPHEN.findall(words)
+        ]
 
     run = 0
     for number, cell in enumerate(notebook.cells):

@@ -96,8 +96,8 @@ live.figure("batch", {
       svg.append(make("svg:line", {x1: left, x2: right, y1: py(v), y2: py(v), class: v ? "live-grid" : "live-zero"}));
       word(left - 8, py(v) + 5, `${v}`, {class: "live-small", "text-anchor": "end"});
     }
-    for (const size of [1, 4, 16, 64]) word(px(size), floor + 17, `${size}`, {class: "live-small", "text-anchor": "middle"});
-    word((left + right) / 2, floor + 33, "rows in a batch", {class: "live-small", "text-anchor": "middle"});
+    for (const size of [1, 4, 16, 64]) word(px(size), floor + 20, `${size}`, {class: "live-small", "text-anchor": "middle"});
+    word((left + right) / 2, floor + 35, "rows in a batch", {class: "live-small", "text-anchor": "middle"});
     word(left - 32, top - 14, "their distance", {fill: "var(--l-orange)"});
     const line = make("svg:path", {fill: "none", stroke: "var(--l-orange)", "stroke-width": 2.5, class: "live-moves"});
     const here = make("svg:g", {class: "live-handle", ...live.drag((x) => figure.set({size: 2 ** (6 * (x - left) / (right - left))}))},
@@ -110,7 +110,7 @@ live.figure("batch", {
     const again = live.toggle(figure, "again", "a row can come twice");
     const more = live.button("Draw again", () => figure.set({seed: (figure.state.seed % 999) + 1}));
     picture.append(svg);
-    controls.append(live.sliders(size), live.row(again.row, more, live.reset(figure)));
+    controls.append(live.sliders(size), live.row(again.row, more), live.reset(figure));
 
     return (state, {means, distance, curve}) => {
       const stands = slid.valueAsNumber;
@@ -130,7 +130,11 @@ live.figure("batch", {
       set(line, {d: `M${points.sort(([a], [b]) => a - b).map(([size, v]) => `${px(size)} ${py(v)}`).join("L")}`});
       set(here, {transform: `translate(${px(state.size)} ${py(distance)})`});
       const high = py(distance) < top + 20; // the name of the axis is above
-      set(value, {x: high ? px(state.size) + 28 : Math.max(left + 16, Math.min(right - 12, px(state.size) + 8)), y: py(distance) + (high ? 0 : -14)});
+      const x = Math.max(left + 16, Math.min(right - 12, px(state.size) + 8));
+      const k = Math.max(1, points.findIndex(([n]) => px(n) > x - 18)); // the curve falls, so it is highest where the number begins
+      const [[m, v], [n, w]] = [points[k - 1], points[k]];
+      const over = py(v + (w - v) * (x - 18 - px(m)) / (px(n) - px(m)));
+      set(value, high ? {x: px(state.size) + 28, y: py(distance)} : {x, y: Math.min(py(distance) - 14, over - 7)});
       value.textContent = fixed(distance);
     };
   },

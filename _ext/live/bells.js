@@ -45,7 +45,7 @@ live.figure("bells", {
   describe(_, {epsilon, right, best, times}) {
     const percent = (v) => `${fixed(100 * v, 1)} %`;
     return `Guessing by this line is right in ${percent(right)} of cases, by the best line in ${percent(best)}. At the line, a number is `
-      + `${fixed(times)} times as likely with you as without. With δ = 10\u207b\u2075, ε is ${fixed(epsilon)}.`;
+      + `${fixed(times)} times as likely with you as without. With δ\u00a0=\u00a010\u207b\u2075, ε is ${fixed(epsilon)}.`;
   },
 
   found: ({sigma, steps}, {mu}, first) => (steps === 25 && mu === first.mu ? `noise ${fixed(sigma, 0)}` : ""),
@@ -92,7 +92,7 @@ live.figure("bells", {
       live.slider(figure, "steps", "steps T", [1, 100, 1], 0),
     ];
     picture.append(svg);
-    controls.append(live.sliders(...sliders.slice(0, -1)), live.row(live.sliders(sliders.at(-1)), live.reset(figure)));
+    controls.append(live.sliders(...sliders), live.reset(figure));
 
     return (state, {mu}) => {
       sliders.forEach((slider) => slider.update(state));

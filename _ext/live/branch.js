@@ -58,29 +58,29 @@ live.figure("branch", {
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const [top, gap, pill, apart, two, one] = wide ? [72, 26, 24, 10, 26, 26] : [91, 10, 30, 6, 35, 25];
-    const panel = (width - gap) / 2;
+    const [top, gap, pill, apart, two, one] = wide ? [80, 26, 24, 10, 25, 25] : [104, 10, 30, 6, 35, 25];
+    const panels = (wide ? [0.4, 0.6] : [0.5, 0.5]).map((part) => part * (width - gap)); // one road needs less room than two
     const slim = (row) => !wide && row > 1 && row < 6; // two boxes side by side, of two lines each
-    const box = (row) => (wide || slim(row) ? (panel - 8) / 2 : row > 1 ? Math.min(panel, 150) : Math.min(100, panel - 52));
+    const box = (row) => (wide || slim(row) ? (panels[1] - 8) / 2 : row > 1 ? Math.min(panels[1], 150) : Math.min(100, panels[1] - 52));
     const high = (row) => (slim(row) ? 32 : 21);
     const y = (row) => top + (row > 1 ? one + apart : 0) + two * Math.max(0, Math.min(4, row - 2)) + (row > 5 ? apart : 0) + one * Math.max(0, row - 6);
-    const svg = make("svg:svg", {width, height: y(10) + 25, role: "img", "aria-label": "The operations that PyTorch recorded, and those in the graph of JAX, where a road for yes and one for no meet again; their numbers are said below."});
+    const svg = make("svg:svg", {width, height: y(10) + 22, role: "img", "aria-label": "The operations that PyTorch recorded, and those in the graph of JAX, where a road for yes and one for no meet again; their numbers are said below."});
     const word = (x, y, text, attributes = {}) => {
       const made = make("svg:text", {x, y, "text-anchor": "middle", ...attributes}, text);
       svg.append(made);
       return made;
     };
-    const code = ["h = tanh(W @ tanh(W @ x)) if x[0] > 0 else W @ x;", "loss = 0.5 * ((h \u2212 y) ** 2).sum()"];
-    if (wide) word(width / 2, 14, code.join("  "), {class: "live-small"});
-    else code.forEach((text, i) => word(width / 2, 12 + 17 * i, text, {class: "live-small"}));
+    const code = ["h = tanh(W @ tanh(W @ x)) if x[0] > 0", "\u00a0\u00a0\u00a0\u00a0else W @ x", "loss = 0.5 * ((h - y) ** 2).sum()"];
+    (wide ? [code[0] + code[1].slice(3), code[2]] : code).forEach((text, i) => word(0, 12 + 17 * i, text, {class: "live-code", "text-anchor": "start"}));
     const titles = wide ? ["recorded in this run (PyTorch)", "traced before any run (JAX)"] : ["PyTorch", "JAX"];
     const columns = titles.map((title, k) => {
-      const middle = panel / 2 + k * (panel + gap);
-      const across = (road) => middle + (road === undefined ? 0 : (road ? -1 : 1) * (box(2) + 8) / 2);
+      const middle = panels[k] / 2 + k * (panels[0] + gap);
+      const across = (road) => middle + (road === undefined ? 0 : (road ? -1 : 1) * (panels[k] - box(2)) / 2);
+      const at = (row) => y(k || row < 7 ? row : row - 1); // what was recorded has no place for a choice
       word(middle, top - (wide ? 31 : 38), title, {class: "live-title"});
       const path = (road) => make("svg:path", {
         d: `M${middle} ${y(1) - 8}V${y(1)}${k ? `v${high(1)}` : ""}C${middle} ${y(2) - 5} ${across(road)} ${y(1) + high(1)} ${across(road)} ${y(2)}`
-          + `V${y(road ? 5 : 2) + high(2)}${road ? "" : `V${y(5) + high(5)}`}C${across(road)} ${y(6) + 3} ${middle} ${y(5) + high(5)} ${middle} ${k ? y(6) : y(7)}V${y(10)}`,
+          + `V${y(road ? 5 : 2) + high(2)}${road ? "" : `V${y(5) + high(5)}`}C${across(road)} ${y(6) + 3} ${middle} ${y(5) + high(5)} ${middle} ${at(k ? 6 : 7)}V${at(10)}`,
         fill: "none", stroke: "var(--l-blue)", "stroke-width": 2.5, class: "live-moves",
       });
       const lines = [path(0), path(1)];
@@ -88,14 +88,14 @@ live.figure("branch", {
       word(middle, y(1) - pill / 2, "x", {class: "live-small", style: "fill: var(--l-paper); font-weight: 600"});
       const asks = k ? null : word(middle, y(1) + high(1) / 2 + 2, "", {class: "live-name live-small"});
       const boxes = ROWS.map(({road, row}, i) => {
-        const [x, above] = [across(road), y(row)];
+        const [x, above] = [across(road), at(row)];
         const press = k && i === 6 ? () => figure.set({way: 1 - figure.state.way})
           : k && road !== undefined ? () => figure.set({first: (Math.abs(figure.state.first) || 1) * (road ? 1 : -1)}) : null;
         const frame = make("svg:rect", {x: x - box(row) / 2, y: above, width: box(row), height: high(row), rx: 7, class: "live-moves"});
         const group = make("svg:g", {class: `live-moves${press ? " live-press" : ""}`, ...(press ? {click: press} : {})}, frame);
         const [name, value] = [-1, 1].map((side) => make("svg:text", { // they share a line where there is room
           x: slim(row) ? x : x + side * (box(row) / 2 - (wide ? 7 : 5)), y: above + (slim(row) ? 21 + 7 * side : 15), "text-anchor": slim(row) ? "middle" : side < 0 ? "start" : "end",
-          style: `font-size: ${wide || side > 0 ? 12 : 13}px`, class: side < 0 ? "" : "live-small",
+          style: `font-size: ${(wide ? 14 : 13) - (side > 0)}px`, class: side < 0 ? "" : "live-small",
         }));
         group.append(name, value);
         svg.append(group);
@@ -103,11 +103,11 @@ live.figure("branch", {
       });
       return {middle, boxes, lines, asks};
     });
-    for (const road of [1, 0]) word(width - panel / 2 - (road ? 1 : -1) * (box(1) / 2 + (wide ? 18 : 14)), y(1) + high(1) - 6, road ? "yes" : "no", {class: "live-small live-name"});
+    for (const road of [1, 0]) word(width - panels[1] / 2 - (road ? 1 : -1) * (box(1) / 2 + (wide ? 18 : 14)), y(1) + high(1) - 6, road ? "yes" : "no", {class: "live-small live-name"});
     const choice = live.choice(figure, "way", "choose in JAX with", WAYS);
     const sliders = [["first", "x[0]"], ["second", "x[1]"]].map(([key, label]) => live.slider(figure, key, label, [-2, 2, 0.1], 1));
     picture.append(svg);
-    controls.append(set(live.sliders(...sliders), {class: "live-sliders live-pair"}), live.row(choice.row, live.reset(figure)));
+    controls.append(set(live.sliders(...sliders), {class: "live-sliders live-pair"}), choice.row, live.reset(figure));
 
     return (state, {yes, values, wanted, recorded, computed}) => {
       sliders.forEach((slider) => slider.update(state));

@@ -10,7 +10,7 @@ const CODE = ["\u00a0\u00a0\u00a0\u00a0return ", "width", " * (", "width", " + 5
 const PARTS = [[1, 3], [3, 4], [1, 2, 3, 4, 5]]; // what of the code is a row's
 
 live.figure("callers", {
-  start: {by: 0, step: 2, width: 2},
+  start: {by: 1, step: 4, width: 2},
   limits: {by: [0, 3, 1], step: [0, 4, 1], width: [1, 9, 1]},
 
   compute({by, step, width}) {
@@ -43,7 +43,6 @@ live.figure("callers", {
     const wide = width >= 560;
     const [left, high, top, apart, right] = wide ? [34, 36, 92, 46, 0.57 * width] : [34, 36, 72, 74, width - 1];
     const [slip, drop] = wide ? [right + 14, 4] : [Math.max(left, width - 216), high + 3]; // where a note begins
-    const gap = (right - left - 94) / 4;
     const svg = make("svg:svg", {width, height: top + 2 * apart + (wide ? high : high + 31) + 2, role: "img", "aria-label": "The function, its three numbers, what stands in their place and what is noted; the last step is said below."});
     const word = (parent, x, y, attributes = {}, ...said) => parent.appendChild(make("svg:text", {x, y, ...attributes}, ...said));
     const large = {class: "live-code", style: wide ? "font-size: 15px" : ""};
@@ -55,8 +54,8 @@ live.figure("callers", {
     const lines = svg.appendChild(make("svg:g", {fill: "none", "stroke-linecap": "round"}));
     const rows = ROWS.map((text, k) => {
       const group = svg.appendChild(make("svg:g", {transform: `translate(0 ${top + apart * k})`}));
-      const box = make("svg:rect", {x: left, y: 0, width: right - left, height: high, rx: 8, fill: "#ffffff00"});
-      const chips = [0, 1, 2, 3].map((i) => make("svg:rect", {x: left + 90 + gap * i, y: 6, height: high - 12, rx: 5}));
+      const box = make("svg:rect", {x: left, y: 0, height: high, rx: 8, fill: "#ffffff00"});
+      const chips = [0, 1, 2, 3].map((i) => make("svg:rect", {y: 6, height: high - 12, rx: 5}));
       const paper = make("svg:rect", {x: slip, y: drop, width: (wide ? width : right) - slip - 1, height: 28, rx: 2, fill: "var(--l-paper)", stroke: "var(--l-muted)"});
       group.append(box, ...chips, paper);
       const held = chips.map(() => word(group, 0, 23, {"text-anchor": "middle", "font-weight": 600}));
@@ -67,12 +66,17 @@ live.figure("callers", {
     const by = live.choice(figure, "by", "called by", CALLERS);
     const steps = live.stepper(figure, "step", () => figure.values.last);
     const slider = live.slider(figure, "width", "width", [1, 9, 1], 0);
+    const [, input, read] = slider.row.children;
+    set(read, {style: "min-width: 3.2em"}); // for the widths of vmap
     set(by.row, {style: wide ? "" : "flex-basis: 100%"});
     picture.append(svg);
-    controls.append(live.row(by.row, ...steps.buttons, live.reset(figure)), live.sliders(slider));
+    controls.append(live.row(by.row, ...steps.buttons), live.sliders(slider), live.reset(figure));
 
     return (state, {at, held, notes, rates, call: called}) => {
       [by, steps, slider].forEach((control) => control.update(state));
+      if (state.by === VMAP) input.ariaValueText = read.textContent = `${state.width} to ${state.width + 3}`;
+      const across = (wide && !notes.length ? width - 1 : right) - left; // of a box, which ends where notes begin
+      const gap = (across - 94) / 4;
       call.textContent = called;
       heading.textContent = notes.length ? "notes" : "no notes";
       const [here, colour] = at > 2 ? [5 - at, "var(--l-red)"] : [at, "var(--l-blue)"];
@@ -81,10 +85,11 @@ live.figure("callers", {
         const [all, rate] = [held[k] ?? [], rates[k] ?? []];
         set(row.name, {fill: `var(--l-${k > at ? "muted" : "ink"})`});
         set(row.box, {stroke: k === here ? colour : "#88888899", "stroke-width": k === here ? 3 : 1, "stroke-dasharray": k > at ? "5 3" : "none"});
+        set(row.box, {width: across});
         row.chips.forEach((chip, i) => {
-          const [across, fill, stroke] = state.by === JIT ? [54, "#ffffff00", "var(--l-muted)"] : [gap - 6, "var(--l-tint)", "none"];
-          set(chip, {width: across, fill, stroke, "stroke-dasharray": "4 3", visibility: i < all.length ? "visible" : "hidden"});
-          set(row.held[i], {x: left + 90 + gap * i + across / 2});
+          const [wide, fill, stroke] = state.by === JIT ? [54, "#ffffff00", "var(--l-muted)"] : [Math.min(gap - 6, 90), "var(--l-tint)", "none"];
+          set(chip, {x: left + 90 + gap * i, width: wide, fill, stroke, "stroke-dasharray": "4 3", visibility: i < all.length ? "visible" : "hidden"});
+          set(row.held[i], {x: left + 90 + gap * i + wide / 2});
           row.held[i].textContent = all[i] ?? "";
         });
         row.note.textContent = notes[k] ?? "";

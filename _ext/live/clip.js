@@ -8,28 +8,26 @@ const KEYS = [ // name, colour, width and dashes of the three means, and below e
   [say`clipped last`, "var(--l-red)", 5], [say`clipped row`, "var(--l-ink)", 2],
   [say`clipped first`, "var(--l-green)", 2.5], [say`bound`, "var(--l-muted)", 1.5, "2 3"],
 ];
-const SCALES = [0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.2, 1.5]; // what a line of the grid may be from the next
 const shorten = (row, bound) => row.map((v) => v * Math.min(1, bound / Math.hypot(...row)));
 const average = (rows) => [0, 1].map((k) => rows.reduce((sum, row) => sum + row[k], 0) / rows.length);
 
-/* A grid from -x to x and from -y to y, `low` if title and label share a line; `number(k)` numbers its lines by k. */
+/* A grid from -x to x and from -y to y, `low` if title and label share a line; `number(k)` lets 1 stand for k. */
 function axes(parent, {left, top, right, bottom, x, y, title, xlabel, ylabel, low}) {
   const [cx, cy, ux, uy] = [(left + right) / 2, (top + bottom) / 2, (right - left) / 2 / x, (bottom - top) / 2 / y];
   const [px, py] = [(v) => cx + v * ux, (v) => cy - v * uy]; // where a number lies
-  const word = (x, y, text, anchor, kind = "live-small") => (
-    parent.appendChild(make("svg:text", {x, y, "text-anchor": anchor, class: kind}, text)));
-  const words = [-2, -1, 0, 1, 2].flatMap((v) => [
-    [`M${left} ${py(v)}H${right}`, left - 5, py(v) + 4, "end"],
-    ...(Math.abs(v) > x ? [] : [[`M${px(v)} ${top}V${bottom}`, px(v), bottom + 15, "middle"]]),
-  ].map(([d, x, y, anchor]) => {
-    parent.append(make("svg:path", {d, class: v ? "live-grid" : "live-zero"}));
-    return [v, word(x, y, "", anchor)];
-  }));
-  const number = (k) => words.filter(([v]) => v % (ux < 32 ? 2 : 1) === 0).forEach(([v, name]) => (name.textContent = fixed(k * v).replace(/\.?0+$/, "")));
+  const word = (x, y, text, anchor, kind = "live-small") => make("svg:text", {x, y, "text-anchor": anchor, class: kind}, text);
+  const grid = parent.appendChild(make("svg:g"));
+  const number = (k) => {
+    const step = [0.05, 0.1, 0.2, 0.5, 1, 2, 5].find((one) => y * k <= 3.6 * one);
+    grid.replaceChildren(...[-3, -2, -1, 0, 1, 2, 3].flatMap((i) => {
+      const [v, text] = [i * step / k, i % (ux * step < 32 * k ? 2 : 1) ? "" : fixed(i * step).replace(/\.?0+$/, "")];
+      const line = (most, d, ...at) => (Math.abs(v) > most ? [] : [make("svg:path", {d, class: i ? "live-grid" : "live-zero"}), word(...at)]);
+      return [...line(y, `M${left} ${py(v)}H${right}`, left - 5, py(v) + 4, text, "end"), ...line(x, `M${px(v)} ${top}V${bottom}`, px(v), bottom + 15, text, "middle")];
+    }));
+  };
   number(1);
-  word(left - (low ? 4 : 20), top - (low ? 9 : 32), title, "start", "live-title");
-  word(low ? right - 4 : cx, bottom + (low ? 15 : 31), xlabel, "middle");
-  word(left - 20, top - 9, ylabel, "start");
+  parent.append(word(left - (low ? 4 : 20), top - (low ? 9 : 32), title, "start", "live-title"),
+    word(low ? right - 4 : cx, bottom + (low ? 15 : 31), xlabel, "middle"), word(left - 20, top - 9, ylabel, "start"));
   return {cx, cy, number, place: (v, w) => [px(v), py(w)], back: (u, v) => [(u - cx) / ux, (cy - v) / uy]};
 }
 
@@ -54,8 +52,10 @@ live.figure("clip", {
   describe({chosen, bound}, {rows, clipped, means: [[a, b], , [c, d]]}) {
     const angle = Math.abs(Math.atan2(a * d - b * c, a * c + b * d)) * (180 / Math.PI);
     const turned = say`Clipping each row first turns the mean by ${fixed(angle, 0)}°.`;
-    const share = (list) => fixed(Math.hypot(...list[chosen]) / 4);
-    const put = say`Point ${chosen + 1} then adds an arrow of length ${share(clipped)} to it, instead of ${share(rows)}; none adds more than bound/4 = ${fixed(bound / 4, 3)}.`;
+    const [was, now] = [rows, clipped].map((list) => fixed(Math.hypot(...list[chosen]) / 4, 3));
+    const most = fixed(bound / 4, 3);
+    const put = was === now ? say`Point ${chosen + 1} adds its whole arrow, of length ${now}; none adds more than bound/4 = ${most}.`
+      : say`Point ${chosen + 1} then adds an arrow of length ${now}, not ${was}; none adds more than bound/4 = ${most}.`;
     return say`${turned} ${put}`;
   },
 
@@ -74,8 +74,8 @@ live.figure("clip", {
       left: 34, top: wide ? top : 24, right: wide ? width - 2 * side - 96 : width - 12, bottom: wide ? bottom : 140,
       x: 1.4, y: 2.3, title: say`Points to drag`, xlabel: "t", ylabel: "y", low: !wide,
     });
-    /* A square with arrows. Its scale, one of `lines`, leaves room to move, and grows at once, in a drag too, if an arrow would leave. */
-    const plane = (left, title, lines, room) => {
+    /* A square with arrows. Its scale leaves room to move, and grows at once, in a drag too, if an arrow would leave. */
+    const plane = (left, title, least, room) => {
       const [xlabel, ylabel] = ["\u03b8\u2081", "\u03b8\u2082"].map((name) => say`with respect to ${name}`);
       const {cx, cy, number} = axes(drawn, {left, top, right: left + side, bottom, x: 2.8, y: 2.8, title, xlabel, ylabel});
       const circle = make("svg:circle", {cx, cy, fill: "none", stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "2 3", class: "live-moves"});
@@ -83,17 +83,18 @@ live.figure("clip", {
       drawn.append(make("svg:clipPath", {id: `${figure.id}-${left}`}, make("svg:rect", {x: left, y: top, width: side, height: side})), inside);
       let scale, unit;
       const fit = (arrows, bound) => {
-        const [needed, kept] = [Math.max(...arrows.flat().map(Math.abs)) / 2.6, scale && !figure.anew]; // from the middle to an edge it is 2.8 lines
-        if (!kept || needed > scale) scale = lines.find((k) => needed * (kept ? 1 : room) <= k) ?? 2;
+        const [needed, kept] = [Math.max(...arrows.flat().map(Math.abs)) / 2.6, scale && !figure.anew]; // from the middle to an edge it is 2.8
+        if (!kept || needed > scale) scale = least * 1.2 ** Math.max(0, Math.ceil(Math.log(needed * (kept ? 1 : room) / least) / Math.log(1.2)));
         unit = side / 5.6 / scale;
         number(scale);
         set(circle, {r: unit * bound});
       };
       return {left, cx, cy, inside, fit, unit: () => unit, place: ([a, b]) => [cx + a * unit, cy - b * unit]};
     };
-    const many = plane(wide ? width - 2 * side - 48 : 26, say`Their rows`, [1, 1.2, 1.5], 1);
-    const three = plane(width - side, say`Three means`, SCALES, 1.8);
+    const many = plane(wide ? width - 2 * side - 48 : 26, say`Their rows`, 1, 1);
+    const three = plane(width - side, say`Three means`, 0.05, 1.8);
     const {left, cx, cy} = many;
+    const within = (from, to, v) => Math.min(to, Math.max(from, v));
     drawn.append(make("svg:path", {d: `M${[-1.4, 1.4].map((t) => data.place(t, model(t))).join("L")}`, stroke: "var(--l-ink)", "stroke-width": 2}));
     const arrow = ({inside}, [, stroke, thick]) => live.arrow(inside, {stroke, "stroke-width": thick});
 
@@ -116,15 +117,17 @@ live.figure("clip", {
     const bound = live.slider(figure, "bound", say`bound`, [0.1, 4, 0.1], 1);
     const keys = make("div", {class: "live-keys", "aria-hidden": "true"}, ...KEYS.map(key));
     picture.append(svg, keys);
-    controls.append(live.row(live.sliders(bound), live.reset(figure)));
+    controls.append(live.sliders(bound), live.reset(figure));
 
     return (state, values) => {
       bound.update(state);
       many.fit(values.rows, state.bound);
       three.fit(values.means, state.bound);
       const [aside, most] = [many.unit() * state.bound * Math.SQRT1_2, side / 2 - 10]; // within the square, and its name too
-      set(grip, {transform: `translate(${cx + Math.min(aside, most)} ${cy + Math.min(aside, most)})`});
-      set(called, aside + 48 < most ? {x: 11, "text-anchor": "start"} : {x: -11, "text-anchor": "end"});
+      const [u, v, on] = [cx + Math.min(aside, most), cy + Math.min(aside, most), aside + 48 < most ? 1 : -1];
+      set(grip, {transform: `translate(${u} ${v})`});
+      set(called, {x: 11 * on, "text-anchor": on > 0 ? "start" : "end"});
+      const taken = [...[...values.rows, ...values.clipped].map(many.place), ...[0, 15, 30, 45].map((away) => [u + on * away, v])];
       values.means.forEach((mean, k) => (keys.children[2 * k].lastChild.textContent = `${KEYS[2 * k][0]} ${pair(mean)}`));
       points.forEach(({error, row, clipped, name, dot}, i) => {
         const [t, y] = [state.t[i], state.y[i]];
@@ -132,12 +135,16 @@ live.figure("clip", {
         const said = say`t ${fixed(t)}, y ${fixed(y)}, row ${pair(values.rows[i])}`;
         set(dot, {transform: `translate(${u} ${v})`, "aria-valuemin": -2, "aria-valuemax": 2, "aria-valuenow": y, "aria-valuetext": said});
         set(error, {d: `M${u} ${v}L${data.place(t, model(t))}`});
-        const [whole, short] = [values.rows[i], values.clipped[i]].map(many.place);
-        row(cx, cy, ...whole);
+        const [[x1, y1], short] = [values.rows[i], values.clipped[i]].map(many.place);
+        row(cx, cy, x1, y1);
         clipped(cx, cy, ...short);
-        const length = Math.hypot(whole[0] - cx, whole[1] - cy) || 1;
-        const beside = (tip, from, low, high) => Math.min(high, Math.max(low, tip + (11 * (tip - from)) / length));
-        set(name, {x: beside(whole[0], cx, left + 8, left + side - 8), y: beside(whole[1], cy, top + 10, bottom - 10) + 5});
+        const spots = [11, 20, 29].flatMap((away) => [0, 0.8, -0.8, 1.6, -1.6].map((turn) => {
+          const angle = Math.atan2(y1 - cy, x1 - cx) + turn;
+          return [within(left + 8, left + side - 8, x1 + away * Math.cos(angle)), within(top + 10, bottom - 10, y1 + away * Math.sin(angle))];
+        }));
+        const spot = spots.find(([a, b]) => taken.every(([c, d]) => Math.hypot(a - c, b - d) > 10.9)) ?? spots[0]; // on no head and no name
+        taken.push(spot);
+        set(name, {x: spot[0], y: spot[1] + 5});
       });
       const [down, right] = values.means[0].map((v) => 4.5 * v / (Math.hypot(...values.means[0]) || 1)); // of the thick one, beside that of its direction
       [mean, last, first].forEach((move, k) => {

@@ -85,9 +85,7 @@ live.figure("cost", {
     };
     const sliders = [["positions", "positions T"], ["inputs", "inputs d"], ["outputs", "outputs m"], ["batch", "batch B"]].map(([key, label]) => doublings(key, label, figure.limits[key]));
     picture.append(svg);
-    const reset = live.reset(figure);
-    controls.append(...(wide ? [live.sliders(...sliders.slice(0, 2)), live.row(live.sliders(...sliders.slice(2)), reset)]
-      : [live.row(live.sliders(sliders[0]), reset), live.sliders(...sliders.slice(1))]));
+    controls.append(live.sliders(...sliders), live.reset(figure));
 
     return (state, values) => {
       sliders.forEach((slider) => slider.update(state));

@@ -88,7 +88,7 @@ live.figure("digits", {
     const bound = live.slider(figure, "bound", say`bound`, [0.5, 60, 0.5], 1);
     picture.append(svg, ask);
     more.replaceChildren(make("summary", {"data-key": "more"}, say`Change an image`), live.row(chosen.row, label.row, scale.row, keep.row));
-    controls.append(live.row(live.sliders(bound), live.reset(figure, again)), more);
+    controls.append(live.sliders(bound), more, live.reset(figure, again));
 
     return (state, values) => {
       const i = state.chosen;

@@ -104,7 +104,7 @@ live.figure("divergence", {
     picture.append(svg);
     const ended = () => figure.values.curves.every((curve) => curve.at(-1) > HIGH);
     const play = live.play(figure, "steps", (steps) => steps + Math.max(10, 0.1 * steps), () => (ended() ? figure.state.steps : 5000), 120);
-    controls.append(live.row(play, choice.row, live.reset(figure)), live.sliders(...sliders));
+    controls.append(live.row(play, live.sliders(sliders[0])), choice.row, live.sliders(...sliders.slice(1)), live.reset(figure));
 
     return (state, values) => {
       choice.update(state);
@@ -132,9 +132,9 @@ live.figure("divergence", {
       const placed = [];
       const order = [0, 1, 2].sort((a, b) => ends[a][1] - ends[b][1]);
       for (const k of order) { // each below what is there
-        const x = ends[k][0] + (k ? 6 : 11);
+        const x = ends[k][0] + (ends[k][0] < right - 12 ? 6 : 11); // clear of the handle
         let y = Math.max(top + 4, ends[k][1] + 4);
-        for (const [u, v] of placed) if (Math.abs(x - u) < 90 && y < v + 15) y = v + 15;
+        for (const [u, v] of placed) if (Math.abs(x - u) < 90 && y < v + 19) y = v + 19;
         placed.push([x, y]);
         names[k].textContent = ends[k][2];
         set(names[k], {x});

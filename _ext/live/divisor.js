@@ -68,9 +68,7 @@ live.figure("divisor", {
     ];
     const choice = live.choice(figure, "by", "divide by", DIVISORS);
     picture.append(svg);
-    const reset = live.reset(figure);
-    controls.append(...(wide ? [live.row(choice.row, reset), live.sliders(...sliders)]
-      : [choice.row, live.sliders(...sliders.slice(0, 3)), live.row(live.sliders(sliders[3]), reset)]));
+    controls.append(choice.row, live.sliders(...sliders), live.reset(figure));
 
     return (state, {weights, most: needed}) => {
       sliders.forEach((slider) => slider.update(state));

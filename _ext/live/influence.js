@@ -116,7 +116,7 @@ live.figure("influence", {
     });
     const step = live.slider(figure, "step", "size of the step", [0.01, 0.3, 0.01], 2);
     picture.append(make("div", {role: "radiogroup", class: "live-train", "aria-label": "a step on"}, ...groups), svg);
-    controls.append(live.row(live.sliders(step), live.reset(figure)));
+    controls.append(live.sliders(step), live.reset(figure));
 
     return (state, {first, real, read: now}) => {
       step.update(state);

@@ -40,7 +40,8 @@ const live = (() => {
     const box = document.getElementById(`live-${name}`);
     const picture = make("div", {class: "live-picture"});
     const controls = make("div", {class: "live-controls"});
-    const words = make("p", {class: "live-words", role: "status"});
+    const words = make("span", {role: "status"});
+    const line = make("p", {class: "live-words"}, words);
     const answer = make("p", {class: "live-found", "aria-live": "polite"});
     const first = compute(start);
     const self = {id: box.id, start, limits, state: {...start}, set: change, move, reset: () => change(start), words, pause: () => {}};
@@ -52,12 +53,13 @@ const live = (() => {
       return Math.round(Math.round(Math.min(high, Math.max(low, value)) / step) * step * 1000) / 1000;
     }
 
-    function change(changes) {
+    function change(changes, told) {
       self.pause();
-      move(changes);
+      move(changes, told);
     }
 
-    function move(changes) {
+    function move(changes, told = false) {
+      self.told = told; // by words of the page, which then found the answer, and not the reader
       self.anew = Object.keys(start).every((key) => key in changes); // by Reset or words of the page
       for (const [key, value] of Object.entries(changes)) {
         self.state[key] = Array.isArray(value) ? value.map((v) => tidy(key, v)) : tidy(key, value);
@@ -68,24 +70,26 @@ const live = (() => {
     function refresh() {
       self.values = compute(self.state);
       update(self.state, self.values);
-      const reached = found(self.state, self.values, first);
+      const reached = self.told ? "" : found(self.state, self.values, first);
       const right = reached && `\u2713 ${say`Found: ${reached}`}`;
       if (answer.textContent !== right) answer.textContent = right;
       const said = describe(self.state, self.values);
       words.classList.toggle("live-error", /^\w+Error:/.test(said));
       if (words.textContent === said) return;
       words.textContent = said;
-      tall = Math.max(tall, words.getBoundingClientRect().height); // what has made room keeps it: the page below stands still
-      words.style.minHeight = `${tall}px`;
+      tall = Math.max(tall, line.getBoundingClientRect().height); // what has made room keeps it: the page below stands still
+      line.style.minHeight = `${tall}px`;
     }
 
     function rebuild() {
       const focused = box.contains(document.activeElement) && document.activeElement.dataset.key;
       self.pause();
-      [width, tall, words.style.minHeight] = [picture.clientWidth, 0, ""];
+      [width, tall, line.style.minHeight] = [picture.clientWidth, 0, ""];
       picture.replaceChildren();
       controls.replaceChildren();
+      line.replaceChildren(words);
       update = build(self, picture, width || 640, controls);
+      line.prepend(...box.querySelectorAll(".live-reset"));
       words.textContent = "";
       refresh();
       if (focused) box.querySelector(`[data-key="${focused}"]`)?.focus();
@@ -98,7 +102,7 @@ const live = (() => {
     };
     box.addEventListener("pointerdown", () => dragged(true));
     for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => self.dragged && dragged(false));
-    box.firstElementChild.after(picture, controls, words, answer);
+    box.firstElementChild.after(picture, controls, line, answer);
     box.hidden = false;
     rebuild();
     new ResizeObserver(() => picture.clientWidth !== width && rebuild()).observe(picture);
@@ -120,7 +124,7 @@ const live = (() => {
     }
     const click = (event) => {
       event.preventDefault();
-      figure.set(changes);
+      figure.set(changes, true);
       const picture = box.querySelector(".live-picture");
       const [here, there] = [self, picture].map((one) => one.getBoundingClientRect().top);
       const [far, from] = [Math.abs(here - there) > innerHeight, location.href];
@@ -225,7 +229,7 @@ const live = (() => {
     return make("button", {type: "button", "data-key": label, click, ...attributes}, label);
   }
 
-  /* The way back to the start, at the end of a row. */
+  /* The way back to the start. In all figures it stands at the right of the sentence, wherever it is made. */
   const reset = (figure, click = figure.reset) => button(say`Reset`, click, {class: "live-reset", "data-key": "Reset"});
 
   /* Controls side by side; sliders, one below the other where there is no room. */

@@ -92,7 +92,7 @@ live.figure("loop", {
     const loss = live.choice(figure, "loss", "detach()", CUTS);
     const update = live.choice(figure, "update", "update", UPDATES);
     picture.append(svg);
-    controls.append(live.row(play, ...steps.buttons, clear.row, live.reset(figure)), live.row(loss.row, update.row));
+    controls.append(live.row(play, ...steps.buttons, clear.row), live.row(loss.row, update.row), live.reset(figure));
 
     return (state, {frames, at}) => {
       [steps, clear, loss, update].forEach((control) => control.update(state));

@@ -65,7 +65,7 @@ live.figure("means", {
     ];
     const choice = live.choice(figure, "by", "divide by", DIVISORS);
     picture.append(svg);
-    controls.append(live.sliders(...sliders), live.row(choice.row, live.reset(figure)));
+    controls.append(live.sliders(...sliders), choice.row, live.reset(figure));
 
     return (state, {weights, right}) => {
       sliders.forEach((slider) => slider.update(state));

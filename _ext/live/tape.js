@@ -90,7 +90,7 @@ live.figure("tape", {
     const stops = live.toggle(figure, "stops", "the target is held fixed (stop_gradient)");
     const reward = live.slider(figure, "reward", "reward r", [-3, 3, 0.5], 1);
     picture.append(svg);
-    controls.append(live.row(play, ...walk.buttons, live.sliders(step)), live.row(stops.row, live.sliders(reward), live.reset(figure)));
+    controls.append(live.row(play, ...walk.buttons, live.sliders(step)), live.row(stops.row, live.sliders(reward)), live.reset(figure));
 
     return (state, {nodes, written, at, reads, parts, handed}) => {
       set(step.row.querySelector("input"), {max: steps()});

@@ -119,9 +119,8 @@ live.figure("td", {
     const [play, steps] = [live.play(figure, "moves", (moves) => moves + 1, () => MOST, 350), live.stepper(figure, "moves", () => MOST)];
     const another = live.button(say`Another walk`, () => figure.set({walk: (figure.state.walk % 999) + 1}));
     const [moves, more] = [[play, ...steps.buttons], [make("span", {class: "live-many"}, say`episodes`, ...ends), another]];
-    const reset = live.reset(figure);
     picture.append(svg);
-    controls.append(live.sliders(alpha), ...(wide ? [live.row(...moves, ...more, reset)] : [live.row(...moves, reset), live.row(...more)]));
+    controls.append(live.sliders(alpha), ...(wide ? [live.row(...moves, ...more)] : [live.row(...moves), live.row(...more)]), live.reset(figure));
 
     return (state, {theta, old, rows}) => {
       [alpha, steps].forEach((control) => control.update(state));

@@ -78,7 +78,7 @@ live.figure("trace", {
     picture.append(svg);
     const end = live.button("End", () => figure.set({steps: last()}));
     const another = live.button("New walk", () => figure.set({walk: (figure.state.walk % 999) + 1, steps: 1}));
-    controls.append(live.row(play, ...steps.buttons, end, another, live.reset(figure)), live.sliders(lambda));
+    controls.append(live.row(play, ...steps.buttons, end, another), live.sliders(lambda), live.reset(figure));
 
     return (state, {places: walk, trace, weights, length, most}) => {
       lambda.update(state);

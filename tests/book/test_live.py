@@ -1274,10 +1274,10 @@ def callers_shown(page) -> list:
 def test_area_stays_and_its_callers_note_what_the_engine_of_chapter_6_does(opened):
     page, made = opened("callers"), engine_with_area()
     code = page.locator("#live-callers svg > text").all_text_contents()[1:3]
-    assert said(page) == "Python multiplies: 2 × 7 = 14."
+    assert said(page).endswith("7 + 2 = 9 times as fast as the width: the gradient.")
     for by, name in enumerate(CALLERS):
         press(page, "radio", name, "Space")
-        assert state(page, "callers") == {"by": by, "step": 2, "width": 2}
+        assert state(page, "callers") == {"by": by, "step": 4, "width": 2}
         for width in (2, 9):
             (found,) = values(page, "callers", {"width": width})
             texts = page.locator("#live-callers svg > text").all_text_contents()
@@ -1294,6 +1294,13 @@ def test_area_stays_and_its_callers_note_what_the_engine_of_chapter_6_does(opene
                 assert set(found["notes"][1:]) <= set(callers_shown(page))
             assert bool(found["notes"]) == (by in (1, 3))
             assert texts[3] == ("notes" if by in (1, 3) else "no notes")
+            given = page.get_by_role("slider", name="width").evaluate("(e) => e.ariaValueText")
+            assert given == (f"{width} to {width + 3}" if by == 2 else f"{width}")
+            assert given == page.locator(".live-value").inner_text()
+            box = page.locator("#live-callers svg g > rect").first.bounding_box()
+            svg = page.locator("#live-callers svg").bounding_box()
+            whole = box["x"] + box["width"] > svg["x"] + svg["width"] - 3
+            assert whole == (by in (0, 2))  # where there are no notes, the boxes have the room
         press(page, "button", "Reset")
     (grad,) = values(page, "callers", {"by": 1, "step": 4, "width": 3})
     assert sum(grad["rates"][0]) == eval("grad(area)(3)", dict(made)) == 11
@@ -1309,10 +1316,14 @@ def test_the_callers_are_worked_by_keys(opened):
     back, step = (page.get_by_role("button", name=name) for name in ("Back", "Step"))
     assert step.get_attribute("aria-disabled") == "true"
     press(page, "button", "Step")
-    assert state(page, "callers")["step"] == 2
+    assert state(page, "callers")["step"] == 4
+    press(page, "radio", "grad", "ArrowLeft")
+    assert state(page, "callers")["by"] == 0
+    press(page, "button", "Back")
+    assert state(page, "callers")["step"] == 1
     press(page, "radio", "Python", "ArrowRight")
     assert state(page, "callers")["by"] == 1
-    for _ in range(3):  # two to its end
+    for _ in range(4):  # three to its end
         press(page, "button", "Step")
     assert state(page, "callers")["step"] == 4
     press(page, "radio", "grad", "ArrowRight")
@@ -1728,6 +1739,25 @@ def test_the_answers_under_the_batches_are_right(opened):
     assert said(page).startswith("200 batches of 64: their means lie 0.1")
 
 
+ON_THE_CURVE = """() => {
+  const svg = document.querySelector("#live-batch svg");
+  const curve = svg.querySelector("path[stroke-width='2.5'][fill=none]");
+  const {x, y, width, height} = [...svg.querySelectorAll("text")].at(-1).getBBox();
+  const length = curve.getTotalLength();
+  const points = Array.from({length: 800}, (_, i) => curve.getPointAtLength(length * i / 799));
+  return points.some((p) => p.x > x && p.x < x + width && p.y > y + 3 && p.y < y + height - 3);
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 720])
+def test_the_distance_stands_above_its_curve(opened, width):
+    page = opened("batch", viewport={"width": width, "height": 900}, reduced_motion="reduce")
+    for again in (0, 1):
+        for size in (1, 2, 3, 4, 6, 11, 23, 32, 48, 56, 64):
+            values(page, "batch", {"size": size, "again": again})
+            assert not page.evaluate(ON_THE_CURVE), (size, again)
+
+
 def test_the_slider_of_the_batches_lies_as_its_curve_does(opened):
     page = opened("batch")
     at = """() => {
@@ -1883,9 +1913,19 @@ def test_the_answers_under_the_divergence_are_right(opened):
 # How they are drawn --------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_names_of_the_curves_stand_apart(opened, width):
+    page = opened("divergence", viewport={"width": width, "height": 900})
+    read = "(all) => all.map((e) => [e.textContent, e.y.baseVal[0].value])"
+    for steps in (3500, 4000, 4500, 5000):
+        values(page, "divergence", {"alpha": 0.01, "steps": steps})
+        names = dict(page.locator("#live-divergence svg > text.live-name").evaluate_all(read))
+        assert abs(names["bound 100"] - names["α = 0.001"]) > 18
+
+
 def test_clip_draws_what_it_computes_and_says_what_the_bound_does(opened):
     page = opened("clip")
-    assert "Point 4 then adds an arrow of length 0.17 to it, instead of 0.46;" in said(page)
+    assert "Point 4 then adds an arrow of length 0.175, not 0.460;" in said(page)
     (found,) = values(page, "clip", {"y": [1.0, -1.0, 0.5, -0.5], "bound": 0.7})
     kinds = "[stroke=none]", "[fill=none]"
     heads, shafts = (page.locator(f"#live-clip g[clip-path] path{kind}") for kind in kinds)
@@ -1906,6 +1946,44 @@ def test_clip_draws_what_it_computes_and_says_what_the_bound_does(opened):
     for point in range(4):
         assert_close(tip(2 * point), np.array(found["rows"][point]), 1e-9)
     assert said(page).endswith("none adds more than bound/4 = 0.175.")
+    values(page, "clip", {"chosen": 3, "t": [0, 0, 0, 0], "y": [1, 1, 1, 0.5]})
+    assert "Point 4 adds its whole arrow, of length 0.125;" in said(page)
+
+
+ROWS = """() => {
+  const plane = document.querySelector("#live-clip g[clip-path]");
+  const at = (e) => [Number(e.getAttribute("x")), Number(e.getAttribute("y")) - 5];
+  const tip = (e) => e.getAttribute("d").match(/[\\d.]+/g).slice(0, 2).map(Number);
+  const all = (kind, place) => [...plane.querySelectorAll(kind)].map(place);
+  return [all("text", at), all("path[stroke=none]", tip)];
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_name_of_a_row_lies_on_no_arrowhead_and_no_other_name(opened, width):
+    page, rng = opened("clip", viewport={"width": width, "height": 900}), np.random.default_rng(0)
+    for _ in range(STATES):
+        given = clip_state(rng)
+        given["y"] = (0.5 * given["t"] + rng.normal(0, 0.4, 4)).round(3)  # near the line
+        values(page, "clip", given)
+        names, tips = map(np.array, page.evaluate(ROWS))
+        others = names[np.triu_indices(4, 1)[0]] - names[np.triu_indices(4, 1)[1]]
+        assert np.linalg.norm(others, axis=1).min() > 10
+        assert np.linalg.norm(names[:, None] - tips[None], axis=2).min() > 10
+
+
+def test_the_grids_of_chapter_1_are_numbered_by_round_numbers(opened):
+    page, rng = opened("clip"), np.random.default_rng(0)
+    words = [dict(one.split("=") for one in given.split()) for given in STATED["clip"]]
+    told = [{k: json.loads(f"[{v}]" if "," in v else v) for k, v in one.items()} for one in words]
+    for changes in [*told, *(clip_state(rng) for _ in range(20))]:
+        page.evaluate("live.figures.clip.reset()")
+        values(page, "clip", changes)
+        texts = page.evaluate(TICKS, "clip").split()
+        ticks = {abs(float(text.replace("\u2212", "-"))) for text in texts}
+        assert len(ticks) >= 4
+        digits = {f"{tick:g}".replace(".", "").strip("0") for tick in ticks - {0}}
+        assert digits <= {*"12456", "15"}  # multiples of 1, 2 or 5
 
 
 INSIDE = """(close) => {
@@ -1970,8 +2048,11 @@ def test_picture_first_control_and_sentence_are_on_one_screen_of_a_phone(opened,
     gaps = [b["y"] - a["y"] - a["height"] for a, b in zip(parts, parts[1:], strict=False)]
     assert min(gaps) >= 8
     reset = page.locator(".live-reset")
-    if reset.count():  # in a row with another control
+    if reset.count():  # in a row with something else: the sentence, at whose right end it is
         row, at = reset.locator("xpath=.."), reset.bounding_box()["y"]
+        mine, line = reset.bounding_box(), page.locator(".live-words").bounding_box()
+        assert mine["x"] + mine["width"] == pytest.approx(line["x"] + line["width"], abs=8)
+        assert mine["y"] + mine["height"] / 2 == pytest.approx(line["y"] + 11, abs=3)
         others = [one.bounding_box()["y"] for one in row.locator("xpath=./*").all()]
         assert sum(abs(y - at) < 20 for y in others) > 1
     room = page.locator(".live-words").bounding_box()["height"]
@@ -2294,6 +2375,19 @@ def test_words_far_below_a_figure_lead_there_and_back(opened, key):
         assert back.evaluate(in_sight)
 
 
+def test_an_answer_that_words_of_the_page_show_is_not_called_found(opened):
+    found = "<p><span class=live-set data-set='y=0.6,1.8,1.3,-1.9'>far down</span></p>"
+    page = opened("clip", words=found)
+    page.get_by_role("link", name="far down").press("Enter")
+    assert state(page, "clip")["y"][3] == -1.9
+    assert page.locator(".live-found").text_content() == ""
+    page.set_viewport_size({"width": 390, "height": 900})
+    page.wait_for_timeout(100)
+    assert page.locator(".live-found").text_content() == ""
+    press(page, "slider", "Point 4", "ArrowUp")
+    assert page.locator(".live-found").text_content() == "✓ Found: “clipped first” stays"
+
+
 @pytest.mark.parametrize("name", STATED)
 def test_the_words_of_a_page_put_its_figure_into_states_that_it_has(opened, name):
     words = "".join(
@@ -2312,6 +2406,7 @@ def test_the_words_of_a_page_put_its_figure_into_states_that_it_has(opened, name
             wanted[key] = numbers if isinstance(start[key], list) else numbers[0]
             assert np.shape(wanted[key]) == np.shape(start[key])
         link = page.get_by_role("link", name=f"word {i}", exact=True)
+        assert link.bounding_box()["height"] >= 24
         link.press("Enter")
         assert state(page, name) == wanted
         seen = "(e) => e.getBoundingClientRect().top < innerHeight"
@@ -2328,27 +2423,27 @@ def focused(page):
 RING = """(e) => [getComputedStyle(e).outlineStyle,
   getComputedStyle(e.querySelector(".live-ring") ?? e).strokeWidth]"""
 STOPS = {
-    "graph": ["Back", "Step", "sum", "Reset", "mark_v1", "mark_v2"],
+    "graph": ["Back", "Step", "sum", "mark_v1", "mark_v2", "Reset"],
     "means": ["first", "second", "each part", "Reset"],
     "clip": ["point 1", "point 2", "point 3", "point 4", "bound", "Reset"],
     "td": ["alpha", "Play", "Back", "Step", "+1", "+10", "+100", "Another walk", "Reset"],
-    "digits": ["bound", "Reset", "more"],
+    "digits": ["bound", "more", "Reset"],
     "batch": ["size", "again", "Draw again", "Reset"],
     "bells": ["line", "sigma", "steps", "Reset"],
     "branch": ["first", "second", "where", "Reset"],
-    "callers": ["Python", "Back", "Step", "Reset", "width"],
+    "callers": ["grad", "Back", "Step", "width", "Reset"],
     "conflict": ["tip", "second", "angle", "surgery", "map", "Reset"],
     "cost": ["positions", "inputs", "outputs", "batch", "Reset"],
-    "divergence": ["Play", "1→2", "Reset", "steps", "alpha", "gamma"],
-    "divisor": ["own tokens", "Reset", "first", "second", "credit1", "credit2"],
-    "fisher": ["sample 1", "p", "Reset"],
     "devices": ["row 0", "row 1", "row 2", "row 3", "shard_map", "Reset"],
+    "divergence": ["Play", "steps", "1→2", "alpha", "gamma", "Reset"],
+    "divisor": ["own tokens", "first", "second", "credit1", "credit2", "Reset"],
     "field": ["ring", "ordered", "Reset"],
+    "fisher": ["sample 1", "p", "Reset"],
     "influence": ["4", "step", "Reset"],
-    "loop": ["Play", "Back", "Step", "clear", "Reset", "no", "no_grad()"],
+    "loop": ["Play", "Back", "Step", "clear", "no", "no_grad()", "Reset"],
     "tape": ["Play", "Back", "Step", "step", "stops", "reward", "Reset"],
     "texts": ["bound", "Reset"],
-    "trace": ["Play", "Back", "Step", "End", "New walk", "Reset", "lambda"],
+    "trace": ["Play", "Back", "Step", "End", "New walk", "lambda", "Reset"],
 }  # fmt: skip
 
 
