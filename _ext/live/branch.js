@@ -58,7 +58,7 @@ live.figure("branch", {
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const [top, gap, pill, apart, two, one] = wide ? [80, 26, 24, 10, 25, 25] : [104, 10, 30, 6, 35, 25];
+    const [top, gap, pill, apart, two, one] = wide ? [80, 26, 24, 10, 25, 25] : [102, 10, 30, 6, 34, 24];
     const panels = (wide ? [0.4, 0.6] : [0.5, 0.5]).map((part) => part * (width - gap)); // one road needs less room than two
     const slim = (row) => !wide && row > 1 && row < 6; // two boxes side by side, of two lines each
     const box = (row) => (wide || slim(row) ? (panels[1] - 8) / 2 : row > 1 ? Math.min(panels[1], 150) : Math.min(100, panels[1] - 52));

@@ -2375,6 +2375,12 @@ def test_words_far_below_a_figure_lead_there_and_back(opened, key):
         assert back.evaluate(in_sight)
 
 
+def test_words_that_set_a_figure_are_as_high_as_a_finger_needs(opened):
+    words = "<p><span class=live-set data-set='size=16'>sixteen</span></p>"
+    page = opened("batch", words=words, viewport={"width": 390, "height": 900})
+    assert page.get_by_role("link", name="sixteen").bounding_box()["height"] >= 24
+
+
 def test_an_answer_that_words_of_the_page_show_is_not_called_found(opened):
     found = "<p><span class=live-set data-set='y=0.6,1.8,1.3,-1.9'>far down</span></p>"
     page = opened("clip", words=found)
@@ -2406,7 +2412,6 @@ def test_the_words_of_a_page_put_its_figure_into_states_that_it_has(opened, name
             wanted[key] = numbers if isinstance(start[key], list) else numbers[0]
             assert np.shape(wanted[key]) == np.shape(start[key])
         link = page.get_by_role("link", name=f"word {i}", exact=True)
-        assert link.bounding_box()["height"] >= 24
         link.press("Enter")
         assert state(page, name) == wanted
         seen = "(e) => e.getBoundingClientRect().top < innerHeight"
