@@ -45,15 +45,13 @@ live.figure("clip", {
     const errors = t.map((v, i) => model(v) - y[i]);
     const rows = t.map((v, i) => [errors[i], errors[i] * v]);
     const clipped = rows.map((row) => shorten(row, bound));
-    const mean = average(rows);
-    return {rows, clipped, means: [mean, shorten(mean, bound), average(clipped)]};
+    return {rows, clipped, means: [average(rows), shorten(average(rows), bound), average(clipped)]};
   },
 
   describe({chosen, bound}, {rows, clipped, means: [[a, b], , [c, d]]}) {
     const angle = Math.abs(Math.atan2(a * d - b * c, a * c + b * d)) * (180 / Math.PI);
     const turned = say`Clipping each row first turns the mean by ${fixed(angle, 0)}°.`;
-    const [was, now] = [rows, clipped].map((list) => fixed(Math.hypot(...list[chosen]) / 4, 3));
-    const most = fixed(bound / 4, 3);
+    const [was, now, most] = [rows[chosen], clipped[chosen], [bound]].map((v) => fixed(Math.hypot(...v) / 4, 3));
     const put = was === now ? say`Point ${chosen + 1} adds its whole arrow, of length ${now}; none adds more than bound/4 = ${most}.`
       : say`Point ${chosen + 1} then adds an arrow of length ${now}, not ${was}; none adds more than bound/4 = ${most}.`;
     return say`${turned} ${put}`;
@@ -100,7 +98,7 @@ live.figure("clip", {
 
     const points = figure.state.t.map((_, i) => {
       const error = drawn.appendChild(make("svg:path", {stroke: "var(--l-grey)", "stroke-dasharray": "4 3", class: "live-moves"}));
-      const [row, clipped] = [arrow(many, KEYS[1]), arrow(many, KEYS[3])];
+      const [row, clipped] = [1, 3].map((k) => arrow(many, KEYS[k]));
       const name = many.inside.appendChild(make("svg:text", {"text-anchor": "middle"}, `${i + 1}`));
       const put = (t, y) => figure.set({chosen: i, t: figure.state.t.with(i, t), y: figure.state.y.with(i, y)});
       const dot = live.handle(svg, `point ${i + 1}`, say`Point ${i + 1}`, {
@@ -114,15 +112,13 @@ live.figure("clip", {
     const called = make("svg:text", {y: 5, class: "live-small live-name"}, say`bound`);
     const grip = drawn.appendChild(make("svg:g", {class: "live-handle", ...live.drag((u, v) => figure.set({bound: Math.hypot(u - cx, v - cy) / many.unit()}))},
       make("svg:circle", {r: 18, class: "live-ring"}), make("svg:circle", {r: 6, class: "live-dot"}), called));
-    const bound = live.slider(figure, "bound", say`bound`, [0.1, 4, 0.1], 1);
-    const keys = make("div", {class: "live-keys", "aria-hidden": "true"}, ...KEYS.map(key));
+    const bound = live.slider(figure, "bound", say`bound`, [0.1, 4, 0.1], 1), keys = make("div", {class: "live-keys", "aria-hidden": "true"}, ...KEYS.map(key));
     picture.append(svg, keys);
     controls.append(live.sliders(bound), live.reset(figure));
 
     return (state, values) => {
       bound.update(state);
-      many.fit(values.rows, state.bound);
-      three.fit(values.means, state.bound);
+      [[many, values.rows], [three, values.means]].forEach(([plane, arrows]) => plane.fit(arrows, state.bound));
       const [aside, most] = [many.unit() * state.bound * Math.SQRT1_2, side / 2 - 10]; // within the square, and its name too
       const [u, v, on] = [cx + Math.min(aside, most), cy + Math.min(aside, most), aside + 48 < most ? 1 : -1];
       set(grip, {transform: `translate(${u} ${v})`});
@@ -130,18 +126,15 @@ live.figure("clip", {
       const taken = [...[...values.rows, ...values.clipped].map(many.place), ...[0, 15, 30, 45].map((away) => [u + on * away, v])];
       values.means.forEach((mean, k) => (keys.children[2 * k].lastChild.textContent = `${KEYS[2 * k][0]} ${pair(mean)}`));
       points.forEach(({error, row, clipped, name, dot}, i) => {
-        const [t, y] = [state.t[i], state.y[i]];
-        const [u, v] = data.place(t, y);
+        const [t, y] = [state.t[i], state.y[i]], [u, v] = data.place(t, y);
         const said = say`t ${fixed(t)}, y ${fixed(y)}, row ${pair(values.rows[i])}`;
         set(dot, {transform: `translate(${u} ${v})`, "aria-valuemin": -2, "aria-valuemax": 2, "aria-valuenow": y, "aria-valuetext": said});
         set(error, {d: `M${u} ${v}L${data.place(t, model(t))}`});
         const [[x1, y1], short] = [values.rows[i], values.clipped[i]].map(many.place);
-        row(cx, cy, x1, y1);
-        clipped(cx, cy, ...short);
-        const spots = [11, 20, 29].flatMap((away) => [0, 0.8, -0.8, 1.6, -1.6].map((turn) => {
-          const angle = Math.atan2(y1 - cy, x1 - cx) + turn;
-          return [within(left + 8, left + side - 8, x1 + away * Math.cos(angle)), within(top + 10, bottom - 10, y1 + away * Math.sin(angle))];
-        }));
+        [[row, [x1, y1]], [clipped, short]].forEach(([move, end]) => move(cx, cy, ...end));
+        const angles = [0, 0.8, -0.8, 1.6, -1.6].map((turn) => Math.atan2(y1 - cy, x1 - cx) + turn);
+        const spots = [11, 20, 29].flatMap((away) => angles.map((angle) =>
+          [within(left + 8, left + side - 8, x1 + away * Math.cos(angle)), within(top + 10, bottom - 10, y1 + away * Math.sin(angle))]));
         const spot = spots.find(([a, b]) => taken.every(([c, d]) => Math.hypot(a - c, b - d) > 10.9)) ?? spots[0]; // on no head and no name
         taken.push(spot);
         set(name, {x: spot[0], y: spot[1] + 5});
