@@ -20,10 +20,8 @@ CHAPTER = ROOT / "chapters" / "17_gram.ipynb"
 FIGURE = ROOT / "_ext" / "live" / "field.js"
 IMAGES = ROOT / "_static" / "field.png"
 STILL = ROOT / "_static" / "gram.svg"
-COLUMNS, APART = (
-    33,
-    15.6,
-)  # dots beside each other in the still form, and pixels from one to the next
+COLUMNS = 33  # dots beside each other in the still form
+APART = 15.6  # pixels from one to the next
 ACROSS = 20  # images beside each other in the file
 
 
