@@ -153,7 +153,10 @@
     element.append(...[inside].flat());
     return element;
   };
-  const isMarked = (part, terms) => !/^(no|not|one|only|out)$/i.test(part) && words(part).some((word) => terms.includes(word));
+  const isMarked = (part, terms) => {
+    const [name, ...two] = words(part); // of a name of two words, itself or both
+    return !/^(no|not|one|only|out)$/i.test(part) && (terms.includes(name) || two.length > 0 && two.every((word) => terms.includes(word)));
+  };
   const marked = (text, terms) => text.split(RUN).flatMap((part) => {
     // Of a longer name, such as clipped_sum, what was asked for.
     if (!HAN.test(part)) return (terms.includes(part.toLowerCase()) ? [part] : part.split(/(_)/)).map((one) =>
@@ -178,7 +181,7 @@
     const chinese = isChinese(asked);
     results.replaceChildren(made("ol", pages.map(({title: page, places}) => made("li", places.filter(({heading, score}, i) => !i || heading !== page && (!within || score > FOR_IT * places[0].score)).slice(0, within ? 5 : 3).map((place, i) => {
       const [before, after] = place.heading === page || within ? ["", ""] : say`${page}: ${"\n"}`.split("\n");
-      const heading = marked(place.heading, place.terms);
+      const heading = within ? [place.heading] : marked(place.heading, place.terms);
       const title = i ? [made("span", before), ...heading, after] : [...marked(before, place.terms), ...heading, after];
       if (!i && chinese && !inChinese.has(pageOf(place.id))) title.push("（英文）");
       const link = made("a", title, {href: document.documentElement.dataset.content_root + place.id});

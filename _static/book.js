@@ -302,7 +302,7 @@
   if (dialog) dialog.form.after(searchIn(dialog, 6));
   const index = document.querySelector("#error-index > h1");
   if (index) {
-    const input = made("textarea", {id: "message", rows: 3, spellcheck: false});
+    const input = made("textarea", {id: "message", rows: 3, spellcheck: false, placeholder: "RuntimeError: …"});
     index.after(made("div", {className: "paste"}, made("label", {htmlFor: "message", textContent: say`Paste your message`}),
       input, searchIn(input, 1, "reference/errors.html")));
   }

@@ -75,13 +75,12 @@ live.figure("batch", {
       svg.append(made);
       return made;
     };
-    svg.append(...all.map((row) => make("svg:circle", {...at(row), r: 4, fill: "none", stroke: "var(--l-grey)", "stroke-width": 1.5})));
-    const dots = Array.from({length: MEANS}, () => make("svg:circle", {r: 3, fill: "var(--l-blue)", "fill-opacity": 0.6, class: "live-moves"}));
+    const rows = all.map((row) => make("svg:circle", {...at(row), r: 4, fill: "none", stroke: "var(--l-grey)", "stroke-width": 1.5}));
+    const dots = Array.from({length: MEANS}, () => make("svg:circle", {r: 3, fill: "var(--l-blue)", "fill-opacity": 0.4, class: "live-moves"}));
     const ring = make("svg:circle", {cx, cy, fill: "none", stroke: "var(--l-orange)", "stroke-width": 3.5, class: "live-moves"});
     const behind = make("svg:circle", {cx, cy, fill: "none", stroke: "var(--l-paper)", "stroke-width": 7, class: "live-moves"});
-    const leader = make("svg:path", {stroke: "var(--l-orange)", "stroke-width": 1.5, class: "live-moves"});
-    svg.append(...dots, make("svg:path", {d: `M${cx - 8} ${cy}h16M${cx} ${cy - 8}v16`, stroke: "var(--l-ink)", "stroke-width": 2.5}), behind, leader, ring);
-    const long = word(0, 0, "", {fill: "var(--l-orange)"});
+    svg.append(...dots, ...rows, make("svg:path", {d: `M${cx - 8} ${cy}h16M${cx} ${cy - 8}v16`, stroke: "var(--l-ink)", "stroke-width": 2.5}), behind, ring);
+    const long = word(cx, 0, "", {"text-anchor": "middle", fill: "var(--l-orange)", stroke: "var(--l-paper)", "stroke-width": 5, "paint-order": "stroke"});
     const names = [["var(--l-muted)", wide ? "a row" : "row", "none", "var(--l-grey)"], ["var(--l-blue)", "mean of a batch", "var(--l-blue)", "none"], ["var(--l-orange)", wide ? "their distance" : "distance", "none", "var(--l-orange)"]];
     names.forEach(([ink, text, fill, stroke], i) => {
       const [x, y] = wide ? [7, 12 + 20 * i] : [[7, 58, 186][i], 9];
@@ -119,11 +118,9 @@ live.figure("batch", {
       again.update(state);
       dots.forEach((dot, i) => set(dot, at(means[i])));
       const r = Math.max(2, scale * distance); // a ring that closes is a dot
-      const [near, far] = [r, Math.max(r + 3, 0.92 * REACH * scale * Math.SQRT2)].map((v) => v * Math.SQRT1_2); // the number stands apart from the dots
       set(ring, {r, "stroke-dasharray": r > 30 ? "6 4" : "none"});
       set(behind, {r});
-      set(leader, {d: `M${cx + near} ${cy - near}L${cx + far} ${cy - far}`});
-      set(long, {x: cx + far + 2, y: cy - far});
+      set(long, {y: cy - r - 8});
       long.textContent = fixed(distance);
       const points = curve.map(([n, v]) => [n, n === state.size ? distance : v]);
       if (points.every(([n]) => n !== state.size)) points.push([state.size, distance]);

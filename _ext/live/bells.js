@@ -51,7 +51,7 @@ live.figure("bells", {
   found: ({sigma, steps}, {mu}, first) => (steps === 25 && mu === first.mu ? `noise ${fixed(sigma, 0)}` : ""),
 
   build(figure, picture, width, controls) {
-    const [high, top, left] = [width >= 560 ? 170 : 150, 38, 4];
+    const [high, top, left] = [width >= 560 ? 170 : 150, 38, 12];
     const floor = top + high;
     const scale = (width - 2 * left) / (REACH[1] - REACH[0]);
     const px = (t) => left + (t - REACH[0]) * scale;
@@ -71,12 +71,12 @@ live.figure("bells", {
     const areas = inks.map((fill) => make("svg:path", {fill, "fill-opacity": 0.3}));
     const lines = inks.map((stroke) => make("svg:path", {stroke, fill: "none", "stroke-width": 2.5}));
     svg.append(...areas, ...lines, make("svg:line", {x1: left, x2: width - left, y1: floor, y2: floor, class: "live-zero"}));
-    for (let t = REACH[0]; t <= REACH[1]; t++) word(px(t), floor + 17, fixed(t, 0), {class: "live-small", "text-anchor": t === REACH[1] ? "end" : t === REACH[0] ? "start" : "middle"});
+    for (let t = REACH[0]; t <= REACH[1]; t++) word(px(t), floor + 17, fixed(t, 0), {class: "live-small", "text-anchor": "middle"});
     word(width / 2, floor + 35, "published number, in units of the noise", {class: "live-small", "text-anchor": "middle"});
     const grip = make("svg:g", {class: "live-handle", style: "touch-action: pan-y", ...live.drag((x) => figure.set({line: (x - left) / scale + REACH[0]}))},
       make("svg:rect", {x: -18, y: top - 6, width: 36, height: high + 6, fill: "transparent"}),
       make("svg:line", {y1: top - 6, y2: floor, stroke: "var(--l-ink)", "stroke-width": 2}),
-      make("svg:rect", {x: -4, y: floor - 26, width: 8, height: 18, rx: 4, class: "live-dot"}));
+      make("svg:rect", {x: -6, y: floor - 42, width: 12, height: 30, rx: 6, class: "live-dot"}));
     svg.append(grip);
     word(px(-0.75), py(0.36), "without you", {fill: inks[0], "text-anchor": "end"});
     const named = word(0, py(0.36), "with you", {fill: inks[1]});

@@ -58,7 +58,7 @@ live.figure("branch", {
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const [top, gap, pill, apart, two, one] = wide ? [80, 26, 24, 10, 25, 25] : [102, 10, 30, 6, 34, 24];
+    const [top, gap, pill, apart, two, one] = wide ? [90, 26, 24, 10, 25, 25] : [106, 10, 30, 4, 34, 24];
     const panels = (wide ? [0.4, 0.6] : [0.5, 0.5]).map((part) => part * (width - gap)); // one road needs less room than two
     const slim = (row) => !wide && row > 1 && row < 6; // two boxes side by side, of two lines each
     const box = (row) => (wide || slim(row) ? (panels[1] - 8) / 2 : row > 1 ? Math.min(panels[1], 150) : Math.min(100, panels[1] - 52));
@@ -77,7 +77,7 @@ live.figure("branch", {
       const middle = panels[k] / 2 + k * (panels[0] + gap);
       const across = (road) => middle + (road === undefined ? 0 : (road ? -1 : 1) * (panels[k] - box(2)) / 2);
       const at = (row) => y(k || row < 7 ? row : row - 1); // what was recorded has no place for a choice
-      word(middle, top - (wide ? 31 : 38), title, {class: "live-title"});
+      word(middle, top - (wide ? 36 : 38), title, {class: "live-title"});
       const path = (road) => make("svg:path", {
         d: `M${middle} ${y(1) - 8}V${y(1)}${k ? `v${high(1)}` : ""}C${middle} ${y(2) - 5} ${across(road)} ${y(1) + high(1)} ${across(road)} ${y(2)}`
           + `V${y(road ? 5 : 2) + high(2)}${road ? "" : `V${y(5) + high(5)}`}C${across(road)} ${y(6) + 3} ${middle} ${y(5) + high(5)} ${middle} ${at(k ? 6 : 7)}V${at(10)}`,

@@ -4,9 +4,9 @@
 const {make, set, fixed, pair} = live;
 const model = (t) => 0.5 * t; // the line
 const KEYS = [ // name, colour, width and dashes of the three means, and below each of something else
-  [say`mean`, "var(--l-blue)", 2], [say`row`, "var(--l-grey)", 1],
-  [say`clipped last`, "var(--l-red)", 5], [say`clipped row`, "var(--l-ink)", 2],
-  [say`clipped first`, "var(--l-green)", 2.5], [say`bound`, "var(--l-muted)", 1.5, "2 3"],
+  [say`mean`, "var(--l-blue)", 1.75], [say`row`, "var(--l-grey)", 1],
+  [say`clipped last`, "var(--l-red)", 7], [say`clipped row`, "var(--l-ink)", 2],
+  [say`clipped first`, "var(--l-green)", 4], [say`bound`, "var(--l-muted)", 1.5, "2 3"],
 ];
 const shorten = (row, bound) => row.map((v) => v * Math.min(1, bound / Math.hypot(...row)));
 const average = (rows) => [0, 1].map((k) => rows.reduce((sum, row) => sum + row[k], 0) / rows.length);
@@ -74,7 +74,7 @@ live.figure("clip", {
     });
     /* A square with arrows. Its scale leaves room to move, and grows at once, in a drag too, if an arrow would leave. */
     const plane = (left, title, least, room) => {
-      const [xlabel, ylabel] = ["\u03b8\u2081", "\u03b8\u2082"].map((name) => say`with respect to ${name}`);
+      const [xlabel, ylabel] = ["\u03b8\u2081", "\u03b8\u2082"];
       const {cx, cy, number} = axes(drawn, {left, top, right: left + side, bottom, x: 2.8, y: 2.8, title, xlabel, ylabel});
       const circle = make("svg:circle", {cx, cy, fill: "none", stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "2 3", class: "live-moves"});
       const inside = make("svg:g", {"clip-path": `url(#${figure.id}-${left})`}, circle);
@@ -108,7 +108,7 @@ live.figure("clip", {
       dot.append(make("svg:text", {"text-anchor": "middle", y: 5, class: "live-number"}, `${i + 1}`));
       return {error, row, clipped, name, dot};
     });
-    const [last, mean, first] = [2, 0, 4].map((k) => arrow(three, KEYS[k])); // the thick one below
+    const [last, first, mean] = [2, 4, 0].map((k) => arrow(three, KEYS[k])); // one on a thicker one: where they meet, all are seen
     const called = make("svg:text", {y: 5, class: "live-small live-name"}, say`bound`);
     const grip = drawn.appendChild(make("svg:g", {class: "live-handle", ...live.drag((u, v) => figure.set({bound: Math.hypot(u - cx, v - cy) / many.unit()}))},
       make("svg:circle", {r: 18, class: "live-ring"}), make("svg:circle", {r: 6, class: "live-dot"}), called));
@@ -139,11 +139,7 @@ live.figure("clip", {
         taken.push(spot);
         set(name, {x: spot[0], y: spot[1] + 5});
       });
-      const [down, right] = values.means[0].map((v) => 4.5 * v / (Math.hypot(...values.means[0]) || 1)); // of the thick one, beside that of its direction
-      [mean, last, first].forEach((move, k) => {
-        const [[x, y], [u, v]] = [three.place(values.means[k]), k === 1 ? [right, down] : [0, 0]];
-        move(three.cx + u, three.cy + v, x + u, y + v);
-      });
+      [mean, last, first].forEach((move, k) => move(three.cx, three.cy, ...three.place(values.means[k])));
     };
   },
 });

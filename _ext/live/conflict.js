@@ -26,11 +26,11 @@ live.figure("conflict", {
     return {rows, used, mean, cosine: dot(...rows) / second, gains: rows.map((row) => dot(row, mean) / dot(row, row))};
   },
 
-  describe({surgery}, {cosine, gains}) {
+  describe({surgery, angle}, {cosine, gains}) {
     const harmed = gains.findIndex((gain) => fate(gain) === "harmed");
     return `${cosine < -0.005 ? "In conflict" : "No conflict"}, cosine ${fixed(cosine)}. Of what its own step would bring, `
       + `a short step on the mean${surgery ? " after surgery" : ""} brings ${percent(gains[0])} to sample 1 and ${percent(gains[1])} to sample 2: `
-      + (harmed < 0 ? "neither is harmed." : `sample ${harmed + 1} is harmed.`);
+      + (harmed < 0 ? `neither is harmed.${angle !== FIRST && !surgery ? ` But row 2 was turned, from ${FIRST}°.` : ""}` : `sample ${harmed + 1} is harmed.`);
   },
 
   found: ({angle, surgery}, {gains}) => (angle === FIRST && gains.every((gain) => fate(gain) !== "harmed") ? (surgery ? "gradient surgery" : "a longer row 2") : ""),

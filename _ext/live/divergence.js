@@ -99,7 +99,7 @@ live.figure("divergence", {
     const sliders = [
       live.slider(figure, "steps", "steps", [10, 5000, 10], 0),
       live.slider(figure, "alpha", "step size \u03b1", [0.01, 1.5, 0.01], 2),
-      live.slider(figure, "gamma", "discount \u03b3", [0, 0.99, 0.01], 2),
+      live.slider(figure, "gamma", "discount \u03b3", [0, 0.99, 0.01], 3),
     ];
     picture.append(svg);
     const ended = () => figure.values.curves.every((curve) => curve.at(-1) > HIGH);

@@ -82,7 +82,7 @@ live.figure("field", {
     });
 
     const dots = IMAGES.map((image, k) => make("svg:circle", {
-      class: "live-moves", ...(k === EIGHT ? {fill: "var(--l-blue)"} : spoilt(image) ? {fill: "var(--l-orange)"} : {fill: "var(--l-muted)", "fill-opacity": 0.38}),
+      class: "live-moves", ...(k === EIGHT ? {fill: "var(--l-blue)"} : spoilt(image) ? {fill: "var(--l-orange)"} : {fill: "var(--l-muted)", "fill-opacity": 0.7}),
     }));
     const misread = dots.filter((_, k) => k !== EIGHT && IMAGES[k].read !== IMAGES[k].label);
     svg.append(...dots);

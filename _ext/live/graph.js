@@ -123,7 +123,7 @@ live.figure("graph", {
           const [fx, fy] = middle(input);
           const [dx, dy] = [Math.sign(x - fx), Math.sign(y - fy)];
           const ends = (off) => [[fx + dx * w / 2 - dy * off, fy + dy * h / 2 + dx * off], [x - dx * w / 2 - dy * off, y - dy * h / 2 + dx * off]];
-          live.arrow(svg, {stroke: known ? BLUE : GREY, "stroke-width": 1.75})(...ends(-6).flat());
+          live.arrow(svg, {stroke: known ? BLUE : GREY, "stroke-width": 1.75})(...ends(reached[input] ? -6 : 0).flat());
           if (reached[input]) live.arrow(svg, {stroke: ORANGE, "stroke-width": 1.75, "stroke-dasharray": "5 3"})(...ends(6).reverse().flat());
         }
         const word = (text, dx, dy, attributes) => (
