@@ -1447,6 +1447,18 @@ def test_what_changes_an_image_comes_when_asked_for_and_by_keys(opened):
     assert page.locator(".live-controls input:visible").count() == 1
 
 
+def test_print_leaves_the_fold_of_the_first_figure_as_it_was(opened):
+    """Open and close its fold as `book.js` does, while the figure is drawn anew in between."""
+    page = opened("digits")
+    page.evaluate("window.folds = document.querySelectorAll('details:not([open])')")
+    page.evaluate("folds.forEach((fold) => (fold.open = true))")
+    page.set_viewport_size({"width": 390, "height": 900})
+    page.wait_for_timeout(200)
+    assert page.evaluate("document.querySelector('.live details').open")
+    page.evaluate("folds.forEach((fold) => (fold.open = false))")
+    assert not page.evaluate("document.querySelector('.live details').open")
+
+
 REACHED = {  # states that answer the question of a figure, and what is then said
     "batch": ({"size": 64}, "half, each time"),
     "bells": ({"steps": 25, "sigma": 5}, "noise 5"),
