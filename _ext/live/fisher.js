@@ -59,10 +59,10 @@ live.figure("fisher", {
         event.preventDefault();
       };
       const [other, own] = [bar({x: 3, width: gap - 6, fill: "var(--l-muted)", "fill-opacity": 0.2}), bar({x: 3, width: gap - 6, fill: "var(--l-ink)", "fill-opacity": 0.75})];
-      const label = make("svg:text", {x: gap / 2, y: digits, "text-anchor": "middle", "font-weight": 600});
+      const label = make("svg:text", {x: left + gap * (i + 0.5), y: digits, "text-anchor": "middle", "font-weight": 600, "pointer-events": "none"});
       const group = make("svg:g", {class: "live-press", transform: `translate(${left + gap * i} 0)`, role: "checkbox", "data-key": `sample ${i + 1}`, "aria-label": `label 1 for sample ${i + 1}`, tabindex: i ? -1 : 0, click: () => flip(i), keydown},
-        make("svg:rect", {class: "live-ring", x: 1, y: top - 2, width: gap - 2, height: digits - top + 8, rx: 4}), other, own, label);
-      svg.append(group);
+        make("svg:rect", {class: "live-ring", x: 1, y: top - 2, width: gap - 2, height: digits - top + 8, rx: 4}), other, own);
+      svg.append(group, label);
       return {group, other, own, label};
     });
     /* One of the samples is reached by Tab, the others from there by arrows. */

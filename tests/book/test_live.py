@@ -708,7 +708,7 @@ def test_the_files_of_the_field_are_those_of_chapter_17():
     assert draw_field.still(made) == draw_field.STILL.read_text("utf-8"), "run draw_field.py"
 
 
-PLACES = """[...document.querySelectorAll("#live-field circle.live-moves")]
+DOTS = """[...document.querySelectorAll("#live-field circle.live-moves")]
   .map((e) => [getComputedStyle(e).fill, e.cx.baseVal.value, e.cy.baseVal.value])"""
 
 
@@ -721,7 +721,7 @@ def test_the_field_is_ordered_by_product(opened, width):
     for ordered in (0, 1):
         values(page, "field", {"ordered": ordered})
         page.wait_for_timeout(300)
-        colours, x, y = zip(*page.evaluate(PLACES), strict=True)
+        colours, x, y = zip(*page.evaluate(DOTS), strict=True)
         assert len(set(zip(x, y, strict=True))) == len(products)
         assert {c for c, b in zip(colours, broken, strict=True) if b} == {colours[broken.argmax()]}
         assert [c == colours[broken.argmax()] for c in colours] == broken.tolist()
@@ -731,7 +731,7 @@ def test_the_field_is_ordered_by_product(opened, width):
 
 
 def press_dot(page, k, way="mouse"):
-    x, y = page.evaluate(PLACES)[k][1:]
+    x, y = page.evaluate(DOTS)[k][1:]
     frame = page.locator("#live-field .live-picture > svg").bounding_box()
     x, y = frame["x"] + x + 2, frame["y"] + y - 2
     page.touchscreen.tap(x, y) if way == "touch" else page.mouse.click(x, y)
@@ -762,7 +762,7 @@ def test_the_ring_of_the_field_is_dragged_and_moved_by_keys(opened):
     page = opened("field")
     press(page, "checkbox", "order by product", "Space")
     page.wait_for_timeout(300)
-    places = page.evaluate(PLACES)
+    places = page.evaluate(DOTS)
     frame = page.locator("#live-field .live-picture > svg").bounding_box()
     for k in (14, 396, 123):  # from one dot over another to a third
         page.mouse.move(frame["x"] + places[k][1], frame["y"] + places[k][2])
@@ -816,7 +816,7 @@ def test_the_tip_of_a_row_is_dragged(opened):
     wanted = np.array([-0.5 * 0.75**0.5, 0.25 + 100 / 198])
     assert now["second"] == pytest.approx(np.hypot(*wanted), abs=0.02)
     assert now["angle"] == pytest.approx(np.degrees(np.arctan2(*wanted[::-1])), abs=1)
-    assert said(page).endswith("neither is harmed.")
+    assert said(page).endswith("neither is harmed. But row 2 was turned, from 150°.")
     press(page, "button", "Reset")
     for key, wanted in (
         ("ArrowUp", (0.55, 150)),
@@ -1112,7 +1112,7 @@ def test_the_line_between_two_guesses_is_dragged(opened):
     page = opened("bells")
     grip = page.locator("#live-bells .live-dot").bounding_box()
     x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
-    unit = (page.locator("#live-bells svg").bounding_box()["width"] - 8) / 8
+    unit = (page.locator("#live-bells svg").bounding_box()["width"] - 24) / 8
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x - 2.25 * unit, y, steps=4)
@@ -1949,11 +1949,10 @@ def test_clip_draws_what_it_computes_and_says_what_the_bound_does(opened):
         unit = float(circle.get_attribute("r")) / 0.7
         ends = [parts.nth(number).get_attribute("d") for parts in (heads, shafts)]
         end, begin = (np.array(re.findall(r"[\d.-]+", text)[:2], float) for text in ends)
-        aside = 4.5 if number == 8 else 0  # the thick one is beside that of its direction
-        assert_close(np.linalg.norm(begin - origin), aside, 1e-9)
+        assert_close(begin, origin, 1e-9)
         return (end - begin) * [1, -1] / unit
 
-    for number, mean in zip((9, 8, 10), found["means"], strict=True):  # the thick arrow is below
+    for number, mean in zip((10, 8, 9), found["means"], strict=True):  # the thicker ones are below
         assert_close(tip(number), np.array(mean), 1e-9)
     for point in range(4):
         assert_close(tip(2 * point), np.array(found["rows"][point]), 1e-9)
