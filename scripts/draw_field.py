@@ -89,7 +89,7 @@ def still(names: dict) -> str:
             "  <title>397 images as dots: one step on one image, and eight others are misread"
             " afterwards</title>",
             '  <view id="small" viewBox="1 89 518 206"/>',
-            f'  <path d="{" ".join(dots)}" stroke="#68717c" stroke-opacity="0.38"'
+            f'  <path d="{" ".join(dots)}" stroke="#68717c" stroke-opacity="0.7"'
             ' stroke-width="10" stroke-linecap="round"/>',
             *(
                 f'  <circle cx="{x:.4g}" cy="{y:.4g}" r="5" fill="{c}"{k}/>'

@@ -592,7 +592,7 @@ def devices_state(rng):
 
 
 def devices_in_python(x, y, by):
-    """Return the devices figure's values: three programs on lists with one entry a device."""
+    """Return the devices figure's values: three programs on lists, an entry for each device."""
     rows = np.stack([x, y], axis=1)
     parts = [rows[:2], rows[2:]]
     right = sum(clip(row, 5) for row in rows)
