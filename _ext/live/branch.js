@@ -72,7 +72,7 @@ live.figure("branch", {
     };
     const code = ["h = tanh(W @ tanh(W @ x)) if x[0] > 0", "\u00a0\u00a0\u00a0\u00a0else W @ x", "loss = 0.5 * ((h - y) ** 2).sum()"];
     (wide ? [code[0] + code[1].slice(3), code[2]] : code).forEach((text, i) => word(0, 12 + 17 * i, text, {class: "live-code", "text-anchor": "start"}));
-    const titles = wide ? ["recorded in this run (PyTorch)", "traced before any run (JAX)"] : ["PyTorch", "JAX"];
+    const titles = wide ? ["recorded in this run (PyTorch)", "traced before any run (JAX)"] : ["recorded (PyTorch)", "traced (JAX)"];
     const columns = titles.map((title, k) => {
       const middle = panels[k] / 2 + k * (panels[0] + gap);
       const across = (road) => middle + (road === undefined ? 0 : (road ? -1 : 1) * (panels[k] - box(2)) / 2);
