@@ -68,8 +68,10 @@ live.figure("loop", {
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const [high, left, top] = [25, wide ? 336 : 0, wide ? 0 : 172];
-    const svg = make("svg:svg", {width, height: wide ? 158 : 302, role: "img", "aria-label": "A program of three training steps, and in each step w, .grad and the right gradient; the last line is said below."});
+    const [high, left, top] = [25, wide ? 318 : 0, wide ? 0 : 172];
+    const [unit, rim] = wide ? [11, 108] : [9.5, 92]; // pixels: of 1 in .grad's second number, and of a bucket
+    const floor = top + rim + 30;
+    const svg = make("svg:svg", {width, height: floor + 48, role: "img", "aria-label": "A program of three training steps, and for each step a bucket: how far .grad fills it, and a line at the right gradient; the last line is said below."});
     const word = (parent, x, y, attributes = {}, text = "") => {
       const made = make("svg:text", {x, y, ...attributes}, text);
       parent.append(made);
@@ -83,9 +85,27 @@ live.figure("loop", {
       svg.append(group);
       return word(group, 6, high * i + 17, {class: "live-code", ...(wide ? {style: "font-size: 12px"} : {})});
     });
-    const columns = wide ? [0, 42, 126, 212] : [0, width * 0.2, width * 0.48, width * 0.76];
-    ["step", "w", ".grad", "2w, right"].forEach((text, i) => word(svg, left + columns[i], top + 17, {class: "live-small"}, text));
-    const rows = Array.from({length: ROUNDS}, (_, k) => columns.map((x) => word(svg, left + x, top + 50 + 34 * k)));
+    const apart = (width - left) / ROUNDS;
+    const wall = (level) => 25 + 0.11 * level; // half as wide as the bucket is at a level, in pixels above its floor
+    const filled = (low, high) => `M${-wall(low)} ${-low}L${-wall(high)} ${-high}H${wall(high)}L${wall(low)} ${-low}Z`;
+    const buckets = Array.from({length: ROUNDS}, (_, k) => {
+      const x = left + apart * (k + 0.5);
+      const at = make("svg:g", {transform: `translate(${x} ${floor})`});
+      const [old, added] = ["orange", "blue"].map((ink) => make("svg:path", {fill: `var(--l-${ink})`, "fill-opacity": 0.55}));
+      const frame = make("svg:path", {d: `M${-wall(rim)} ${-rim}L${-wall(0)} 0H${wall(0)}L${wall(rim)} ${-rim}`, fill: "none", stroke: "var(--l-ink)", "stroke-width": 2, "stroke-linejoin": "round"});
+      const line = make("svg:path", {stroke: "var(--l-ink)", "stroke-width": 1.5, "stroke-dasharray": "4 3"});
+      svg.append(at);
+      at.append(old, added, frame, line);
+      const middle = {"text-anchor": "middle"};
+      const parts = ["old", "new"].map((text) => word(at, 0, 0, middle, text));
+      const name = word(svg, x, top + 14, {...middle, class: "live-title"}, `step ${k + 1}`);
+      return {
+        at, old, added, line, name, parts,
+        right: word(at, wall(rim) + 3, 0, {class: "live-small"}, "2w"),
+        grad: word(svg, x, floor + 21, {...middle, "font-weight": 600}),
+        wanted: word(svg, x, floor + 41, {...middle, class: "live-small"}),
+      };
+    });
     const last = () => figure.values.frames.length - 1;
     const [play, steps] = [live.play(figure, "at", (at) => at + 1, last, 1200), live.stepper(figure, "at", last)];
     const clear = live.toggle(figure, "clear", "clear .grad");
@@ -102,12 +122,26 @@ live.figure("loop", {
         lines[i].textContent = text.replace(/^ +/, (spaces) => "\u00a0".repeat(spaces.length));
         set(lines[i], {fill: `var(--l-${i === 2 && !state.clear ? "muted" : "ink"})`});
       });
-      rows.forEach((cells, k) => {
-        const found = frames.slice(0, at + 1).find((frame) => frame.round === k + 1 && frame.line === 4);
-        const right = found?.w.map((v) => 2 * v);
-        const fits = found && `${found.grad?.map((v) => v.toFixed(9))}` === `${right.map((v) => v.toFixed(9))}`;
-        [k + 1, found ? shown(found.w) : "", !found ? "" : found.error ? "error" : `${shown(found.grad)}${fits ? " \u2713" : " \u2717"}`, found ? shown(right) : ""].forEach((text, i) => (cells[i].textContent = text));
-        set(cells[2], {fill: fits ? "var(--l-green)" : "var(--l-orange)", "font-weight": 600});
+      buckets.forEach((one, k) => {
+        const passed = frames.slice(0, at + 1).filter(({round}) => round === k + 1);
+        const after = passed.find((frame) => frame.line === 4); // backward() has run, or failed
+        const now = after ?? passed.at(-1);
+        const [full, fresh] = [now?.grad?.[1] ?? 0, (after?.grad && after.added?.[1]) || 0].map((v) => v * unit);
+        const right = now?.w.map((v) => 2 * v);
+        const fits = after && `${after.grad?.map((v) => v.toFixed(9))}` === `${right.map((v) => v.toFixed(9))}`;
+        set(one.at, {opacity: now ? 1 : 0.35});
+        set(one.name, {fill: `var(--l-${now ? "ink" : "muted"})`});
+        set(one.old, {d: filled(0, full - fresh)});
+        set(one.added, {d: filled(full - fresh, full)});
+        one.parts.forEach((text, i) => {
+          const [low, high] = [i * (full - fresh), i ? full : full - fresh];
+          set(text, {y: 5 - (low + high) / 2, opacity: Number(high - low > 15)});
+        });
+        set(one.line, {d: now ? `M${-wall(right[1] * unit) - 5} ${-right[1] * unit}h${2 * wall(right[1] * unit) + 10}` : ""});
+        set(one.right, {y: now ? 4 - right[1] * unit : 0, opacity: Number(Boolean(now))});
+        one.grad.textContent = !after ? "" : after.error ? "error" : `${shown(after.grad)} ${fits ? "\u2713" : "\u2717"}`;
+        set(one.grad, {fill: fits ? "var(--l-green)" : "var(--l-orange)"});
+        one.wanted.textContent = now ? `2w = ${shown(right)}` : "";
       });
     };
   },

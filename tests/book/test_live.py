@@ -1721,6 +1721,28 @@ def test_the_loop_shows_what_its_program_does_in_pytorch(opened):
     assert len(errors) == 3
 
 
+LEVELS = """() => [...document.querySelectorAll("#live-loop svg > g[transform]")].map((bucket) => {
+  const [old, added, , line] = [...bucket.querySelectorAll("path")].map((path) => -path.getBBox().y);
+  return [old, added, line];
+})"""
+
+
+@pytest.mark.parametrize("changes", [{}, {"clear": 0}, {"clear": 0, "loss": 1}, {"update": 2}])
+def test_a_bucket_is_as_full_as_grad_with_a_line_at_the_gradient(opened, changes):
+    page = opened("loop")
+    (found,) = values(page, "loop", {"at": 12, **changes})
+    shown = np.array(page.evaluate(LEVELS))
+    after = [frame for frame in found["frames"] if frame["line"] == 4]
+    grads = np.array([frame["grad"][1] if frame["grad"] else 0 for frame in after])
+    adds = np.array([frame["added"][1] if frame["grad"] else 0 for frame in after])
+    wanted = np.array([grads - adds, grads, [2 * frame["w"][1] for frame in after]]).T
+    unit = shown[0, 2] / wanted[0, 2]
+    assert unit > 5
+    assert_close(shown[: len(after)], unit * wanted, 0.01)
+    if changes == {"clear": 0}:  # the old .grad alone is more than the gradient
+        assert shown[2, 0] > 3 * shown[2, 2]
+
+
 def test_a_line_of_the_loop_is_changed_by_a_click_and_stepped_by_keys(opened):
     page = opened("loop")
     assert "adds [2, 4] to nothing: [2, 4]. The gradient is 2w, [2, 4]." in said(page)
