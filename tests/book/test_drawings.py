@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 import nbformat
 import numpy as np
 import pytest
+import torch
 
 from support import ROOT
 
@@ -126,3 +127,59 @@ def test_the_mean_gradient_is_a_third_of_the_sum():
     mean = np.array(re.match(r"M([\d.]+) ([\d.]+)", paths[8]).groups(), float)
     assert np.allclose(mean - start, (end - start) / 3, atol=0.1)
     assert len({tuple(tip) for tip in (first, second, third)}) == 3
+
+
+def test_one_program_has_as_many_boxes_as_copies_of_the_loss():
+    assert "B = 64: 2305 1 37 equations" in page("_dynamic_vs_static_graphs")
+    found = [text for text in texts("programs") if "equation" in text]
+    assert found == ["2,305 equations", "1 equation", "37 equations"]
+    left, widths = bars("programs")[:, 0], bars("programs")[:, 2]
+    assert list(widths) == [14] * 64 + [18, 144]
+    assert left[:64].max() < left[64] < left[65]
+    lines = [path.get("d") for path in drawing("programs").iter(f"{SVG}path")]
+    places = np.array([re.findall(r"M([\d.]+) ", d) * ("h0" in d) for d in lines], object)
+    x = np.array([float(v) for line in places for v in line])
+    assert [((x >= start) & (x < start + 144)).sum() for start in (8, 188, 368)] == [64] * 3
+
+
+def test_the_name_goes_with_the_result_and_the_gradient_stays_with_the_leaf():
+    leaf = torch.tensor([0.5, -0.5], requires_grad=True)
+    result = leaf.to(torch.float64)
+    marked = torch.tensor([0.5, -0.5]).to(torch.float64).requires_grad_()
+    for w in (result, marked):
+        (w * w).sum().backward()
+    assert leaf.grad.tolist() == marked.grad.tolist() == [1, -1]
+    assert (leaf.is_leaf, result.is_leaf, marked.is_leaf) == (True, False, True)
+    shown = texts("moved")
+    assert [text for text in shown if "grad" in text] == [
+        ".grad [1, −1]",
+        "w.grad None",
+        "w.grad [1, −1]",
+    ]
+    assert shown.count("[0.5, −0.5]") == 4
+    assert "marked, then converted: leaf False" in page("_leaf_tensors")
+
+
+def test_two_steps_and_how_long_each_thing_lives():
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    values, gradients = [w.tolist()], []
+    for _ in range(2):
+        optimizer.zero_grad()
+        (w * w).sum().backward()
+        gradients.append(w.grad.tolist())
+        optimizer.step()
+        values.append(w.tolist())
+    pairs = [f"[{a:.3g}, {b:.3g}]" for a, b in values + gradients]
+    assert [text for text in texts("lifetimes") if "[" in text] == pairs
+    lines = {}  # the heights at which the program's lines stand
+    for text in drawing("lifetimes").iter(f"{SVG}text"):
+        if text.get("x") == "8":
+            lines.setdefault(text.text, []).append(float(text.get("y")) - 5)
+    clear, forward, back, step = (np.array(heights) for heights in lines.values())
+    assert list(lines) == ["zero_grad()", "(w * w).sum()", ".backward()", "step()"]
+    spans = [(y, y + height) for _, y, _, height in bars("lifetimes")]
+    end = spans[2][1]
+    assert spans[:3] == [(30, step[0]), tuple(step), (step[1], end)]
+    assert spans[3::2] == [*zip(forward, back, strict=True)]
+    assert spans[4::2] == [(back[0], clear[1]), (back[1], end)]
