@@ -57,6 +57,20 @@ def test_a_step_saves_76_bytes_and_the_longest_of_ten_episodes_has_23_steps(page
 
 
 @pytest.mark.slow
+def test_td_passes_near_the_lowest_mean_and_returns_where_it_began(page):
+    prose, names = page("05_td0", "49941456")
+    assert "**TD(0) passes near the lowest mean on its way to the true value of B, 1; " in prose
+    mean = lambda values: names["losses_of"](values, *names["split"]).mean()  # noqa: E731
+    by_td, by_naive = names["by_td"], names["by_naive"]
+    td, naive = (np.array([mean(v) for v in path[:21]]) for path in (by_td, by_naive))
+    assert td.argmin() == 2
+    np.testing.assert_allclose([td.min(), naive[20]], 1 / 32, atol=5e-4)
+    np.testing.assert_allclose([td[0], td[20], naive[0]], 1 / 16, atol=5e-4)
+    assert (np.diff(naive) < 1e-6).all()
+    np.testing.assert_allclose([by_td[20][1], by_naive[20][1]], [1, 0.75], atol=2e-3)
+
+
+@pytest.mark.slow
 def test_noise_costs_steps_but_its_harm_does_not_add_up(page):
     prose, names = page("08_noise", "e1c701ff")
     assert f"one vector of {len(names['theta']):,} numbers" in prose

@@ -88,6 +88,18 @@ def test_the_value_and_its_target():
     np.testing.assert_allclose(heights / heights[-1], both / both[-1], atol=2e-3)
 
 
+def test_two_processes_share_the_sum_of_their_clipped_rows():
+    assert "x = jnp.array([[6.0, 8], [1, 2], [-3, 1], [8, -6]])" in page("_many_devices")
+    rows = np.array([[6.0, 8], [1, 2], [-3, 1], [8, -6]])
+    clipped = rows * np.minimum(1, 5 / np.linalg.norm(rows, axis=1))[:, None]
+    wanted = []
+    for number, own in enumerate((slice(0, 2), slice(2, 4))):
+        wanted += np.stack([rows[own], clipped[own]], axis=1).ravel().tolist()
+        wanted += [*clipped[own].sum(0), *clipped.sum(0), clipped.sum(0)[number]]
+    shown = [t.replace("−", "-") for t in texts("processes") if re.fullmatch(r"−?\d+", t)]
+    assert [float(number) for number in shown] == pytest.approx(wanted)
+
+
 def test_as_many_images_are_spoiled_as_the_page_says():
     assert "383 of 397" in page("_gram")
     assert "Eight that were read correctly are now wrong" in page("_gram")
