@@ -290,10 +290,10 @@ CREDITS = ("credit1", "credit2")
 
 
 def divisor_in_python(first, second, credit1, credit2, by):
-    """Return minus the gradient of the loss of chapter 16 chosen by ``by``, and the largest entry.
+    """Return minus the gradient of the loss of chapter 16 chosen by ``by``, and its extremes.
 
-    The gradient, (16,), is with respect to the tokens' log-probabilities; the entry is the largest
-    absolute one over all three losses.
+    The gradient, (16,), is with respect to the tokens' log-probabilities; the extremes are minus
+    the smallest and the largest entry over all three losses.
     """
     page = nbformat.read(ROOT / "chapters/16_token_rows.ipynb", as_version=4)
     program = re.search(r"```python\n(own = .+?)```", page.cells[0].source, re.DOTALL)[1]
@@ -304,7 +304,8 @@ def divisor_in_python(first, second, credit1, credit2, by):
     exec(program, made)
     losses = [made[name] for name in ("own", "every", "constant")]
     weights = [-torch.autograd.grad(loss, log_p, retain_graph=True)[0] for loss in losses]
-    return {"weights": weights[by].flatten(), "most": torch.stack(weights).abs().max()}
+    low, high = torch.stack(weights).aminmax()
+    return {"weights": weights[by].flatten(), "needed": [-low, high]}
 
 
 def cost_state(rng):
@@ -1813,6 +1814,76 @@ def test_the_divisor_decides_which_answer_is_charged_more(opened):
     assert said(page).startswith("A token of answer 1 is paid 0.250, one of answer 2 paid 0.063.")
 
 
+BARS = """() => Math.max(...[...document.querySelectorAll("#live-divisor rect.live-moves")]
+  .map((e) => e.height.baseVal.value)) / 170"""  # of the height of the plot
+
+
+def test_the_bars_of_the_answers_use_the_plot(opened):
+    """Check their height for many answers; all three divisors are on one scale."""
+    page, rng = opened("divisor", reduced_motion="reduce"), np.random.default_rng(0)
+    heights = []
+    for _ in range(STATES):
+        values(page, "divisor", {**divisor_state(rng), "by": 0})
+        heights.append(page.evaluate(BARS))
+        before = page.evaluate(TICKS, "divisor")
+        values(page, "divisor", {"by": 2})
+        assert page.evaluate(TICKS, "divisor") == before
+    assert max(heights) <= 1
+    assert np.median(heights) > 0.5
+    press(page, "button", "Reset")
+    assert page.evaluate(BARS) == pytest.approx(0.125 / 0.15)
+    assert page.evaluate(TICKS, "divisor") == "−0.15 −0.1 −0.05 0"
+
+
+def test_the_axis_of_the_answers_grows_with_a_credit_and_shrinks_when_it_is_let_go(opened):
+    page = opened("divisor", reduced_motion="reduce")
+    page.evaluate(HOLD, "divisor")
+    for credit, wanted in (
+        (-1, 0.25 / 0.3),  # of an axis from -0.3
+        (1, 0.25 / 0.6),  # and to 0.3
+        (-0.2, 0.05 / 0.6),
+    ):
+        values(page, "divisor", {"credit1": credit})
+        assert page.evaluate(BARS) == pytest.approx(wanted)
+    page.evaluate("dispatchEvent(new PointerEvent('pointerup'))")
+    assert page.evaluate(BARS) == pytest.approx(1)  # from -0.05
+
+
+@pytest.mark.parametrize("way", ["mouse", "touch"])
+def test_the_tokens_of_an_answer_are_dragged_and_set_by_keys_and_nothing_repeats_them(opened, way):
+    page = opened("divisor", has_touch=way == "touch", viewport={"width": 390, "height": 900})
+    assert page.get_by_role("slider", name="tokens of answer").count() == 2
+    assert page.locator("#live-divisor input[type=range]").count() == 2  # of the credits
+    handle = page.get_by_role("slider", name="tokens of answer 1")
+    ring = handle.locator(".live-ring").bounding_box()
+    assert min(ring["width"], ring["height"]) >= 24
+    bar = page.locator("#live-divisor rect.live-moves").nth(1).bounding_box()
+    x, y = centre(page, "tokens of answer 1")
+    assert x == pytest.approx(bar["x"] + bar["width"] + 1, abs=0.5)
+    to = x + 3 * (bar["width"] + 2)
+    if way == "mouse":
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(to, y, steps=4)
+        page.mouse.up()
+    else:
+        tools = page.context.new_cdp_session(page)
+        for kind, at in ("touchStart", x), ("touchMove", (x + to) / 2), ("touchMove", to):
+            points = [{"x": at, "y": y}]
+            tools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+            page.wait_for_timeout(20)
+        tools.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.wait_for_function("live.figures.divisor.state.first === 5")
+    for key, wanted in (("ArrowLeft", 4), ("ArrowUp", 5), ("Home", 1), ("End", 8)):
+        handle.press(key)
+        assert state(page, "divisor")["first"] == wanted
+        assert handle.get_attribute("aria-valuenow") == str(wanted)
+    assert state(page, "divisor")["second"] == 8
+    assert page.get_by_text("8 tokens", exact=True).count() == 2
+    handle.press("Home")
+    assert page.get_by_text("1 token", exact=True).is_visible()
+
+
 def names_in_torch(first) -> list:
     """Return the names of a loss's autograd nodes, from the first operation to the loss."""
     W, x = torch.tensor([[0.5, -1.0], [1.0, 0.5]], requires_grad=True), torch.tensor([first, 1.0])
@@ -2101,7 +2172,8 @@ def test_an_axis_stands_still_while_something_is_dragged(opened, name):
     before = page.evaluate(TICKS, name)
     assert len(before.split()) > 2
     page.evaluate(HOLD, name)
-    for key in set(limits) - {"steps", "moves"}:  # the number of steps is an axis's own end
+    # The number of steps is an axis's own end; with a credit an axis grows.
+    for key in set(limits) - {"steps", "moves", "credit1", "credit2"}:
         for end in limits[key][:2]:
             value = [end] * len(start[key]) if isinstance(start[key], list) else end
             values(page, name, {**start, key: value})
@@ -2452,7 +2524,7 @@ STOPS = {
     "cost": ["positions", "inputs", "outputs", "batch", "Reset"],
     "devices": ["row 0", "row 1", "row 2", "row 3", "shard_map", "Reset"],
     "divergence": ["Play", "steps", "1→2", "alpha", "gamma", "Reset"],
-    "divisor": ["own tokens", "first", "second", "credit1", "credit2", "Reset"],
+    "divisor": ["first", "second", "own tokens", "credit1", "credit2", "Reset"],
     "field": ["ring", "ordered", "Reset"],
     "fisher": ["sample 1", "p", "Reset"],
     "influence": ["4", "step", "Reset"],
