@@ -523,7 +523,7 @@ def test_a_step_is_taken_by_a_click_and_by_keys(opened):
 
 
 def conflict_state(rng):
-    second, angle = round(rng.uniform(0.2, 1.25), 3), round(rng.uniform(0, 180), 3)
+    second, angle = round(rng.uniform(0.2, 1.2), 3), round(rng.uniform(0, 180), 3)
     return {"second": second, "angle": angle, "surgery": int(rng.integers(2))}
 
 
@@ -805,6 +805,15 @@ def test_gradient_surgery_answers_the_question_too(opened):
     assert page.locator(".live-found").inner_text() == ""
 
 
+def test_an_angle_has_its_sign(opened):
+    page = opened("conflict")
+    slider = page.get_by_role("slider", name="angle of the rows")
+    assert slider.evaluate("(e) => e.ariaValueText") == "150°"
+    assert page.locator(".live-value").nth(1).inner_text() == "150°"
+    tip = page.get_by_role("slider", name="tip of row 2")
+    assert tip.get_attribute("aria-valuetext") == "length 0.50, angle 150°"
+
+
 def test_the_tip_of_a_row_is_dragged(opened):
     page = opened("conflict")
     grip = page.locator("#live-conflict .live-dot").bounding_box()
@@ -814,7 +823,7 @@ def test_the_tip_of_a_row_is_dragged(opened):
     page.mouse.move(x, y - 100, steps=4)
     page.mouse.up()
     now = state(page, "conflict")
-    wanted = np.array([-0.5 * 0.75**0.5, 0.25 + 100 / 198])
+    wanted = np.array([-0.5 * 0.75**0.5, 0.25 + 100 / 232])
     assert now["second"] == pytest.approx(np.hypot(*wanted), abs=0.02)
     assert now["angle"] == pytest.approx(np.degrees(np.arctan2(*wanted[::-1])), abs=1)
     assert said(page).endswith("neither is harmed. But row 2 was turned, from 150°.")
@@ -822,7 +831,7 @@ def test_the_tip_of_a_row_is_dragged(opened):
     for key, wanted in (
         ("ArrowUp", (0.55, 150)),
         ("ArrowRight", (0.55, 148)),
-        ("End", (1.25, 148)),
+        ("End", (1.2, 148)),
     ):
         press(page, "slider", "tip of row 2", key)
         now = state(page, "conflict")
