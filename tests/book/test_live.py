@@ -1780,6 +1780,16 @@ def test_the_distance_stands_above_its_curve(opened, width):
             assert not page.evaluate(ON_THE_CURVE), (size, again)
 
 
+def test_the_distance_at_the_ring_can_be_read_on_dots(opened):
+    halo = """(e) => {
+      const {paintOrder, strokeWidth, stroke} = getComputedStyle(e);
+      const {backgroundColor} = getComputedStyle(document.querySelector(".live"));
+      return [paintOrder, strokeWidth, stroke === backgroundColor];
+    }"""
+    number = opened("batch").get_by_text("0.71", exact=True).first
+    assert number.evaluate(halo) == ["stroke", "8px", True]
+
+
 def test_the_slider_of_the_batches_lies_as_its_curve_does(opened):
     page = opened("batch")
     at = """() => {
