@@ -1378,6 +1378,7 @@ def test_the_picture_of_the_callers_is_that_of_their_last_steps(opened):
         ("fisher", "fisher"),
         ("field", "gram"),
         ("devices", "devices"),
+        ("td", "walk"),
     ],
 )
 def test_the_still_picture_is_the_start(opened, name, still):
@@ -2010,6 +2011,20 @@ def test_the_answers_under_the_divergence_are_right(opened):
     for use, gamma in ((1, 0.5), (3, 0.88)):  # the discount decides
         assert last(use=use, alpha=0.01, gamma=gamma)[1][0] <= 1
         assert last(use=use, alpha=0.01, gamma=gamma + 0.02)[1][0] > 1
+
+
+@pytest.mark.parametrize("width", [390, 800])
+def test_the_names_of_the_values_stand_still(opened, width):
+    page = opened("td", viewport={"width": width, "height": 900})
+    read = """(all) => Object.fromEntries(all.map((e) =>
+      [e.textContent, [e.x.baseVal[0].value, e.y.baseVal[0].value]]))"""
+    places = []
+    for moves in (0, 40, 106, 3000):
+        values(page, "td", {"moves": moves})
+        at = page.locator("#live-td svg > text").evaluate_all(read)
+        places.append([at[name] for name in ("value", "true", "learned")])
+    assert all(place == places[0] for place in places)
+    assert len({y for _, y in places[0]}) == 1  # on one line
 
 
 # How they are drawn --------------------------------------------------------------------------
