@@ -2013,6 +2013,54 @@ def test_the_answers_under_the_divergence_are_right(opened):
         assert last(use=use, alpha=0.01, gamma=gamma + 0.02)[1][0] > 1
 
 
+def test_the_divergence_opens_with_one_curve_above_the_bound(opened):
+    """Check that the other is far below, and that what the page asks is not answered."""
+    page = opened("divergence")
+    (found,) = values(page, "divergence", {})
+    fast, slow = (curve[-1] for curve in found["curves"])
+    assert found["bound"] < fast < 3 * found["bound"]
+    assert slow < 3
+    assert page.locator(".live-found").text_content() == ""
+    read = """() => {
+      const svg = document.querySelector("#live-divergence svg");
+      const {y, height} = svg.querySelector("rect.live-minus").getBBox();
+      return [y, y + height, svg.querySelector("g.live-handle").transform.baseVal[0].matrix.f,
+        [...svg.querySelectorAll("path")].map((e) => e.getBBox().y)];
+    }"""
+    top, end, bound, curves = page.evaluate(read)
+    assert end == pytest.approx(bound)
+    assert top < curves[0] < bound < curves[1]
+    word = page.get_by_text("no true value here", exact=True)
+    assert word.is_visible()
+    values(page, "divergence", {"steps": 20})  # the bound is where the axis ends
+    assert not word.is_visible()
+
+
+def test_the_trace_opens_with_a_walk_that_fills_the_picture(opened):
+    """Check that at first no place gets more than the last, and that a step, or all, change it."""
+    page = opened("trace")
+
+    def answered(**changes):
+        (found,) = values(page, "trace", changes)
+        return max(found["trace"]) > found["trace"][found["places"][-1]] + 0.005
+
+    assert not answered()
+    oldest = """() => Math.max(...[...document.querySelectorAll("#live-trace circle.live-press")]
+      .filter((e) => e.checkVisibility({visibilityProperty: true}))
+      .map((e) => e.cy.baseVal.value))"""
+    drawn = page.locator("#live-trace svg text")
+    assert {"last step", "5 ago", "10 ago"} <= set(drawn.all_text_contents())
+    for steps in (11, 16):  # always from top to bottom
+        values(page, "trace", {"steps": steps})
+        page.wait_for_timeout(300)
+        tall = page.locator("#live-trace svg").bounding_box()["height"]
+        assert tall - page.evaluate(oldest) == pytest.approx(8, abs=1)
+    assert answered(steps=10)
+    assert answered(steps=16)
+    assert answered(**{"steps": 15, "lambda": 1})
+    assert not answered(**{"steps": 15, "lambda": 0.8})
+
+
 @pytest.mark.parametrize("width", [390, 800])
 def test_the_names_of_the_values_stand_still(opened, width):
     page = opened("td", viewport={"width": width, "height": 900})
