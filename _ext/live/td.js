@@ -84,9 +84,9 @@ live.figure("td", {
       const trail = put("rect", {x: column(i) - 1, width: 2, fill: "var(--l-blue)", class: "live-moves"});
       return {trail, dot: put("circle", {cx: column(i), r: 7, fill: "var(--l-blue)", class: "live-moves"})};
     });
-    put("path", {d: `M${width - 150} 8h20`, stroke: "var(--l-ink)", "stroke-width": 2.5});
-    put("circle", {cx: width - 72, cy: 8, r: 7, fill: "var(--l-blue)"});
-    [[say`true`, "ink", 124], [say`learned`, "blue", 60]].forEach(([text, fill, x]) => (
+    put("path", {d: `M${width - 152} 8h20`, stroke: "var(--l-ink)", "stroke-width": 2.5});
+    put("circle", {cx: width - 70, cy: 8, r: 7, fill: "var(--l-blue)"});
+    [[say`true`, "ink", 126], [say`learned`, "blue", 56]].forEach(([text, fill, x]) => (
       word(width - x, 13, text, {"text-anchor": "start", class: "live-name", fill: `var(--l-${fill})`})));
 
     put("path", {d: [-1, 0, 1, 2, 3, 4].map((i) => `M${column(i) + 15} ${chain}H${column(i + 1) - 15}`).join(""), stroke: "var(--l-grey)"});
