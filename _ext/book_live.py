@@ -38,7 +38,7 @@ from sphinx.util import logging
 SCRIPTS = Path(__file__).with_name("live")
 COMMON = "live"  # what figures share
 SHARED = {  # what some share
-    "handle": {"clip", "conflict", "devices", "field"},
+    "handle": {"clip", "conflict", "devices", "divisor", "field"},
     "pixels": {"digits", "influence"},
 }
 WIDE = {"clip"}  # what takes the margin of a wide screen as well

@@ -80,7 +80,7 @@ live.figure("batch", {
     const ring = make("svg:circle", {cx, cy, fill: "none", stroke: "var(--l-orange)", "stroke-width": 3.5, class: "live-moves"});
     const behind = make("svg:circle", {cx, cy, fill: "none", stroke: "var(--l-paper)", "stroke-width": 7, class: "live-moves"});
     svg.append(...dots, ...rows, make("svg:path", {d: `M${cx - 8} ${cy}h16M${cx} ${cy - 8}v16`, stroke: "var(--l-ink)", "stroke-width": 2.5}), behind, ring);
-    const long = word(cx, 0, "", {"text-anchor": "middle", fill: "var(--l-orange)", stroke: "var(--l-paper)", "stroke-width": 5, "paint-order": "stroke"});
+    const long = word(cx, 0, "", {"text-anchor": "middle", fill: "var(--l-orange)", style: "stroke-width: 8px"});
     const names = [["var(--l-muted)", wide ? "a row" : "row", "none", "var(--l-grey)"], ["var(--l-blue)", "mean of a batch", "var(--l-blue)", "none"], ["var(--l-orange)", wide ? "their distance" : "distance", "none", "var(--l-orange)"]];
     names.forEach(([ink, text, fill, stroke], i) => {
       const [x, y] = wide ? [7, 12 + 20 * i] : [[7, 58, 186][i], 9];

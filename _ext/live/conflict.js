@@ -2,7 +2,7 @@
 "use strict";
 {
 const {make, set, fixed} = live;
-const [LONGEST, RIGHT, FIRST] = [1.25, Math.PI / 2, 150]; // of row 2, where row 1 has the length 1; a right angle; that of the start
+const [LONGEST, RIGHT, FIRST] = [1.2, Math.PI / 2, 150]; // of row 2, where row 1 has the length 1; a right angle; that of the start
 const dot = (a, b) => a[0] * b[0] + a[1] * b[1];
 
 /* A row without its part against the other: gradient surgery. */
@@ -36,7 +36,7 @@ live.figure("conflict", {
   found: ({angle, surgery}, {gains}) => (angle === FIRST && gains.every((gain) => fate(gain) !== "harmed") ? (surgery ? "gradient surgery" : "a longer row 2") : ""),
 
   build(figure, picture, width, controls) {
-    const scale = Math.min((width - 24) / (2 * LONGEST), 198);
+    const scale = Math.min((width - 24) / (2 * LONGEST), 232);
     const [cx, cy] = [width / 2, 18 + LONGEST * scale];
     const at = ([x, y]) => [cx + scale * x, cy - scale * y];
     const svg = make("svg:svg", {width, height: cy + 66, role: "group", "aria-label": "The rows of two samples as arrows, and their mean; what a step on the mean does to both is said below."});
@@ -51,7 +51,7 @@ live.figure("conflict", {
     const far = `M${at([-LONGEST, 0]).join(" ")}A${LONGEST * scale} ${LONGEST * scale} 0 0 1 ${at(corner).join(" ")}V${cy}Z`;
     const places = [far, arc(-1, 0.5, 0)].map((d) => make("svg:path", {d, class: "live-minus", "fill-opacity": 0.25}));
     svg.append(...places, make("svg:path", {d: `${arc(-LONGEST, LONGEST, LONGEST)}Z`, fill: "none", class: "live-zero"}));
-    const names = [-1.12, -0.5].map((x, k) => word(...at([x, 0]), `harms ${k + 1}`, {dy: 40, "text-anchor": "middle", fill: "var(--l-orange)"}));
+    const names = [-1.1, -0.5].map((x, k) => word(...at([x, 0]), `harms ${k + 1}`, {dy: 40, "text-anchor": "middle", fill: "var(--l-orange)"}));
 
     const upright = [0, 1].map(() => make("svg:path", {stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "5 5", class: "live-moves"}));
     svg.append(...upright);
@@ -79,7 +79,7 @@ live.figure("conflict", {
 
     const sliders = [
       live.slider(figure, "second", "length of row 2", [0.2, LONGEST, 0.05], 2),
-      live.slider(figure, "angle", "angle of the rows", [0, 180, 1], 0),
+      live.slider(figure, "angle", "angle of the rows", [0, 180, 1], 0, "°"),
     ];
     const surgery = live.toggle(figure, "surgery", "gradient surgery");
     const map = live.toggle(figure, "map", "mark harm");
@@ -106,7 +106,7 @@ live.figure("conflict", {
       mean(cx, cy, ...at([mx, my]));
       key.textContent = state.surgery ? "mean after surgery" : "mean of the rows";
       const [x, y] = at(rows[1]);
-      set(tip, {transform: `translate(${x} ${y})`, "aria-valuenow": state.angle, "aria-valuetext": `length ${fixed(state.second)}, angle ${fixed(state.angle, 0)}`});
+      set(tip, {transform: `translate(${x} ${y})`, "aria-valuenow": state.angle, "aria-valuetext": `length ${fixed(state.second)}, angle ${fixed(state.angle, 0)}°`});
     };
   },
 });

@@ -35,7 +35,7 @@ function radius(A, alpha) {
 const written = (v) => (v < 1000 ? fixed(v, 1) : Math.round(v).toLocaleString("en"));
 
 live.figure("divergence", {
-  start: {use: 1, alpha: 0.1, gamma: 0.99, steps: 30},
+  start: {use: 1, alpha: 0.1, gamma: 0.99, steps: 50},
   limits: {use: [0, PROBLEMS.length - 1, 1], alpha: [0.01, 1.5], gamma: [0, 0.99], steps: [10, 5000, 10]},
 
   compute({use, alpha, gamma, steps}) {
@@ -76,13 +76,13 @@ live.figure("divergence", {
       return made;
     };
     const ticks = ["0.1", "1", "10", "10\u00b2", "10\u00b3", "10\u2074", "10\u2075", "10\u2076"].map((text, k) => {
-      const tick = make("svg:g", {}, make("svg:line", {x1: left, x2: right, class: "live-grid"}));
-      svg.append(tick);
-      const name = word(left - 6, 4, "", {"text-anchor": "end"});
-      tick.append(name);
+      const tick = svg.appendChild(make("svg:g", {}, make("svg:line", {x1: left, x2: right, class: "live-grid"})));
+      const name = tick.appendChild(word(left - 6, 4, "", {"text-anchor": "end"}));
       return [LOW * 10 ** k, tick, (yes) => (name.textContent = yes ? text : "")];
     });
     word(0, 12, "largest value");
+    const beyond = svg.appendChild(make("svg:rect", {x: left, y: top, width: right - left, class: "live-minus", "fill-opacity": 0.1}));
+    const none = word(left + 8, top + 16, "no true value here");
     word(left, floor + 18, "0");
     const end = word(right, floor + 18, "", {"text-anchor": "end"});
     const lifted = (y) => low * (high / low) ** ((floor - y) / (floor - top));
@@ -109,8 +109,7 @@ live.figure("divergence", {
     return (state, values) => {
       choice.update(state);
       sliders.forEach((slider) => slider.update(state));
-      const seen = values.curves.flat();
-      [low, high] = [Math.min, Math.max].map((end, k) => axes[k](seen.reduce((a, b) => end(a, b))));
+      [low, high] = [Math.min, Math.max].map((end, k) => axes[k](values.curves.flat().reduce((a, b) => end(a, b))));
       ticks.forEach(([v, tick, show]) => {
         const yes = v > low * 0.9 && v < high * 1.1;
         set(tick, {transform: `translate(0 ${yes ? up(v) : floor})`});
@@ -142,6 +141,8 @@ live.figure("divergence", {
       const over = Math.max(0, ...placed.map(([, y]) => y - floor - 4)); // what would leave the drawing is lifted, with its neighbours
       order.forEach((k, i) => set(names[k], {y: placed[i][1] - (placed[i][1] > floor - 40 ? over : 0)}));
       set(bound, {transform: `translate(0 ${up(values.bound)})`});
+      set(beyond, {height: up(values.bound) - top});
+      set(none, {visibility: up(values.bound) > top + 22 ? "visible" : "hidden"});
       end.textContent = `${last} steps`;
     };
   },

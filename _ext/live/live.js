@@ -189,7 +189,7 @@ const live = (() => {
   }
 
   /* A slider for one number of the state. */
-  function slider(figure, key, label, [min, max, step], digits) {
+  function slider(figure, key, label, [min, max, step], digits, unit = "") {
     const id = `${figure.id}-${key}`;
     const output = make("span", {class: "live-value", "aria-hidden": "true"});  // the slider says it
     const input = make("input", {
@@ -200,7 +200,7 @@ const live = (() => {
     const update = (state) => {
       input.value = state[key];
       input.style.setProperty("--at", (input.value - input.min) / (input.max - input.min));
-      input.ariaValueText = output.textContent = fixed(state[key], digits);
+      input.ariaValueText = output.textContent = fixed(state[key], digits) + unit;
     };
     return {row, update};
   }

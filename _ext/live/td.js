@@ -84,8 +84,10 @@ live.figure("td", {
       const trail = put("rect", {x: column(i) - 1, width: 2, fill: "var(--l-blue)", class: "live-moves"});
       return {trail, dot: put("circle", {cx: column(i), r: 7, fill: "var(--l-blue)", class: "live-moves"})};
     });
-    const beside = {...(wide ? {x: column(4) + 22, "text-anchor": "start"} : {x: width, "text-anchor": "end"}), class: "live-name"};
-    const names = [[say`true`, "ink"], [say`learned`, "blue"]].map(([text, fill]) => word(0, 0, text, {...beside, fill: `var(--l-${fill})`}));
+    put("path", {d: `M${width - 152} 8h20`, stroke: "var(--l-ink)", "stroke-width": 2.5});
+    put("circle", {cx: width - 70, cy: 8, r: 7, fill: "var(--l-blue)"});
+    [[say`true`, "ink", 126], [say`learned`, "blue", 56]].forEach(([text, fill, x]) => (
+      word(width - x, 13, text, {"text-anchor": "start", class: "live-name", fill: `var(--l-${fill})`})));
 
     put("path", {d: [-1, 0, 1, 2, 3, 4].map((i) => `M${column(i) + 15} ${chain}H${column(i + 1) - 15}`).join(""), stroke: "var(--l-grey)"});
     const places = ["0", ...STATES, "1"].map((name, k) => {
@@ -128,9 +130,6 @@ live.figure("td", {
         set(dot, {cy: up(theta[i])});
         set(trail, {y: up(Math.max(theta[i], old[i])), height: Math.abs(up(theta[i]) - up(old[i]))});
       });
-      const [truth, learned] = [up(5 / 6) + 5, up(theta[4]) + 5];
-      set(names[0], {y: truth});
-      set(names[1], {y: Math.abs(learned - truth) > 15 ? learned : truth + (learned < truth ? -15 : 15)});
       const last = rows[0]?.to ?? 2;
       set(walker, {cx: column(last)});
       places.forEach((shape, k) => shape.classList.toggle("live-here", k - 1 === last));

@@ -17,7 +17,7 @@ function left(walk) {
 }
 
 live.figure("trace", {
-  start: {lambda: 0.8, steps: 6, walk: 1},
+  start: {lambda: 0.8, steps: 11, walk: 108},
   limits: {lambda: [0, 1], steps: [1, MOST, 1], walk: [1, 999, 1]},
 
   compute({lambda, steps, walk}) {
@@ -43,9 +43,10 @@ live.figure("trace", {
     const gap = (width - edge - 2) / PLACES;
     const middle = (i) => edge + gap * (i + 0.5);
     const chain = floor + 26;
-    const deep = 150;
-    const ago = (k) => chain + 32 + deep * k / Math.max(10, figure.values.length); // where the dot of a step stands that is k steps old
-    const svg = make("svg:svg", {width, height: chain + 32 + deep, role: "img", "aria-label": "The trace at each place, and below it the steps of the walk, the newest first; the last step is said below."});
+    const deep = 142;
+    const oldest = () => Math.max(10, figure.values.places.length - 1); // the steps that fill the picture
+    const ago = (k) => chain + 32 + deep * k / oldest(); // where the dot of a step stands that is k steps old
+    const svg = make("svg:svg", {width, height: chain + 40 + deep, role: "img", "aria-label": "The trace at each place, and below it the steps of the walk, the newest first; the last step is said below."});
     const word = (x, y, text, attributes = {}) => {
       const made = make("svg:text", {x, y, "text-anchor": "middle", ...attributes}, text);
       svg.append(made);
@@ -84,7 +85,7 @@ live.figure("trace", {
       lambda.update(state);
       steps.update();
       for (const {k, line, text} of ticks) {
-        const [y, visibility] = [ago(Math.min(k, length - 1)), k < length && (length < 16 || k % 10 === 0) ? "visible" : "hidden"];
+        const [y, visibility] = [ago(Math.min(k, length - 1)), k < length && k <= oldest() && (oldest() < 16 || k % 10 === 0) ? "visible" : "hidden"];
         set(line, {y1: y, y2: y, visibility});
         set(text, {y: y + 4, visibility});
       }

@@ -290,10 +290,10 @@ CREDITS = ("credit1", "credit2")
 
 
 def divisor_in_python(first, second, credit1, credit2, by):
-    """Return minus the gradient of the loss of chapter 16 chosen by ``by``, and the largest entry.
+    """Return minus the gradient of the loss of chapter 16 chosen by ``by``, and its extremes.
 
-    The gradient, (16,), is with respect to the tokens' log-probabilities; the entry is the largest
-    absolute one over all three losses.
+    The gradient, (16,), is with respect to the tokens' log-probabilities; the extremes are minus
+    the smallest and the largest entry over all three losses.
     """
     page = nbformat.read(ROOT / "chapters/16_token_rows.ipynb", as_version=4)
     program = re.search(r"```python\n(own = .+?)```", page.cells[0].source, re.DOTALL)[1]
@@ -304,7 +304,8 @@ def divisor_in_python(first, second, credit1, credit2, by):
     exec(program, made)
     losses = [made[name] for name in ("own", "every", "constant")]
     weights = [-torch.autograd.grad(loss, log_p, retain_graph=True)[0] for loss in losses]
-    return {"weights": weights[by].flatten(), "most": torch.stack(weights).abs().max()}
+    low, high = torch.stack(weights).aminmax()
+    return {"weights": weights[by].flatten(), "needed": [-low, high]}
 
 
 def cost_state(rng):
@@ -522,7 +523,7 @@ def test_a_step_is_taken_by_a_click_and_by_keys(opened):
 
 
 def conflict_state(rng):
-    second, angle = round(rng.uniform(0.2, 1.25), 3), round(rng.uniform(0, 180), 3)
+    second, angle = round(rng.uniform(0.2, 1.2), 3), round(rng.uniform(0, 180), 3)
     return {"second": second, "angle": angle, "surgery": int(rng.integers(2))}
 
 
@@ -804,6 +805,15 @@ def test_gradient_surgery_answers_the_question_too(opened):
     assert page.locator(".live-found").inner_text() == ""
 
 
+def test_an_angle_has_its_sign(opened):
+    page = opened("conflict")
+    slider = page.get_by_role("slider", name="angle of the rows")
+    assert slider.evaluate("(e) => e.ariaValueText") == "150°"
+    assert page.locator(".live-value").nth(1).inner_text() == "150°"
+    tip = page.get_by_role("slider", name="tip of row 2")
+    assert tip.get_attribute("aria-valuetext") == "length 0.50, angle 150°"
+
+
 def test_the_tip_of_a_row_is_dragged(opened):
     page = opened("conflict")
     grip = page.locator("#live-conflict .live-dot").bounding_box()
@@ -813,7 +823,7 @@ def test_the_tip_of_a_row_is_dragged(opened):
     page.mouse.move(x, y - 100, steps=4)
     page.mouse.up()
     now = state(page, "conflict")
-    wanted = np.array([-0.5 * 0.75**0.5, 0.25 + 100 / 198])
+    wanted = np.array([-0.5 * 0.75**0.5, 0.25 + 100 / 232])
     assert now["second"] == pytest.approx(np.hypot(*wanted), abs=0.02)
     assert now["angle"] == pytest.approx(np.degrees(np.arctan2(*wanted[::-1])), abs=1)
     assert said(page).endswith("neither is harmed. But row 2 was turned, from 150°.")
@@ -821,7 +831,7 @@ def test_the_tip_of_a_row_is_dragged(opened):
     for key, wanted in (
         ("ArrowUp", (0.55, 150)),
         ("ArrowRight", (0.55, 148)),
-        ("End", (1.25, 148)),
+        ("End", (1.2, 148)),
     ):
         press(page, "slider", "tip of row 2", key)
         now = state(page, "conflict")
@@ -1368,6 +1378,7 @@ def test_the_picture_of_the_callers_is_that_of_their_last_steps(opened):
         ("fisher", "fisher"),
         ("field", "gram"),
         ("devices", "devices"),
+        ("td", "walk"),
     ],
 )
 def test_the_still_picture_is_the_start(opened, name, still):
@@ -1792,6 +1803,16 @@ def test_the_distance_stands_above_its_curve(opened, width):
             assert not page.evaluate(ON_THE_CURVE), (size, again)
 
 
+def test_the_distance_at_the_ring_can_be_read_on_dots(opened):
+    halo = """(e) => {
+      const {paintOrder, strokeWidth, stroke} = getComputedStyle(e);
+      const {backgroundColor} = getComputedStyle(document.querySelector(".live"));
+      return [paintOrder, strokeWidth, stroke === backgroundColor];
+    }"""
+    number = opened("batch").get_by_text("0.71", exact=True).first
+    assert number.evaluate(halo) == ["stroke", "8px", True]
+
+
 def test_the_slider_of_the_batches_lies_as_its_curve_does(opened):
     page = opened("batch")
     at = """() => {
@@ -1833,6 +1854,76 @@ def test_the_divisor_decides_which_answer_is_charged_more(opened):
     for name in ("credit of answer 1", "credit of answer 2"):
         press(page, "slider", name, "End")
     assert said(page).startswith("A token of answer 1 is paid 0.250, one of answer 2 paid 0.063.")
+
+
+BARS = """() => Math.max(...[...document.querySelectorAll("#live-divisor rect.live-moves")]
+  .map((e) => e.height.baseVal.value)) / 170"""  # of the height of the plot
+
+
+def test_the_bars_of_the_answers_use_the_plot(opened):
+    """Check their height for many answers; all three divisors are on one scale."""
+    page, rng = opened("divisor", reduced_motion="reduce"), np.random.default_rng(0)
+    heights = []
+    for _ in range(STATES):
+        values(page, "divisor", {**divisor_state(rng), "by": 0})
+        heights.append(page.evaluate(BARS))
+        before = page.evaluate(TICKS, "divisor")
+        values(page, "divisor", {"by": 2})
+        assert page.evaluate(TICKS, "divisor") == before
+    assert max(heights) <= 1
+    assert np.median(heights) > 0.5
+    press(page, "button", "Reset")
+    assert page.evaluate(BARS) == pytest.approx(0.125 / 0.15)
+    assert page.evaluate(TICKS, "divisor") == "−0.15 −0.1 −0.05 0"
+
+
+def test_the_axis_of_the_answers_grows_with_a_credit_and_shrinks_when_it_is_let_go(opened):
+    page = opened("divisor", reduced_motion="reduce")
+    page.evaluate(HOLD, "divisor")
+    for credit, wanted in (
+        (-1, 0.25 / 0.3),  # of an axis from -0.3
+        (1, 0.25 / 0.6),  # and to 0.3
+        (-0.2, 0.05 / 0.6),
+    ):
+        values(page, "divisor", {"credit1": credit})
+        assert page.evaluate(BARS) == pytest.approx(wanted)
+    page.evaluate("dispatchEvent(new PointerEvent('pointerup'))")
+    assert page.evaluate(BARS) == pytest.approx(1)  # from -0.05
+
+
+@pytest.mark.parametrize("way", ["mouse", "touch"])
+def test_the_tokens_of_an_answer_are_dragged_and_set_by_keys_and_nothing_repeats_them(opened, way):
+    page = opened("divisor", has_touch=way == "touch", viewport={"width": 390, "height": 900})
+    assert page.get_by_role("slider", name="tokens of answer").count() == 2
+    assert page.locator("#live-divisor input[type=range]").count() == 2  # of the credits
+    handle = page.get_by_role("slider", name="tokens of answer 1")
+    ring = handle.locator(".live-ring").bounding_box()
+    assert min(ring["width"], ring["height"]) >= 24
+    bar = page.locator("#live-divisor rect.live-moves").nth(1).bounding_box()
+    x, y = centre(page, "tokens of answer 1")
+    assert x == pytest.approx(bar["x"] + bar["width"] + 1, abs=0.5)
+    to = x + 3 * (bar["width"] + 2)
+    if way == "mouse":
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(to, y, steps=4)
+        page.mouse.up()
+    else:
+        tools = page.context.new_cdp_session(page)
+        for kind, at in ("touchStart", x), ("touchMove", (x + to) / 2), ("touchMove", to):
+            points = [{"x": at, "y": y}]
+            tools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+            page.wait_for_timeout(20)
+        tools.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.wait_for_function("live.figures.divisor.state.first === 5")
+    for key, wanted in (("ArrowLeft", 4), ("ArrowUp", 5), ("Home", 1), ("End", 8)):
+        handle.press(key)
+        assert state(page, "divisor")["first"] == wanted
+        assert handle.get_attribute("aria-valuenow") == str(wanted)
+    assert state(page, "divisor")["second"] == 8
+    assert page.get_by_text("8 tokens", exact=True).count() == 2
+    handle.press("Home")
+    assert page.get_by_text("1 token", exact=True).is_visible()
 
 
 def names_in_torch(first) -> list:
@@ -1942,6 +2033,68 @@ def test_the_answers_under_the_divergence_are_right(opened):
     for use, gamma in ((1, 0.5), (3, 0.88)):  # the discount decides
         assert last(use=use, alpha=0.01, gamma=gamma)[1][0] <= 1
         assert last(use=use, alpha=0.01, gamma=gamma + 0.02)[1][0] > 1
+
+
+def test_the_divergence_opens_with_one_curve_above_the_bound(opened):
+    """Check that the other is far below, and that what the page asks is not answered."""
+    page = opened("divergence")
+    (found,) = values(page, "divergence", {})
+    fast, slow = (curve[-1] for curve in found["curves"])
+    assert found["bound"] < fast < 3 * found["bound"]
+    assert slow < 3
+    assert page.locator(".live-found").text_content() == ""
+    read = """() => {
+      const svg = document.querySelector("#live-divergence svg");
+      const {y, height} = svg.querySelector("rect.live-minus").getBBox();
+      return [y, y + height, svg.querySelector("g.live-handle").transform.baseVal[0].matrix.f,
+        [...svg.querySelectorAll("path")].map((e) => e.getBBox().y)];
+    }"""
+    top, end, bound, curves = page.evaluate(read)
+    assert end == pytest.approx(bound)
+    assert top < curves[0] < bound < curves[1]
+    word = page.get_by_text("no true value here", exact=True)
+    assert word.is_visible()
+    values(page, "divergence", {"steps": 20})  # the bound is where the axis ends
+    assert not word.is_visible()
+
+
+def test_the_trace_opens_with_a_walk_that_fills_the_picture(opened):
+    """Check that at first no place gets more than the last, and that a step, or all, change it."""
+    page = opened("trace")
+
+    def answered(**changes):
+        (found,) = values(page, "trace", changes)
+        return max(found["trace"]) > found["trace"][found["places"][-1]] + 0.005
+
+    assert not answered()
+    oldest = """() => Math.max(...[...document.querySelectorAll("#live-trace circle.live-press")]
+      .filter((e) => e.checkVisibility({visibilityProperty: true}))
+      .map((e) => e.cy.baseVal.value))"""
+    drawn = page.locator("#live-trace svg text")
+    assert {"last step", "5 ago", "10 ago"} <= set(drawn.all_text_contents())
+    for steps in (11, 16):  # always from top to bottom
+        values(page, "trace", {"steps": steps})
+        page.wait_for_timeout(300)
+        tall = page.locator("#live-trace svg").bounding_box()["height"]
+        assert tall - page.evaluate(oldest) == pytest.approx(8, abs=1)
+    assert answered(steps=10)
+    assert answered(steps=16)
+    assert answered(**{"steps": 15, "lambda": 1})
+    assert not answered(**{"steps": 15, "lambda": 0.8})
+
+
+@pytest.mark.parametrize("width", [390, 800])
+def test_the_names_of_the_values_stand_still(opened, width):
+    page = opened("td", viewport={"width": width, "height": 900})
+    read = """(all) => Object.fromEntries(all.map((e) =>
+      [e.textContent, [e.x.baseVal[0].value, e.y.baseVal[0].value]]))"""
+    places = []
+    for moves in (0, 40, 106, 3000):
+        values(page, "td", {"moves": moves})
+        at = page.locator("#live-td svg > text").evaluate_all(read)
+        places.append([at[name] for name in ("value", "true", "learned")])
+    assert all(place == places[0] for place in places)
+    assert len({y for _, y in places[0]}) == 1  # on one line
 
 
 # How they are drawn --------------------------------------------------------------------------
@@ -2123,7 +2276,8 @@ def test_an_axis_stands_still_while_something_is_dragged(opened, name):
     before = page.evaluate(TICKS, name)
     assert len(before.split()) > 2
     page.evaluate(HOLD, name)
-    for key in set(limits) - {"steps", "moves"}:  # the number of steps is an axis's own end
+    # The number of steps is an axis's own end; with a credit an axis grows.
+    for key in set(limits) - {"steps", "moves", "credit1", "credit2"}:
         for end in limits[key][:2]:
             value = [end] * len(start[key]) if isinstance(start[key], list) else end
             values(page, name, {**start, key: value})
@@ -2474,7 +2628,7 @@ STOPS = {
     "cost": ["positions", "inputs", "outputs", "batch", "Reset"],
     "devices": ["row 0", "row 1", "row 2", "row 3", "shard_map", "Reset"],
     "divergence": ["Play", "steps", "1→2", "alpha", "gamma", "Reset"],
-    "divisor": ["own tokens", "first", "second", "credit1", "credit2", "Reset"],
+    "divisor": ["first", "second", "own tokens", "credit1", "credit2", "Reset"],
     "field": ["ring", "ordered", "Reset"],
     "fisher": ["sample 1", "p", "Reset"],
     "influence": ["4", "step", "Reset"],
