@@ -14,6 +14,7 @@ cell becomes MyST:
     ([Abadi et al., 2016](https://...))                    a citation: the address names the work,
     [Abadi et al. (2016)](https://...)                     as `addresses` has it
     <!-- predict -->, before > **Predict.** A question.    a box of this class, with this title
+    <!-- told -->                                          what gives its answer away ends here
     <!-- live-NAME -->, before a quoted box                a live figure (book_live.py)
     *words*<!-- set: bound=2 -->                           they put the live figure into this state
     <details><summary>Answer</summary> ... </details>      a folded box; a comment names its class
@@ -43,6 +44,7 @@ MYST = re.compile(r"^\(([\w-]+)\)=\n#+ (.+)", re.M)  # the same in a page that i
 FENCED = re.compile(r"(^(?P<fence>`{3,}).*?^(?P=fence)$)", re.M | re.S)
 TABS = re.compile(r"^<!-- tabs(?:: (\w+))? -->\n(.*?)\n<!-- /tabs -->$", re.M | re.S)
 TAB = re.compile(r"^<!-- tab(?:: (\w+))? -->\n\*\*(.+?)\*\*\n+", re.M)
+TOLD = "<!-- told -->", '<div class="told"></div>'
 QUOTE = re.compile(r"^<!-- ([\w -]+) -->\n((?:>.*(?:\n|\Z))+)", re.M)
 FOLD = re.compile(
     r"^(?:<!-- ([\w -]+) -->\n)?<details><summary>(.+?)</summary>\n(.*?)\n</details>$", re.M | re.S
@@ -170,7 +172,7 @@ class Page:
 
     def blocks(self, text: str) -> str:
         """Return text as MyST: boxes, folds, tabs, labels, links and coloured symbols."""
-        text = HIDDEN.sub("", text)
+        text = HIDDEN.sub("", text).replace(*TOLD)
         text = TABS.sub(self.tabs, text)
         text = QUOTE.sub(self.quoted, text)
         text = FOLD.sub(self.folded, text)

@@ -9,6 +9,7 @@ import re
 from html import unescape
 from pathlib import Path
 
+from book_plain import TOLD
 from book_sharing import settings
 from book_translation import ENGLISH, pages, translated
 from docutils import nodes
@@ -81,7 +82,7 @@ def folded(doctree: nodes.document) -> set[nodes.Node]:
             continue
         for after in box.findall(include_self=False, siblings=True, descend=False):
             found |= set(after.findall())
-            if "dropdown" in after.get("classes", []) or after.astext() == "</details>":
+            if after.astext() == ("</details>" if is_answer else TOLD[1]):
                 break
     return found
 

@@ -45,8 +45,8 @@
     }
   };
 
-  // The choices of a Predict box are pressed. What would give the answer away comes after that:
-  // what cells print, and what is said of it, from the box to its answer.
+  // The choices of a Predict box are pressed. What gives the answer away comes after that: from the
+  // first output, or the answer, on, up to a mark.
   const CHOICE = /^\(([a-e])\)\s*/;
   const made = (tag, rest = {}, ...inside) => {
     const element = Object.assign(document.createElement(tag), rest);
@@ -76,16 +76,18 @@
   };
   const predict = (box) => {
     const block = [...box.querySelectorAll(":scope > :is(p, ul, ol)")].find((e) => CHOICE.test(e.textContent.trim()) && e !== box.firstElementChild);
-    const between = [];
-    let answer = box.nextElementSibling;
-    for (; answer && !answer.matches("section, .predict, .admonition.dropdown"); answer = answer.nextElementSibling) between.push(answer);
+    const after = [];
+    for (let e = box.nextElementSibling; e && !e.matches("section, .predict, .told"); e = e.nextElementSibling) after.push(e);
+    const answer = after.find((e) => e.matches(".admonition.dropdown"));
     const choices = block ? choicesIn(block) : [];
-    if (choices.length < 2 || !answer?.matches(".admonition.dropdown")) return;
+    if (choices.length < 2 || !answer) return;
     const right = CHOICE.exec(answer.children[1].textContent.trim())?.[1];
-    const first = between.findIndex((e) => e.matches(".cell:has(> .cell_output)"));
-    const covered = between.flatMap((e, i) => e.matches(".cell") ? [...e.querySelectorAll(":scope > .cell_output")] : first >= 0 && i > first ? [e] : []);
-    covered.push(answer);
-    const note = made("p", {className: "covered-note", textContent: say`What it prints, and why, comes when you have pressed a choice above.`});
+    const begin = after.findIndex((e) => e === answer || e.matches(".cell:has(> .cell_output)"));
+    const covered = after.slice(begin), cell = covered[0] === answer ? null : covered.shift();
+    covered.push(...cell?.querySelectorAll(":scope > .cell_output") ?? []);
+    const note = made("p", {className: "covered-note", textContent: cell
+      ? say`What it prints, and why, comes when you have pressed a choice above.`
+      : say`The answer, and what follows from it, comes when you have pressed a choice above.`});
     const buttons = choices.map(([name, nodes]) => made("button", {type: "button", ariaPressed: "false"}, `(${name}) `, ...nodes));
     const press = (pressed) => {
       if (buttons.some((button) => button.ariaDisabled)) return;
@@ -105,7 +107,8 @@
     block.classList.add("as-choices");
     block.after(made("div", {className: "choices", role: "group", ariaLabel: say`Your guess`}, ...buttons));
     for (const e of covered) e.classList.add("covered");
-    if (first >= 0) between[first].append(note);
+    if (cell) cell.append(note);
+    else if (covered.length > 1) answer.before(note);
   };
 
   // What a term or a citation means, beside it: on hover, with the keys, or at a finger's first tap.

@@ -755,14 +755,15 @@ def test_code_has_readable_letters_and_no_line_of_a_cell_breaks(chromium, addres
     page.close()
 
 
+# Whether what tells the answer is in sight: what cells print, from the box to the mark at the end;
+# and all that stands there from the first of it, or from the answer, on.
 LEAKS = """() => [...document.querySelectorAll(".predict")].flatMap((box) => {
   const found = [];
-  for (let e = box.nextElementSibling; e; e = e.nextElementSibling) {
-    const answer = e.matches(".admonition.dropdown");
-    found.push(...(answer ? [e] : e.querySelectorAll(".cell_output")));
-    if (answer) break;
+  for (let e = box.nextElementSibling; !e.matches(".told"); e = e.nextElementSibling) {
+    if (found.length || e.matches(".dropdown")) found.push(e);
+    else found.push(...e.querySelectorAll(".cell_output"));
   }
-  return found.map((e) => e.checkVisibility());
+  return found.filter((e) => !e.matches(".covered-note")).map((e) => e.checkVisibility());
 })"""
 
 

@@ -33,6 +33,7 @@ KINDS = {
     "to",
     "exercise",
     "predict",
+    "told",
     "note",
     "tabs",
     "tab",
@@ -199,6 +200,8 @@ def test_a_notebook_says_what_to_install_and_folds_what_the_page_folds(path):
             assert "jupyter" not in cell.metadata
     text = prose(path)
     assert text.count("<!-- exercise: ") == text.count(SOLUTION)
+    marks = re.findall("<!-- (predict|told) -->", text)
+    assert marks == ["predict", "told"] * (len(marks) // 2)
 
 
 # What becomes of it ---------------------------------------------------------------------------
@@ -224,7 +227,7 @@ INTO = {
     "<!-- predict -->\n> **Predict.** What?\n>\n> (a) x; (b) y.": (
         "```{admonition} Predict\n:class: predict\nWhat?\n\n(a) x; (b) y.\n```\n"
     ),
-    ANSWER: FOLDED_ANSWER,
+    f"{ANSWER}\n\nSo.\n\n<!-- told -->": f'{FOLDED_ANSWER}\n\nSo.\n\n<div class="told"></div>',
     f"<!-- note -->\n{ANSWER}": FOLDED_ANSWER.replace("dropdown", "dropdown note"),
     "<!-- live-clip -->\n> **Try.**\n>\n> "
     + ANSWER.replace("\n", "\n> ")
