@@ -22,10 +22,12 @@ cell becomes MyST:
     <!-- code: FILE ... -->, before a block of code        nothing: a test compares it with FILE
     <!-- install -->, before a paragraph                   nothing
     <!-- exercise: NAME -->, before ### Title              an exercise, up to the end of its cell
-    #### Check my answer                                   nothing: the cell below folds
+    #### Check my answer                                   nothing: the cells below fold
     #### Solution                                          a folded solution, up to the next part
 
-The symbols of a comparison get their colours.
+The symbols of a comparison get their colours. Of folded code the page says what it is: a check,
+without what it prints, as nobody has answered yet; the code of a figure; or functions that the
+checks share.
 """
 
 import json
@@ -42,9 +44,9 @@ COLOURED = re.compile(rf"^\|.*\n(?=\| *:?-)|[{''.join(SYMBOLS)}]", re.M)
 MARK = re.compile(r"^<!-- (?:label|exercise): ([\w-]+) -->\n#+ (.+)", re.M)
 MYST = re.compile(r"^\(([\w-]+)\)=\n#+ (.+)", re.M)  # the same in a page that is not a notebook
 FENCED = re.compile(r"(^(?P<fence>`{3,}).*?^(?P=fence)$)", re.M | re.S)
+TOLD = "<!-- told -->", '<div class="told"></div>'
 TABS = re.compile(r"^<!-- tabs(?:: (\w+))? -->\n(.*?)\n<!-- /tabs -->$", re.M | re.S)
 TAB = re.compile(r"^<!-- tab(?:: (\w+))? -->\n\*\*(.+?)\*\*\n+", re.M)
-TOLD = "<!-- told -->", '<div class="told"></div>'
 QUOTE = re.compile(r"^<!-- ([\w -]+) -->\n((?:>.*(?:\n|\Z))+)", re.M)
 FOLD = re.compile(
     r"^(?:<!-- ([\w -]+) -->\n)?<details><summary>(.+?)</summary>\n(.*?)\n</details>$", re.M | re.S
@@ -53,6 +55,7 @@ HIDDEN = re.compile(r"^(?:<!-- code: .* -->\n|<!-- install -->\n(?:.+(?:\n|\Z))+
 EXERCISE = re.compile(r"^<!-- exercise: ([\w-]+) -->\n#+ ([^\n]+)\n+(.*)", re.M | re.S)
 ENDS = re.compile(r"^(?:<!-- exercise: |## )", re.M)  # where a solution does
 CHECK, SOLUTION = "#### Check my answer", "#### Solution"
+KINDS = ["check", "code of the figure", "helper functions"]
 AUTHORS = r"\[[^\[\]]*, \d{4}\]\(([^()\s]+)\)"
 INLINE = re.compile(
     rf"(?P<code>(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`))"
@@ -131,11 +134,11 @@ def box(kind: str, title: str, body: str, options: tuple[str, ...] = ()) -> str:
 
 
 class Page:
-    """One notebook: converts its cells to MyST, and tracks open exercises and solutions."""
+    """One notebook: converts its cells to MyST, and tracks exercises, checks and solutions."""
 
     def __init__(self, path: Path, works: dict[str, str], meanings: dict[str, str]):
         self.path, self.works, self.meanings = path, works, meanings
-        self.exercise, self.solving, self.linked = "", False, set()
+        self.exercise, self.checking, self.solving, self.linked = "", False, False, set()
 
     def cells(self, cells: list[dict]) -> list[dict]:
         """Return the cells of the page, without those for the notebook only."""
@@ -145,12 +148,27 @@ class Page:
                 text = "".join(cell["source"])
                 if text.strip() != CHECK:
                     made.append(cell | {"source": self.cell(text)})
+                is_part = text.strip() == SOLUTION or ENDS.search(text)
+                self.checking = text.strip() == CHECK or (self.checking and not is_part)
                 continue
+            if "hide-input" in cell["metadata"].get("tags", []):
+                cell = self.named(cell)
+                if made and made[-1]["cell_type"] == "code" and joined(made[-1], cell):
+                    continue
             for data in (out["data"] for out in cell["outputs"] if "data" in out):
                 if "text/markdown" in data:
                     data["text/markdown"] = self.blocks("".join(data["text/markdown"]))
             made.append(cell)
         return made
+
+    def named(self, cell: dict) -> dict:
+        """Return a cell whose code is folded, with what its fold is called."""
+        drawn = any("image/png" in output.get("data", {}) for output in cell["outputs"])
+        kind = KINDS[0 if self.checking else 1 if drawn else 2]
+        names = {f"code_prompt_{how.lower()}": f"{how} the {kind}" for how in ("Show", "Hide")}
+        metadata = cell["metadata"]
+        metadata = metadata | {"mystnb": names | metadata.get("mystnb", {})}
+        return cell | {"metadata": metadata} | ({"outputs": []} if self.checking else {})
 
     def cell(self, text: str) -> str:
         """Return a text cell as MyST; exercises and solutions may begin or end in it."""
@@ -227,6 +245,15 @@ class Page:
         if label and NUMBER.fullmatch(words):
             return f"{{numref}}`{label}`"
         return f"[{words}]({label})" if label else match[0]
+
+
+def joined(first: dict, cell: dict) -> bool:
+    """Add the code of a cell to the fold above it, if that has the same name and no output."""
+    if first["outputs"] or cell["outputs"] or first["metadata"] != cell["metadata"]:
+        return False
+    code = ["".join(one["source"]).rstrip() for one in (first, cell)]
+    first["source"] = "\n\n\n".join(code)
+    return True
 
 
 def coloured(match: re.Match) -> str:

@@ -27,8 +27,8 @@ from sphinx.util.nodes import extract_messages
 ROOT = Path(__file__).resolve().parents[1]
 ENGLISH, SITE, SEARCH = "en", "site", "search"
 NAMES = {"en": "English", "zh": "中文"}
-PROMPTS = [f"nb_code_prompt_{place}" for place in ("show", "hide")]
-PROMPTS += ["togglebutton_hint", "togglebutton_hint_hide"]
+FOLDS = {"code_prompt_show", "code_prompt_hide"}
+PROMPTS = [f"nb_{name}" for name in FOLDS] + ["togglebutton_hint", "togglebutton_hint_hide"]
 SHARED = re.compile(r"""(?<=["'`(])((?:\.\./)*(?:_static|_images|_downloads|_sources|files)/)""")
 LINK = re.compile(r'<a (?P<tags>[^>]*?href="(?P<url>[^":#]+\.html)[^>]*)>(?P<words>.*?)</a>', re.S)
 PLACES = re.compile(
@@ -148,6 +148,8 @@ def read(app, docname: str, source: list[str]) -> None:
         if cell["cell_type"] == "markdown":
             text = "".join(cell["source"])
             cell["source"] = outline(text) if is_other else EXERCISE.sub(title, text)
+        names = cell["metadata"].get("mystnb", {})
+        names |= {key: translated(root, language, names[key]) for key in FOLDS & names.keys()}
     source[0] = json.dumps(made)
 
 

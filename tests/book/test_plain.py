@@ -274,3 +274,29 @@ def test_exercises_checks_and_solutions_become_what_the_page_folds(page):
         "It is so.",
         "```{solution-end}\n```\n\n## Sources\n\nNone.",
     ]
+
+
+def test_a_fold_of_code_is_named_after_what_it_holds_and_joins_the_one_above(page):
+    def code(text, tags=("hide-input",), **data):
+        outputs = [nbformat.v4.new_output("display_data", data)] if data else []
+        return nbformat.v4.new_code_cell(text, outputs=outputs, metadata={"tags": list(tags)})
+
+    plot, helpers = code("plot()", **{"image/png": ""}), [code("a = 1"), code("b = 2")]
+    checks = [code("c = 3"), code("check()", **{"text/plain": "your turn"})]
+    seen = code("d", (), **{"text/plain": "4"})
+    texts = [f"<!-- exercise: ex-it -->\n### Recall: it\n\nOne.{end}" for end in ("", " Two.")]
+    ask, again = map(nbformat.v4.new_markdown_cell, texts)
+    check, solution = map(nbformat.v4.new_markdown_cell, (CHECK, SOLUTION))
+    made = page.cells([plot, *helpers, ask, seen, check, *checks, solution, seen, again, *helpers])
+    made = [cell for cell in made if cell["cell_type"] == "code"]
+    names = [cell["metadata"].get("mystnb", {}).get("code_prompt_show") for cell in made]
+    assert names == [
+        "Show the code of the figure",
+        "Show the helper functions",
+        None,
+        "Show the check",
+        None,
+        "Show the helper functions",
+    ]
+    assert [cell["source"] for cell in made[1:4:2]] == ["a = 1\n\n\nb = 2", "c = 3\n\n\ncheck()"]
+    assert [len(cell["outputs"]) for cell in made] == [1, 0, 1, 0, 1, 0]

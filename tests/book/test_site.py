@@ -91,7 +91,11 @@ def test_the_error_index_lists_its_parts_alone_and_folds_say_what_they_hold(soup
         for soup in soups.values()
         for tag in soup.select(".hide > summary")
     ]
-    assert {("Show the code", "Hide the code"), ("显示代码", "隐藏代码")} <= set(folds)
+    kinds = ["check", "code of the figure", "helper functions"]
+    named = {(f"Show the {kind}", f"Hide the {kind}") for kind in kinds}
+    named |= {("显示检查代码", "隐藏检查代码"), ("显示辅助函数", "隐藏辅助函数")}
+    assert named <= set(folds)
+    assert not {"Show the code", "显示代码"} & {show for show, _ in folds}
     assert not re.search("code cell|content", str(folds))
 
 
