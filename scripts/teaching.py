@@ -132,6 +132,8 @@ def slides(path: Path) -> nbformat.NotebookNode:
             deck.turn(cell)
             if long and outputs:
                 deck.turn(new_code_cell("", outputs=outputs, metadata=dict(cell.metadata)))
+        elif any("image/png" in out.get("data", {}) for out in cell.outputs):  # its code is folded
+            deck.turn(new_code_cell("", outputs=cell.outputs, metadata=dict(cell.metadata)))
     deck.turn()
     return new_notebook(cells=deck.cells)
 
