@@ -91,7 +91,7 @@ live.figure("clip", {
       return {left, cx, cy, inside, fit, unit: () => unit, place: ([a, b]) => [cx + a * unit, cy - b * unit]};
     };
     const many = plane(wide ? width - 2 * side - 48 : 24, side, say`Their rows`, 1, 1);
-    const three = plane(width - sides[1] - (wide ? 0 : 5), sides[1], say`Three means`, 0.05, wide ? 1.8 : 1.5);
+    const three = plane(width - sides[1] - (wide ? 0 : 5), sides[1], say`Three means`, 0.05, wide ? 1.8 : 1.25);
     const {left, cx, cy} = many;
     const within = (from, to, v) => Math.min(to, Math.max(from, v));
     drawn.append(make("svg:path", {d: `M${[-1.4, 1.4].map((t) => data.place(t, model(t))).join("L")}`, stroke: "var(--l-ink)", "stroke-width": 2}));
