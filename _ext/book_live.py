@@ -38,8 +38,11 @@ from sphinx.util import logging
 SCRIPTS = Path(__file__).with_name("live")
 COMMON = "live"  # what figures share
 SHARED = {  # what some share
+    "curve": {"batch", "td"},
     "handle": {"clip", "conflict", "devices", "divisor", "field"},
     "pixels": {"digits", "influence"},
+    "states": {"divergence"},
+    "walk": {"td"},
 }
 WIDE = {"clip"}  # what takes the margin of a wide screen as well
 FIGURES = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {COMMON, *SHARED})

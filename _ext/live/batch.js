@@ -39,7 +39,7 @@ function draws(size, again, seed) {
   return Array.from({length: MEANS}, () => mean(batch(draw, size, again)));
 }
 
-/* The distances at sizes that are drawn as a curve, for the draws seen last. */
+/* The distances at the sizes that are marked on a curve, for the draws seen last. */
 const SIZES = [1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64];
 let [drawn, curve] = ["", []];
 function distances(again, seed) {
@@ -91,17 +91,12 @@ live.figure("batch", {
     /* The distance at each size: drag along the curve. */
     const px = (size) => left + (right - left) * Math.log2(size) / 6;
     const py = (v) => floor - (floor - top) * v / 1.5;
-    for (const v of [0, 0.5, 1, 1.5]) {
-      svg.append(make("svg:line", {x1: left, x2: right, y1: py(v), y2: py(v), class: v ? "live-grid" : "live-zero"}));
-      word(left - 8, py(v) + 5, `${v}`, {class: "live-small", "text-anchor": "end"});
-    }
-    for (const size of [1, 4, 16, 64]) word(px(size), floor + 20, `${size}`, {class: "live-small", "text-anchor": "middle"});
+    const show = live.curve(svg, "var(--l-orange)", {
+      left, right, floor, across: [1, 4, 16, 64], up: [0, 0.5, 1, 1.5], px, py,
+      moved: (x) => figure.set({size: 2 ** (6 * (x - left) / (right - left))}),
+    });
     word((left + right) / 2, floor + 35, "rows in a batch", {class: "live-small", "text-anchor": "middle"});
     word(left - 32, top - 14, "their distance", {fill: "var(--l-orange)"});
-    const line = make("svg:path", {fill: "none", stroke: "var(--l-orange)", "stroke-width": 2.5, class: "live-moves"});
-    const here = make("svg:g", {class: "live-handle", ...live.drag((x) => figure.set({size: 2 ** (6 * (x - left) / (right - left))}))},
-      make("svg:circle", {r: 22, class: "live-ring"}), make("svg:circle", {r: 8, class: "live-dot"}));
-    svg.append(line, here);
     const value = word(0, 0, "", {"text-anchor": "middle"});
 
     const size = live.slider({id: figure.id, set: ({size}) => figure.set({size: 2 ** size})}, "size", "rows in a batch", [0, 6, 0.5], 0); // as the curve, in doublings
@@ -124,8 +119,7 @@ live.figure("batch", {
       long.textContent = fixed(distance);
       const points = curve.map(([n, v]) => [n, n === state.size ? distance : v]);
       if (points.every(([n]) => n !== state.size)) points.push([state.size, distance]);
-      set(line, {d: `M${points.sort(([a], [b]) => a - b).map(([size, v]) => `${px(size)} ${py(v)}`).join("L")}`});
-      set(here, {transform: `translate(${px(state.size)} ${py(distance)})`});
+      show(points.sort(([a], [b]) => a - b), [state.size, distance]);
       const high = py(distance) < top + 20; // the name of the axis is above
       const x = Math.max(left + 16, Math.min(right - 12, px(state.size) + 8));
       const k = Math.max(1, points.findIndex(([n]) => px(n) > x - 18)); // the curve falls, so it is highest where the number begins

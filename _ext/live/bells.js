@@ -78,9 +78,9 @@ live.figure("bells", {
       make("svg:line", {y1: top - 6, y2: floor, stroke: "var(--l-ink)", "stroke-width": 2}),
       make("svg:rect", {x: -6, y: floor - 42, width: 12, height: 30, rx: 6, class: "live-dot"}));
     svg.append(grip);
-    word(px(-0.75), py(0.36), "without you", {fill: inks[0], "text-anchor": "end"});
-    const named = word(0, py(0.36), "with you", {fill: inks[1]});
-    word(left, floor + 57, "left of the line: guess \u201cwithout\u201d", {fill: inks[0]});
+    word(px(-0.75), top - 12, "without you", {fill: inks[0], "text-anchor": "end"}); // above the line and the bells
+    const named = word(0, top - 12, "with you", {fill: inks[1]});
+    word(left, floor + 57, `left${width < 330 ? "" : " of the line"}: guess \u201cwithout\u201d`, {fill: inks[0]});
     word(width - left, floor + 57, "right: guess \u201cwith\u201d", {"text-anchor": "end", fill: inks[1]});
     const gap = make("svg:path", {stroke: "var(--l-ink)", fill: "none", "stroke-width": 1.5});
     svg.append(gap);
@@ -101,8 +101,7 @@ live.figure("bells", {
       set(areas[0], {d: close(REACH[0], line, 0)});
       set(areas[1], {d: close(line, REACH[1], mu)});
       [0, mu].forEach((middle, k) => set(lines[k], {d: `M${curve(middle, ...REACH)}`}));
-      const beside = px(mu + 0.75);
-      set(named, {x: Math.abs(px(line) - beside - 30) < 40 ? px(line) + 10 : beside}); // not on the line
+      set(named, {x: px(mu + 0.75)});
       set(grip, {transform: `translate(${px(line)} 0)`});
       set(gap, {d: `M${px(0)} 20v8M${px(mu)} 20v8M${px(0)} 24H${px(mu)}`});
       set(shift, {x: px(mu / 2)});

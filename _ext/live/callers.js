@@ -10,7 +10,7 @@ const CODE = ["\u00a0\u00a0\u00a0\u00a0return ", "width", " * (", "width", " + 5
 const PARTS = [[1, 3], [3, 4], [1, 2, 3, 4, 5]]; // what of the code is a row's
 
 live.figure("callers", {
-  start: {by: 1, step: 4, width: 2},
+  start: {by: 1, step: 2, width: 2},
   limits: {by: [0, 3, 1], step: [0, 4, 1], width: [1, 9, 1]},
 
   compute({by, step, width}) {

@@ -11,8 +11,8 @@ const KEYS = [ // name, colour, width and dashes of the three means, and below e
 const shorten = (row, bound) => row.map((v) => v * Math.min(1, bound / Math.hypot(...row)));
 const average = (rows) => [0, 1].map((k) => rows.reduce((sum, row) => sum + row[k], 0) / rows.length);
 
-/* A grid from -x to x and from -y to y, `low` if title and label share a line; `number(k)` lets 1 stand for k. */
-function axes(parent, {left, top, right, bottom, x, y, title, xlabel, ylabel, low}) {
+/* A grid from -x to x and from -y to y, `low` if title and label share a line, `beside` if the other label and its numbers do; `number(k)` lets 1 stand for k. */
+function axes(parent, {left, top, right, bottom, x, y, title, xlabel, ylabel, low, beside}) {
   const [cx, cy, ux, uy] = [(left + right) / 2, (top + bottom) / 2, (right - left) / 2 / x, (bottom - top) / 2 / y];
   const [px, py] = [(v) => cx + v * ux, (v) => cy - v * uy]; // where a number lies
   const word = (x, y, text, anchor, kind = "live-small") => make("svg:text", {x, y, "text-anchor": anchor, class: kind}, text);
@@ -27,7 +27,7 @@ function axes(parent, {left, top, right, bottom, x, y, title, xlabel, ylabel, lo
   };
   number(1);
   parent.append(word(left - (low ? 4 : 20), top - (low ? 9 : 32), title, "start", "live-title"),
-    word(low ? right - 4 : cx, bottom + (low ? 15 : 31), xlabel, "middle"), word(left - 20, top - 9, ylabel, "start"));
+    word(beside ? right - 4 : cx, bottom + (beside ? 15 : 31), xlabel, "middle"), word(left - 20, top - 9, ylabel, "start"));
   return {cx, cy, number, place: (v, w) => [px(v), py(w)], back: (u, v) => [(u - cx) / ux, (cy - v) / uy]};
 }
 
@@ -64,18 +64,19 @@ live.figure("clip", {
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const side = wide ? 0.285 * width : 0.5 * width - 32; // of the square with the rows, and of that with the means
-    const [top, bottom] = wide ? [50, 50 + side] : [207, 207 + side];
+    const sides = wide ? [0.285 * width, 0.285 * width] : [0.56 * width - 30, 0.44 * width - 31]; // of the squares with the rows and with the means
+    const [top, side] = [wide ? 50 : 176, sides[0]];
+    const bottom = top + side;
     const svg = make("svg:svg", {width, height: bottom + 38, role: "group", "aria-label": say`Points to move, and their rows`});
     const drawn = svg.appendChild(make("svg:g", {"aria-hidden": "true"}));
     const data = axes(drawn, {
-      left: 34, top: wide ? top : 24, right: wide ? width - 2 * side - 96 : width - 12, bottom: wide ? bottom : 140,
-      x: 1.4, y: 2.3, title: say`Points to drag`, xlabel: "t", ylabel: "y", low: !wide,
+      left: 34, top: wide ? top : 24, right: wide ? width - 2 * side - 96 : width - 12, bottom: wide ? bottom : 129,
+      x: 1.4, y: 2.3, title: say`Points to drag`, xlabel: "t", ylabel: "y", low: !wide, beside: !wide,
     });
     /* A square with arrows. Its scale leaves room to move, and grows at once, in a drag too, if an arrow would leave. */
-    const plane = (left, title, least, room) => {
+    const plane = (left, side, title, least, room) => {
       const [xlabel, ylabel] = ["\u03b8\u2081", "\u03b8\u2082"];
-      const {cx, cy, number} = axes(drawn, {left, top, right: left + side, bottom, x: 2.8, y: 2.8, title, xlabel, ylabel});
+      const {cx, cy, number} = axes(drawn, {left, top, right: left + side, bottom: top + side, x: 2.8, y: 2.8, title, xlabel, ylabel, low: !wide});
       const circle = make("svg:circle", {cx, cy, fill: "none", stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "2 3", class: "live-moves"});
       const inside = make("svg:g", {"clip-path": `url(#${figure.id}-${left})`}, circle);
       drawn.append(make("svg:clipPath", {id: `${figure.id}-${left}`}, make("svg:rect", {x: left, y: top, width: side, height: side})), inside);
@@ -89,8 +90,8 @@ live.figure("clip", {
       };
       return {left, cx, cy, inside, fit, unit: () => unit, place: ([a, b]) => [cx + a * unit, cy - b * unit]};
     };
-    const many = plane(wide ? width - 2 * side - 48 : 26, say`Their rows`, 1, 1);
-    const three = plane(width - side, say`Three means`, 0.05, 1.8);
+    const many = plane(wide ? width - 2 * side - 48 : 24, side, say`Their rows`, 1, 1);
+    const three = plane(width - sides[1] - (wide ? 0 : 5), sides[1], say`Three means`, 0.05, wide ? 1.8 : 1.25);
     const {left, cx, cy} = many;
     const within = (from, to, v) => Math.min(to, Math.max(from, v));
     drawn.append(make("svg:path", {d: `M${[-1.4, 1.4].map((t) => data.place(t, model(t))).join("L")}`, stroke: "var(--l-ink)", "stroke-width": 2}));
@@ -99,7 +100,7 @@ live.figure("clip", {
     const points = figure.state.t.map((_, i) => {
       const error = drawn.appendChild(make("svg:path", {stroke: "var(--l-grey)", "stroke-dasharray": "4 3", class: "live-moves"}));
       const [row, clipped] = [1, 3].map((k) => arrow(many, KEYS[k]));
-      const name = many.inside.appendChild(make("svg:text", {"text-anchor": "middle"}, `${i + 1}`));
+      const name = many.inside.appendChild(make("svg:text", {"text-anchor": "middle", class: "live-name", style: "font-weight: inherit"}, `${i + 1}`));
       const put = (t, y) => figure.set({chosen: i, t: figure.state.t.with(i, t), y: figure.state.y.with(i, y)});
       const dot = live.handle(svg, `point ${i + 1}`, say`Point ${i + 1}`, {
         moved: (u, v) => put(...data.back(u, v)),

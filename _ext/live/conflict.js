@@ -36,10 +36,10 @@ live.figure("conflict", {
   found: ({angle, surgery}, {gains}) => (angle === FIRST && gains.every((gain) => fate(gain) !== "harmed") ? (surgery ? "gradient surgery" : "a longer row 2") : ""),
 
   build(figure, picture, width, controls) {
-    const scale = Math.min((width - 24) / (2 * LONGEST), 232);
+    const scale = Math.min((width - 46) / (2 * LONGEST), 232);
     const [cx, cy] = [width / 2, 18 + LONGEST * scale];
     const at = ([x, y]) => [cx + scale * x, cy - scale * y];
-    const svg = make("svg:svg", {width, height: cy + 66, role: "group", "aria-label": "The rows of two samples as arrows, and their mean; what a step on the mean does to both is said below."});
+    const svg = make("svg:svg", {width, height: cy + 88, role: "group", "aria-label": "The rows of two samples as arrows, and their mean; what a step on the mean does to both is said below."});
     const word = (x, y, text, attributes = {}) => {
       const made = make("svg:text", {x, y, class: "live-name", ...attributes}, text);
       svg.append(made);
@@ -51,7 +51,7 @@ live.figure("conflict", {
     const far = `M${at([-LONGEST, 0]).join(" ")}A${LONGEST * scale} ${LONGEST * scale} 0 0 1 ${at(corner).join(" ")}V${cy}Z`;
     const places = [far, arc(-1, 0.5, 0)].map((d) => make("svg:path", {d, class: "live-minus", "fill-opacity": 0.25}));
     svg.append(...places, make("svg:path", {d: `${arc(-LONGEST, LONGEST, LONGEST)}Z`, fill: "none", class: "live-zero"}));
-    const names = [-1.1, -0.5].map((x, k) => word(...at([x, 0]), `harms ${k + 1}`, {dy: 40, "text-anchor": "middle", fill: "var(--l-orange)"}));
+    const names = [-1.1, -0.5].map((x, k) => word(...at([x, 0]), `harms ${k + 1}`, {dy: 60, "text-anchor": "middle", fill: "var(--l-orange)"}));
 
     const upright = [0, 1].map(() => make("svg:path", {stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "5 5", class: "live-moves"}));
     svg.append(...upright);
@@ -71,11 +71,11 @@ live.figure("conflict", {
       svg.append(group);
       return {group, move: live.arrow(group, {stroke: "currentColor", "stroke-width": 3.5})};
     });
-    const said = [word(cx + 6, cy + 19, ""), word(cx - 6, cy + 19, "", {"text-anchor": "end"})];
-    svg.append(make("svg:path", {d: `M${cx - LONGEST * scale} ${cy + 57}h20`, stroke: "var(--l-blue)", "stroke-width": 5}));
-    const key = word(cx - LONGEST * scale + 26, cy + 62, "", {fill: "var(--l-blue)"});
-    svg.append(make("svg:path", {d: `M${cx + 6} ${cy + 57}h24`, stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "5 5"}));
-    word(cx + 36, cy + 62, "right angle to a row", {class: "live-small"});
+    const said = [word(cx + 6, cy + 38, ""), word(cx - 6, cy + 38, "", {"text-anchor": "end"})];
+    svg.append(make("svg:path", {d: `M${cx - LONGEST * scale} ${cy + 77}h20`, stroke: "var(--l-blue)", "stroke-width": 5}));
+    const key = word(cx - LONGEST * scale + 26, cy + 82, "", {fill: "var(--l-blue)"});
+    svg.append(make("svg:path", {d: `M${cx + 6} ${cy + 77}h24`, stroke: "var(--l-muted)", "stroke-width": 1.5, "stroke-dasharray": "5 5"}));
+    word(cx + 36, cy + 82, "right angle to a row", {class: "live-small"});
 
     const sliders = [
       live.slider(figure, "second", "length of row 2", [0.2, LONGEST, 0.05], 2),

@@ -2,37 +2,17 @@
 "use strict";
 {
 const {make, set, fixed} = live;
-const [LOW, HIGH] = [0.1, 1e6]; // where the axis begins and ends
-
-/* Two values that change together: a step turns v into v - alpha (A v - b). Each reward is 1.
-   Of Baird's seven states six have the same value. */
-const PROBLEMS = [
-  {name: "1\u21921", start: [1, 0], A: (g) => [[1 - g, 0], [0, 1 - g]], b: [1, 0]},
-  {name: "1\u21922", start: [1, 0], A: (g) => [[1 - 2 * g, 0], [0, 1 - 2 * g]], b: [1, 0]},
-  {name: "1\u21922\u2192end", start: [1, 2], A: (g) => [[2.5 - g, 0], [0, 2.5 - g]], b: [1.5, 3]},
-  {name: "Baird\u2019s", start: [3, 12], A: (g) => [[10 / 7, (2 - 12 * g) / 7], [12 / 7, (5 - 17 * g) / 7]], b: [12 / 7, 17 / 7]},
-];
-
-/* The largest value before each step and after the last; it ends where it leaves the axis. */
-function run({start, b}, A, alpha, steps) {
-  let v = start;
-  const curve = [Math.max(...v)];
-  while (curve.length <= steps && curve.at(-1) <= HIGH) {
-    v = v.map((old, i) => old - alpha * (A[i][0] * v[0] + A[i][1] * v[1] - b[i]));
-    curve.push(Math.max(...v.map(Math.abs)));
-  }
-  return curve;
-}
-
-/* The spectral radius of I - alpha A, from its trace and determinant. */
-function radius(A, alpha) {
-  const [[p, q], [r, s]] = A.map((row, i) => row.map((a, j) => (i === j ? 1 : 0) - alpha * a));
-  const [half, determinant] = [(p + s) / 2, p * s - q * r];
-  const under = ((p - s) / 2) ** 2 + q * r;
-  return under < 0 ? Math.sqrt(determinant) : Math.abs(half) + Math.sqrt(under);
-}
-
+const {PROBLEMS, LOW, HIGH, run, radius, settled} = live.states;
 const written = (v) => (v < 1000 ? fixed(v, 1) : Math.round(v).toLocaleString("en"));
+/* Whether a line, drawn from left to right, passes through a box. */
+const crosses = (line, left, top, right, bottom) => line.slice(1).some(([x1, y1], i) => {
+  const [x0, y0] = line[i];
+  if (x1 < left || x0 > right) return false;
+  const ends = [Math.max(x0, left), Math.min(x1, right)].map((x) => (x1 > x0 ? y0 + (y1 - y0) * (x - x0) / (x1 - x0) : y1));
+  return Math.min(...ends) < bottom && Math.max(...ends) > top;
+});
+
+const short = (v) => written(v).replace(/\.0$/, "");
 
 live.figure("divergence", {
   start: {use: 1, alpha: 0.1, gamma: 0.99, steps: 50},
@@ -41,8 +21,10 @@ live.figure("divergence", {
   compute({use, alpha, gamma, steps}) {
     const A = PROBLEMS[use].A(gamma);
     const sizes = [alpha, alpha / 10];
+    const curves = sizes.map((size) => run(PROBLEMS[use], A, size, steps));
     return {
-      curves: sizes.map((size) => run(PROBLEMS[use], A, size, steps)),
+      curves,
+      rest: sizes.map((size, i) => settled(PROBLEMS[use], A, size, curves[i])),
       radii: sizes.map((size) => radius(A, size)),
       bound: 1 / (1 - gamma),
     };
@@ -61,7 +43,7 @@ live.figure("divergence", {
 
   build(figure, picture, width, controls) {
     const [left, top, floor, height] = [40, 28, ...(width < 560 ? [234, 256] : [248, 270])];
-    const right = width - 88; // the names stand at the ends of their lines
+    const right = width - 104; // the names stand at the ends of their lines
     let [low, high] = [LOW, HIGH]; // powers of ten between which what is drawn lies
     const up = (v) => floor - (floor - top) * Math.log(Math.min(high, Math.max(v, low)) / low) / Math.log(high / low);
     const power = (round, v) => 10 ** round(Math.log10(v));
@@ -82,7 +64,7 @@ live.figure("divergence", {
     });
     word(0, 12, "largest value");
     const beyond = svg.appendChild(make("svg:rect", {x: left, y: top, width: right - left, class: "live-minus", "fill-opacity": 0.1}));
-    const none = word(left + 8, top + 16, "no true value here");
+    const none = word(0, 0, "no true value here", {"pointer-events": "none"});
     word(left, floor + 18, "0");
     const end = word(right, floor + 18, "", {"text-anchor": "end"});
     const lifted = (y) => low * (high / low) ** ((floor - y) / (floor - top));
@@ -92,8 +74,10 @@ live.figure("divergence", {
       make("svg:circle", {cx: right, r: 6, class: "live-dot"}));
     const colours = ["var(--l-blue)", "var(--l-orange)"];
     const paths = colours.map((stroke, i) => make("svg:path", {fill: "none", stroke, "stroke-width": 3 - i, "stroke-linejoin": "round"}));
-    svg.append(bound, ...paths);
-    const names = ["var(--l-ink)", ...colours].map((fill) => word(0, 0, "", {class: "live-name", fill, "pointer-events": "none"}));
+    const tips = colours.map((fill) => make("svg:path", {d: "M0 -6L11 0L0 6Z", fill}));
+    svg.append(bound, ...paths, ...tips);
+    const [names, notes] = ["live-name", "live-small live-name"].map((kind) => (
+      ["var(--l-ink)", ...colours].map((fill) => word(0, 0, "", {class: kind, style: `fill: ${fill}`, "pointer-events": "none"}))));
 
     const choice = live.choice(figure, "use", "states", PROBLEMS.map(({name}) => name));
     const sliders = [
@@ -116,9 +100,10 @@ live.figure("divergence", {
         show(yes);
       });
       const longest = Math.max(...values.curves.map((curve) => curve.length)); // a curve ends where it leaves the drawing
-      const last = Math.min(state.steps, Math.ceil(1.15 * longest));
-      const ends = [[right, up(values.bound), `bound ${written(values.bound).replace(/\.0$/, "")}`]];
-      paths.forEach((path, i) => {
+      const last = Math.min(state.steps, longest - 1);
+      const most = state.gamma === figure.limits.gamma[1];
+      const ends = [[right, up(values.bound), `bound ${short(values.bound)}`, most ? "its highest" : state.gamma ? "" : "its lowest"]];
+      const lines = paths.map((path, i) => {
         const curve = values.curves[i];
         const each = Math.ceil(curve.length / 600); // as many points as can be seen
         const points = curve.map((v, n) => [n, v]).filter(([n]) => n % each === 0 || n === curve.length - 1);
@@ -126,23 +111,37 @@ live.figure("divergence", {
         if (beyond > HIGH) points[points.length - 1] = [before + (n - before) * Math.log(HIGH / v) / Math.log(beyond / v), HIGH];
         const drawn = points.map(([n, v]) => [left + (right - left) * n / last, up(v)]);
         set(path, {d: `M${drawn.map((point) => point.join(" ")).join("L")}`});
-        ends.push([...drawn.at(-1), `\u03b1 = ${fixed(state.alpha / 10 ** i, 2 + i)}`]);
+        const [[x0, y0], [x1, y1]] = drawn.slice(-2);
+        set(tips[i], {visibility: beyond > HIGH ? "visible" : "hidden", transform: `translate(${x1} ${y1}) rotate(${Math.atan2(y1 - y0, x1 - x0) * 180 / Math.PI})`});
+        const verdict = beyond > HIGH ? "grows" : values.rest[i] === null ? "" : `settles at ${fixed(values.rest[i], values.rest[i] < 10 ? 2 : 0)}`;
+        ends.push([x1, y1, `\u03b1 = ${fixed(state.alpha / 10 ** i, 2 + i)}`, verdict]);
+        return drawn;
       });
-      const placed = [];
       const order = [0, 1, 2].sort((a, b) => ends[a][1] - ends[b][1]);
-      for (const k of order) { // each below what is there
-        const x = ends[k][0] + (ends[k][0] < right - 12 ? 6 : 11); // clear of the handle
-        let y = Math.max(top + 4, ends[k][1] + 4);
-        for (const [u, v] of placed) if (Math.abs(x - u) < 90 && y < v + 19) y = v + 19;
-        placed.push([x, y]);
-        names[k].textContent = ends[k][2];
-        set(names[k], {x});
+      const placed = [];
+      for (const k of order) { // each below what is there, and on no edge
+        const [end, y, , note] = ends[k];
+        const inside = end < right - 76;
+        placed.push({k, x: inside ? end + 8 : right + 11, y: Math.max(top + (inside ? 18 : 4), y + 4), high: note ? 35 : 19});
       }
-      const over = Math.max(0, ...placed.map(([, y]) => y - floor - 4)); // what would leave the drawing is lifted, with its neighbours
-      order.forEach((k, i) => set(names[k], {y: placed[i][1] - (placed[i][1] > floor - 40 ? over : 0)}));
+      const near = (a, b) => a !== b && Math.abs(a.x - b.x) < 96;
+      placed.forEach((one, i) => placed.slice(0, i).filter((other) => near(one, other)).forEach(({y, high}) => (one.y = Math.max(one.y, y + high))));
+      placed.reverse().forEach((one, i) => { // and what would leave the drawing is lifted, with its neighbours
+        one.y = Math.min(floor + 23 - one.high, one.y, ...placed.slice(0, i).filter((other) => near(one, other)).map(({y}) => y - one.high));
+      });
+      for (const {k, x, y} of placed) {
+        [names, notes].forEach((all, i) => (set(all[k], {x, y: y + 16 * i}).textContent = ends[k][2 + i]));
+      }
+      const wide = none.getComputedTextLength();
+      const free = (x, y) => lines.every((line) => !crosses(line, x - 6, y - 16, x + wide + 6, y + 8))
+        && placed.every((one) => x > one.x + 76 || x + wide < one.x - 4 || y < one.y - 16 || y > one.y + one.high);
+      const [from, lowest] = [left + 8, up(values.bound) - 9]; // the first place that is free
+      const spots = [];
+      for (let y = top + 18; y <= lowest; y += 12) for (let x = from; x + wide < right - 4; x += 12) spots.push([x, y]);
+      const spot = spots.find(([x, y]) => free(x, y));
+      set(none, spot ? {x: spot[0], y: spot[1], visibility: "visible"} : {visibility: "hidden"});
       set(bound, {transform: `translate(0 ${up(values.bound)})`});
       set(beyond, {height: up(values.bound) - top});
-      set(none, {visibility: up(values.bound) > top + 22 ? "visible" : "hidden"});
       end.textContent = `${last} steps`;
     };
   },

@@ -2,71 +2,55 @@
 "use strict";
 {
 const {make, set, fixed} = live;
-const STATES = ["A", "B", "C", "D", "E"];
-const [MOST, SHOWN] = [3000, 3];
+const {STATES, MOST, transitions, after, learn, off} = live.walk;
+const [EARLY, LATE] = [106, 2656]; // the moves of 10 and of 310 episodes of walk 1
 const [FALLS, RISES] = ["var(--l-falls)", "var(--l-rises)"]; // the value of a state, by minus the row
-const BEST = {106: 0.25, 2656: 0.05}; // of the slider's step sizes, after 10 and 310 episodes of walk 1
-
-/* The moves of a walk, from whole numbers only, so that each machine walks alike. */
-function transitions(walk) {
-  let [x, from] = [walk, 2];
-  const draw = () => (x = (16807 * x) % 2147483647);
-  for (let n = 0; n < 10; n++) draw();
-  return Array.from({length: MOST}, () => {
-    const to = from + (draw() > 1073741823 ? 1 : -1);
-    const move = {from, to, ends: !(to in STATES), reward: Number(to === 5)};
-    from = move.ends ? 2 : to;
-    return move;
-  });
-}
-
-/* How many moves until some more of a kind have been made. */
-function after({walk, moves}, kind, more = 1) {
-  return transitions(walk).flatMap((move, n) => (n >= moves && kind(move) ? [n + 1] : []))[more - 1] ?? MOST;
-}
+const SIZES = Array.from({length: 21}, (_, k) => k / 20); // the slider's step sizes
 
 const named = ({from, to, ends}) => (ends ? say`${STATES[from]}, out` : say`${STATES[from]} to ${STATES[to]}`);
 
 live.figure("td", {
-  start: {alpha: 0.1, moves: 106, walk: 1},
+  start: {alpha: 0.1, moves: EARLY, walk: 1},
   limits: {alpha: [0, 1], moves: [0, MOST, 1], walk: [1, 999, 1]},
 
   compute({alpha, moves, walk}) {
-    let [theta, old] = [STATES.map(() => 0.5), STATES.map(() => 0.5)];
-    const done = transitions(walk).slice(0, moves).map((move) => {
-      old = theta;
-      const error = move.reward + (move.ends ? 0 : theta[move.to]) - theta[move.from];
-      const row = theta.map((_, i) => (i === move.from ? -error : 0));
-      theta = theta.map((v, i) => v - alpha * row[i]);
-      return {...move, row};
+    const all = transitions(walk).slice(0, moves);
+    const [theta, ...before] = [0, 1, 2, 3].map((back) => learn(all.slice(0, Math.max(0, moves - back)), alpha));
+    const rows = all.slice(-3).reverse().map((move, k) => {
+      const error = move.reward + (move.ends ? 0 : before[k][move.to]) - before[k][move.from];
+      return {...move, row: STATES.map((_, i) => (i === move.from ? -error : 0))};
     });
-    const squares = theta.map((v, i) => (v - (i + 1) / 6) ** 2);
-    const error = Math.sqrt(squares.reduce((sum, e) => sum + e, 0) / 5);
-    return {theta, old, rows: done.slice(-SHOWN).reverse(), ended: done.filter(({ends}) => ends).length, error};
+    const errors = SIZES.map((size) => [size, off(learn(all, size))]);
+    return {theta, old: before[0], rows, ended: all.filter(({ends}) => ends).length, error: off(theta), errors};
   },
 
   describe({moves}, {rows, old, ended, error}) {
-    const off = say`Root mean square error ${fixed(error, 3)}.`;
-    if (!moves) return say`No move yet: all values are 0.5. ${off}`;
+    const wrong = say`Root mean square error ${fixed(error, 3)}.`;
+    if (!moves) return say`No move yet: all values are 0.5. ${wrong}`;
     const {from, to, row, ends, reward} = rows[0];
     const has = row[from]
       ? say`: the row has ${fixed(row[from])} at ${STATES[from]}`
       : say`, no surprise: ${reward} + ${fixed(ends ? 0 : old[to])} − ${fixed(old[from])}`;
     const change = say`Move ${moves}, ${named(rows[0])}${has}.`;
     const now = ends ? say`Episode ${ended} ends.` : say`Episode ${ended + 1}.`;
-    return say`${change} ${now} ${off}`;
+    return say`${change} ${now} ${wrong}`;
   },
 
-  found: ({alpha, moves, walk}, {ended}) => (walk === 1 && alpha === BEST[moves] ? say`${alpha} after ${ended} episodes` : ""),
+  found({alpha, moves, walk}, {ended, errors}) {
+    const [best] = errors.reduce((a, b) => (b[1] < a[1] ? b : a));
+    const shown = moves === LATE || (moves === EARLY && alpha === best);
+    return walk === 1 && shown ? say`${best} after ${ended} episodes` : "";
+  },
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;
-    const [label, top, floor] = wide ? [96, 34, 174] : [58, 34, 150];
+    const [label, top, floor, low] = wide ? [96, 34, 174, 76] : [58, 28, 118, 52];
     const gap = (width - label - 6) / 7;
     const column = (i) => label + gap * (i + 1.5);
     const [chain, header, table0] = [floor + 28, floor + 61, floor + 84];
+    const plot = table0 + 62;
     const up = (v) => floor - (floor - top) * v;
-    const svg = make("svg:svg", {width, height: table0 - 10 + 23 * SHOWN, role: "img", "aria-label": say`The states, their learned and true values, and the latest rows; the last move is said below.`});
+    const svg = make("svg:svg", {width, height: plot + low + 24, role: "img", "aria-label": say`The states, their learned and true values, the latest rows, and the error at each step size; the last move is said below.`});
     const put = (kind, attributes, ...children) => {
       const made = make(`svg:${kind}`, attributes, ...children);
       svg.append(made);
@@ -107,13 +91,20 @@ live.figure("td", {
       put("rect", {x, y: header - 7, width: 14, height: 14, rx: 2, fill, "fill-opacity": 0.75});
       word(x + 20, header + 5, text, {"text-anchor": "start", class: "live-small"});
     });
-    const table = Array.from({length: SHOWN}, (_, k) => {
+    const table = Array.from({length: 2}, (_, k) => {
       const y = table0 + 23 * k;
       const cells = STATES.map((_, i) => {
         const cell = put("rect", {x: column(i) - gap / 2 + 1, y: y - 11, width: gap - 2, height: 21, rx: 3, stroke: "#88888855"});
         return {cell, text: word(column(i), y + 5, "")};
       });
       return {name: aside(y + 5, "", ""), cells};
+    });
+    word(0, plot - 12, say`root mean square error, for each step size α`, {"text-anchor": "start", class: "live-small"});
+    const along = width - 14 - label;
+    const curve = live.curve(svg, "var(--l-blue)", {
+      left: label, right: width - 14, floor: plot + low, across: [0, 0.25, 0.5, 0.75, 1], up: [0, 0.2, 0.4],
+      px: (v) => label + along * v, py: (v) => plot + low * (1 - v / 0.4),
+      moved: (x) => figure.set({alpha: Math.round(20 * (x - label) / along) / 20}),
     });
     const alpha = live.slider(figure, "alpha", say`step size α`, [0, 1, 0.05], 2);
     const ends = [[1, say`1 episode`], [10, say`10 episodes`], [100, say`100 episodes`]].map(([n, name]) => (
@@ -124,7 +115,8 @@ live.figure("td", {
     picture.append(svg);
     controls.append(live.sliders(alpha), ...(wide ? [live.row(...moves, ...more)] : [live.row(...moves), live.row(...more)]), live.reset(figure));
 
-    return (state, {theta, old, rows}) => {
+    return (state, {theta, old, rows, error, errors}) => {
+      curve(errors, [state.alpha, error]);
       [alpha, steps].forEach((control) => control.update(state));
       dots.forEach(({trail, dot}, i) => {
         set(dot, {cy: up(theta[i])});
