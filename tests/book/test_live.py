@@ -599,23 +599,25 @@ def devices_in_python(x, y, by):
     right = sum(clip(row, 5) for row in rows)
     if by == 0:
         used = [np.stack([clip(row, 5) for row in part]) for part in parts]
-        sent = [part.sum(0) for part in used]
+        sent, cut = [part.sum(0) for part in used], rows
         result = sum(sent)
     if by == 1:  # as under DDP, whose .grad is clipped
         used, sent = parts, [part.sum(0) for part in parts]
-        result = clip(sum(sent), 5)
+        result, cut = clip(sum(sent), 5), [*rows, sum(sent)]
     if by == 2:  # a psum for each place, as chapter 13 writes it; every device clips its copy
         sent = [sum(part[place] for part in parts) for place in (0, 1)]
         used = [np.stack([clip(row, 5) for row in sent]) for _ in parts]
-        result = np.concatenate(used).sum(0)
-    same = np.linalg.norm(result - right) < 0.005
+        result, cut = np.concatenate(used).sum(0), [*rows, *sent]
+    gap = np.linalg.norm(result - right)
     return {
         "rows": rows,
         "used": used,
         "sent": sent,
         "right": right,
         "result": result,
-        "same": same,
+        "gap": gap,
+        "same": gap < 0.005,
+        "whole": all(np.linalg.norm(row) <= 5 for row in cut),  # nothing is clipped
     }
 
 
@@ -625,7 +627,11 @@ def test_the_devices_begin_with_what_chapter_13_prints(opened):
     (printed,) = (out for out in outputs if out.startswith("[24. 10.]"))
     numbers = np.array(re.findall(r"-?[\d.]+", printed.split("\n")[1]), float).reshape(2, 2)
     page = opened("devices")
-    (found,) = values(page, "devices", {})
+    assert said(page) == (
+        "Each device sends one sum of clipped rows, (4, 6) and (1, −2). "
+        "The result is (5, 4), the clipped sum of the batch."
+    )
+    (found,) = values(page, "devices", {"by": 2})
     assert_close(np.round([found["result"], found["right"]], 1), numbers, 1e-9)
     assert said(page) == (
         "What is sent are sums over the devices, one for each place: (3, 9) and (9, −4). "
@@ -633,7 +639,39 @@ def test_the_devices_begin_with_what_chapter_13_prints(opened):
     )
 
 
-def test_a_wrong_program_of_the_devices_may_agree_by_chance(opened):
+CHAIN = """() => [...document.querySelectorAll("#live-devices g[pointer-events=none] > path")]
+  .filter((one) => one.getAttribute("stroke") === "none")
+  .map((one) => one.getAttribute("d").match(/[\\d.]+/g).slice(0, 2).map(Number))"""
+
+
+def test_the_chain_of_the_devices_ends_at_the_result_and_in_the_ring_if_it_is_right(opened):
+    """Compare the drawn arrows, head to tail, with the values, and the ring with the sum."""
+    page, rng = opened("devices"), np.random.default_rng(2)
+    for by in (0, 1, 2):
+        for _ in range(10):
+            (found,) = values(page, "devices", {**devices_state(rng), "by": by})
+            tips = np.array(page.evaluate(CHAIN))[1:8:2]  # of a device, of the chain, in turn
+            dot, ring, origin = (
+                np.array(page.evaluate(CENTRE, one))
+                for one in ("circle[r='5.5']", "circle[r='10']", "circle[r='3']")
+            )
+            wanted = np.concatenate(found["used"]).cumsum(0)
+            scale = np.linalg.norm(tips[0] - origin) / np.linalg.norm(wanted[0])
+            drawn = lambda v: origin + scale * np.array(v) * [1, -1]  # noqa: E731
+            assert_close(tips, drawn(wanted), 0.5)
+            assert_close(dot, drawn(found["result"]), 0.5)
+            assert_close(ring, drawn(found["right"]), 0.5)
+            missed = page.get_by_text("missed by")
+            assert missed.is_visible() == (not found["same"])
+            assert missed.text_content() == f"missed by {found['gap']:.1f}"
+
+
+CENTRE = """(one) => ["cx", "cy"].map((at) => Number(
+  document.querySelector(`#live-devices svg > g > ${one}, #live-devices svg > ${one}`)
+    .getAttribute(at)))"""
+
+
+def test_a_wrong_program_of_the_devices_may_agree(opened):
     """Check the answer: the first program is right for all rows, the others for some."""
     page, rng = opened("devices"), np.random.default_rng(1)
     states = [devices_state(rng) for _ in range(STATES)]
@@ -642,12 +680,32 @@ def test_a_wrong_program_of_the_devices_may_agree_by_chance(opened):
         assert all(same) if by == 0 else not all(same)
     short = {"x": [1, 0, -1, 1], "y": [0, 1, 1, 0], "by": 1}
     opposite = {"x": [3, 1, -3, -1], "y": [1, 1, -1, -1], "by": 2}
-    for given in (short, opposite):
+    balanced = {"x": [6, 1, -6, -1], "y": [0, 1, 0, -1], "by": 1}
+    ends = ("right: nothing is clipped.", "right: nothing is clipped.", "right, but by chance.")
+    for given, end in zip((short, opposite, balanced), ends, strict=True):
         assert values(page, "devices", given)[0]["same"]
-        assert said(page).endswith(", which is right, but by chance.")
+        assert said(page).endswith(f", which is {end}")
         assert page.locator(".live-found").text_content() == ""
     press(page, "radio", "clip first", "Space")
     assert said(page).endswith(", the clipped sum of the batch.")
+
+
+def test_where_nothing_is_clipped_shard_map_gives_twice_the_sum(opened):
+    """Check the answer on short rows: adding first is right there, and shard_map is not."""
+    page, rng = opened("devices"), np.random.default_rng(3)
+    for _ in range(20):
+        rows = {key: rng.uniform(-1, 1, 4).round(3) for key in "xy"}
+        first, added, mapped = values(page, "devices", *({**rows, "by": by} for by in (0, 1, 2)))
+        assert first["whole"] and added["whole"] and mapped["whole"]
+        assert first["same"] and added["same"] and not mapped["same"]
+        assert_close(np.array(mapped["result"]), 2 * np.array(first["right"]), EXACT)
+        assert ", twice (" in said(page)
+        assert page.locator(".live-found").text_content() == FOUND_BY_SHORT_ROWS
+    values(page, "devices", {"x": [6, 1, -3, 8], "y": [8, 2, 1, -6], "by": 2})
+    assert page.locator(".live-found").text_content() == ""
+
+
+FOUND_BY_SHORT_ROWS = "✓ Found: shard_map, twice the sum"
 
 
 @pytest.mark.parametrize("way", ["mouse", "touch"])
@@ -669,7 +727,7 @@ def test_a_row_of_a_device_is_dragged(opened, way):
             tools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
             page.wait_for_timeout(20)
         tools.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    assert state(page, "devices") == {"x": [6, 1, -3, 6], "y": [8, 2, 1, -3], "by": 2}
+    assert state(page, "devices") == {"x": [6, 1, -3, 6], "y": [8, 2, 1, -3], "by": 0}
     for key, wanted in (("ArrowLeft", [5.5, -3]), ("ArrowUp", [5.5, -2.5]), ("End", [5.5, 10])):
         press(page, "slider", "tip of row 3", key)
         assert [state(page, "devices")[k][3] for k in "xy"] == wanted
@@ -1480,7 +1538,7 @@ REACHED = {  # states that answer the question of a figure, and what is then sai
     "cost": ({"positions": 193}, "from the crossing on"),
     "digits": ({"scale": [1] * 8}, "the longest gradients decide"),
     "divergence": ({"steps": 5000}, "neither of these two"),
-    "devices": ({"by": 0}, "clip first"),
+    "devices": ({"by": 2, "x": [1, 1, 1, 1], "y": [0, 1, 0, 1]}, "shard_map, twice the sum"),
     "field": ({"ordered": 1}, "all in the lowest 33"),
     "divisor": ({"by": 2}, "not with this divisor"),
     "fisher": ({"p": 0.9}, "where p is the share of label 1"),
@@ -2402,7 +2460,7 @@ MORE = {  # states in which much is drawn
     "conflict": {"second": 1.2, "angle": 160, "map": 1},
     "cost": {"batch": 1},
     "fisher": {"p": 0.91, "y": [1, 0, 1, 0, 1, 0, 1, 0, 1, 0]},
-    "devices": {"by": 0},
+    "devices": {"by": 2},
     "field": {"ordered": 1, "chosen": 123},
     "influence": {"chosen": 4, "step": 0.2},
     "loop": {"at": 9, "clear": 0},
@@ -2626,7 +2684,7 @@ STOPS = {
     "callers": ["grad", "Back", "Step", "width", "Reset"],
     "conflict": ["tip", "second", "angle", "surgery", "map", "Reset"],
     "cost": ["positions", "inputs", "outputs", "batch", "Reset"],
-    "devices": ["row 0", "row 1", "row 2", "row 3", "shard_map", "Reset"],
+    "devices": ["row 0", "row 1", "row 2", "row 3", "clip first", "Reset"],
     "divergence": ["Play", "steps", "1→2", "alpha", "gamma", "Reset"],
     "divisor": ["first", "second", "own tokens", "credit1", "credit2", "Reset"],
     "field": ["ring", "ordered", "Reset"],
