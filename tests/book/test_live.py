@@ -657,10 +657,10 @@ def test_the_chain_of_the_devices_ends_at_the_result_and_in_the_ring_if_it_is_ri
             )
             wanted = np.concatenate(found["used"]).cumsum(0)
             scale = np.linalg.norm(tips[0] - origin) / np.linalg.norm(wanted[0])
-            drawn = lambda v: origin + scale * np.array(v) * [1, -1]  # noqa: E731
-            assert_close(tips, drawn(wanted), 0.5)
-            assert_close(dot, drawn(found["result"]), 0.5)
-            assert_close(ring, drawn(found["right"]), 0.5)
+            drawn = [(at - origin) / scale * [1, -1] for at in (tips, dot, ring)]
+            assert_close(drawn[0], wanted, 0.5 / scale)
+            assert_close(drawn[1], np.array(found["result"]), 0.5 / scale)
+            assert_close(drawn[2], np.array(found["right"]), 0.5 / scale)
             missed = page.get_by_text("missed by")
             assert missed.is_visible() == (not found["same"])
             assert missed.text_content() == f"missed by {found['gap']:.1f}"
@@ -696,8 +696,8 @@ def test_where_nothing_is_clipped_shard_map_gives_twice_the_sum(opened):
     for _ in range(20):
         rows = {key: rng.uniform(-1, 1, 4).round(3) for key in "xy"}
         first, added, mapped = values(page, "devices", *({**rows, "by": by} for by in (0, 1, 2)))
-        assert first["whole"] and added["whole"] and mapped["whole"]
-        assert first["same"] and added["same"] and not mapped["same"]
+        assert [one["whole"] for one in (first, added, mapped)] == [True] * 3
+        assert [one["same"] for one in (first, added, mapped)] == [True, True, False]
         assert_close(np.array(mapped["result"]), 2 * np.array(first["right"]), EXACT)
         assert ", twice (" in said(page)
         assert page.locator(".live-found").text_content() == FOUND_BY_SHORT_ROWS
@@ -1006,7 +1006,7 @@ def test_labels_change_by_a_press_and_by_keys_and_the_probability_is_dragged(ope
 
 
 def texts_state(rng):
-    return {"bound": rng.integers(10, 111).item() / 10}
+    return {"bound": rng.integers(10, 111).item() / 10, "split": int(rng.integers(2))}
 
 
 def products_of_texts() -> np.ndarray:
@@ -1018,15 +1018,21 @@ def products_of_texts() -> np.ndarray:
     return lower + np.tril(lower, -1).T
 
 
-def texts_in_python(bound):
+def texts_in_python(bound, split):
     """Return the values of the figure from rows that have its products."""
     values, vectors = np.linalg.eigh(products_of_texts())
     rows = vectors * np.sqrt(values)
     clipped = np.stack([clip(row, bound) for row in rows])
     norms = [np.linalg.norm(some, axis=1) for some in (rows, clipped)]
     own = (rows * clipped).sum(1) / 8
-    gains = rows @ clipped.mean(0)
-    return {"norms": norms[0], "clipped": norms[1], "own": own, "gains": gains}
+    gains, whole = rows @ clipped.mean(0), rows @ rows.mean(0)
+    return {
+        "norms": norms[0],
+        "clipped": norms[1],
+        "own": own,
+        "gains": gains,
+        "whole": whole,
+    }
 
 
 @functools.cache
@@ -1047,15 +1053,8 @@ def test_the_figure_of_the_texts_is_the_model_of_chapter_12(opened):
     products, norms = rows @ rows.T, np.linalg.norm(rows, axis=1)
     assert np.abs(products_of_texts() - products).max() < 0.01 * norms.max()
     assert np.abs((products_of_texts() - products) / np.outer(norms, norms)).max() < 0.01
-    losses = made["losses"].detach().numpy()
-    read = "(all) => all.map((e) => e.textContent)"
-    texts = page.locator("#live-texts svg text").evaluate_all(read)
-    shown = [float(text) for text in texts if re.fullmatch(r"\d\.\d\d", text)]
-    assert np.abs(shown - losses).max() < 0.01
-    lines = [text for text in texts if text.endswith("…")]
-    assert all(
-        a.startswith(b.removesuffix("…")) for a, b in zip(made["lines"], lines, strict=True)
-    )
+    shown = page.locator("#live-texts svg text.live-code").all_text_contents()
+    assert shown == [line.strip() for line in made["lines"]]
     bounds = np.arange(10, 111) / 10
     for bound, found in zip(
         bounds, values(page, "texts", *[{"bound": v} for v in bounds]), strict=True
@@ -1089,22 +1088,46 @@ def test_the_picture_of_the_texts_is_the_start(opened):
     assert [e.text for e in root.iter() if e.tag.endswith("}text")] == shown
     (found,) = values(page, "texts", {})
     rects = [e for e in root.iter() if e.tag.endswith("}rect")]
-    norms, clipped, own, others = (
+    norms, clipped, whole, gains = (
         np.array([float(e.get("width")) for e in rects[k::4]]) for k in range(4)
     )
     assert_close(norms / norms[4], np.array(found["norms"]) / found["norms"][4], 0.005)
+    assert_close(gains / gains[4], np.array(found["gains"]) / found["gains"][4], 0.005)
     assert_close(clipped, norms, 0)
-    wanted = np.array(found["gains"]) - found["own"]
-    drawn = np.where(np.arange(8) == 4, -1, 1) * others
-    assert_close(own / own[4], np.array(found["own"]) / found["own"][4], 0.005)
-    assert_close(drawn / own[4], wanted / found["own"][4], 0.005)
-    edges = [float(rects[4 * 4 + k].get("x")) for k in (2, 3)]
-    assert edges[0] - edges[1] == pytest.approx(others[4], abs=0.2)  # to the other side
+    assert_close(whole, gains, 0)
+
+
+TEXT_BARS = """() => ["x", "width"].map((at) =>
+  [...document.querySelectorAll("#live-texts svg > rect")]
+    .map((e) => Number(e.getAttribute(at))))"""
+
+
+def test_the_bars_of_the_texts_are_the_values_and_their_parts(opened):
+    """Compare with the values: outlined, without the bound; when split, one part after another."""
+    page = opened("texts")
+    for bound in (11, 3, 1.5):
+        for split in (0, 1):
+            (found,) = values(page, "texts", {"bound": bound, "split": split})
+            starts, widths = np.array(page.evaluate(TEXT_BARS)).reshape(2, 8, 5)
+            norms, clipped, whole, others, own = widths.T
+            gains, mine = np.array(found["gains"]), np.array(found["own"])
+            unit, scale = norms[4] / found["norms"][4], whole[4] / found["whole"][4]
+            assert_close(norms / unit, np.array(found["norms"]), 1e-9)
+            assert_close(clipped / unit, np.array(found["clipped"]), 1e-9)
+            assert_close(whole / scale, np.array(found["whole"]), 1e-9)
+            assert_close(own / scale, mine if split else gains, 1e-9)
+            assert_close(others / scale, abs(gains - mine) if split else np.zeros(8), 1e-9)
+            zero = starts[:, 4]
+            ends = np.where(gains < mine, zero - others, zero + own)  # to the other side
+            assert_close(starts[:, 3], ends if split else zero + own, 1e-9)
+    press(page, "button", "Reset")
+    press(page, "checkbox", "own row and others apart", "Space")
+    assert state(page, "texts") == {"bound": 11, "split": 1}
 
 
 def test_the_bound_of_the_texts_is_dragged(opened):
     page = opened("texts", has_touch=True)
-    unit = "document.querySelectorAll('#live-texts svg rect')[16].getAttribute('width') / 10.72"
+    unit = "document.querySelectorAll('#live-texts svg rect')[20].getAttribute('width') / 10.72"
     unit = page.evaluate(unit)  # of the ruler's whole row
     grip = page.locator("#live-texts .live-dot").bounding_box()
     x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
@@ -2465,7 +2488,7 @@ MORE = {  # states in which much is drawn
     "influence": {"chosen": 4, "step": 0.2},
     "loop": {"at": 9, "clear": 0},
     "tape": {"step": 12},
-    "texts": {"bound": 5},
+    "texts": {"bound": 5, "split": 1},
     "graph": {"graph": 1, "step": 9},
 }
 
@@ -2692,7 +2715,7 @@ STOPS = {
     "influence": ["4", "step", "Reset"],
     "loop": ["Play", "Back", "Step", "clear", "no", "no_grad()", "Reset"],
     "tape": ["Play", "Back", "Step", "step", "stops", "reward", "Reset"],
-    "texts": ["bound", "Reset"],
+    "texts": ["bound", "split", "Reset"],
     "trace": ["Play", "Back", "Step", "End", "New walk", "lambda", "Reset"],
 }  # fmt: skip
 
