@@ -908,10 +908,11 @@ def test_the_tip_of_a_row_is_dragged(opened):
 
 
 def fisher_state(rng):
-    return {"p": rng.integers(2, 99).item() / 100, "y": rng.integers(0, 2, 10).tolist()}
+    p, y = rng.integers(2, 99).item() / 100, rng.integers(0, 2, 10).tolist()
+    return {"p": p, "y": y, "other": int(rng.integers(2))}
 
 
-def fisher_in_python(p, y):
+def fisher_in_python(p, y, other):
     """Return the values of the figure from the gradients of -log p(label) of a bias."""
     bias = torch.tensor([p], dtype=torch.float64).logit()
 
@@ -962,9 +963,9 @@ def test_the_answers_under_the_fisher_are_right(opened):
     )
 
 
-def test_labels_change_by_a_press_and_by_keys_and_the_probability_is_dragged(opened):
+def test_labels_change_by_a_press_and_by_keys(opened):
     page = opened("fisher", has_touch=True)
-    start, samples = state(page, "fisher"), page.get_by_role("checkbox")
+    start, samples = state(page, "fisher"), page.locator("#live-fisher svg [role=checkbox]")
     assert [one.get_attribute("aria-checked") == "true" for one in samples.all()] == [
         label == 1 for label in start["y"]
     ]
@@ -989,20 +990,43 @@ def test_labels_change_by_a_press_and_by_keys_and_the_probability_is_dragged(ope
     assert state(page, "fisher")["p"] == 0.02
     press(page, "button", "Reset")
     assert state(page, "fisher") == start
-    grip = page.locator("#live-fisher .live-dot").bounding_box()
-    x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.mouse.move(x, y + 34, steps=4)  # a row of length 1 is 68 high
-    page.mouse.up()
-    assert state(page, "fisher")["p"] == pytest.approx(0.2, abs=0.02)
-    tools = page.context.new_cdp_session(page)
-    for kind, ways in ("touchStart", [0]), ("touchMove", [-20]), ("touchMove", [-34]):
-        points = [{"x": x, "y": y + 34 + up} for up in ways]
-        tools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-        page.wait_for_timeout(20)
-    tools.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    page.wait_for_function("Math.abs(live.figures.fisher.state.p - 0.7) < 0.02")
+    press(page, "checkbox", "rows with the other label", "Space")
+    assert state(page, "fisher") == {**start, "other": 1}
+
+
+FISHER_BARS = """() => {
+  const all = [...document.querySelectorAll("#live-fisher svg > rect")];
+  const [mark, mean] = ["blue", "orange"].map((one) => document
+    .querySelector(`#live-fisher path[stroke='var(--l-${one})']`).getAttribute("d"));
+  return [...all.map((e) => Number(e.getAttribute("width"))), mark, mean];
+}"""
+
+
+def test_the_bars_of_the_squares_reach_the_line_of_the_fisher_as_they_should(opened):
+    """Compare lengths with the values; while something is held, the axis only grows."""
+    page, rng = opened("fisher"), np.random.default_rng(4)
+    size = page.locator("#live-fisher svg").bounding_box()["width"]
+
+    def drawn(given):
+        (found,) = values(page, "fisher", given)
+        data, grad, mark, mean = page.evaluate(FISHER_BARS)
+        line = float(re.match(r"M([\d.]+) ", mark)[1])
+        squares = found["squares"]
+        assert_close(np.array([grad, data]) / line, np.array(squares[:2]) / squares[2], 1e-6)
+        height = float(re.match(r"M20 ([\d.]+)h", mean)[1])
+        assert height == pytest.approx(88 - 56 * found["mean"], abs=1e-6)
+        assert max(data, grad, line) <= size - 56
+        return line / squares[2]
+
+    for _ in range(20):
+        drawn(fisher_state(rng))
+    start = drawn({"p": 0.7, "y": [1] * 9 + [0]})
+    page.evaluate(HOLD, "fisher")
+    small = drawn({"p": 0.95, "y": [0] * 10})
+    assert small == pytest.approx(0.3 * start)
+    assert drawn({"p": 0.7, "y": [1] * 9 + [0]}) == pytest.approx(small)
+    page.evaluate("dispatchEvent(new PointerEvent('pointerup'))")
+    assert drawn({"p": 0.7}) == pytest.approx(start)
 
 
 def texts_state(rng):
@@ -2482,7 +2506,7 @@ MORE = {  # states in which much is drawn
     "bells": {"sigma": 5, "line": 1},
     "conflict": {"second": 1.2, "angle": 160, "map": 1},
     "cost": {"batch": 1},
-    "fisher": {"p": 0.91, "y": [1, 0, 1, 0, 1, 0, 1, 0, 1, 0]},
+    "fisher": {"p": 0.91, "y": [1, 0, 1, 0, 1, 0, 1, 0, 1, 0], "other": 1},
     "devices": {"by": 2},
     "field": {"ordered": 1, "chosen": 123},
     "influence": {"chosen": 4, "step": 0.2},
@@ -2711,7 +2735,7 @@ STOPS = {
     "divergence": ["Play", "steps", "1→2", "alpha", "gamma", "Reset"],
     "divisor": ["first", "second", "own tokens", "credit1", "credit2", "Reset"],
     "field": ["ring", "ordered", "Reset"],
-    "fisher": ["sample 1", "p", "Reset"],
+    "fisher": ["sample 1", "p", "other", "Reset"],
     "influence": ["4", "step", "Reset"],
     "loop": ["Play", "Back", "Step", "clear", "no", "no_grad()", "Reset"],
     "tape": ["Play", "Back", "Step", "step", "stops", "reward", "Reset"],
