@@ -3,13 +3,14 @@
 {
 const {make, set, fixed} = live;
 const COUNT = 10;
-const NAMES = ["mean, then square: .grad squared", "squares, then mean: the data\u2019s labels", "the Fisher: labels drawn from the model"];
+const [GRAD, DATA, FISHER] = [0, 1, 2];
+const NAMES = ["mean, then square: .grad squared", "squares, then mean: the data\u2019s labels"];
 const COLOURS = ["var(--l-orange)", "var(--l-ink)", "var(--l-blue)"];
 const mean = (all) => all.reduce((sum, v) => sum + v, 0) / all.length;
 
 live.figure("fisher", {
-  start: {p: 0.7, y: [1, 1, 1, 0, 1, 1, 1, 1, 1, 1]},
-  limits: {p: [0.02, 0.98, 0.01], y: [0, 1, 1]},
+  start: {p: 0.7, y: [1, 1, 1, 0, 1, 1, 1, 1, 1, 1], other: 0},
+  limits: {p: [0.02, 0.98, 0.01], y: [0, 1, 1], other: [0, 1]},
 
   compute({p, y}) {
     const rows = y.map((label) => p - label);
@@ -28,24 +29,18 @@ live.figure("fisher", {
   found: ({p}, {ones}) => (p === ones ? "where p is the share of label 1" : p === 0.5 ? "at p = 0.5, whatever the labels" : ""),
 
   build(figure, picture, width, controls) {
-    const [left, top, high] = [20, 34, 68]; // high: that of a row of length 1
+    const [left, top, high] = [20, 32, 56]; // high: that of a row of length 1
     const [zero, digits] = [top + high, top + 2 * high + 18];
     const gap = Math.min(52, (width - left - 66) / COUNT);
-    const last = left + gap * COUNT + 12; // where the bar of the mean begins
+    const last = left + gap * COUNT + 6; // where the mean is named
     const up = (v) => zero - high * v;
-    const first = digits + 48; // the name of the first result
-    const apart = 44;
-    const scale = width - 56;
-    const svg = make("svg:svg", {width, height: first + 3 * apart - 18, role: "group", "aria-label": "The rows of ten samples and their mean, as bars; below, three means of squares, which are said below the figure."});
-    const word = (x, y, text, attributes = {}) => {
-      const made = make("svg:text", {x, y, ...attributes}, text);
-      svg.append(made);
-      return made;
-    };
+    const [first, apart, thick] = [digits + 50, 58, 24]; // the name of the first result
+    const svg = make("svg:svg", {width, height: first + 2 * apart + 4, role: "group", "aria-label": "The rows of ten samples, as bars, and their mean; below, two means of squares as bars, and the Fisher as a line, which are said below the figure."});
+    const word = (x, y, text, attributes = {}) => svg.appendChild(make("svg:text", {x, y, ...attributes}, text));
     const bar = (attributes) => make("svg:rect", {rx: 2, class: "live-moves", ...attributes});
     word(0, 13, "rows of ten samples: p less the label", {class: "live-small"});
     for (const v of [1, 0, -1]) {
-      svg.append(make("svg:line", {x1: left, x2: last + gap, y1: up(v), y2: up(v), class: v ? "live-grid" : "live-zero"}));
+      svg.append(make("svg:line", {x1: left, x2: left + gap * COUNT, y1: up(v), y2: up(v), class: v ? "live-grid" : "live-zero"}));
       word(left - 5, up(v) + 4, fixed(v, 0), {"text-anchor": "end", class: "live-small"});
     }
 
@@ -71,54 +66,53 @@ live.figure("fisher", {
       samples[i].group.focus();
     };
     word(left + 2, digits + 20, "labels of the data", {class: "live-small"});
-    const middle = bar({x: last, width: gap - 6, fill: COLOURS[0]});
-    svg.append(middle);
-    const beside = {fill: COLOURS[0], "text-anchor": "middle", "font-weight": 600};
-    word(last + gap / 2 - 3, digits, "mean", beside);
-    const average = word(last + gap / 2 - 3, digits + 20, "", beside);
+    const middle = svg.appendChild(make("svg:path", {stroke: COLOURS[GRAD], "stroke-width": 3, fill: "none", class: "live-moves", "pointer-events": "none"}));
+    const beside = {fill: COLOURS[GRAD], "font-weight": 600};
+    const average = [word(last, 0, ".grad", beside), word(last, 0, "", beside)];
 
-    const end = Math.min(width - 12, last + gap + 22);
-    const grip = make("svg:g", {class: "live-handle", ...live.drag((_, y) => figure.set({p: (zero - y) / high}))},
-      make("svg:rect", {x: last, y: -22, width: end - last + 12, height: 44, fill: "transparent"}),
-      make("svg:line", {x1: left, x2: end, y1: 0, y2: 0, stroke: COLOURS[2], "stroke-width": 2, "stroke-dasharray": "6 4", "pointer-events": "none"}),
-      make("svg:circle", {cx: end, r: 10, class: "live-dot"}));
-    svg.append(grip);
-    const level = word(end + 10, 0, "", {fill: COLOURS[2], "text-anchor": "end", class: "live-name", "pointer-events": "none"});
-
-    const results = NAMES.map((name, k) => {
+    const results = [DATA, GRAD].map((kind, k) => {
       const y = first + apart * k;
-      word(0, y, name, {fill: COLOURS[k], "font-weight": 600, style: width < 480 ? "font-size: 13px" : ""});
-      const drawn = bar({x: 0, y: y + 7, height: 16, fill: COLOURS[k], "fill-opacity": k === 1 ? 0.75 : 1});
-      const line = make("svg:line", {y1: y + 4, y2: y + 26, stroke: COLOURS[2], "stroke-width": 2});
-      svg.append(drawn, ...(k < 2 ? [line] : []));
-      return {drawn, line, value: word(0, y + 20, "", {fill: COLOURS[k], "font-weight": 600})};
+      const ink = {fill: COLOURS[kind], "font-weight": 600};
+      word(0, y, NAMES[kind], ink);
+      const drawn = svg.appendChild(bar({x: 0, y: y + 8, height: thick, fill: COLOURS[kind], "fill-opacity": kind === DATA ? 0.75 : 1}));
+      return {kind, drawn, value: word(0, y + 25, "", ink)};
     });
+    const mark = svg.appendChild(make("svg:path", {stroke: COLOURS[FISHER], "stroke-width": 4, fill: "none", class: "live-moves"}));
+    const goal = word(0, first + 2 * apart, "", {fill: COLOURS[FISHER], "font-weight": 600, "text-anchor": "middle"});
 
     const slider = live.slider(figure, "p", "probability p", [0.02, 0.98, 0.01], 2);
+    const other = live.toggle(figure, "other", "rows with the other label");
     picture.append(svg);
-    controls.append(live.row(live.sliders(slider), live.reset(figure)));
+    controls.append(live.row(live.sliders(slider), other.row, live.reset(figure)));
+    let most = 0; // where the axis of the results ends; while p is dragged, it only grows
 
     return (state, {rows, mean, squares}) => {
       slider.update(state);
+      other.update(state);
       const stand = (one, v) => set(one, {y: Math.min(zero, up(v)), height: high * Math.abs(v)});
-      samples.forEach(({group, other, own, label}, i) => {
+      samples.forEach(({group, other: pale, own, label}, i) => {
         set(group, {"aria-checked": state.y[i] === 1});
         label.textContent = state.y[i];
         stand(own, rows[i]);
-        stand(other, state.p - (1 - state.y[i]));
+        stand(pale, state.p - (1 - state.y[i]));
+        set(pale, {opacity: state.other});
       });
-      stand(middle, mean);
-      average.textContent = fixed(mean, 2);
-      set(grip, {transform: `translate(0 ${up(state.p)})`});
-      set(level, {y: up(state.p) - 15});
-      level.textContent = `p = ${fixed(state.p, 2)}`;
-      results.forEach(({drawn, line, value}, k) => {
-        set(drawn, {width: scale * squares[k]});
-        const [end, mark] = [scale * squares[k], scale * squares[2]];
-        set(line, {x1: mark, x2: mark});
-        set(value, {x: 8 + (end < mark && mark < end + 54 ? mark : end)}); // not on the mark
-        value.textContent = fixed(squares[k], 3);
+      set(middle, {d: `M${left} ${up(mean)}h${gap * COUNT}`});
+      average.forEach((one, k) => set(one, {y: up(mean) + 18 * k - 4}));
+      average[1].textContent = fixed(mean, 2);
+      const needed = Math.max(...squares) <= 0.3 ? 0.3 : 1;
+      most = figure.dragged ? Math.max(most, needed) : needed;
+      const at = (v) => (width - 56) * v / most;
+      const reach = at(squares[FISHER]);
+      results.forEach(({kind, drawn, value}) => {
+        const end = at(squares[kind]);
+        set(drawn, {width: end});
+        set(value, {x: 9 + (end < reach + 4 && reach < end + 58 ? reach : end)}); // not on the line
+        value.textContent = fixed(squares[kind], 3);
       });
+      set(mark, {d: [0, 1].map((k) => `M${reach} ${first + apart * k + 3}v${thick + 10}`).join("")});
+      set(goal, {x: Math.min(width - 112, Math.max(112, reach))});
+      goal.textContent = `the Fisher, with drawn labels: ${fixed(squares[FISHER], 3)}`;
     };
   },
 });

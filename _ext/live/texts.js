@@ -7,8 +7,7 @@ const LINES = [
   "most of the words in a text are rare", "=".repeat(36), "he bought bread, milk and two apples",
   "we keep what is small and count rows", "read this line once and then forget"];
 const RULER = 4;
-/* Of chapter 12's model: losses.detach(), and below the diagonal (rows @ rows.T), to four digits. */
-const LOSSES = [3.279, 3.24, 3.255, 3.256, 2.949, 3.252, 3.204, 3.227];
+/* Of chapter 12's model: below the diagonal (rows @ rows.T), to four digits. */
 const PRODUCTS = [
   [8.005],
   [4.635, 9.481],
@@ -23,15 +22,14 @@ const norms = PRODUCTS.map((line) => Math.sqrt(line.at(-1)));
 const english = (values) => values.filter((_, i) => i !== RULER).reduce((sum, v) => sum + v, 0) / (values.length - 1);
 
 live.figure("texts", {
-  start: {bound: 11},
-  limits: {bound: [1, 11, 0.1]},
+  start: {bound: 11, split: 0},
+  limits: {bound: [1, 11, 0.1], split: [0, 1]},
 
   compute({bound}) {
-    const weights = norms.map((norm) => Math.min(1, bound / norm) / norms.length);
-    const part = (i, j) => weights[j] * PRODUCTS[Math.max(i, j)][Math.min(i, j)];
-    const own = norms.map((_, i) => part(i, i));
-    const gains = norms.map((_, i) => norms.reduce((sum, _, j) => sum + part(i, j), 0));
-    return {norms, clipped: norms.map((norm) => Math.min(norm, bound)), own, gains};
+    const part = (i, j, most) => Math.min(1, most / norms[j]) / norms.length * PRODUCTS[Math.max(i, j)][Math.min(i, j)];
+    const gain = (i, most) => norms.reduce((sum, _, j) => sum + part(i, j, most), 0);
+    const all = (one) => norms.map((_, i) => one(i));
+    return {norms, clipped: norms.map((norm) => Math.min(norm, bound)), own: all((i) => part(i, i, bound)), gains: all((i) => gain(i, bound)), whole: all((i) => gain(i, Infinity))};
   },
 
   describe(_, {own, gains}) {
@@ -43,67 +41,57 @@ live.figure("texts", {
   found: ({bound}) => (bound === 3 ? "no, a seventeenth" : ""),
 
   build(figure, picture, width, controls) {
-    const wide = width >= 560;
-    const [top, apart, high] = [50, 27, 15];
-    const letters = wide ? 21 : width >= 330 ? 9 : 6;
-    const size = wide ? 12.5 : 12;
-    const loss = letters * size * 0.602 + (wide ? 48 : 44); // the right end of the losses
-    const left = loss + (wide ? 16 : 12);
-    const space = width - left - 42; // for both kinds of bars
-    const unit = 0.47 * space / 11;
-    const zero = left + 0.53 * space + 0.47 * space * 3.5 / 18;
-    const scale = 0.47 * space / 18;
+    const [top, apart, high] = [30, 44, 20]; // of a text: its bar, below its words
+    const unit = 0.46 * width / 11;
+    const scale = (0.54 * width - 56) / 18;
+    const zero = 0.46 * width + 14 + 3.5 * scale; // of the gains
     const floor = top + LINES.length * apart;
-    const svg = make("svg:svg", {width, height: floor + 26, role: "group", "aria-label": "Eight texts with their losses, the norms of their rows and a bound, and what a step brings to each, which is said below."});
-    const word = (x, y, text, attributes = {}) => {
-      const made = make("svg:text", {x, y, ...attributes}, text);
-      svg.append(made);
-      return made;
-    };
-    const small = {class: "live-small", style: wide ? "" : "font-size: 12px"};
-    word(loss, 34, "loss", {...small, "text-anchor": "end"});
-    word(left, 34, wide ? "norm of the row" : "norm", small);
-    word(width, 15, wide ? "gain by a step on the mean of the rows" : "gain by a step on the mean", {"text-anchor": "end", style: small.style});
-    word(zero - 2, 34, wide ? "own row" : "own", {"font-weight": 600, style: small.style});
-    word(zero + (wide ? 58 : 28), 34, "+ others", small);
-    word(width, 34, "sum", {"text-anchor": "end", "font-weight": 600, style: small.style});
-    svg.append(make("svg:line", {x1: zero, x2: zero, y1: top - 6, y2: floor, class: "live-zero"}));
+    const svg = make("svg:svg", {width, height: floor + 18, role: "group", "aria-label": "Eight texts, the norms of their rows as bars with a bound, and what a step brings to each, which is said below."});
+    const word = (x, y, text, attributes = {}) => svg.appendChild(make("svg:text", {x, y, ...attributes}, text));
+    word(0, 14, width < 560 ? "norm" : "norm of the row", {"font-weight": 600});
+    word(width < 560 ? width : zero, 14, "gain by a step on the mean", {"font-weight": 600, "text-anchor": width < 560 ? "end" : "start"});
     const rows = LINES.map((line, i) => {
-      const y = top + apart * i;
-      const [ruler, fill] = [i === RULER, i === RULER ? "var(--l-orange)" : "var(--l-blue)"];
-      const made = (attributes) => svg.appendChild(make("svg:rect", {y, height: high, rx: 2, ...attributes}));
-      word(0, y + 12, line.length > letters ? `${line.slice(0, letters)}\u2026` : line, {class: "live-code", style: `font-size: ${size}px`, fill: ruler ? fill : "var(--l-ink)"});
-      word(loss, y + 12, fixed(LOSSES[i], 2), {"text-anchor": "end", fill: ruler ? fill : "var(--l-ink)", "font-weight": ruler ? 600 : 400, style: small.style});
-      made({x: left, width: unit * norms[i], fill, "fill-opacity": 0.25});
-      const clipped = made({x: left, fill, class: "live-moves"});
-      const own = made({x: zero, fill, class: "live-moves"});
-      const others = made({fill: "var(--l-muted)", "fill-opacity": 0.6, class: "live-moves"});
-      return {clipped, own, others, gain: word(width, y + 12, "", {"text-anchor": "end", "font-weight": 600, fill: ruler ? fill : "var(--l-ink)"})};
+      const [y, ruler] = [top + apart * i + 18, i === RULER];
+      const [fill, ink] = ruler ? ["var(--l-orange)", "var(--l-orange)"] : ["var(--l-blue)", "var(--l-ink)"];
+      const bar = (x, attributes) => svg.appendChild(make("svg:rect", {x, y, height: high, rx: 2, class: "live-moves", ...attributes}));
+      const ghost = {fill, "fill-opacity": 0.08, stroke: fill, "stroke-opacity": 0.6}; // what it is without the bound
+      word(0, y - 6, line, {class: "live-code", style: "font-size: 12px", fill: ink});
+      bar(0, {...ghost, width: unit * norms[i]});
+      const clipped = bar(0, {fill});
+      const whole = bar(zero, ghost);
+      const [others, own] = [bar(zero, {fill: "var(--l-grey)"}), bar(zero, {fill})];
+      return {clipped, whole, own, others, gain: word(0, y + 15, "", {class: "live-name", fill: ink})};
     });
+    svg.append(make("svg:path", {d: rows.map((_, i) => `M${zero} ${top + apart * i + 14}v${high + 8}`).join(""), class: "live-zero", fill: "none"}));
     const near = (v) => (Math.abs(v - 3) < 0.2 ? 3 : v); // easy to keep
-    const grip = make("svg:g", {class: "live-handle", style: "touch-action: pan-y", ...live.drag((x) => figure.set({bound: near((x - left) / unit)}))},
-      make("svg:rect", {x: -18, y: top - 8, width: 36, height: floor - top + 34, fill: "transparent"}),
-      make("svg:line", {y1: top - 6, y2: floor, stroke: "var(--l-ink)", "stroke-width": 2, "stroke-dasharray": "6 4"}),
-      make("svg:circle", {cy: floor + 9, r: 10, class: "live-dot"}));
+    const grip = make("svg:g", {class: "live-handle", style: "touch-action: pan-y", ...live.drag((x) => figure.set({bound: near(x / unit)}))},
+      make("svg:rect", {x: -18, y: top, width: 36, height: floor - top + 22, fill: "transparent"}),
+      make("svg:path", {d: rows.map((_, i) => `M0 ${top + apart * i + 14}v${high + 8}`).join(""), stroke: "var(--l-ink)", "stroke-width": 2.5, fill: "none"}),
+      make("svg:circle", {cy: floor + 5, r: 10, class: "live-dot"}));
     svg.append(grip);
-    const name = word(0, floor + 14, "", {class: "live-name", "pointer-events": "none"});
+    const name = word(0, floor + 10, "", {class: "live-name", "pointer-events": "none"});
 
     const slider = live.slider(figure, "bound", "bound C", [1, 11, 0.1], 1);
+    const split = live.toggle(figure, "split", "own row and others apart");
     picture.append(svg);
-    controls.append(live.row(live.sliders(slider), live.reset(figure)));
+    controls.append(live.row(live.sliders(slider), split.row, live.reset(figure)));
 
-    return (state, {clipped, own, gains}) => {
+    return (state, {clipped, own, gains, whole}) => {
       slider.update(state);
+      split.update(state);
       rows.forEach((row, i) => {
-        const others = gains[i] - own[i];
+        const others = state.split ? gains[i] - own[i] : 0;
+        const mine = state.split ? own[i] : gains[i];
         set(row.clipped, {width: unit * clipped[i]});
-        set(row.own, {width: scale * own[i]});
-        set(row.others, {x: zero + scale * (others < 0 ? others : own[i]), width: scale * Math.abs(others)});
+        set(row.whole, {width: scale * whole[i], opacity: 1 - state.split});
+        set(row.own, {width: scale * mine});
+        set(row.others, {x: zero + scale * (others < 0 ? others : mine), width: scale * Math.abs(others)});
+        set(row.gain, {x: zero + scale * Math.max(mine, gains[i]) + 7});
         row.gain.textContent = fixed(gains[i], 1);
       });
-      set(grip, {transform: `translate(${left + unit * state.bound} 0)`});
-      const aside = left + unit * state.bound - 16 > 76; // there is room before the line
-      set(name, {x: left + unit * state.bound + (aside ? -16 : 16), "text-anchor": aside ? "end" : "start"});
+      set(grip, {transform: `translate(${unit * state.bound} 0)`});
+      const aside = unit * state.bound - 16 > 76; // there is room before the line
+      set(name, {x: unit * state.bound + (aside ? -16 : 16), "text-anchor": aside ? "end" : "start"});
       name.textContent = `C = ${fixed(state.bound, 1)}`;
     };
   },

@@ -110,18 +110,21 @@ def test_as_many_images_are_spoiled_as_the_page_says():
 
 
 def test_the_squares_of_a_column():
-    zero, unit = 102, 68
-    rects = [r for r in drawing("fisher").iter(f"{SVG}rect") if r.get("fill") != "#68717c"]
-    fills = [r.get("fill") for r in rects]
+    zero, unit = 88, 56
+    rects = list(drawing("fisher").iter(f"{SVG}rect"))
     drawn = np.array([[float(r.get(k)) for k in ("x", "y", "width", "height")] for r in rects])
-    rows = np.where(drawn[:11, 1] < zero, 1, -1) * drawn[:11, 3] / unit
-    assert rows[:10] == pytest.approx([-0.3] * 3 + [0.7] + [-0.3] * 6, abs=1e-3)
-    assert rows[10] == pytest.approx(rows[:10].mean(), abs=1e-3)
-    widths = drawn[11:, 2]
-    wanted = [rows[10] ** 2, (rows[:10] ** 2).mean(), 0.7 * 0.3]
-    assert widths / widths[2] == pytest.approx(np.array(wanted) / wanted[2], abs=0.005)
-    assert [f"{x:.3f}" for x in wanted] == [t for t in texts("fisher") if re.match(r"0\.", t)]
-    assert fills[10:] == ["#b0560f", "#b0560f", "#22262b", "#35709f"]
+    rows = np.where(drawn[:10, 1] < zero, 1, -1) * drawn[:10, 3] / unit
+    assert rows == pytest.approx([-0.3] * 3 + [0.7] + [-0.3] * 6, abs=1e-3)
+    mean, mark = (p.get("d") for p in drawing("fisher").iter(f"{SVG}path"))
+    assert (zero - float(re.match(r"M20 ([\d.]+)h", mean)[1])) / unit == pytest.approx(
+        rows.mean(), abs=1e-3
+    )
+    ends = [*drawn[10:, 2], float(re.match(r"M([\d.]+) ", mark)[1])]
+    wanted = [(rows**2).mean(), rows.mean() ** 2, 0.7 * 0.3]
+    assert np.array(ends) / ends[2] == pytest.approx(np.array(wanted) / wanted[2], abs=0.005)
+    shown = [t.split(": ")[-1] for t in texts("fisher") if re.search(r"(^|: )0\.\d{3}$", t)]
+    assert shown == [f"{x:.3f}" for x in wanted]
+    assert [r.get("fill") for r in rects[9:]] == ["#22262b", "#22262b", "#b0560f"]
 
 
 def test_means_of_four_times_as_many_scatter_half_as_widely():

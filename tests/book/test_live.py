@@ -614,23 +614,25 @@ def devices_in_python(x, y, by):
     right = sum(clip(row, 5) for row in rows)
     if by == 0:
         used = [np.stack([clip(row, 5) for row in part]) for part in parts]
-        sent = [part.sum(0) for part in used]
+        sent, cut = [part.sum(0) for part in used], rows
         result = sum(sent)
     if by == 1:  # as under DDP, whose .grad is clipped
         used, sent = parts, [part.sum(0) for part in parts]
-        result = clip(sum(sent), 5)
+        result, cut = clip(sum(sent), 5), [*rows, sum(sent)]
     if by == 2:  # a psum for each place, as chapter 13 writes it; every device clips its copy
         sent = [sum(part[place] for part in parts) for place in (0, 1)]
         used = [np.stack([clip(row, 5) for row in sent]) for _ in parts]
-        result = np.concatenate(used).sum(0)
-    same = np.linalg.norm(result - right) < 0.005
+        result, cut = np.concatenate(used).sum(0), [*rows, *sent]
+    gap = np.linalg.norm(result - right)
     return {
         "rows": rows,
         "used": used,
         "sent": sent,
         "right": right,
         "result": result,
-        "same": same,
+        "gap": gap,
+        "same": gap < 0.005,
+        "whole": all(np.linalg.norm(row) <= 5 for row in cut),  # nothing is clipped
     }
 
 
@@ -640,7 +642,11 @@ def test_the_devices_begin_with_what_chapter_13_prints(opened):
     (printed,) = (out for out in outputs if out.startswith("[24. 10.]"))
     numbers = np.array(re.findall(r"-?[\d.]+", printed.split("\n")[1]), float).reshape(2, 2)
     page = opened("devices")
-    (found,) = values(page, "devices", {})
+    assert said(page) == (
+        "Each device sends one sum of clipped rows, (4, 6) and (1, −2). "
+        "The result is (5, 4), the clipped sum of the batch."
+    )
+    (found,) = values(page, "devices", {"by": 2})
     assert_close(np.round([found["result"], found["right"]], 1), numbers, 1e-9)
     assert said(page) == (
         "What is sent are sums over the devices, one for each place: (3, 9) and (9, −4). "
@@ -648,7 +654,39 @@ def test_the_devices_begin_with_what_chapter_13_prints(opened):
     )
 
 
-def test_a_wrong_program_of_the_devices_may_agree_by_chance(opened):
+CHAIN = """() => [...document.querySelectorAll("#live-devices g[pointer-events=none] > path")]
+  .filter((one) => one.getAttribute("stroke") === "none")
+  .map((one) => one.getAttribute("d").match(/[\\d.]+/g).slice(0, 2).map(Number))"""
+
+
+def test_the_chain_of_the_devices_ends_at_the_result_and_in_the_ring_if_it_is_right(opened):
+    """Compare the drawn arrows, head to tail, with the values, and the ring with the sum."""
+    page, rng = opened("devices"), np.random.default_rng(2)
+    for by in (0, 1, 2):
+        for _ in range(10):
+            (found,) = values(page, "devices", {**devices_state(rng), "by": by})
+            tips = np.array(page.evaluate(CHAIN))[1:8:2]  # of a device, of the chain, in turn
+            dot, ring, origin = (
+                np.array(page.evaluate(CENTRE, one))
+                for one in ("circle[r='5.5']", "circle[r='10']", "circle[r='3']")
+            )
+            wanted = np.concatenate(found["used"]).cumsum(0)
+            scale = np.linalg.norm(tips[0] - origin) / np.linalg.norm(wanted[0])
+            drawn = [(at - origin) / scale * [1, -1] for at in (tips, dot, ring)]
+            assert_close(drawn[0], wanted, 0.5 / scale)
+            assert_close(drawn[1], np.array(found["result"]), 0.5 / scale)
+            assert_close(drawn[2], np.array(found["right"]), 0.5 / scale)
+            missed = page.get_by_text("missed by")
+            assert missed.is_visible() == (not found["same"])
+            assert missed.text_content() == f"missed by {found['gap']:.1f}"
+
+
+CENTRE = """(one) => ["cx", "cy"].map((at) => Number(
+  document.querySelector(`#live-devices svg > g > ${one}, #live-devices svg > ${one}`)
+    .getAttribute(at)))"""
+
+
+def test_a_wrong_program_of_the_devices_may_agree(opened):
     """Check the answer: the first program is right for all rows, the others for some."""
     page, rng = opened("devices"), np.random.default_rng(1)
     states = [devices_state(rng) for _ in range(STATES)]
@@ -657,12 +695,32 @@ def test_a_wrong_program_of_the_devices_may_agree_by_chance(opened):
         assert all(same) if by == 0 else not all(same)
     short = {"x": [1, 0, -1, 1], "y": [0, 1, 1, 0], "by": 1}
     opposite = {"x": [3, 1, -3, -1], "y": [1, 1, -1, -1], "by": 2}
-    for given in (short, opposite):
+    balanced = {"x": [6, 1, -6, -1], "y": [0, 1, 0, -1], "by": 1}
+    ends = ("right: nothing is clipped.", "right: nothing is clipped.", "right, but by chance.")
+    for given, end in zip((short, opposite, balanced), ends, strict=True):
         assert values(page, "devices", given)[0]["same"]
-        assert said(page).endswith(", which is right, but by chance.")
+        assert said(page).endswith(f", which is {end}")
         assert page.locator(".live-found").text_content() == ""
     press(page, "radio", "clip first", "Space")
     assert said(page).endswith(", the clipped sum of the batch.")
+
+
+def test_where_nothing_is_clipped_shard_map_gives_twice_the_sum(opened):
+    """Check the answer on short rows: adding first is right there, and shard_map is not."""
+    page, rng = opened("devices"), np.random.default_rng(3)
+    for _ in range(20):
+        rows = {key: rng.uniform(-1, 1, 4).round(3) for key in "xy"}
+        first, added, mapped = values(page, "devices", *({**rows, "by": by} for by in (0, 1, 2)))
+        assert [one["whole"] for one in (first, added, mapped)] == [True] * 3
+        assert [one["same"] for one in (first, added, mapped)] == [True, True, False]
+        assert_close(np.array(mapped["result"]), 2 * np.array(first["right"]), EXACT)
+        assert ", twice (" in said(page)
+        assert page.locator(".live-found").text_content() == FOUND_BY_SHORT_ROWS
+    values(page, "devices", {"x": [6, 1, -3, 8], "y": [8, 2, 1, -6], "by": 2})
+    assert page.locator(".live-found").text_content() == ""
+
+
+FOUND_BY_SHORT_ROWS = "✓ Found: shard_map, twice the sum"
 
 
 @pytest.mark.parametrize("way", ["mouse", "touch"])
@@ -684,7 +742,7 @@ def test_a_row_of_a_device_is_dragged(opened, way):
             tools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
             page.wait_for_timeout(20)
         tools.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    assert state(page, "devices") == {"x": [6, 1, -3, 6], "y": [8, 2, 1, -3], "by": 2}
+    assert state(page, "devices") == {"x": [6, 1, -3, 6], "y": [8, 2, 1, -3], "by": 0}
     for key, wanted in (("ArrowLeft", [5.5, -3]), ("ArrowUp", [5.5, -2.5]), ("End", [5.5, 10])):
         press(page, "slider", "tip of row 3", key)
         assert [state(page, "devices")[k][3] for k in "xy"] == wanted
@@ -877,10 +935,11 @@ def test_the_tip_of_a_row_is_dragged(opened):
 
 
 def fisher_state(rng):
-    return {"p": rng.integers(2, 99).item() / 100, "y": rng.integers(0, 2, 10).tolist()}
+    p, y = rng.integers(2, 99).item() / 100, rng.integers(0, 2, 10).tolist()
+    return {"p": p, "y": y, "other": int(rng.integers(2))}
 
 
-def fisher_in_python(p, y):
+def fisher_in_python(p, y, other):
     """Return the values of the figure from the gradients of -log p(label) of a bias."""
     bias = torch.tensor([p], dtype=torch.float64).logit()
 
@@ -931,9 +990,9 @@ def test_the_answers_under_the_fisher_are_right(opened):
     )
 
 
-def test_labels_change_by_a_press_and_by_keys_and_the_probability_is_dragged(opened):
+def test_labels_change_by_a_press_and_by_keys(opened):
     page = opened("fisher", has_touch=True)
-    start, samples = state(page, "fisher"), page.get_by_role("checkbox")
+    start, samples = state(page, "fisher"), page.locator("#live-fisher svg [role=checkbox]")
     assert [one.get_attribute("aria-checked") == "true" for one in samples.all()] == [
         label == 1 for label in start["y"]
     ]
@@ -958,24 +1017,47 @@ def test_labels_change_by_a_press_and_by_keys_and_the_probability_is_dragged(ope
     assert state(page, "fisher")["p"] == 0.02
     press(page, "button", "Reset")
     assert state(page, "fisher") == start
-    grip = page.locator("#live-fisher .live-dot").bounding_box()
-    x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.mouse.move(x, y + 34, steps=4)  # a row of length 1 is 68 high
-    page.mouse.up()
-    assert state(page, "fisher")["p"] == pytest.approx(0.2, abs=0.02)
-    tools = page.context.new_cdp_session(page)
-    for kind, ways in ("touchStart", [0]), ("touchMove", [-20]), ("touchMove", [-34]):
-        points = [{"x": x, "y": y + 34 + up} for up in ways]
-        tools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-        page.wait_for_timeout(20)
-    tools.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    page.wait_for_function("Math.abs(live.figures.fisher.state.p - 0.7) < 0.02")
+    press(page, "checkbox", "rows with the other label", "Space")
+    assert state(page, "fisher") == {**start, "other": 1}
+
+
+FISHER_BARS = """() => {
+  const all = [...document.querySelectorAll("#live-fisher svg > rect")];
+  const [mark, mean] = ["blue", "orange"].map((one) => document
+    .querySelector(`#live-fisher path[stroke='var(--l-${one})']`).getAttribute("d"));
+  return [...all.map((e) => Number(e.getAttribute("width"))), mark, mean];
+}"""
+
+
+def test_the_bars_of_the_squares_reach_the_line_of_the_fisher_as_they_should(opened):
+    """Compare lengths with the values; while something is held, the axis only grows."""
+    page, rng = opened("fisher"), np.random.default_rng(4)
+    size = page.locator("#live-fisher svg").bounding_box()["width"]
+
+    def drawn(given):
+        (found,) = values(page, "fisher", given)
+        data, grad, mark, mean = page.evaluate(FISHER_BARS)
+        line = float(re.match(r"M([\d.]+) ", mark)[1])
+        squares = found["squares"]
+        assert_close(np.array([grad, data]) / line, np.array(squares[:2]) / squares[2], 1e-6)
+        height = float(re.match(r"M20 ([\d.]+)h", mean)[1])
+        assert height == pytest.approx(88 - 56 * found["mean"], abs=1e-6)
+        assert max(data, grad, line) <= size - 56
+        return line / squares[2]
+
+    for _ in range(20):
+        drawn(fisher_state(rng))
+    start = drawn({"p": 0.7, "y": [1] * 9 + [0]})
+    page.evaluate(HOLD, "fisher")
+    small = drawn({"p": 0.95, "y": [0] * 10})
+    assert small == pytest.approx(0.3 * start)
+    assert drawn({"p": 0.7, "y": [1] * 9 + [0]}) == pytest.approx(small)
+    page.evaluate("dispatchEvent(new PointerEvent('pointerup'))")
+    assert drawn({"p": 0.7}) == pytest.approx(start)
 
 
 def texts_state(rng):
-    return {"bound": rng.integers(10, 111).item() / 10}
+    return {"bound": rng.integers(10, 111).item() / 10, "split": int(rng.integers(2))}
 
 
 def products_of_texts() -> np.ndarray:
@@ -987,15 +1069,21 @@ def products_of_texts() -> np.ndarray:
     return lower + np.tril(lower, -1).T
 
 
-def texts_in_python(bound):
+def texts_in_python(bound, split):
     """Return the values of the figure from rows that have its products."""
     values, vectors = np.linalg.eigh(products_of_texts())
     rows = vectors * np.sqrt(values)
     clipped = np.stack([clip(row, bound) for row in rows])
     norms = [np.linalg.norm(some, axis=1) for some in (rows, clipped)]
     own = (rows * clipped).sum(1) / 8
-    gains = rows @ clipped.mean(0)
-    return {"norms": norms[0], "clipped": norms[1], "own": own, "gains": gains}
+    gains, whole = rows @ clipped.mean(0), rows @ rows.mean(0)
+    return {
+        "norms": norms[0],
+        "clipped": norms[1],
+        "own": own,
+        "gains": gains,
+        "whole": whole,
+    }
 
 
 @functools.cache
@@ -1016,15 +1104,8 @@ def test_the_figure_of_the_texts_is_the_model_of_chapter_12(opened):
     products, norms = rows @ rows.T, np.linalg.norm(rows, axis=1)
     assert np.abs(products_of_texts() - products).max() < 0.01 * norms.max()
     assert np.abs((products_of_texts() - products) / np.outer(norms, norms)).max() < 0.01
-    losses = made["losses"].detach().numpy()
-    read = "(all) => all.map((e) => e.textContent)"
-    texts = page.locator("#live-texts svg text").evaluate_all(read)
-    shown = [float(text) for text in texts if re.fullmatch(r"\d\.\d\d", text)]
-    assert np.abs(shown - losses).max() < 0.01
-    lines = [text for text in texts if text.endswith("…")]
-    assert all(
-        a.startswith(b.removesuffix("…")) for a, b in zip(made["lines"], lines, strict=True)
-    )
+    shown = page.locator("#live-texts svg text.live-code").all_text_contents()
+    assert shown == [line.strip() for line in made["lines"]]
     bounds = np.arange(10, 111) / 10
     for bound, found in zip(
         bounds, values(page, "texts", *[{"bound": v} for v in bounds]), strict=True
@@ -1058,22 +1139,46 @@ def test_the_picture_of_the_texts_is_the_start(opened):
     assert [e.text for e in root.iter() if e.tag.endswith("}text")] == shown
     (found,) = values(page, "texts", {})
     rects = [e for e in root.iter() if e.tag.endswith("}rect")]
-    norms, clipped, own, others = (
+    norms, clipped, whole, gains = (
         np.array([float(e.get("width")) for e in rects[k::4]]) for k in range(4)
     )
     assert_close(norms / norms[4], np.array(found["norms"]) / found["norms"][4], 0.005)
+    assert_close(gains / gains[4], np.array(found["gains"]) / found["gains"][4], 0.005)
     assert_close(clipped, norms, 0)
-    wanted = np.array(found["gains"]) - found["own"]
-    drawn = np.where(np.arange(8) == 4, -1, 1) * others
-    assert_close(own / own[4], np.array(found["own"]) / found["own"][4], 0.005)
-    assert_close(drawn / own[4], wanted / found["own"][4], 0.005)
-    edges = [float(rects[4 * 4 + k].get("x")) for k in (2, 3)]
-    assert edges[0] - edges[1] == pytest.approx(others[4], abs=0.2)  # to the other side
+    assert_close(whole, gains, 0)
+
+
+TEXT_BARS = """() => ["x", "width"].map((at) =>
+  [...document.querySelectorAll("#live-texts svg > rect")]
+    .map((e) => Number(e.getAttribute(at))))"""
+
+
+def test_the_bars_of_the_texts_are_the_values_and_their_parts(opened):
+    """Compare with the values: outlined, without the bound; when split, one part after another."""
+    page = opened("texts")
+    for bound in (11, 3, 1.5):
+        for split in (0, 1):
+            (found,) = values(page, "texts", {"bound": bound, "split": split})
+            starts, widths = np.array(page.evaluate(TEXT_BARS)).reshape(2, 8, 5)
+            norms, clipped, whole, others, own = widths.T
+            gains, mine = np.array(found["gains"]), np.array(found["own"])
+            unit, scale = norms[4] / found["norms"][4], whole[4] / found["whole"][4]
+            assert_close(norms / unit, np.array(found["norms"]), 1e-9)
+            assert_close(clipped / unit, np.array(found["clipped"]), 1e-9)
+            assert_close(whole / scale, np.array(found["whole"]), 1e-9)
+            assert_close(own / scale, mine if split else gains, 1e-9)
+            assert_close(others / scale, abs(gains - mine) if split else np.zeros(8), 1e-9)
+            zero = starts[:, 4]
+            ends = np.where(gains < mine, zero - others, zero + own)  # to the other side
+            assert_close(starts[:, 3], ends if split else zero + own, 1e-9)
+    press(page, "button", "Reset")
+    press(page, "checkbox", "own row and others apart", "Space")
+    assert state(page, "texts") == {"bound": 11, "split": 1}
 
 
 def test_the_bound_of_the_texts_is_dragged(opened):
     page = opened("texts", has_touch=True)
-    unit = "document.querySelectorAll('#live-texts svg rect')[16].getAttribute('width') / 10.72"
+    unit = "document.querySelectorAll('#live-texts svg rect')[20].getAttribute('width') / 10.72"
     unit = page.evaluate(unit)  # of the ruler's whole row
     grip = page.locator("#live-texts .live-dot").bounding_box()
     x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
@@ -1526,7 +1631,7 @@ REACHED = {  # states that answer the question of a figure, and what is then sai
     "cost": ({"positions": 193}, "from the crossing on"),
     "digits": ({"scale": [1] * 8}, "the longest gradients decide"),
     "divergence": ({"steps": 5000}, "neither of these two"),
-    "devices": ({"by": 0}, "clip first"),
+    "devices": ({"by": 2, "x": [1, 1, 1, 1], "y": [0, 1, 0, 1]}, "shard_map, twice the sum"),
     "field": ({"ordered": 1}, "all in the lowest 33"),
     "divisor": ({"by": 2}, "not with this divisor"),
     "fisher": ({"p": 0.9}, "where p is the share of label 1"),
@@ -2545,13 +2650,13 @@ MORE = {  # states in which much is drawn
     "bells": {"sigma": 5, "line": 1},
     "conflict": {"second": 1.2, "angle": 160, "map": 1},
     "cost": {"batch": 1},
-    "fisher": {"p": 0.91, "y": [1, 0, 1, 0, 1, 0, 1, 0, 1, 0]},
-    "devices": {"by": 0},
+    "fisher": {"p": 0.91, "y": [1, 0, 1, 0, 1, 0, 1, 0, 1, 0], "other": 1},
+    "devices": {"by": 2},
     "field": {"ordered": 1, "chosen": 123},
     "influence": {"chosen": 4, "step": 0.2},
     "loop": {"at": 9, "clear": 0},
     "tape": {"step": 12},
-    "texts": {"bound": 5},
+    "texts": {"bound": 5, "split": 1},
     "graph": {"graph": 1, "step": 9},
 }
 
@@ -2770,15 +2875,15 @@ STOPS = {
     "callers": ["grad", "Back", "Step", "width", "Reset"],
     "conflict": ["tip", "second", "angle", "surgery", "map", "Reset"],
     "cost": ["positions", "inputs", "outputs", "batch", "Reset"],
-    "devices": ["row 0", "row 1", "row 2", "row 3", "shard_map", "Reset"],
+    "devices": ["row 0", "row 1", "row 2", "row 3", "clip first", "Reset"],
     "divergence": ["Play", "steps", "1→2", "alpha", "gamma", "Reset"],
     "divisor": ["first", "second", "own tokens", "credit1", "credit2", "Reset"],
     "field": ["ring", "ordered", "Reset"],
-    "fisher": ["sample 1", "p", "Reset"],
+    "fisher": ["sample 1", "p", "other", "Reset"],
     "influence": ["4", "step", "Reset"],
     "loop": ["Play", "Back", "Step", "clear", "no", "no_grad()", "Reset"],
     "tape": ["Play", "Back", "Step", "step", "stops", "reward", "Reset"],
-    "texts": ["bound", "Reset"],
+    "texts": ["bound", "split", "Reset"],
     "trace": ["Play", "Back", "Step", "End", "New walk", "lambda", "Reset"],
 }  # fmt: skip
 
