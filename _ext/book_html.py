@@ -125,12 +125,19 @@ def without_links(block: nodes.Node) -> list[nodes.Node]:
     return found
 
 
+def in_box(block: nodes.Node | None) -> bool:
+    """Return whether a block stands in a box, such as an exercise or a solution."""
+    while block is not None and isinstance(block.parent, nodes.section):
+        block = block.parent
+    return block is not None and not isinstance(block.parent, nodes.document)
+
+
 def write_margin_notes(app, doctree, docname):
     """Write the title of a link to a term or a source in the margin beside its block.
 
     Only the first of several links to one target gets a note. A definition has the formulas of
-    the glossary. A screen reader has the text from the link; on a narrow screen, book.css hides
-    the note.
+    the glossary. A box has no notes: it would cut them off, and folded be as high as they are. A
+    screen reader has the text from the link; on a narrow screen, book.css hides the note.
     """
     if not docname.startswith("chapters/"):
         return
@@ -142,6 +149,8 @@ def write_margin_notes(app, doctree, docname):
             block = block.parent
         of_api = "reference/api" in (target or "")  # its note would be the name once more
         if not about or of_api or target in noted or isinstance(block, nodes.title | None):
+            continue
+        if in_box(block):
             continue
         noted.add(target)
         term = f"<strong>{escape(link.astext())}</strong> " if "glossary" in target else ""

@@ -3,7 +3,8 @@
 Each line of code becomes an element, so that `book.css` can wrap it on a phone and on paper and
 indent the continuation by two columns; a call that does not fit breaks behind its bracket, and a
 comment behind code goes to the next line as a whole. A formula is not separated from an adjacent
-comma or bracket. Pages default to the light theme, for browsers without scripts.
+comma or bracket, nor a number from its per cent sign, nor the sides of `x = 1`. Pages default to
+the light theme, for browsers without scripts.
 """
 
 import re
@@ -23,6 +24,14 @@ CALL = re.compile(
     r'<span class="p">[^<]*'
     r'(?:\([\[{]?</span>(?!<span class="p">\))|\)</span>(?=<span class="o">\.<))'
 )
+# What is not text, or is left as it is; and in text, where it does not break.
+NOT_TEXT = re.compile(
+    r"(<(?:pre|code|script|style|svg|title)\b.*?</(?:pre|code|script|style|svg|title)>"
+    r'|<(?:span|div) class="math.*?</(?:span|div)>|<[^>]*>)',
+    re.DOTALL,
+)
+PERCENT = re.compile(r"(?<=\d) (?=%)")
+EQUATION = re.compile(r"(?<![\w.])(\w{1,3}) = (−?\d[\d.,]{0,5}\b)")
 FORMULA = r'<span class="math notranslate nohighlight">[^<]*</span>'
 BESIDE = re.compile(rf"(\(?)({FORMULA})((?:[.,;:!?)’”]|-\w+)*)")
 
@@ -52,6 +61,15 @@ def together(match: re.Match) -> str:
     return f'<span class="together">{match[0]}</span>' if touches else match[0]
 
 
+def unbroken(html: str) -> str:
+    """Return a page with no-break spaces before a per cent sign, and in a short equation."""
+    parts = NOT_TEXT.split(html)  # text, what is none, text, ...
+    parts[::2] = [
+        EQUATION.sub("\\1\xa0=\xa0\\2", PERCENT.sub("\xa0", text)) for text in parts[::2]
+    ]
+    return "".join(parts)
+
+
 def finish(app, exception) -> None:
     """Process every page; write only changed pages, so that the others keep their date."""
     for page in [] if exception else Path(app.outdir).rglob("*.html"):
@@ -59,6 +77,7 @@ def finish(app, exception) -> None:
         mended = CODE.sub(in_lines, html)
         if 'class="together"' not in html:  # as in a page that this build did not write anew
             mended = BESIDE.sub(together, mended)
+        mended = unbroken(mended)
         mended = mended.replace('data-theme="auto"', 'data-theme="light"', 1)
         if mended != html:
             page.write_text(mended, encoding="utf-8")

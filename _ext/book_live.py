@@ -47,6 +47,7 @@ SHARED = {  # what some share
 WIDE = {"clip"}  # what takes the margin of a wide screen as well
 FIGURES = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {COMMON, *SHARED})
 CLASS = "live-"
+SHORT = 12  # letters of words that do not break
 logger = logging.getLogger(__name__)
 
 
@@ -90,7 +91,8 @@ class Live(SphinxTransform):
 def state(name, rawtext, text, lineno, inliner, options=None, content=None):
     """Return words that set the page's figure to a state: {set}`words <key=1 list=2,3>`."""
     words, values = re.fullmatch(r"(.+) <([^>]+)>", text, re.DOTALL).groups()
-    opens = f'<span class="live-set" data-set="{html.escape(values)}">'
+    kind = "live-set together" if len(words) <= SHORT else "live-set"
+    opens = f'<span class="{kind}" data-set="{html.escape(values)}">'
     parts = (opens, html.escape(words), "</span>")
     return [nodes.raw("", "".join(parts), format="html")], []
 

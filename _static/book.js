@@ -211,13 +211,16 @@
   // The contents of the page mark the section that is read: the last that begins in the upper third
   // of the window, or further down near the end, where none can come so high; after a click, the one
   // asked for. The theme marks what comes into sight, also what leaves below.
-  // They stand open, above the first note of the margin, and fold while another, or a wide figure, is beside them.
+  // They stand open, above the first note of the margin, and fold from there on, and while a wide figure is beside them.
+  // On a phone the bar of the page has its name.
   const contents = document.getElementById("pst-page-toc-nav");
   contents?.removeAttribute("id");  // by which the theme would find it
   const markSection = () => {
     const entries = [...contents.querySelectorAll("a[href^='#']")].filter((link) => link.hash);
     const places = entries.map((link) => document.getElementById(decodeURIComponent(link.hash.slice(1))));
     let asked = null;
+    const here = made("span", {className: "here", ariaHidden: "true"});
+    document.querySelector(".bd-header-article .header-article-items__start")?.append(here);
     const mark = () => {
       const left = root.scrollHeight - innerHeight - scrollY;
       const line = Math.max(innerHeight / 3, innerHeight - left);
@@ -227,6 +230,7 @@
         link.classList.toggle("active", link === now);
         link.ariaCurrent = link === now ? "true" : null;
       }
+      here.textContent = now?.textContent.trim() ?? "";
       for (const entry of contents.querySelectorAll("li")) entry.classList.toggle("active", entry.contains(now ?? null));
     };
     const column = contents.closest(".bd-sidebar-secondary");
@@ -235,7 +239,7 @@
       const {top, left} = column.getBoundingClientRect(), end = top + column.scrollHeight;
       column.classList.toggle("hide", [...document.querySelectorAll("article :is(.beside, .live-wide)")].some((e) => {
         const box = e.getBoundingClientRect();
-        return box.height && box.right > left && box.top < end && box.bottom > top;
+        return box.height && box.right > left && box.top < end && (box.bottom > top || e.matches(".beside"));
       }));
     };
     const makeRoom = () => {

@@ -43,7 +43,7 @@ live.figure("bells", {
   },
 
   describe(_, {epsilon, right, best, times}) {
-    const percent = (v) => `${fixed(100 * v, 1)} %`;
+    const percent = (v) => `${fixed(100 * v, 1)}\u00a0%`;
     return `Guessing by this line is right in ${percent(right)} of cases, by the best line in ${percent(best)}. At the line, a number is `
       + `${fixed(times)} times as likely with you as without. With δ\u00a0=\u00a010\u207b\u2075, ε is ${fixed(epsilon)}.`;
   },

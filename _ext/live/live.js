@@ -122,6 +122,10 @@ const live = (() => {
     for (const [key, value] of settings(said)) {
       changes[key] = Array.isArray(changes[key]) ? value.split(",").map(Number) : Number(value);
     }
+    const show = () => { // only if a part is out of sight, or under the bar of the page
+      const bar = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
+      box.scrollIntoView({block: box.offsetHeight + bar > innerHeight ? "start" : "nearest"});
+    };
     const click = (event) => {
       event.preventDefault();
       figure.set(changes, true);
@@ -129,9 +133,8 @@ const live = (() => {
       const [here, there] = [self, picture].map((one) => one.getBoundingClientRect().top);
       const [far, from] = [Math.abs(here - there) > innerHeight, location.href];
       if (far) history.pushState(null, "", self.href);
-      picture.scrollIntoView({block: "nearest"}); // only if it is out of sight
       box.querySelector(".live-back")?.remove();
-      if (!far) return;
+      if (!far) return show();
       const back = button(say`Back to the text`, () => history.back(), {class: "live-back"});
       addEventListener("popstate", () => {
         back.remove();
@@ -140,9 +143,11 @@ const live = (() => {
         self.focus();
       }, {once: true});
       box.append(back);
-      back.focus();
+      show();
+      back.focus({preventScroll: true});
     };
-    const self = make("a", {class: "live-set", href: `#${box.id}`, "data-set": said.dataset.set, click}, ...said.childNodes);
+    const keydown = (event) => event.key === " " && click(event); // as on a button
+    const self = make("a", {class: said.className, href: `#${box.id}`, "data-set": said.dataset.set, click, keydown}, ...said.childNodes);
     return self;
   }
 

@@ -2784,12 +2784,13 @@ def test_words_that_move_points_choose_one_of_them(opened):
         assert chosen in moved or not moved
 
 
-@pytest.mark.parametrize("key", ["Enter", "click"])
+@pytest.mark.parametrize("key", ["Enter", "Space", "click"])
 def test_words_far_below_a_figure_lead_there_and_back(opened, key):
     words = (
         "<p style='margin-top: 3000px'><span class=live-set data-set='size=16'>sixteen</span></p>"
     )
     page = opened("batch", words=words + "<p style='margin-top: 1000px'>.</p>")
+    page.add_style_tag(content="html { scroll-padding-top: 64px; }")  # the bar of the page
     link, back = page.get_by_role("link", name="sixteen"), page.locator(".live-back")
     assert back.count() == 0
     link.scroll_into_view_if_needed()
@@ -2800,6 +2801,11 @@ def test_words_far_below_a_figure_lead_there_and_back(opened, key):
     edges = "const {top, bottom} = e.getBoundingClientRect();"
     in_sight = f"(e) => {{ {edges} return top >= 0 && bottom <= innerHeight; }}"
     assert back.evaluate(in_sight)
+    top, bottom = page.locator("#live-batch").evaluate(
+        f"(e) => {{ {edges} return [top, bottom]; }}"
+    )
+    assert top >= 62  # all of the figure, below the bar
+    assert bottom <= 901
     assert focused(page) == "Back to the text"
     assert page.evaluate(place) < before - 1000
     for way in ("button", "browser"):

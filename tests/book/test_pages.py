@@ -81,6 +81,13 @@ LOOK = r"""
       if (!style.fontFamily.includes(face)) wrong.push(`${t.textContent} in ${style.fontFamily}`);
     }
   }
+  for (const e of article.querySelectorAll(".admonition.toggle-hidden, details:not([open])")) {
+    const title = e.querySelector(".admonition-title, summary");
+    if (shown(e) && e.offsetHeight > title.offsetHeight + 8)
+      wrong.push(`a fold of ${e.offsetHeight} px: ${title.textContent}`);
+  }
+  for (const e of article.querySelectorAll("mjx-container[display=true]"))
+    if (e.scrollWidth > e.clientWidth + 1) wrong.push(`formula cut: ${e.textContent}`);
   for (const e of document.querySelectorAll("[class*=' fa-'], [class^='fa-']"))
     if (shown(e) && getComputedStyle(e, "::before").content === "none")
       wrong.push(`icon not drawn: ${e.className}`);
@@ -357,7 +364,7 @@ def test_every_page_is_light(visits, address):
 
 
 def test_a_shadow_says_that_a_formula_goes_on_and_a_comment_stays_whole(chromium, address):
-    page = chromium.new_page(viewport=PHONE)
+    page = chromium.new_page(viewport=PHONE | {"width": 240})  # where a formula is too wide
     page.goto(f"{address}/chapters/18_fisher.html")
     settle(page)
     page.wait_for_timeout(300)
@@ -367,6 +374,7 @@ def test_a_shadow_says_that_a_formula_goes_on_and_a_comment_stays_whole(chromium
           e.scrollWidth > e.clientWidth + 1])""",
     )
     assert {tuple(one) for one in shaded} == {(True, True), (False, False)}
+    page.set_viewport_size(PHONE)
     page.goto(f"{address}/chapters/01_one_gradient_per_sample.html")
     settle(page)
     comment = page.locator(".cell_input .c1", has_text="(1797, 64), (1797,)").first
@@ -622,8 +630,8 @@ COLUMN = """() => {
   const c = column.getBoundingClientRect();
   const end = c.top + column.scrollHeight;
   const beside = [...document.querySelectorAll("article :is(.beside, .live-wide)")].some((e) => {
-    const b = e.getBoundingClientRect();
-    return b.height && b.right > c.left && b.top < end && b.bottom > c.top;
+    const b = e.getBoundingClientRect(), passed = e.matches(".beside") || b.bottom > c.top;
+    return b.height && b.right > c.left && b.top < end && passed;
   });
   const {opacity} = getComputedStyle(column.querySelector(".page-toc"));
   return [column.classList.contains("hide"), beside, opacity];
@@ -631,7 +639,7 @@ COLUMN = """() => {
 
 
 @pytest.mark.parametrize("width", [1280, 1600])
-def test_the_contents_stand_open_at_first_and_fold_for_what_is_beside_them(
+def test_the_contents_stand_open_at_first_and_fold_from_the_first_note_on(
     chromium, address, width
 ):
     page, folded = chromium.new_page(viewport={"width": width, "height": 800}), 0
@@ -646,6 +654,14 @@ def test_the_contents_stand_open_at_first_and_fold_for_what_is_beside_them(
             assert hides == beside, (name, top)
             folded += hides
     assert folded > 10
+    page.goto(f"{address}/chapters/17_gram.html")
+    settle(page)
+    states = []
+    for top in range(0, 9000, 150):
+        page.evaluate(f"scrollTo({{top: {top}, behavior: 'instant'}})")
+        page.wait_for_timeout(30)
+        states.append(page.evaluate(COLUMN)[0])
+    assert states == sorted(states)  # they fold once
     page.close()
 
 

@@ -126,6 +126,18 @@ def test_words_that_set_a_figure_stand_beside_one_and_say_the_same_in_each_langu
             assert sorted(given) == sorted(words["data-set"] for words in english), name
 
 
+def test_no_number_loses_its_per_cent_sign_at_the_end_of_a_line(soups):
+    broken = {}
+    for name, soup in soups.items():
+        texts = [
+            t
+            for t in soup.select_one("body").find_all(string=re.compile(r"\d %"))
+            if not t.find_parent(["pre", "code", "script", "style", "svg"])
+        ]
+        broken[name] = [str(t) for t in texts]
+    assert {name: texts for name, texts in broken.items() if texts} == {}
+
+
 def test_every_page_has_words_of_its_own_and_a_picture(soups):
     contents = (ROOT / "_toc.yml").read_text(encoding="utf-8")
     assert set(SAID) == {"index", *re.findall(r"file: (\S+)", contents)}
