@@ -1884,7 +1884,8 @@ def test_the_loop_shows_what_its_program_does_in_pytorch(opened):
 
 
 LEVELS = """() => [...document.querySelectorAll("#live-loop svg > g[transform]")].map((bucket) => {
-  const [old, added, , line] = [...bucket.querySelectorAll("path")].map((path) => -path.getBBox().y);
+  const paths = [...bucket.querySelectorAll("path")];
+  const [old, added, , line] = paths.map((path) => -path.getBBox().y);
   return [old, added, line];
 })"""
 
