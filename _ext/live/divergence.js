@@ -101,8 +101,7 @@ live.figure("divergence", {
       });
       const longest = Math.max(...values.curves.map((curve) => curve.length)); // a curve ends where it leaves the drawing
       const last = Math.min(state.steps, longest - 1);
-      const most = state.gamma === figure.limits.gamma[1];
-      const ends = [[right, up(values.bound), `bound ${short(values.bound)}`, most ? "its highest" : state.gamma ? "" : "its lowest"]];
+      const ends = [[right, up(values.bound), `bound ${short(values.bound)}`, ""]];
       const lines = paths.map((path, i) => {
         const curve = values.curves[i];
         const each = Math.ceil(curve.length / 600); // as many points as can be seen

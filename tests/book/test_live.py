@@ -2339,7 +2339,7 @@ def test_a_curve_that_settles_or_has_left_the_picture_says_so(opened):
     for _ in range(STATES):
         given = divergence_state(rng)
         (found,) = values(page, "divergence", given)
-        texts = [text for text in notes.evaluate_all(read) if not text.startswith("its ")]
+        texts = notes.evaluate_all(read)
         wanted = []
         for curve, radius, rest in zip(
             found["curves"], found["radii"], found["rest"], strict=True
@@ -2355,9 +2355,6 @@ def test_a_curve_that_settles_or_has_left_the_picture_says_so(opened):
         assert texts == wanted
         said_of |= {text.split()[0] for text in texts}
     assert said_of == {"grows", "settles"}
-    for gamma, wanted in (0.99, 1), (0.9, 0):  # of the handle, which can go no further
-        values(page, "divergence", {"gamma": gamma})
-        assert page.get_by_text("its highest", exact=True).count() == wanted
 
 
 def test_clip_draws_what_it_computes_and_says_what_the_bound_does(opened):
