@@ -39,7 +39,8 @@ live.figure("divergence", {
     return `With ${large}. With ${small}.`;
   },
 
-  found: (_, {curves}) => (curves.every((curve) => curve.at(-1) > HIGH) ? "neither of these two" : ""),
+  found: (_, {curves, rest}) => (curves.every((curve, i) => rest[i] !== null || curve.at(-1) > HIGH)
+    ? ["neither of these two", "one of these two", "both of these"][rest.filter((v) => v !== null).length] : ""),
 
   build(figure, picture, width, controls) {
     const [left, top, floor, height] = [40, 28, ...(width < 560 ? [234, 256] : [248, 270])];

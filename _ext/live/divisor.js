@@ -28,7 +28,7 @@ live.figure("divisor", {
     return `A token of answer 1 is ${each[0]}, one of answer 2 ${each[1]}. ${compared}`;
   },
 
-  found: ({by, first, second, credit1, credit2}) => (by && first !== second && credit1 < 0 && credit1 === credit2 ? "not with this divisor" : ""),
+  found: ({by, first, second, credit1, credit2}) => (by && first !== second && credit1 < 0 && credit1 === credit2 ? "only if own tokens divide" : ""),
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;

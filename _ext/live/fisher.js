@@ -18,7 +18,8 @@ live.figure("fisher", {
   },
 
   describe({p}, {squares: [first, second, fisher], ones}) {
-    const share = (v) => (v < 2 * fisher ? `${fixed(100 * v / fisher, 0)}\u00a0% of` : `${fixed(v / fisher, 1).replace(".0", "")} times`);
+    const large = Math.max(first, second) >= 2 * fisher; // one unit for both
+    const share = (v) => (large ? `${fixed(v / fisher, v < fisher ? 2 : 1).replace(/\.0$/, "")} times` : `${fixed(100 * v / fisher, 0)}\u00a0% of`);
     const more = (ones - p) * (1 - 2 * p); // data less Fisher
     const surprise = p === 0.5 ? "all rows are equally long, whatever the labels" : p === ones ? "they surprise the model as often as its own draws"
       : `they surprise the model ${more > 0 ? "more" : "less"} often than its own draws`;

@@ -65,6 +65,7 @@ live.figure("loop", {
     const old = frames.slice(0, at).reverse().find((frame) => frame.line !== 3).grad;
     return `Step ${round}: backward() adds ${shown(added)} to ${old ? `the old .grad, ${shown(old)}` : "nothing"}: ${shown(grad)}. The gradient is 2w, ${shown(w.map((v) => 2 * v))}.`;
   },
+  found: (_, {frames, at}) => ({cut: "no factor leads back, at once", leaf: "w -= \u2026, at once", none: "w = w - \u2026, in the second step"})[frames[at].error] ?? "",
 
   build(figure, picture, width, controls) {
     const wide = width >= 560;

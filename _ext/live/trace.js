@@ -29,6 +29,11 @@ live.figure("trace", {
     return {places, trace, weights, length: left(walk).length, most: Math.max(2, ...visits)};
   },
 
+  found: (_, {places, trace}) => {
+    const most = trace.indexOf(Math.max(...trace));
+    return trace[most] - trace[places.at(-1)] >= 0.005 ? `yes, place ${most}, which was left more often` : "";
+  },
+
   describe({steps}, {places, trace, length}) {
     const at = places.at(-1);
     const others = trace.map((z, i) => [z, i]).filter(([z, i]) => i !== at && z >= 0.005);

@@ -1633,12 +1633,14 @@ REACHED = {  # states that answer the question of a figure, and what is then sai
     "divergence": ({"steps": 5000}, "neither of these two"),
     "devices": ({"by": 2, "x": [1, 1, 1, 1], "y": [0, 1, 0, 1]}, "shard_map, twice the sum"),
     "field": ({"ordered": 1}, "all in the lowest 33"),
-    "divisor": ({"by": 2}, "not with this divisor"),
+    "divisor": ({"by": 2}, "only if own tokens divide"),
     "fisher": ({"p": 0.9}, "where p is the share of label 1"),
     "graph": ({"step": 7}, "marked leaves alone"),
+    "loop": ({"update": 2, "at": 12}, "w = w - …, in the second step"),
     "means": ({"first": 12}, "all bars are equal"),
     "td": ({"alpha": 0.25}, "0.25 after 10 episodes"),
     "texts": ({"bound": 3}, "no, a seventeenth"),
+    "trace": ({"lambda": 1, "steps": 30}, "yes, place 3, which was left more often"),
 }
 
 
