@@ -60,8 +60,9 @@ live.figure("devices", {
     });
     svg.append(make("svg:rect", {x: frame.x, y: frame.y, width: frame.w, height: frame.h, rx: 6, class: "live-frame"}));
     word(frame.x + 10, frame.y + 21, "result", {class: "live-title"});
-    word(frame.x + frame.w - 10, frame.y + 21, "clipped sum of the batch", {"text-anchor": "end", fill: "var(--l-green)", "font-weight": 600});
     const ring = {r: 10, fill: "none", stroke: "var(--l-green)", "stroke-width": 3};
+    svg.append(make("svg:circle", {...ring, r: 7, cx: frame.x + 76, cy: frame.y + 16}));
+    word(frame.x + 90, frame.y + 21, "clipped sum of the batch", {fill: "var(--l-green)", "font-weight": 600});
     const goal = svg.appendChild(make("svg:circle", {...ring, class: "live-moves"}));
 
     const arrows = [0, 1, 2, 3].map((k) => {

@@ -79,6 +79,17 @@ def test_memory_is_drawn_to_scale():
     assert np.prod(whole) / np.prod(part) == pytest.approx(200 / 3, rel=0.01)
 
 
+def test_a_value_comes_to_where_its_target_was_and_the_target_is_further():
+    w = 1.098 ** np.array([0, 7, 14, 21])  # the factor of a step is on the page
+    assert r"1.098\,w" in page("td0_control")
+    shown = [text for text in texts("chase") if re.fullmatch(r"[\d.]+", text)]
+    assert shown == [f"{x:.1f}" for pair in zip(w, 1.98 * w, strict=True) for x in pair]
+    x = np.array([float(c.get("cx")) for c in drawing("chase").iter(f"{SVG}circle")])
+    unit = (x[1] - x[0]) / 0.98
+    np.testing.assert_allclose(x - x[0], unit * (np.ravel([w, 1.98 * w], "F") - 1), atol=0.1)
+    assert np.all(np.abs(w[1:] - 1.98 * w[:-1]) < 0.03 * w[1:])  # almost there
+
+
 def test_the_value_and_its_target():
     value = 1.098 ** np.array([0, 10, 20, 30])
     assert "1.098\\,w" in page("_td0_control")
