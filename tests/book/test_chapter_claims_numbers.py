@@ -59,7 +59,7 @@ def test_a_step_saves_76_bytes_and_the_longest_of_ten_episodes_has_23_steps(page
 @pytest.mark.slow
 def test_td_passes_near_the_lowest_mean_and_returns_where_it_began(page):
     prose, names = page("05_td0", "49941456")
-    assert "**TD(0) passes near the lowest mean on its way to the true value of B, 1; " in prose
+    assert "**TD(0) passes near the lowest mean on its way to B's true value, 1; " in prose
     mean = lambda values: names["losses_of"](values, *names["split"]).mean()  # noqa: E731
     by_td, by_naive = names["by_td"], names["by_naive"]
     td, naive = (np.array([mean(v) for v in path[:21]]) for path in (by_td, by_naive))
