@@ -1,0 +1,26 @@
+"""What the tests of the built pages share: the screen of a phone, and how far a page has come."""
+
+import shutil
+import subprocess
+
+PHONE = {"width": 390, "height": 900}
+SHIFT = 0.1  # what web.dev calls good
+WATCH = """
+window.shift = 0;
+new PerformanceObserver((list) => {
+  for (const e of list.getEntries()) if (!e.hadRecentInput) window.shift += e.value;
+}).observe({type: "layout-shift", buffered: true});
+"""
+# Without a Chinese font a browser draws boxes, whose width is another in each font of the book.
+HAS_CHINESE = bool(shutil.which("fc-list")) and bool(
+    subprocess.run(["fc-list", ":lang=zh-cn"], capture_output=True, check=False).stdout
+)
+FRAMES = """(n) => new Promise((done) => {
+  const next = () => n-- ? requestAnimationFrame(next) : done();
+  next();
+})"""
+
+
+def drawn(page, frames: int = 3) -> None:
+    """Wait until a page has drawn some frames, as after it was scrolled or made narrower."""
+    page.evaluate(FRAMES, frames)
