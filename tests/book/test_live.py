@@ -39,10 +39,27 @@ def script(name: str) -> str:
     return (book_live.SCRIPTS / f"{name}.js").read_text(encoding="utf-8")
 
 
+@pytest.fixture(scope="module")
+def contexts(chromium):
+    """Return a function that returns the browser context with the options, made once."""
+    made = {}
+
+    def context(**options):
+        options = {"viewport": {"width": 800, "height": 900}, **options}
+        key = json.dumps(options, sort_keys=True)
+        if key not in made:
+            made[key] = chromium.new_context(**options)
+        return made[key]
+
+    yield context
+    for one in made.values():
+        one.close()
+
+
 @pytest.fixture
-def opened(chromium, tmp_path):
+def opened(contexts, tmp_path):
     """Return a function that opens a figure's page; errors of its scripts fail the test."""
-    contexts, errors = [], []
+    tabs, errors = [], []
     style = (ROOT / "_static/book.css").read_text(encoding="utf-8")
 
     def open_page(name, words="", **options):
@@ -56,17 +73,16 @@ def opened(chromium, tmp_path):
             f"<main class=bd-article><a href='#'>before</a>{box}{words}{tags}<p>after</p></main>",
             encoding="utf-8",
         )
-        context = chromium.new_context(**{"viewport": {"width": 800, "height": 900}, **options})
-        contexts.append(context)
-        page = context.new_page()
+        page = contexts(**options).new_page()
+        tabs.append(page)
         page.set_default_timeout(10_000)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(path.as_uri())
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for page in tabs:
+        page.close()
     assert errors == []
 
 
