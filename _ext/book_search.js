@@ -12,7 +12,7 @@
   const SAME = {example: "sample", examples: "sample"};
   const SAID = [[/per[- ](sample|example) gradients?/gi, "$& row"], [/temporal[- ]difference/gi, "$& td"]];
   const WEIGHTS = {title: 4, about: 4, heading: 4, words: 1, folded: 1, code: 0.3};
-  const ERRORS = 1.2, LOOKED_UP = 0.5, PAGE = 1.5, NEXT = 0.5, PAIR = 2;  // a page's next place counts less than its first
+  const LOOKED_UP = 0.5, PAGE = 1.5, NEXT = 0.5, PAIR = 2;  // a page's next place counts less than its first
   const stemmer = new Stemmer();
   const stems = new Map();
   const stem = (word) => {
@@ -128,7 +128,7 @@
     const terms = [...new Set(completed(asked))];
     const exercises = /exercise|练习/i.test(asked) ? 1 : LOOKED_UP;
     const worth = (place) => !isShown(place, chinese) ? 0 : isExercise(place) ? exercises
-      : /chapters/.test(place) ? 1 : /errors/.test(place) ? ERRORS : LOOKED_UP;
+      : /chapters|errors/.test(place) ? 1 : LOOKED_UP;
     const near = nearIn(query);
     const found = index.search(query, {boost: WEIGHTS, tokenize: completed, boostDocument: worth})
       .map((one) => ({...entries.get(one.id), ...one, ...near(one, worth(one.id))}));

@@ -150,6 +150,13 @@ def test_the_derivative_of_a_step_is_zero_and_the_cures_have_another():
     assert slope(torch.nn.functional.leaky_relu) == pytest.approx([0.01])
 
 
+def test_flatten_under_vmap_keeps_the_first_axis_of_a_sample():
+    x, flatten = torch.arange(60.0).view(5, 3, 4), torch.nn.Flatten()
+    assert torch.equal(torch.vmap(flatten)(x), x)
+    assert torch.equal(torch.vmap(lambda one: flatten(one[None])[0])(x), flatten(x))
+    assert f"({5 * 3}x4 and 12x2)" in message("torch.matrix-shapes")[1]
+
+
 def test_a_step_before_backward_follows_the_batch_before():
     w = torch.zeros(1, requires_grad=True)
     optimizer, moved = torch.optim.SGD([w], lr=1.0), []

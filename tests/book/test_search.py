@@ -64,6 +64,10 @@ TYPED = {
 }
 
 
+# What asks how to do it finds a chapter first, not a message that has the words.
+ASKED = ["clip gradients per sample", "per-sample clipping", "grad is None"]
+
+
 def letters(text: str) -> str:
     return re.sub("[^a-z]", "", text.lower())
 
@@ -88,6 +92,10 @@ def test_a_plain_question_finds_its_page_among_two_and_the_place_in_it(find):
         if not any(re.search(place, id.partition("#")[2]) for id in ids):
             missed.append(question)
     assert len(QUESTIONS) - len(missed) >= ENOUGH, missed
+
+
+def test_who_asks_how_to_do_it_finds_a_chapter_first(find):
+    assert [found[0][0][0].startswith("chapters/") for found in find(ASKED)] == [True] * len(ASKED)
 
 
 def test_what_readers_typed_finds_its_page_among_three(chromium, address):

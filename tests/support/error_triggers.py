@@ -103,6 +103,12 @@ def inference():
     torch_leaf() * constant
 
 
+def flattened_sample():
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 2))
+    model(torch.ones(5, 3, 4))
+    torch.vmap(model)(torch.ones(5, 3, 4))
+
+
 def batch_norm_captured():
     norm = torch.nn.BatchNorm2d(3)
     loss = lambda s, x: (s * norm(x[None])).sum()  # noqa: E731
@@ -226,6 +232,7 @@ TRIGGERS = {
         torch_leaf().sigmoid(), torch.ones(2, dtype=torch.float64)
     ).backward(),
     "torch.broadcast": lambda: torch_leaf() + torch.ones(3),
+    "torch.matrix-shapes": flattened_sample,
     "torch.ambiguous": lambda: bool(R > 0),
     "torch.batch-norm-one": lambda: torch.nn.BatchNorm1d(3)(torch.ones(1, 3)),
     "torch.dtype": lambda: S[0].float() @ S[0].double(),
