@@ -326,7 +326,7 @@ def test_the_entry_opens_in_view_and_marked_from_a_folder_too(chromium, address,
     start = f"{address}/search.html" if served else (HTML / "search.html").as_uri()
     page.goto(f"{start}?q={quote(list(PASTED)[served])}")
     page.locator("#search-results a").first.click()
-    page.wait_for_load_state("load")
+    page.wait_for_url("**/reference/errors.html#*")
     settle(page)
     heading = page.locator("section:target > :is(h2, h3)")
     assert heading.evaluate("(e) => getComputedStyle(e).backgroundColor") != "rgba(0, 0, 0, 0)"
