@@ -78,10 +78,11 @@ unit: $(VENV)/.dev  ## test the library
 test: $(VENV)/.dev  ## the same, every notebook run and compared, and the quick tests of the book
 	$(PYTEST) --nbval -m "not slow and not site" $(TEST_ARGS)
 
+# In the order of the files, as what takes longest, every page in a browser, are few tests.
 # Within the sample, every library runs at its oldest, on one thread.
 check: $(VENV)/.dev  ## the built pages, in a browser too; slow tests; half the notebooks on an older machine
 	@$(MAKE) --no-print-directory book OPEN=no
-	$(PYTEST) -m "slow or site" $(TEST_ARGS)
+	$(PYTEST) --no-loadscope-reorder -m "slow or site" $(TEST_ARGS)
 	$(BIN)/python scripts/portable.py --workers $(JOBS) --half --only oldest
 
 lab: $(VENV)/.reader  ## open the chapters in JupyterLab (in a container: IP=0.0.0.0)
