@@ -14,8 +14,13 @@ from playwright.sync_api import Browser, Error, sync_playwright
 ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
 # The first has no window to draw, and takes half the time of the others.
-SHELL = "chromium-headless-shell"
-NAMES = SHELL, "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
+NAMES = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+)
 # Nothing of the browser's own may use the network, or it would hide what a page does.
 FLAGS = [
     "--disable-background-networking",

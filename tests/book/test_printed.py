@@ -9,8 +9,6 @@ import pdf  # noqa: E402
 from browser import HTML  # noqa: E402
 
 pytestmark = pytest.mark.site
-
-
 # A landing page, a chapter with a live figure, long programs, and what they cite.
 PRINTED = ["index.html", "chapters/05_td0.html"]
 PRINTED += [f"reference/{name}.html" for name in ("training_loops", "bibliography")]

@@ -1,4 +1,4 @@
-"""What the tests of the built pages share: the screen of a phone, and how far a page has come."""
+"""What the tests of the built pages share: a phone, the shift of a page, a wait for frames."""
 
 import shutil
 import subprocess
@@ -15,12 +15,13 @@ new PerformanceObserver((list) => {
 HAS_CHINESE = bool(shutil.which("fc-list")) and bool(
     subprocess.run(["fc-list", ":lang=zh-cn"], capture_output=True, check=False).stdout
 )
-FRAMES = """(n) => new Promise((done) => {
-  const next = () => n-- ? requestAnimationFrame(next) : done();
+FRAMES = """() => new Promise((done) => {
+  let left = 3;
+  const next = () => left-- ? requestAnimationFrame(next) : done();
   next();
 })"""
 
 
-def drawn(page, frames: int = 3) -> None:
-    """Wait until a page has drawn some frames, as after it was scrolled or made narrower."""
-    page.evaluate(FRAMES, frames)
+def drawn(page) -> None:
+    """Wait until a page has drawn three frames, as after it was scrolled or made narrower."""
+    page.evaluate(FRAMES)
